@@ -1,0 +1,53 @@
+package ir
+
+import "fmt"
+
+// Limits bounds what a program may ask for. The zero value of a field means its default, so that the
+// zero Limits is the one of the language's description.
+type Limits struct {
+	SourceBytes     int `json:"source_bytes,omitempty"`     // of one source file; default 1 MiB
+	Nesting         int `json:"nesting,omitempty"`          // of blocks, and of brackets in an expression; default 64
+	Nodes           int `json:"nodes,omitempty"`            // of the graph after calls were expanded; default 10,000
+	SpreadElements  int `json:"spread_elements,omitempty"`  // of one spread; default 100,000
+	LoopIterations  int `json:"loop_iterations,omitempty"`  // of one loop; default 100,000
+	InlineSteps     int `json:"inline_steps,omitempty"`     // inline nodes run for one completion; default 10,000
+	ValueBytes      int `json:"value_bytes,omitempty"`      // of one value as JSON; default 1 MiB
+	ExpressionSteps int `json:"expression_steps,omitempty"` // of one evaluation; default 1,000,000
+}
+
+// WithDefaults fills the fields that are zero.
+func (l Limits) WithDefaults() Limits {
+	def := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	def(&l.SourceBytes, 1<<20)
+	def(&l.Nesting, 64)
+	def(&l.Nodes, 10_000)
+	def(&l.SpreadElements, 100_000)
+	def(&l.LoopIterations, 100_000)
+	def(&l.InlineSteps, 10_000)
+	def(&l.ValueBytes, 1<<20)
+	def(&l.ExpressionSteps, 1_000_000)
+	return l
+}
+
+// Error is a mistake in a program and its place. Msg says what is wrong and what to write instead.
+type Error struct {
+	Pos Pos
+	Msg string
+}
+
+// Error gives file:line:col: message.
+func (e *Error) Error() string { return e.Pos.String() + ": " + e.Msg }
+
+// Errorf makes an *Error.
+func Errorf(pos Pos, format string, args ...any) *Error {
+	return &Error{Pos: pos, Msg: fmt.Sprintf(format, args...)}
+}
+
+// LimitError words the refusal of something that is over a limit; every such message is alike.
+func LimitError(pos Pos, limit string, value, bound int) *Error {
+	return Errorf(pos, "%s: %d is over the limit of %d; make it smaller or raise the limit", limit, value, bound)
+}

@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"encoding/json"
+	"time"
+
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+)
+
+// Event is what happened to a node run: its action ended, or its barrier opened.
+type Event struct {
+	Run     graph.Run
+	Attempt int             // of the action, from 1; it decides whether a failure is tried again
+	Result  json.RawMessage // of a successful action; JSON
+	Failure *Failure        // of a failed action; nil otherwise
+	Fired   bool            // the barrier at Run has all its arrivals; Result and Failure are empty
+}
+
+// Failure is an error in the workflow's terms.
+type Failure struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	Action  string `json:"action"`            // the action's name; empty for an expression
+	Pos     ir.Pos `json:"position,omitzero"` // where in the program
+}
+
+// Slot is the address of a value in an instance's inbox. A value is written once, and every node to
+// which a data edge leads reads it there.
+type Slot struct {
+	Var   graph.VarID
+	Scope graph.Path // empty outside of spreads over functions
+}
+
+// Needs is what must be read from the inbox before an event can be planned.
+type Needs struct {
+	Slots []Slot // sorted, no duplicates; a slot without a row is one that has no value yet
+
+	// Elements asks for all elements that arrived at the barrier of the event.
+	Elements bool
+}
+
+// Inbox is what was read. Values that were not written are absent.
+type Inbox struct {
+	Values   map[Slot]json.RawMessage
+	Elements []Element // of the barrier, any order
+}
+
+// Plan is everything that one event changes. A backend commits it whole or not at all; if the
+// event's task is no longer the current one, not at all.
+type Plan struct {
+	Writes   []Write   // values to put, replacing what the slot held
+	Elements []Element // values to put into aggregates' inboxes
+	Opens    []Open    // barriers whose count became known
+	Arrivals []Arrival // readiness increments
+	Enqueues []Enqueue // node runs that are ready now
+	Retry    *Retry    // the event's run is to be tried again; then the rest of the plan is empty
+	End      *End      // the instance is over; then nothing is enqueued
+}
+
+// Write is a value for a slot.
+type Write struct {
+	Slot  Slot
+	Value json.RawMessage
+}
+
+// Element is the value of one branch of a spread or parallel.
+type Element struct {
+	Barrier graph.Run // of the aggregate
+	Index   int
+	Value   json.RawMessage
+}
+
+// Open makes the readiness of a spread's aggregate known, with no arrival yet.
+type Open struct {
+	Run      graph.Run
+	Required int // at least 1
+}
+
+// Arrival is one step towards a barrier's required count.
+type Arrival struct {
+	Run graph.Run
+
+	// Required is the barrier's count, or zero where an Open has set it.
+	Required int
+
+	// Soft arrivals at one barrier count once, all together.
+	Soft bool
+}
+
+// Enqueue is a node run that became ready, with its arguments evaluated.
+type Enqueue struct {
+	Run    graph.Run
+	Action string
+	Args   []Arg
+}
+
+// Arg is an argument, by value or, for a large one, by the slot that holds it. Exactly one of the
+// two is set.
+type Arg struct {
+	Name  string
+	Value json.RawMessage
+	Ref   *Slot
+}
+
+// Retry says that the run is to be offered again with the next attempt number.
+type Retry struct {
+	After   time.Duration // from now; zero: at once
+	Failure Failure       // of the attempt that ended
+}
+
+// End is the end of an instance.
+type End struct {
+	Result  json.RawMessage // where it completed
+	Failure *Failure        // where it failed; nil otherwise
+}
