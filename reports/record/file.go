@@ -1,0 +1,301 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+)
+
+// The names of the files in a run's directory.
+const (
+	SummaryFile  = "summary.json"
+	ManifestFile = "manifest.json"
+	SamplesFile  = "samples.ndjson"
+	ReportFile   = "report.html"
+)
+
+// maxFileBytes bounds what a reader takes in, so that a wrong path cannot exhaust memory.
+const maxFileBytes = 1 << 30
+
+// WriteSummary validates s and writes it as summary.json in dir, which it makes where it is missing.
+func WriteSummary(dir string, s *Summary) error {
+	out := *s
+	out.Schema = SchemaVersion
+	out.Rows = make([]Row, len(s.Rows))
+	for i, r := range s.Rows {
+		r.Warnings = nonNil(r.Warnings)
+		out.Rows[i] = r
+	}
+	out.Notes, out.Claims = nonNil(s.Notes), nonNil(s.Claims)
+	return writeJSON(filepath.Join(dir, SummaryFile), &out, out.Validate)
+}
+
+// WriteManifest validates m and writes it as manifest.json in dir, which it makes where it is missing.
+func WriteManifest(dir string, m *Manifest) error {
+	out := *m
+	out.Schema = SchemaVersion
+	out.Command, out.Scenarios, out.Sizes = nonNil(m.Command), nonNil(m.Scenarios), nonNil(m.Sizes)
+	out.Backends, out.Cases, out.Methods = nonNil(m.Backends), nonNil(m.Cases), nonNil(m.Methods)
+	out.Warnings, out.Samples = nonNil(m.Warnings), normalSamples(m.Samples)
+	return writeJSON(filepath.Join(dir, ManifestFile), &out, out.Validate)
+}
+
+// sampleLine is a line of samples.ndjson: a sample that carries its schema, since a line is read alone.
+type sampleLine struct {
+	Schema int `json:"schema"`
+	Sample
+}
+
+// WriteSamples writes samples.ndjson in dir, one object per line, in the order given.
+func WriteSamples(dir string, samples []Sample) error {
+	path := filepath.Join(dir, SamplesFile)
+	if err := validateSamples(samples); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return WriteFile(path, func(w io.Writer) error {
+		enc := newEncoder(w)
+		for _, s := range normalSamples(samples) {
+			if err := enc.Encode(sampleLine{SchemaVersion, s}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// normalSamples gives lists that are written as [] rather than null, so that null keeps its one meaning.
+func normalSamples(samples []Sample) []Sample {
+	out := make([]Sample, len(samples))
+	for i, s := range samples {
+		s.InstanceNS, s.Warnings = nonNil(s.InstanceNS), nonNil(s.Warnings)
+		out[i] = s
+	}
+	return out
+}
+
+func nonNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func newEncoder(w io.Writer) *json.Encoder {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc
+}
+
+func writeJSON(path string, v any, validate func() error) error {
+	if err := validate(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return WriteFile(path, func(w io.Writer) error {
+		enc := newEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(v)
+	})
+}
+
+// WriteFile calls write and puts what it wrote in the place of path, whole or not at all. The directory is made where it
+// is missing. The content is on disk when WriteFile returns nil; otherwise path is as it was, and the error is one line
+// that names the path.
+func WriteFile(path string, write func(io.Writer) error) error {
+	if err := writeFile(path, write); err != nil {
+		return fmt.Errorf("write %s: %w%s", path, cause(err), advice(err))
+	}
+	return nil
+}
+
+func writeFile(path string, write func(io.Writer) error) (err error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return errors.New("is a directory")
+	}
+	tmp, err := createBeside(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close() // A second Close only answers that it is closed.
+			os.Remove(tmp.Name())
+		}
+	}()
+	buf := bufio.NewWriterSize(tmp, 1<<16)
+	if err := write(buf); err != nil {
+		return err
+	}
+	if err := errors.Join(buf.Flush(), tmp.Sync()); err != nil {
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+var tempCount atomic.Int64
+
+// createBeside opens a temporary file in the directory of path: a rename is atomic only within one file system. It is
+// made like any other file of the user, under his umask, which os.CreateTemp would not do.
+func createBeside(path string) (*os.File, error) {
+	name := fmt.Sprintf(".%s.tmp-%d-%d", filepath.Base(path), os.Getpid(), tempCount.Add(1))
+	return os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+}
+
+// syncDir makes a rename durable. Some file systems cannot sync a directory; the file is in its place all the same.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
+// cause drops the name of the temporary file, which tells a user nothing.
+func cause(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return link.Err
+	}
+	return err
+}
+
+// advice says what to do about the ways in which writing usually fails.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return ": free some space or choose another directory"
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
+		return ": choose a directory that you may write to"
+	}
+	return ""
+}
+
+// ReadSummary reads and validates a summary.json.
+func ReadSummary(path string) (*Summary, error) {
+	var s Summary
+	if err := readJSON(path, &s, s.Validate); err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// ReadManifest reads and validates a manifest.json.
+func ReadManifest(path string) (*Manifest, error) {
+	var m Manifest
+	if err := readJSON(path, &m, m.Validate); err != nil {
+		return nil, err
+	}
+	return &m, nil
+}
+
+func readJSON(path string, into any, validate func() error) error {
+	data, err := readBounded(path)
+	if err != nil {
+		return err
+	}
+	err = decodeHead(data)
+	if err == nil {
+		err = decodeStrict(data, into)
+	}
+	if err == nil {
+		err = validate()
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// decodeHead judges the version before the fields are read: a newer file is refused for its version, not for a field
+// that it has gained.
+func decodeHead(data []byte) error {
+	var head struct {
+		Schema *int `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return fmt.Errorf("is not what pulley writes: %w", err)
+	}
+	if head.Schema == nil {
+		return errors.New("has no schema field: not a file that pulley wrote")
+	}
+	return checkSchema(*head.Schema)
+}
+
+// ReadSamples reads and validates a samples.ndjson.
+func ReadSamples(path string) ([]Sample, error) {
+	data, err := readBounded(path)
+	if err != nil {
+		return nil, err
+	}
+	var samples []Sample
+	for n, line := range bytes.Split(data, []byte("\n")) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var s sampleLine
+		err := decodeHead(line)
+		if err == nil {
+			err = decodeStrict(line, &s)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s:%d: %w", path, n+1, err)
+		}
+		samples = append(samples, s.Sample)
+	}
+	if err := validateSamples(samples); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return samples, nil
+}
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, cause(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, cause(err))
+	}
+	if len(data) > maxFileBytes {
+		return nil, fmt.Errorf("read %s: larger than %d bytes: not a file that pulley wrote", path, maxFileBytes)
+	}
+	return data, nil
+}
+
+func decodeStrict(data []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("does not fit schema %d: %w", SchemaVersion, err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return errors.New("has something after its end")
+	}
+	return nil
+}

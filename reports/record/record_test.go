@@ -1,0 +1,315 @@
+package record_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pulley/reports/record"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func fullRow() record.Row {
+	return record.Row{
+		Scenario: "fanout", Backend: "push", Size: 100, Nodes: 102, Runs: 6,
+		NodesPerS:       &record.Spread{Median: 9000, Lo: 8000, Hi: 9500},
+		HopNS:           &record.Percentiles{P50: 100, P99: 200, P999: 300, Max: 400},
+		InstanceNS:      &record.InstancePercentiles{P50: 1000, P99: 2000, Max: 3000},
+		RowsReadPerNode: ptr(4.5), StatementsPerNode: ptr(0.25), CommitsPerNode: ptr(0.125), WALBytesPerNode: ptr(900.0),
+		Valid: true, Warnings: []string{},
+	}
+}
+
+func fullSummary() *record.Summary {
+	null := record.Row{Scenario: "fanout", Backend: "memory", Size: 100, Nodes: 102, Runs: 1, Valid: true,
+		Warnings: []string{"memory has no database: nothing was counted"}}
+	return &record.Summary{
+		Schema: record.SchemaVersion, Rows: []record.Row{fullRow(), null}, Notes: []string{"a <note> & more"},
+		Claims: []record.Claim{
+			{Name: "a", Series: "s", Size: 10, Claimed: 10, Method: "m", Measured: ptr(3.0), Lo: ptr(2.0), Hi: ptr(4.0), Unit: "×"},
+			{Name: "b", Claimed: 96, Method: "not run", Unit: "rows"},
+		},
+	}
+}
+
+func fullManifest() *record.Manifest {
+	start := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	return &record.Manifest{
+		Schema: record.SchemaVersion, Command: []string{"pulley", "compare"}, Seed: 7,
+		Tool: record.Tool{Name: "pulley", Version: "v0.1.0", Revision: "abc", Modified: true, Go: "go1.26"},
+		Host: record.Host{OS: "linux", Arch: "amd64", CPU: "c", Cores: 2, MemoryBytes: 1 << 34},
+		Postgres: &record.Postgres{Way: "local binaries", Version: "15.18", VersionNum: 150018,
+			Settings: []record.Setting{{Name: "fsync", Value: "on"}}},
+		Scenarios: []string{"fanout"}, Sizes: []int{100}, Backends: []string{"push"}, Runs: 6, Order: "ABBA",
+		Cases: []record.Case{{Scenario: "fanout", Size: 100, Nodes: 102, Program: "fn main", Input: json.RawMessage(`{"n":100}`)}},
+
+		StartedAt: start, EndedAt: start.Add(time.Minute), Interrupted: true,
+		Methods: []record.Method{{Figure: "hop_ns", Text: "t"}},
+		Samples: []record.Sample{{Scenario: "fanout", Backend: "push", Size: 100, Run: 1, Order: 1, StartedAt: start,
+			ElapsedNS: 1e9, Instances: 1, Nodes: 102, NodesPerS: 102, InstanceNS: []int64{1e9},
+			Counters: &record.Counters{RowsRead: ptr(int64(5))}, Valid: true, Warnings: []string{}}},
+		Warnings: []string{"w"},
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made", "on", "the", "way")
+	summary, manifest := fullSummary(), fullManifest()
+	for _, err := range []error{
+		record.WriteSummary(dir, summary), record.WriteManifest(dir, manifest), record.WriteSamples(dir, manifest.Samples),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	gotSummary, err := record.ReadSummary(filepath.Join(dir, record.SummaryFile))
+	if diff := cmp.Diff(summary, gotSummary); err != nil || diff != "" {
+		t.Errorf("summary: %v\n%s", err, diff)
+	}
+	gotManifest, err := record.ReadManifest(filepath.Join(dir, record.ManifestFile))
+	rawJSON := cmp.Comparer(func(a, b json.RawMessage) bool { return compact(t, a) == compact(t, b) })
+	if diff := cmp.Diff(manifest, gotManifest, rawJSON); err != nil || diff != "" {
+		t.Errorf("manifest: %v\n%s", err, diff)
+	}
+	gotSamples, err := record.ReadSamples(filepath.Join(dir, record.SamplesFile))
+	if diff := cmp.Diff(manifest.Samples, gotSamples); err != nil || diff != "" {
+		t.Errorf("samples: %v\n%s", err, diff)
+	}
+	assertFiles(t, dir, record.ManifestFile, record.SamplesFile, record.SummaryFile)
+}
+
+func compact(t *testing.T, raw json.RawMessage) string {
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil && len(raw) > 0 {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestRowNames holds the names of a row's fields, which readers elsewhere depend on.
+func TestRowNames(t *testing.T) {
+	raw, err := json.Marshal(fullRow())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for name := range fields {
+		got = append(got, name)
+	}
+	slices.Sort(got)
+	want := strings.Fields("backend commits_per_node hop_ns instance_ns nodes nodes_per_s rows_read_per_node runs " +
+		"scenario size statements_per_node valid wal_bytes_per_node warnings")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestEmptyListsAreNotNull keeps null for one meaning: could not be measured.
+func TestEmptyListsAreNotNull(t *testing.T) {
+	dir := t.TempDir()
+	row := fullRow()
+	row.Warnings = nil
+	if err := record.WriteSummary(dir, &record.Summary{Rows: []record.Row{row}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := record.WriteManifest(dir, &record.Manifest{Samples: []record.Sample{{Scenario: "s", Backend: "b"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for file, may := range map[string][]string{
+		record.SummaryFile: nil, record.ManifestFile: {"postgres", "hop_ns", "counters"},
+	} {
+		data, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			name, _, isNull := strings.Cut(line, `": null`)
+			if isNull && !slices.Contains(may, strings.Trim(name, ` "`)) {
+				t.Errorf("%s: %s", file, line)
+			}
+		}
+	}
+}
+
+func TestValidateRefuses(t *testing.T) {
+	cases := map[string]struct {
+		spoil func(*record.Summary)
+		want  string
+	}{
+		"twice":          {func(s *record.Summary) { s.Rows = append(s.Rows, s.Rows[0]) }, "stands twice"},
+		"nameless":       {func(s *record.Summary) { s.Rows[0].Backend = "" }, "no backend"},
+		"negative":       {func(s *record.Summary) { s.Rows[0].Runs = -1 }, "none may be negative"},
+		"not a number":   {func(s *record.Summary) { s.Rows[0].RowsReadPerNode = ptr(math.NaN()) }, "rows_read_per_node"},
+		"infinite":       {func(s *record.Summary) { s.Rows[0].NodesPerS.Hi = math.Inf(1) }, "nodes_per_s.hi"},
+		"spread":         {func(s *record.Summary) { s.Rows[0].NodesPerS.Lo = 9400 }, "out of order"},
+		"hop":            {func(s *record.Summary) { s.Rows[0].HopNS.P99 = 50 }, "hop_ns"},
+		"instance":       {func(s *record.Summary) { s.Rows[0].InstanceNS.Max = 1 }, "instance_ns"},
+		"silent null":    {func(s *record.Summary) { s.Rows[0].WALBytesPerNode = nil }, "no warning"},
+		"silent null 2":  {func(s *record.Summary) { s.Rows[0].HopNS = nil }, "no warning"},
+		"methodless":     {func(s *record.Summary) { s.Claims[0].Method = "" }, "no method"},
+		"claim outside":  {func(s *record.Summary) { s.Claims[0].Hi = ptr(2.5) }, "outside"},
+		"claim interval": {func(s *record.Summary) { s.Claims[1].Lo = ptr(2.5) }, "interval"},
+		"claim infinite": {func(s *record.Summary) { s.Claims[0].Claimed = math.Inf(1) }, "not finite"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := fullSummary()
+			if err := s.Validate(); err != nil {
+				t.Fatalf("unspoilt: %v", err)
+			}
+			c.spoil(s)
+			dir := t.TempDir()
+			err := record.WriteSummary(dir, s)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v, want %q", err, c.want)
+			}
+			assertFiles(t, dir)
+		})
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	cases := map[string]struct{ content, want string }{
+		"not JSON":      {"hello", "not what pulley writes"},
+		"a list":        {"[]", "not what pulley writes"},
+		"no schema":     {`{"rows": []}`, "no schema field"},
+		"newer":         {`{"schema": 2, "rows": [], "shiny": 1}`, "schema 2 is not known"},
+		"unknown field": {`{"schema": 1, "rows": [], "shiny": 1}`, `unknown field "shiny"`},
+		"wrong type":    {`{"schema": 1, "rows": 7}`, "rows"},
+		"trailing":      {`{"schema": 1} {}`, "after"},
+		"invalid":       {`{"schema": 1, "rows": [{"scenario": ""}]}`, "no scenario"},
+		"empty":         {"", "not what pulley writes"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.json")
+			if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := record.ReadSummary(path)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("got %v, want %q and the path", err, c.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one line: %q", err)
+			}
+		})
+	}
+	if _, err := record.ReadManifest(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "s.ndjson")
+	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":3}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 3") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestWriteFileKeepsTheOldOne fails in the middle of writing, as a full disk does, and looks at what is left.
+func TestWriteFileKeepsTheOldOne(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	put := func(content string, fail error) error {
+		return record.WriteFile(path, func(w io.Writer) error {
+			if _, err := io.WriteString(w, content); err != nil {
+				return err
+			}
+			return fail
+		})
+	}
+	if err := put("old", nil); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("disk on fire")
+	if err := put(strings.Repeat("new", 1<<17), broken); !errors.Is(err, broken) || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v", err)
+	}
+	if data, err := os.ReadFile(path); string(data) != "old" || err != nil {
+		t.Errorf("left %q, %v", data, err)
+	}
+	assertFiles(t, dir, "f")
+}
+
+// TestWriteFileErrors holds the lines that a user sees; the full disk is a real one where the system offers it.
+func TestWriteFileErrors(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nothing := func(io.Writer) error { return nil }
+	for path, want := range map[string]string{
+		filepath.Join(file, "x"): "not a directory: choose a directory that you may write to",
+		dir:                      "is a directory",
+	} {
+		err := record.WriteFile(path, nothing)
+		if err == nil || !strings.HasPrefix(err.Error(), "write "+path) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", path, err, want)
+		}
+	}
+	full := func(io.Writer) error {
+		return os.WriteFile("/dev/full", []byte("x"), 0o600)
+	}
+	if _, err := os.Stat("/dev/full"); err == nil {
+		err := record.WriteFile(filepath.Join(dir, "y"), full)
+		if err == nil || !strings.HasSuffix(err.Error(), "y: no space left on device: free some space or choose another directory") {
+			t.Errorf("full disk: got %v", err)
+		}
+	}
+	assertFiles(t, dir, "file")
+}
+
+func assertFiles(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("directory holds %q, want %q", got, want)
+	}
+}
+
+func TestSetting(t *testing.T) {
+	if got := fullManifest().Postgres.Setting("fsync"); got != "on" {
+		t.Errorf("fsync: %q", got)
+	}
+	var none *record.Postgres
+	if got := none.Setting("fsync"); got != "" {
+		t.Errorf("no server: %q", got)
+	}
+}
+
+func TestFind(t *testing.T) {
+	s := fullSummary()
+	if got := s.Find(record.Key{Scenario: "fanout", Backend: "memory", Size: 100}); got != &s.Rows[1] {
+		t.Errorf("got %v", got)
+	}
+	if got := s.Find(record.Key{Scenario: "fanout", Backend: "memory", Size: 7}); got != nil {
+		t.Errorf("got %v", got)
+	}
+}
