@@ -1,0 +1,139 @@
+package stats
+
+import (
+	"fmt"
+	"slices"
+
+	"pulley/reports/record"
+)
+
+// Latencies are the percentiles of a row, taken from the merged histograms of all its runs.
+type Latencies struct {
+	// Hop and Instance are null where they were not measured.
+	Hop      *record.Percentiles
+	Instance *record.InstancePercentiles
+}
+
+// Rows makes one row of each group of samples with the same scenario, backend and size, in the order in which the groups
+// first appear. latencies gives the percentiles of a group; nil means that none were measured.
+func Rows(samples []record.Sample, latencies func(record.Key) Latencies) []record.Row {
+	var order []record.Key
+	groups := make(map[record.Key][]record.Sample)
+	for _, s := range samples {
+		if groups[s.Key()] == nil {
+			order = append(order, s.Key())
+		}
+		groups[s.Key()] = append(groups[s.Key()], s)
+	}
+	rows := make([]record.Row, 0, len(order))
+	for _, key := range order {
+		var l Latencies
+		if latencies != nil {
+			l = latencies(key)
+		}
+		rows = append(rows, Row(groups[key], l))
+	}
+	return rows
+}
+
+// Row makes the row of samples, of which there is at least one and which share scenario, backend and size.
+//
+// Every figure is a median over the valid runs. The row is valid when all its runs are. A figure that no valid run has
+// is null, and the warnings of the samples, of which the row gets all, or one of its own, say why.
+func Row(samples []record.Sample, l Latencies) record.Row {
+	first := samples[0]
+	valid := slices.DeleteFunc(slices.Clone(samples), func(s record.Sample) bool { return !s.Valid })
+	row := record.Row{
+		Scenario: first.Scenario, Backend: first.Backend, Size: first.Size, Nodes: first.Nodes, Runs: len(valid),
+		HopNS: l.Hop, InstanceNS: l.Instance, Valid: len(valid) == len(samples),
+	}
+	w := warnings{}
+	for _, s := range samples {
+		w.add(s.Warnings...)
+	}
+	if !row.Valid {
+		w.add(fmt.Sprintf("%d of %d runs were invalid and are left out: this row decides nothing",
+			len(samples)-len(valid), len(samples)))
+	}
+	rate := MedianInterval(collect(valid, nodesPerS), Confidence)
+	if rate.N > 0 {
+		row.NodesPerS = &record.Spread{Median: rate.Median, Lo: rate.Lo, Hi: rate.Hi}
+	}
+	w.add(rate.Warning)
+	row.RowsReadPerNode = w.perNode(valid, RowsRead)
+	row.StatementsPerNode = w.perNode(valid, Statements)
+	row.CommitsPerNode = w.perNode(valid, Commits)
+	row.WALBytesPerNode = w.perNode(valid, WALBytes)
+	if row.HopNS == nil {
+		w.add("hop latency was not measured")
+	}
+	if row.InstanceNS == nil {
+		w.add("instance latency was not measured")
+	}
+	row.Warnings = w
+	return row
+}
+
+// A Counter picks one counter of a run, and names it for people.
+type Counter struct {
+	Name string
+	Get  func(*record.Counters) *int64
+}
+
+// The counters that rows and claims speak of.
+var (
+	RowsRead   = Counter{"rows read", func(c *record.Counters) *int64 { return c.RowsRead }}
+	Statements = Counter{"statements", func(c *record.Counters) *int64 { return c.Statements }}
+	Commits    = Counter{"commits", func(c *record.Counters) *int64 { return c.Commits }}
+	WALBytes   = Counter{"WAL bytes", func(c *record.Counters) *int64 { return c.WALBytes }}
+)
+
+// PerNode returns the counter per node run of a sample; ok is false where it was not counted or nothing ran.
+func (c Counter) PerNode(s record.Sample) (value float64, ok bool) {
+	if s.Counters == nil || s.NodeRuns() == 0 {
+		return 0, false
+	}
+	total := c.Get(s.Counters)
+	if total == nil {
+		return 0, false
+	}
+	return float64(*total) / float64(s.NodeRuns()), true
+}
+
+// nodesPerS is the rate of a sample, where it has one.
+func nodesPerS(s record.Sample) (float64, bool) { return s.NodesPerS, s.NodesPerS > 0 }
+
+func collect(samples []record.Sample, get func(record.Sample) (float64, bool)) []float64 {
+	var values []float64
+	for _, s := range samples {
+		if v, ok := get(s); ok {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// warnings is a list without repetitions, in the order of first appearance.
+type warnings []string
+
+func (w *warnings) add(texts ...string) {
+	for _, text := range texts {
+		if text != "" && !slices.Contains(*w, text) {
+			*w = append(*w, text)
+		}
+	}
+}
+
+// perNode returns the median of the counter per node run, or null with a warning.
+func (w *warnings) perNode(valid []record.Sample, c Counter) *float64 {
+	values := collect(valid, c.PerNode)
+	if len(values) == 0 {
+		w.add(c.Name + " were not counted")
+		return nil
+	}
+	if len(values) < len(valid) {
+		w.add(fmt.Sprintf("%s were counted in %d of %d runs", c.Name, len(values), len(valid)))
+	}
+	m := Median(values)
+	return &m
+}
