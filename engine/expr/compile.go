@@ -1,0 +1,146 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"pulley/engine/ir"
+)
+
+// Compiled is an expression that is ready to be evaluated. It is immutable; goroutines may share it.
+type Compiled struct {
+	expr  *ir.Expr
+	lim   ir.Limits
+	names []string
+	fn    *starlark.Function // of names, in their order
+
+	bare  bool                       // the expression is just names[0]
+	fixed func() (Value, *EvalError) // without names: the result, computed once. Else nil
+}
+
+// options are Starlark's for one expression: nothing beyond the standard.
+var options = &syntax.FileOptions{}
+
+// Compile parses and checks e. The error is an *ir.Error at the position of e, for text that is no
+// expression, for what the language does not have (see the package's description), and for what is
+// over lim.
+func Compile(e *ir.Expr, lim ir.Limits) (_ *Compiled, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = ir.Errorf(e.Pos, "this expression cannot be compiled (%s); write it differently", oneLine(fmt.Sprint(cause)))
+		}
+	}()
+	lim = lim.WithDefaults()
+	if len(e.Text) > lim.SourceBytes {
+		return nil, ir.LimitError(e.Pos, "bytes of an expression", len(e.Text), lim.SourceBytes)
+	}
+	tree, err := options.ParseExpr(e.Pos.File, e.Text, 0)
+	if err != nil {
+		return nil, ir.Errorf(e.Pos, "%s", parseMessage(err))
+	}
+	c := &Compiled{expr: e, lim: lim}
+	name, bare := tree.(*syntax.Ident)
+	c.bare = bare && !isConstant(name.Name)
+	r := &rewriter{pos: e.Pos, nesting: lim.Nesting, free: map[string]bool{}}
+	if tree, err = r.expr(tree); err != nil {
+		return nil, err
+	}
+	for name := range r.free {
+		c.names = append(c.names, name)
+	}
+	slices.Sort(c.names)
+	if c.fn, err = function(c.names, tree); err != nil {
+		return nil, ir.Errorf(e.Pos, "%s", parseMessage(err))
+	}
+	if len(c.names) == 0 {
+		c.fixed = sync.OnceValues(func() (Value, *EvalError) { return c.run(nil) })
+	}
+	return c, nil
+}
+
+// parseMessage gives the text of an error of Starlark without its position, which counts within the
+// expression.
+func parseMessage(err error) string {
+	var syntaxError syntax.Error
+	var resolveErrors resolve.ErrorList
+	switch {
+	case errors.As(err, &syntaxError):
+		return oneLine(syntaxError.Msg)
+	case errors.As(err, &resolveErrors) && len(resolveErrors) > 0:
+		return oneLine(resolveErrors[0].Msg)
+	}
+	return oneLine(err.Error())
+}
+
+// function compiles lambda names: body.
+func function(names []string, body syntax.Expr) (*starlark.Function, error) {
+	params := make([]syntax.Expr, len(names))
+	for i, name := range names {
+		params[i] = &syntax.Ident{Name: name}
+	}
+	lambda := &syntax.LambdaExpr{Params: params, Body: body}
+	v, err := starlark.EvalExprOptions(options, new(starlark.Thread), lambda, checked)
+	if err != nil {
+		return nil, err
+	}
+	return v.(*starlark.Function), nil
+}
+
+// Names gives the free names of the expression, sorted. The caller must not change it.
+func (c *Compiled) Names() []string { return c.names }
+
+// Expr gives what was compiled.
+func (c *Compiled) Expr() *ir.Expr { return c.expr }
+
+// Eval evaluates the expression with args[i] as the value of Names()[i]. A nil argument is a name
+// without a value: an error if it is read, and only then. Arguments must be Values; so is the
+// result, which may share parts with them. The error is an *EvalError.
+func (c *Compiled) Eval(args []Value) (Value, error) {
+	if len(args) != len(c.names) {
+		return nil, c.errorf("got %d values for the %d names of the expression", len(args), len(c.names))
+	}
+	if c.bare {
+		if args[0] == nil {
+			return nil, c.errorf("%s", noValue(c.names[0]))
+		}
+		return args[0], nil
+	}
+	eval := c.fixed
+	if eval == nil {
+		eval = func() (Value, *EvalError) { return c.run(args) }
+	}
+	v, err := eval()
+	if err != nil { // a nil *EvalError must not become an error that is not nil
+		return nil, err
+	}
+	return v, nil
+}
+
+func (c *Compiled) errorf(format string, args ...any) *EvalError {
+	return &EvalError{Pos: c.expr.Pos, Type: TypeExpression, Msg: fmt.Sprintf(format, args...)}
+}
+
+// run calls the compiled function. A panic within it leaves the meter unusable, so that it is dropped.
+func (c *Compiled) run(args []Value) (v Value, failed *EvalError) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			v, failed = nil, c.errorf("the evaluation broke off: %s", oneLine(fmt.Sprint(cause)))
+		}
+	}()
+	m := newMeter(c.lim)
+	result, err := starlark.Call(&m.thread, c.fn, args, nil)
+	if err == nil {
+		v, err = normalize(result, c.lim.ValueBytes)
+	}
+	if err != nil {
+		failed = m.evalError(c.expr.Pos, err)
+	}
+	m.release()
+	return v, failed
+}

@@ -1,0 +1,139 @@
+package expr
+
+import (
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+)
+
+// Encode gives v as compact JSON. Keys come in the order of the dict, a float is written so that it
+// reads back as the same float (1.0 stays 1.0), and characters of HTML are not escaped. It refuses
+// what is not a Value.
+func Encode(v Value) ([]byte, error) {
+	return AppendJSON(make([]byte, 0, 64), v)
+}
+
+// AppendJSON appends v to dst as Encode writes it. After an error the content of dst beyond its old
+// length is undefined.
+func AppendJSON(dst []byte, v Value) ([]byte, error) {
+	return appendValue(dst, v, 0)
+}
+
+func appendValue(dst []byte, v Value, depth int) ([]byte, error) {
+	if depth > depthMax {
+		return dst, limitError("nesting of a value", depth, depthMax)
+	}
+	switch v := v.(type) {
+	case starlark.NoneType:
+		return append(dst, "null"...), nil
+	case starlark.Bool:
+		return strconv.AppendBool(dst, bool(v)), nil
+	case starlark.Int:
+		if small, ok := v.Int64(); ok {
+			return strconv.AppendInt(dst, small, 10), nil
+		}
+		return append(dst, v.String()...), nil
+	case starlark.Float:
+		if math.IsInf(float64(v), 0) || math.IsNaN(float64(v)) {
+			return dst, valueErrorf("a float must be finite, not %v", v)
+		}
+		return appendFloat(dst, float64(v)), nil
+	case starlark.String:
+		return appendString(dst, string(v))
+	case *starlark.List:
+		return appendList(dst, v, depth)
+	case *starlark.Dict:
+		return appendDict(dst, v, depth)
+	case nil:
+		return dst, valueErrorf("there is no value")
+	}
+	return dst, valueErrorf("a %s is not a value; normalize it first", v.Type())
+}
+
+func appendList(dst []byte, list *starlark.List, depth int) (_ []byte, err error) {
+	dst = append(dst, '[')
+	for i := range list.Len() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = appendValue(dst, list.Index(i), depth+1); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, ']'), nil
+}
+
+func appendDict(dst []byte, d *starlark.Dict, depth int) (_ []byte, err error) {
+	dst = append(dst, '{')
+	first := true
+	for k, v := range d.Entries() {
+		key, ok := k.(starlark.String)
+		if !ok {
+			return dst, keyError(k)
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		if dst, err = appendString(dst, string(key)); err != nil {
+			return dst, err
+		}
+		dst = append(dst, ':')
+		if dst, err = appendValue(dst, v, depth+1); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// escapes holds, for each ASCII character that cannot stand in a JSON string as it is, the letter
+// after the backslash; 'u' stands for four hexadecimal digits.
+var escapes = func() (table [256]byte) {
+	for c := range 0x20 {
+		table[c] = 'u'
+	}
+	for c, letter := range map[byte]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f'} {
+		table[c] = letter
+	}
+	return table
+}()
+
+// escapedBytes is how many bytes s grows by when it is escaped.
+func escapedBytes(s string) int {
+	n := 0
+	for i := range len(s) {
+		switch escapes[s[i]] {
+		case 0:
+		case 'u':
+			n += 5
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+func appendString(dst []byte, s string) ([]byte, error) {
+	if !utf8.ValidString(s) {
+		return dst, valueErrorf("the string %q is not valid UTF-8", clip(s))
+	}
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	start := 0 // of what is not yet written
+	for i := range len(s) {
+		letter := escapes[s[i]]
+		if letter == 0 {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		dst = append(dst, '\\', letter)
+		if letter == 'u' {
+			dst = append(dst, '0', '0', hex[s[i]>>4], hex[s[i]&15])
+		}
+		start = i + 1
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"'), nil
+}

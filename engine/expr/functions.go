@@ -1,0 +1,412 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// functions are the built-in ones. Where nothing is to be added, Starlark's own does the work after it
+// was charged.
+var functions = map[string]builtinFunc{
+	"range":       rangeList,
+	"len":         universal("len", chargeNothing),
+	"enumerate":   enumerate,
+	"zip":         universal("zip", chargeZip),
+	"min":         extreme,
+	"max":         extreme,
+	"sorted":      sorted,
+	"reversed":    universal("reversed", chargeList),
+	"any":         universal("any", chargeScan),
+	"all":         universal("all", chargeScan),
+	"str":         str,
+	"int":         universal("int", chargeParse),
+	"float":       universal("float", chargeParse),
+	"bool":        universal("bool", chargeNothing),
+	"list":        universal("list", chargeList),
+	"dict":        dict,
+	"sum":         sum,
+	"isexception": isexception,
+}
+
+var builtinNames = func() []string {
+	names := make([]string, 0, len(functions))
+	for name := range functions {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}()
+
+// Builtins gives the names of the built-in functions, sorted. The caller owns the slice.
+func Builtins() []string { return slices.Clone(builtinNames) }
+
+// takesKey tells whether the function has an argument key=.
+func takesKey(callee string) bool {
+	return callee == "sorted()" || callee == "min()" || callee == "max()"
+}
+
+// universal is Starlark's function of that name after a charge.
+func universal(name string, charge func(m *meter, args starlark.Tuple) error) builtinFunc {
+	fn := starlark.Universe[name].(*starlark.Builtin)
+	return func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		if err := charge(meterOf(thread), args); err != nil {
+			return nil, err
+		}
+		return finite(fn.CallInternal(thread, args, kwargs))
+	}
+}
+
+func chargeNothing(*meter, starlark.Tuple) error { return nil }
+
+// chargeList charges the making of a list of the first argument's elements.
+func chargeList(m *meter, args starlark.Tuple) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return m.list(max(0, starlark.Len(args[0])))
+}
+
+// chargeScan charges a look at each element.
+func chargeScan(m *meter, args starlark.Tuple) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return m.work(compareUnits * max(0, starlark.Len(args[0])))
+}
+
+func chargeZip(m *meter, args starlark.Tuple) error {
+	rows := math.MaxInt
+	for _, arg := range args {
+		rows = min(rows, max(0, starlark.Len(arg)))
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	if err := m.list(rows); err != nil {
+		return err
+	}
+	return m.work(mul(rows, rowUnits+elementUnits*len(args)))
+}
+
+// chargeParse charges a conversion to a number: of text, in time that grows with the square of its
+// length.
+func chargeParse(m *meter, args starlark.Tuple) error {
+	if len(args) == 0 {
+		return nil
+	}
+	switch x := args[0].(type) {
+	case starlark.String:
+		return m.work(add(len(x), mul(len(x), len(x))/stepUnits))
+	case starlark.Int:
+		return chargeNumbers(m, x, x)
+	}
+	return nil
+}
+
+// rangeList is range as a list: a value has no ranges.
+func rangeList(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var first starlark.Int
+	var second, third starlark.Value
+	if err := starlark.UnpackPositionalArgs(b.Name(), args, kwargs, 1, &first, &second, &third); err != nil {
+		return nil, err
+	}
+	const most = 1 << 53 // keeps sums and differences of two of them within an int
+	part := [3]int{0, 0, 1}
+	given := part[:len(args)]
+	if len(args) == 1 {
+		given = part[1:2]
+	}
+	for i, arg := range args {
+		if err := starlark.AsInt(arg, &given[i]); err != nil {
+			return nil, fmt.Errorf("range: %w", err)
+		}
+		if given[i] < -most || given[i] > most {
+			return nil, fmt.Errorf("range: %d is too large", given[i])
+		}
+	}
+	start, stop, step := part[0], part[1], part[2]
+	if step == 0 {
+		return nil, errors.New("range: step argument must not be zero")
+	}
+	count := 0
+	if step > 0 && start < stop {
+		count = (stop-start-1)/step + 1
+	} else if step < 0 && start > stop {
+		count = (start-stop-1)/-step + 1
+	}
+	if err := meterOf(thread).list(count); err != nil {
+		return nil, err
+	}
+	elems := make([]starlark.Value, count)
+	for i := range elems {
+		elems[i] = starlark.MakeInt(start + i*step)
+	}
+	return starlark.NewList(elems), nil
+}
+
+// elements gives the elements of a list, or the keys of a dict. The caller must not change them.
+func elements(m *meter, fn string, v starlark.Value) ([]starlark.Value, error) {
+	n := starlark.Len(v)
+	iter := starlark.Iterate(v)
+	if iter == nil {
+		return nil, fmt.Errorf("%s: %s value is not iterable", fn, v.Type())
+	}
+	defer iter.Done()
+	if err := m.list(n); err != nil {
+		return nil, err
+	}
+	elems := make([]starlark.Value, 0, n)
+	var elem starlark.Value
+	for iter.Next(&elem) {
+		elems = append(elems, elem)
+	}
+	return elems, nil
+}
+
+func enumerate(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var iterable starlark.Value
+	number := starlark.MakeInt(0)
+	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "iterable", &iterable, "start?", &number); err != nil {
+		return nil, err
+	}
+	m := meterOf(thread)
+	elems, err := elements(m, b.Name(), iterable)
+	if err != nil {
+		return nil, err
+	}
+	perRow := rowUnits + 2*elementUnits + 8*(words(number)-1)
+	if err := m.work(mul(len(elems), perRow)); err != nil {
+		return nil, err
+	}
+	one := starlark.MakeInt(1)
+	cells := make([]starlark.Value, 2*len(elems))
+	for i, elem := range elems {
+		pair := cells[2*i : 2*i+2 : 2*i+2]
+		pair[0], pair[1] = number, elem
+		elems[i] = starlark.Tuple(pair)
+		number = number.Add(one)
+	}
+	return starlark.NewList(elems), nil
+}
+
+// keysOf gives what to compare instead of the elements: the results of key, or the elements themselves.
+func keysOf(thread *starlark.Thread, key starlark.Callable, elems []starlark.Value) ([]starlark.Value, error) {
+	if key == nil {
+		return elems, nil
+	}
+	if err := meterOf(thread).list(len(elems)); err != nil {
+		return nil, err
+	}
+	keys := make([]starlark.Value, len(elems))
+	for i, elem := range elems {
+		if err := meterOf(thread).work(stepUnits); err != nil {
+			return nil, err
+		}
+		var err error
+		if keys[i], err = key.CallInternal(thread, starlark.Tuple{elem}, nil); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// extreme is min and max: the first of the elements that are smallest or largest.
+func extreme(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 0 {
+		return nil, fmt.Errorf("%s requires at least one positional argument", b.Name())
+	}
+	var key starlark.Callable
+	if err := starlark.UnpackArgs(b.Name(), nil, kwargs, "key??", &key); err != nil {
+		return nil, err
+	}
+	m := meterOf(thread)
+	elems := []starlark.Value(args)
+	if len(args) == 1 {
+		var err error
+		if elems, err = elements(m, b.Name(), args[0]); err != nil {
+			return nil, err
+		}
+	}
+	if len(elems) == 0 {
+		return nil, fmt.Errorf("%s: argument is an empty sequence", b.Name())
+	}
+	keys, err := keysOf(thread, key, elems)
+	if err != nil {
+		return nil, err
+	}
+	op, sign := syntax.LT, -1
+	if b.Name() == "max" {
+		op, sign = syntax.GT, +1
+	}
+	best := 0
+	for i := 1; i < len(keys); i++ {
+		c, err := order(m, op, keys[i], keys[best])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", b.Name(), err)
+		}
+		if c*sign > 0 {
+			best = i
+		}
+	}
+	return elems[best], nil
+}
+
+func sorted(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var iterable starlark.Value
+	var key starlark.Callable
+	var reverse bool
+	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "iterable", &iterable, "key??", &key, "reverse?", &reverse); err != nil {
+		return nil, err
+	}
+	m := meterOf(thread)
+	elems, err := elements(m, b.Name(), iterable)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := keysOf(thread, key, elems)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.work(mul(len(elems), elementUnits)); err != nil {
+		return nil, err
+	}
+	places := make([]int, len(elems))
+	for i := range places {
+		places[i] = i
+	}
+	sign := 1
+	if reverse {
+		sign = -1
+	}
+	var failed error // stops the comparing; the sort itself cannot be stopped
+	slices.SortStableFunc(places, func(i, j int) int {
+		if failed != nil {
+			return 0
+		}
+		c, err := order(m, syntax.LT, keys[i], keys[j])
+		if err != nil {
+			failed = fmt.Errorf("sorted: %w", err)
+		}
+		return c * sign
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	result := make([]starlark.Value, len(elems))
+	for i, place := range places {
+		result[i] = elems[place]
+	}
+	return starlark.NewList(result), nil
+}
+
+func str(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var x starlark.Value
+	if err := starlark.UnpackPositionalArgs(b.Name(), args, kwargs, 1, &x); err != nil {
+		return nil, err
+	}
+	if text, ok := x.(starlark.String); ok {
+		return text, nil
+	}
+	m := meterOf(thread)
+	if _, err := m.printed(x); err != nil {
+		return nil, err
+	}
+	text := x.String()
+	return starlark.String(text), m.text(len(text))
+}
+
+// dict makes a dict of another, or of pairs, and of keyword arguments.
+func dict(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) > 1 {
+		return nil, fmt.Errorf("dict: got %d arguments, want at most 1", len(args))
+	}
+	m := meterOf(thread)
+	var pairs []starlark.Value
+	if len(args) == 1 {
+		if from, ok := args[0].(*starlark.Dict); ok {
+			if err := m.list(2 * from.Len()); err != nil {
+				return nil, err
+			}
+			for _, item := range from.Items() {
+				pairs = append(pairs, item)
+			}
+		} else {
+			var err error
+			if pairs, err = elements(m, b.Name(), args[0]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, pair := range kwargs {
+		pairs = append(pairs, pair)
+	}
+	if err := m.work(mul(len(pairs), 2*rowUnits)); err != nil {
+		return nil, err
+	}
+	d := starlark.NewDict(len(pairs))
+	for i, pair := range pairs {
+		if err := setPair(m, d, i, pair); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func setPair(m *meter, d *starlark.Dict, i int, pair starlark.Value) error {
+	kv, ok := sequence(pair)
+	if !ok || kv.Len() != 2 {
+		return fmt.Errorf("dict: element %d is not a pair of key and value", i)
+	}
+	key, ok := kv.Index(0).(starlark.String)
+	if !ok {
+		return keyError(kv.Index(0))
+	}
+	if err := m.work(len(key)); err != nil {
+		return err
+	}
+	return d.SetKey(key, kv.Index(1))
+}
+
+// sum adds the numbers of a list; the sum of no numbers is 0.
+func sum(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var list starlark.Value
+	if err := starlark.UnpackPositionalArgs(b.Name(), args, kwargs, 1, &list); err != nil {
+		return nil, err
+	}
+	m := meterOf(thread)
+	numbers, ok := sequence(list)
+	if !ok {
+		return nil, fmt.Errorf("sum: got %s, want a list of numbers", list.Type())
+	}
+	var total starlark.Value = starlark.MakeInt(0)
+	for i := range numbers.Len() {
+		number := numbers.Index(i)
+		switch number.(type) {
+		case starlark.Int, starlark.Float:
+		default:
+			return nil, fmt.Errorf("sum: element %d is a %s, not a number", i, number.Type())
+		}
+		if err := m.work(compareUnits); err != nil {
+			return nil, err
+		}
+		var err error
+		if total, err = minus(m, syntax.PLUS, total, number); err != nil {
+			return nil, fmt.Errorf("sum: %w", err)
+		}
+	}
+	return total, nil
+}
+
+func isexception(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var v starlark.Value
+	typ := "Exception"
+	if err := starlark.UnpackPositionalArgs(b.Name(), args, kwargs, 1, &v, &typ); err != nil {
+		return nil, err
+	}
+	return starlark.Bool(isException(v, typ)), nil
+}

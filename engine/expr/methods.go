@@ -1,0 +1,353 @@
+package expr
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// transient is how many times larger than a value the text may be that formatting is estimated to
+// make. The estimate is coarse; what was made is held to the limit itself.
+const transient = 16
+
+// changing are the methods that change their receiver, and what to write instead.
+var changing = map[string]string{
+	"append":     "write xs + [x]",
+	"extend":     "write xs + ys",
+	"insert":     "write xs[:i] + [x] + xs[i:]",
+	"remove":     "write [x for x in xs if x != y]",
+	"clear":      "assign [] or {}",
+	"pop":        "write xs[:-1], or {k: v for k, v in d.items() if k != key}",
+	"popitem":    "write {k: v for k, v in d.items() if k != key}",
+	"setdefault": "write d.get(key, default)",
+	"update":     "write dict(d, key=value) or dict(d.items() + e.items())",
+}
+
+// methodNames are the methods of strings and dicts that change nothing.
+var methodNames = func() []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, recv := range []starlark.HasAttrs{starlark.String(""), starlark.NewDict(0)} {
+		for _, name := range recv.AttrNames() {
+			if changing[name] == "" && !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}()
+
+// unknownMethod says why a method cannot be called.
+func unknownMethod(name string) string {
+	if instead := changing[name]; instead != "" {
+		return fmt.Sprintf("values cannot be changed in place by .%s; %s", name, instead)
+	}
+	return fmt.Sprintf("there is no method .%s; dicts have get, items, keys and values, strings have those of Starlark, such as split, join and replace", name)
+}
+
+// callMethod calls the method that it is named after on its first argument.
+func callMethod(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	m := meterOf(thread)
+	name, recv, args := b.Name(), args[0], args[1:]
+	var err error
+	switch recv := recv.(type) {
+	case starlark.String:
+		args, err = m.chargeText(name, string(recv), args, kwargs)
+	case *starlark.Dict:
+		err = m.chargeDict(name, recv, args)
+	default:
+		err = fmt.Errorf("%s has no .%s method; only strings and dicts have methods", recv.Type(), name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	method, err := recv.(starlark.HasAttrs).Attr(name)
+	if err != nil {
+		return nil, err
+	}
+	fn, ok := method.(*starlark.Builtin)
+	if !ok {
+		return nil, fmt.Errorf("%s has no .%s method", recv.Type(), name)
+	}
+	result, err := fn.CallInternal(thread, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return m.methodResult(result)
+}
+
+// methodResult charges what a method made, and makes lists of iterables that are no values.
+func (m *meter) methodResult(v starlark.Value) (starlark.Value, error) {
+	switch v := v.(type) {
+	case starlark.String:
+		return v, m.text(len(v))
+	case *starlark.List:
+		return v, m.list(v.Len())
+	case starlark.NoneType, starlark.Bool, starlark.Int, starlark.Float, starlark.Tuple, *starlark.Dict:
+		return v, nil
+	}
+	iter := starlark.Iterate(v)
+	if iter == nil {
+		return v, nil
+	}
+	defer iter.Done()
+	var elems []starlark.Value
+	var elem starlark.Value
+	for iter.Next(&elem) {
+		if err := m.work(2 * elementUnits); err != nil {
+			return nil, err
+		}
+		elems = append(elems, elem)
+	}
+	return starlark.NewList(elems), nil
+}
+
+func (m *meter) chargeDict(name string, d *starlark.Dict, args starlark.Tuple) error {
+	if name != "get" {
+		return m.work(mul(d.Len(), rowUnits+2*elementUnits))
+	}
+	if len(args) > 0 {
+		key, ok := args[0].(starlark.String)
+		if !ok {
+			return keyError(args[0])
+		}
+		return m.work(len(key))
+	}
+	return nil
+}
+
+// chargeText charges a method of a string. It gives the arguments in the form that Starlark wants.
+func (m *meter) chargeText(name, recv string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, error) {
+	if err := m.work(len(recv)); err != nil {
+		return nil, err
+	}
+	for _, arg := range args {
+		if text, ok := arg.(starlark.String); ok {
+			if err := m.work(len(text)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	switch name {
+	case "replace":
+		return args, m.chargeReplace(recv, args)
+	case "join":
+		return args, m.chargeJoin(recv, args)
+	case "format":
+		for _, pair := range kwargs {
+			args = append(args[:len(args):len(args)], pair[1])
+		}
+		return args[:len(args)-len(kwargs)], m.chargeFormat(recv, strings.Count(recv, "{"), args)
+	case "startswith", "endswith":
+		return m.chargeAffixes(args)
+	case "strip", "lstrip", "rstrip":
+		return args, m.chargeStrip(recv, args)
+	case "split", "rsplit":
+		return clampSplits(recv, args), nil
+	}
+	return args, nil
+}
+
+func (m *meter) chargeReplace(recv string, args starlark.Tuple) error {
+	if len(args) < 2 {
+		return nil // Starlark refuses it
+	}
+	old, isText := starlark.AsString(args[0])
+	with, alsoText := starlark.AsString(args[1])
+	if !isText || !alsoText {
+		return nil
+	}
+	count := strings.Count(recv, old)
+	if len(args) > 2 {
+		if most, err := starlark.AsInt32(args[2]); err == nil && most >= 0 {
+			count = min(count, most)
+		}
+	}
+	return m.text(add(len(recv), mul(count, max(0, len(with)-len(old)))))
+}
+
+func (m *meter) chargeJoin(sep string, args starlark.Tuple) error {
+	if len(args) != 1 {
+		return nil
+	}
+	parts, ok := sequence(args[0])
+	if !ok {
+		return m.chargeJoinKeys(sep, args[0])
+	}
+	total := mul(len(sep), max(0, parts.Len()-1))
+	for i := range parts.Len() {
+		if text, ok := parts.Index(i).(starlark.String); ok {
+			total = add(total, len(text))
+		}
+	}
+	return m.text(add(total, 0))
+}
+
+// chargeJoinKeys charges the joining of a dict's keys.
+func (m *meter) chargeJoinKeys(sep string, v starlark.Value) error {
+	d, ok := v.(*starlark.Dict)
+	if !ok {
+		return nil
+	}
+	total := mul(len(sep), max(0, d.Len()-1))
+	for key := range d.Entries() {
+		if text, ok := key.(starlark.String); ok {
+			total = add(total, len(text))
+		}
+	}
+	return m.text(total)
+}
+
+// chargeFormat charges the formatting of args into fields, any of which may be the largest.
+func (m *meter) chargeFormat(format string, fields int, args []starlark.Value) error {
+	largest := 0
+	for _, arg := range args {
+		n, err := m.printed(arg)
+		if err != nil {
+			return err
+		}
+		largest = max(largest, n)
+	}
+	total := add(len(format), mul(fields, largest))
+	if bound := mul(m.valueBytes, transient); total > bound {
+		return limitError("bytes of formatted text", total, bound)
+	}
+	return nil
+}
+
+// chargeAffixes makes a tuple of a list of prefixes or suffixes, and charges looking for each.
+func (m *meter) chargeAffixes(args starlark.Tuple) (starlark.Tuple, error) {
+	if len(args) == 0 {
+		return args, nil
+	}
+	list, ok := sequence(args[0])
+	if !ok {
+		return args, nil
+	}
+	if err := m.list(list.Len()); err != nil {
+		return nil, err
+	}
+	affixes := make(starlark.Tuple, list.Len())
+	for i := range affixes {
+		affixes[i] = list.Index(i)
+		if text, ok := affixes[i].(starlark.String); ok {
+			if err := m.work(len(text)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return append(starlark.Tuple{affixes}, args[1:]...), nil
+}
+
+// chargeStrip charges looking up each character of recv among those to be stripped.
+func (m *meter) chargeStrip(recv string, args starlark.Tuple) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cutset, _ := starlark.AsString(args[0])
+	return m.work(mul(len(recv), utf8.RuneCountInString(cutset)))
+}
+
+// clampSplits bounds the argument maxsplit, for which Starlark allocates memory.
+func clampSplits(recv string, args starlark.Tuple) starlark.Tuple {
+	if len(args) < 2 {
+		return args
+	}
+	most, isInt := args[1].(starlark.Int)
+	if !isInt {
+		return args
+	}
+	if n, ok := most.Int64(); ok && n <= int64(len(recv)) {
+		return args
+	}
+	limit := starlark.MakeInt(-1) // without a limit, as for every negative number
+	if most.Sign() > 0 {
+		limit = starlark.MakeInt(len(recv))
+	}
+	return append(starlark.Tuple{args[0], limit}, args[2:]...)
+}
+
+// interpolate does format % x.
+func interpolate(m *meter, format starlark.String, x starlark.Value) (starlark.Value, error) {
+	if err := m.work(len(format)); err != nil {
+		return nil, err
+	}
+	args, ok := x.(starlark.Tuple)
+	if !ok {
+		args = starlark.Tuple{x}
+	}
+	if err := m.chargeFormat(string(format), strings.Count(string(format), "%"), args); err != nil {
+		return nil, err
+	}
+	v, err := starlark.Binary(syntax.PERCENT, format, x)
+	if err != nil {
+		return nil, err
+	}
+	return m.methodResult(v)
+}
+
+// printed charges the printing of v and gives a bound on the length of the text.
+func (m *meter) printed(v starlark.Value) (int, error) {
+	if text, ok := v.(starlark.String); ok {
+		return mul(4, len(text)), m.work(len(text)) // as %r has it, with every byte escaped
+	}
+	p := printer{m: m, most: mul(m.valueBytes, transient)}
+	err := p.value(v)
+	return p.bytes, err
+}
+
+// printer adds up what the parts of a value are long in print. Parts may be shared many times over,
+// so it stops where it is too long.
+type printer struct {
+	m           *meter
+	bytes, most int
+}
+
+func (p *printer) grow(bytes int) error {
+	if p.bytes = add(p.bytes, bytes); p.bytes > p.most {
+		return limitError("bytes of formatted text", p.bytes, p.most)
+	}
+	return p.m.work(bytes)
+}
+
+func (p *printer) value(v starlark.Value) error {
+	const scalar = 26 // no float is longer, nor None, True or False
+	switch v := v.(type) {
+	case starlark.String:
+		return p.grow(add(2, mul(4, len(v))))
+	case starlark.Int:
+		if err := p.m.products(v, v); err != nil {
+			return err
+		}
+		return p.grow(intBytes(v))
+	case *starlark.List, starlark.Tuple:
+		list := v.(starlark.Indexable)
+		for i := range list.Len() {
+			if err := p.grow(len(", ")); err != nil {
+				return err
+			}
+			if err := p.value(list.Index(i)); err != nil {
+				return err
+			}
+		}
+		return p.grow(len("(,)"))
+	case *starlark.Dict:
+		for key, elem := range v.Entries() {
+			if err := p.grow(len(", : ")); err != nil {
+				return err
+			}
+			if err := p.value(key); err != nil {
+				return err
+			}
+			if err := p.value(elem); err != nil {
+				return err
+			}
+		}
+		return p.grow(len("{}"))
+	}
+	return p.grow(scalar)
+}
