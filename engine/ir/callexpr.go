@@ -1,0 +1,103 @@
+package ir
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.starlark.net/syntax"
+)
+
+// call prints the call of a function of expressions or of a method.
+func (c *canon) call(x *syntax.CallExpr) error {
+	switch fn := x.Fn.(type) {
+	case *syntax.Ident:
+		keywords, ok := builtins[fn.Name]
+		if !ok {
+			return c.unknownFunction(fn)
+		}
+		c.put(fn.Name)
+		return c.args(fn.Name, x.Args, keywords)
+	case *syntax.DotExpr:
+		if err := c.method(fn); err != nil {
+			return err
+		}
+		var keywords map[string]bool
+		if fn.Name.Name == "format" {
+			keywords = builtins["dict"]
+		}
+		return c.args(fn.Name.Name, x.Args, keywords)
+	}
+	return c.refuse(x.Lparen, "only functions and methods can be called, by their name; write len(x) or x.upper()")
+}
+
+func (c *canon) unknownFunction(fn *syntax.Ident) error {
+	return c.refuse(fn.NamePos, "unknown function %s; write @%s(...) on a line of its own for an action, "+
+		"or one of: %s", fn.Name, fn.Name, strings.Join(slices.Sorted(maps.Keys(builtins)), " "))
+}
+
+// method prints the part of a call before the brackets.
+func (c *canon) method(fn *syntax.DotExpr) error {
+	name := fn.Name.Name
+	if instead, ok := changers[name]; ok {
+		return c.refuse(fn.Dot, "%s would change a value in place; write a new one: %s", name, instead)
+	}
+	if !methods[name] {
+		return c.refuse(fn.Dot, "unknown method %s; write a method of strings or dicts, such as split, join, get or keys",
+			name)
+	}
+	// A dot after a number would be read as its fraction.
+	_, isLiteral := bare(fn.X).(*syntax.Literal)
+	number := isLiteral && bare(fn.X).(*syntax.Literal).Token != syntax.STRING
+	if number {
+		c.put("(")
+	}
+	if err := c.expr(fn.X, bindPrimary); err != nil {
+		return err
+	}
+	if number {
+		c.put(")")
+	}
+	c.put("." + name)
+	return nil
+}
+
+// args prints the arguments of a call: those without a name, then those with one.
+func (c *canon) args(callee string, args []syntax.Expr, keywords map[string]bool) error {
+	c.put("(")
+	seen := map[string]bool{}
+	for i, arg := range args {
+		if i > 0 {
+			c.put(", ")
+		}
+		value := arg
+		if named, ok := arg.(*syntax.BinaryExpr); ok && named.Op == syntax.EQ {
+			name := named.X.(*syntax.Ident)
+			if err := c.keyword(callee, name, keywords, seen); err != nil {
+				return err
+			}
+			value = named.Y
+		} else if len(seen) > 0 {
+			return c.refuse(place(arg), "an argument without a name after one with a name; write it before them")
+		}
+		if err := c.expr(value, bindConditional); err != nil {
+			return err
+		}
+	}
+	c.put(")")
+	return nil
+}
+
+func (c *canon) keyword(callee string, name *syntax.Ident, keywords, seen map[string]bool) error {
+	switch {
+	case callee == "sorted" && name.Name == "key", (callee == "min" || callee == "max") && name.Name == "key":
+		return c.refuse(name.NamePos, "%s takes no key; order a list of [key, value] lists instead", callee)
+	case !keywords[name.Name] && !keywords["*"]:
+		return c.refuse(name.NamePos, "%s has no keyword argument %s; write the value alone", callee, name.Name)
+	case seen[name.Name]:
+		return c.refuse(name.NamePos, "the argument %s is given twice; remove one", name.Name)
+	}
+	seen[name.Name] = true
+	c.put(name.Name + "=")
+	return nil
+}

@@ -1,0 +1,241 @@
+package ir
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"go.starlark.net/syntax"
+)
+
+// expr parses an expression: it finds where the expression ends, refuses words and operators that the
+// language does not have, lets Starlark's parser read the rest, and keeps its canonical print. What
+// is wanted is named in the message where there is none.
+func (p *parser) expr(want string) (*Expr, error) {
+	first, end := p.next, p.extent()
+	if end == first {
+		return nil, p.unexpected(want)
+	}
+	if last := p.toks[end]; last.kind == kBad {
+		return nil, p.bad
+	}
+	if err := p.vetExpr(first, end); err != nil {
+		return nil, err
+	}
+	from, to := p.toks[first], p.toks[end-1]
+	portion := syntax.FilePortion{
+		Content:   p.source[from.start:to.end],
+		FirstLine: from.line,
+		FirstCol:  from.col,
+	}
+	tree, err := new(syntax.FileOptions).ParseExpr(p.file, portion, 0)
+	if err != nil {
+		return nil, p.explain(err, first, end)
+	}
+	text, err := canonical(p.file, tree)
+	if err != nil {
+		return nil, err
+	}
+	p.next = end
+	return &Expr{Pos: p.posOf(from), Text: text}, nil
+}
+
+// extent gives the index of the first token that is not of the expression which begins here.
+func (p *parser) extent() int {
+	depth := 0
+	for i := p.next; ; i++ {
+		t := p.toks[i]
+		if t.kind > kOp {
+			return i
+		}
+		if t.kind != kOp {
+			continue
+		}
+		switch text := p.text(t); {
+		case closers[text] != "":
+			depth++
+		case depth > 0 && isCloser(text):
+			depth--
+		case depth == 0 && endsExpr(text):
+			return i
+		}
+	}
+}
+
+func isCloser(op string) bool { return op == ")" || op == "]" || op == "}" }
+
+// endsExpr says whether an operator outside brackets ends an expression.
+func endsExpr(op string) bool {
+	return isCloser(op) || op == "," || op == ":" || op == "->" || isAssignment(op)
+}
+
+// isAssignment says whether an operator is an equals sign or ends with one, comparisons apart.
+func isAssignment(op string) bool {
+	return op == "=" || strings.HasSuffix(op, "=") && !slices.Contains([]string{"==", "!=", "<=", ">="}, op)
+}
+
+// vetExpr refuses tokens that no expression has, and too deep nesting before anything recurses on it.
+func (p *parser) vetExpr(first, end int) error {
+	var depth nesting
+	for i := first; i < end; i++ {
+		t := p.toks[i]
+		var before token // of the expression, or nothing that matters
+		if i > first {
+			before = p.toks[i-1]
+		} else {
+			before = token{kind: kNewline}
+		}
+		var err error
+		switch t.kind {
+		case kName:
+			err = p.vetWord(i, before)
+		case kOp:
+			err = p.vetOp(t)
+		}
+		if err != nil {
+			return err
+		}
+		if n := depth.pass(p.text(t), t.kind, p.isOperand(before)); n > p.nesting {
+			return LimitError(p.posOf(t), "nesting of an expression", n, p.nesting)
+		}
+	}
+	return nil
+}
+
+// isOperand says whether a token ends an operand, so that what follows is no prefix.
+func (p *parser) isOperand(t token) bool {
+	switch t.kind {
+	case kName:
+		word := p.text(t)
+		return !operatorWords[word] || word == "None" || word == "True" || word == "False"
+	case kNumber, kString:
+		return true
+	}
+	return t.kind == kOp && isCloser(p.text(t))
+}
+
+// vetWord refuses words that no expression reads.
+func (p *parser) vetWord(i int, before token) error {
+	t, next := p.toks[i], p.peek(i-p.next+1)
+	word := p.text(t)
+	switch {
+	case operatorWords[word]:
+		return nil
+	case foreign[word] != "":
+		return p.wrong(t, "%s is not in the language; %s", word, foreign[word])
+	case reserved[word]:
+		return p.wrong(t, "%s", nameFault(word))
+	case p.functions[word] && p.isOp(next, "(") && !p.isOp(before, "."):
+		return p.wrong(t, "fn %s must be called on a line of its own; write r = %s(...) and go on with r", word, word)
+	case word == wordSpread && next.kind == kName && !operatorWords[p.text(next)]:
+		return p.wrong(t, "a spread stands alone right of an equals sign; write rs = spread ... and go on with rs")
+	}
+	return nil
+}
+
+// vetOp refuses operators that the language does not have.
+func (p *parser) vetOp(t token) error {
+	switch op := p.text(t); op {
+	case "@":
+		return p.wrong(t, "an action must be run on a line of its own; write r = @name(...) and go on with r")
+	case "|", "&", "^", "~", "<<", ">>":
+		return p.wrong(t, "%q is not in the language; write or, and, not for conditions", op)
+	case "**":
+		return p.wrong(t, "%q is not in the language; multiply instead", op)
+	case "->":
+		return p.wrong(t, "%q inside an expression; it belongs to a spread, as in %s", op, formSpread)
+	default:
+		if op != "=" && isAssignment(op) {
+			return p.wrong(t, "%q inside an expression; assign on a line of its own", op)
+		}
+	}
+	return nil
+}
+
+// nesting counts what a parser has open: brackets, prefix operators and the else of conditionals.
+// All of them recurse, and Starlark's parser takes a thousand steps down, about 13 for each of these.
+type nesting struct {
+	outer []nesting // outside the open brackets
+	base  int       // when the innermost bracket was opened
+	elses int       // in a row
+	run   int       // of prefix operators
+}
+
+// pass counts a token and gives the depth with it.
+func (n *nesting) pass(text string, k kind, afterOperand bool) int {
+	isWord := k == kName
+	switch {
+	case k == kOp && closers[text] != "":
+		outside := nesting{base: n.base, elses: n.elses}
+		*n = nesting{outer: append(n.outer, outside), base: n.base + n.elses + n.run + 1}
+	case k == kOp && isCloser(text):
+		last := len(n.outer) - 1
+		n.base, n.elses, n.run, n.outer = n.outer[last].base, n.outer[last].elses, 0, n.outer[:last]
+	case (k == kOp && (text == "-" || text == "+") || isWord && text == "not") && !afterOperand:
+		n.run++
+	case isWord && text == "else":
+		n.elses, n.run = n.elses+1, 0
+	case k == kOp && (text == "," || text == ":") || isWord && text == "for":
+		n.elses, n.run = 0, 0
+	default:
+		n.run = 0
+	}
+	return n.base + n.elses + n.run
+}
+
+// explain words an error of Starlark's parser for someone who writes workflows.
+func (p *parser) explain(err error, first, end int) error {
+	var e syntax.Error
+	if !errors.As(err, &e) {
+		return p.wrong(p.toks[first], "the expression cannot be read: %v", err)
+	}
+	// The parser gives the start of a token for some errors and the place behind it for others.
+	behind, _ := slices.BinarySearchFunc(p.toks[first:end], e.Pos, func(t token, pos syntax.Position) int {
+		if t.line != pos.Line {
+			return int(t.line - pos.Line)
+		}
+		return int(t.col - pos.Col)
+	})
+	at := p.toks[first+behind]
+	last := p.toks[first+max(behind-1, 0)]
+	if strings.Contains(e.Msg, "got end of file") {
+		last = p.toks[end]
+	}
+	_, wanted, _ := strings.Cut(e.Msg, "want ")
+	switch {
+	case strings.HasSuffix(e.Msg, "want primary expression"):
+		return p.wrong(at, "found %s where a value must stand; write one, or remove what asks for it", p.describe(at))
+	case strings.Contains(e.Msg, "does not associate"):
+		return p.wrong(last, "comparisons cannot be chained; write a < b and b < c")
+	case strings.HasPrefix(e.Msg, "conditional expression"):
+		return p.wrong(at, "a conditional without else; write a if condition else b")
+	case strings.HasPrefix(e.Msg, "unparenthesized tuple"):
+		return p.wrong(at, "several values where one must stand; write a list: [a, b]")
+	case strings.HasPrefix(e.Msg, "keyword argument must"):
+		return p.wrong(last, "an assignment inside an expression; write == to compare, or name=value for an argument")
+	case e.Msg == "not an identifier":
+		return p.wrong(last, "found %s after a dot; write the name of a method", p.describe(last))
+	case e.Msg == "excessive nesting":
+		return p.wrong(last, "the expression is nested deeper than Starlark can read; assign parts of it first")
+	case p.isWord(last, "for"):
+		return p.wrong(last, "a comprehension without its brackets; write [f(x) for x in xs]")
+	case strings.Contains(e.Msg, " after expression"):
+		return p.explainRest(last, p.toks[first:end])
+	case strings.HasPrefix(e.Msg, "got ") && wanted == "':'":
+		return p.wrong(last, "found %s; write key: value in a dict, or a list where a set is meant", p.describe(last))
+	case strings.HasPrefix(e.Msg, "got "):
+		return p.wrong(last, "found %s; write %s before it, or remove it", p.describe(last), wanted)
+	case at.kind != kNumber && at.kind != kString || at.line != e.Pos.Line || at.col != e.Pos.Col:
+		at = last
+	}
+	return p.wrong(at, "%s: %s; write it as Python would", p.describe(at), e.Msg)
+}
+
+// explainRest words that an expression goes on with t where it should have ended.
+func (p *parser) explainRest(t token, toks []token) error {
+	i := slices.Index(toks, t)
+	if i > 0 && t.kind == kString && toks[i-1].kind == kString {
+		return p.wrong(t, "two strings side by side; join them with +")
+	}
+	return p.wrong(t, "found %s after the expression; write an operator before it, or begin a new line", p.describe(t))
+}

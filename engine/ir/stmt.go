@@ -1,0 +1,308 @@
+package ir
+
+import "slices"
+
+// statement parses one statement with the end of its line.
+func (p *parser) statement() (Stmt, error) {
+	t := p.tok()
+	if t.kind == kIndent {
+		return nil, p.indented()
+	}
+	if t.kind != kName {
+		return p.assign()
+	}
+	word := p.text(t)
+	if parse, ok := compound[word]; ok {
+		return parse(p)
+	}
+	if parse, ok := simple[word]; ok {
+		s, err := parse(p)
+		if err != nil {
+			return nil, err
+		}
+		return s, p.endLine("the statement")
+	}
+	switch {
+	case word == wordSleep && p.atSleep():
+		s, err := p.sleep()
+		if err != nil {
+			return nil, err
+		}
+		return s, p.endLine("the statement")
+	case word == wordFn && p.peek(1).kind == kName && p.isOp(p.peek(2), "("):
+		return nil, p.wrong(t, "a function inside a block; begin it at the first column")
+	case word == "elif", word == "else":
+		return nil, p.wrong(t, "%s without an if before it; write it as deep as its if", word)
+	case word == "except":
+		return nil, p.wrong(t, "except without a try before it; write it as deep as its try")
+	case foreign[word] != "":
+		return nil, p.wrong(t, "%s is not in the language; %s", word, foreign[word])
+	}
+	return p.assign()
+}
+
+// compound and simple are the statements that begin with a word which is no name.
+var (
+	compound map[string]func(*parser) (Stmt, error)
+	simple   map[string]func(*parser) (Stmt, error)
+)
+
+func init() { // the parsers of blocks come back to statement
+	compound = map[string]func(*parser) (Stmt, error){
+		"for":   (*parser).forLoop,
+		"while": (*parser).whileLoop,
+		"if":    (*parser).ifElse,
+		"try":   (*parser).try,
+	}
+	simple = map[string]func(*parser) (Stmt, error){
+		"return":   (*parser).returns,
+		"break":    (*parser).breaks,
+		"continue": (*parser).continues,
+		"pass":     (*parser).pass,
+	}
+}
+
+// indented refuses a line that is deeper than the one before it without a colon.
+func (p *parser) indented() error {
+	switch before := p.toks[max(p.next-2, 0)]; {
+	case p.isOp(p.peek(1), "["):
+		return p.wrong(p.peek(1), "a list or policy on a line of its own; write a policy on the line of its action")
+	case p.isWord(before, wordParallel):
+		return p.wrong(before, "parallel without a colon; write parallel:")
+	}
+	return p.wrong(p.tok(), "indented, but no block begins here; write it as deep as the line before, "+
+		"or put an expression that continues in brackets")
+}
+
+// endLine passes the end of a line. What stands before it is named in the message.
+func (p *parser) endLine(what string) error {
+	if p.atKind(kNewline) {
+		p.take()
+		return nil
+	}
+	t := p.tok()
+	text := p.text(t)
+	switch {
+	case p.atOp("="):
+		return p.wrong(t, "only names can be assigned to, one = a statement; "+
+			"a value cannot be changed in place: build a new one, as in name = value")
+	case t.kind == kOp && len(text) > 1 && text[len(text)-1] == '=':
+		return p.wrong(t, "%q is not in the language; write x = x %s y", text, text[:len(text)-1])
+	}
+	return p.wrong(t, "found %s after %s; end the line there", p.describe(t), what)
+}
+
+// loop parses a block in which break and continue may stand.
+func (p *parser) loop(form string) ([]Stmt, error) {
+	p.loops++
+	body, err := p.block(form)
+	p.loops--
+	return body, err
+}
+
+func (p *parser) forLoop() (Stmt, error) {
+	s := &For{Pos: p.take()}
+	for {
+		name, err := p.name("a name, as in " + formFor)
+		if err != nil {
+			return nil, err
+		}
+		s.Targets = append(s.Targets, name)
+		if !p.atOp(",") {
+			break
+		}
+		if len(s.Targets) == 2 {
+			return nil, p.wrong(p.tok(), "a loop takes one name or two; take one and unpack it in the body: a, b, c = x")
+		}
+		p.take()
+	}
+	if err := p.expectWord("in", formFor); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.Over, err = p.expr("the list to go through, as in " + formFor); err != nil {
+		return nil, err
+	}
+	s.Body, err = p.loop(formFor)
+	return s, err
+}
+
+func (p *parser) whileLoop() (Stmt, error) {
+	s := &While{Pos: p.take()}
+	var err error
+	if s.Cond, err = p.expr("a condition, as in while n > 0:"); err != nil {
+		return nil, err
+	}
+	s.Body, err = p.loop("while n > 0:")
+	return s, err
+}
+
+func (p *parser) ifElse() (Stmt, error) {
+	s := &If{Pos: p.posOf(p.tok())}
+	for len(s.Arms) == 0 || p.atWord("elif") {
+		arm := Arm{Pos: p.take()}
+		var err error
+		if arm.Cond, err = p.expr("a condition, as in if n > 0:"); err != nil {
+			return nil, err
+		}
+		if arm.Body, err = p.block("if n > 0:"); err != nil {
+			return nil, err
+		}
+		s.Arms = append(s.Arms, arm)
+	}
+	if !p.atWord("else") {
+		return s, nil
+	}
+	p.take()
+	var err error
+	s.Else, err = p.block("else:")
+	return s, err
+}
+
+func (p *parser) try() (Stmt, error) {
+	s := &Try{Pos: p.take()}
+	var err error
+	if s.Body, err = p.block("try:"); err != nil {
+		return nil, err
+	}
+	all := 0 // the line of the handler that catches every error
+	for p.atWord("except") {
+		if all > 0 {
+			return nil, p.wrong(p.tok(), "this except is never reached, the one of line %d catches every error; "+
+				"write it first or remove it", all)
+		}
+		h, err := p.handler()
+		if err != nil {
+			return nil, err
+		}
+		if catchesAll(h.Types) {
+			all = h.Pos.Line
+		}
+		s.Handlers = append(s.Handlers, h)
+	}
+	if len(s.Handlers) == 0 {
+		return nil, p.unexpected("except: as deep as its try, and a block")
+	}
+	return s, nil
+}
+
+func catchesAll(types []Name) bool {
+	return len(types) == 0 || slices.ContainsFunc(types, func(n Name) bool { return n.Text == typeAny })
+}
+
+func (p *parser) handler() (Handler, error) {
+	h := Handler{Pos: p.take()}
+	if p.atOp("(") {
+		return h, p.wrong(p.tok(), "types stand without brackets; write %s", formExcept)
+	}
+	for p.atKind(kName) && !p.atWord("as") || len(h.Types) > 0 {
+		if p.atWord("as") {
+			return h, p.unexpected("a type of error, as in " + formExcept)
+		}
+		name, err := p.anyName("a type of error, as in " + formExcept)
+		if err != nil {
+			return h, err
+		}
+		h.Types = append(h.Types, name)
+		if !p.atOp(",") {
+			break
+		}
+		p.take()
+	}
+	if p.atWord("as") {
+		p.take()
+		name, err := p.name("a name for the error, as in " + formExcept)
+		if err != nil {
+			return h, err
+		}
+		h.As = &name
+	}
+	var err error
+	h.Body, err = p.block(formExcept)
+	return h, err
+}
+
+func (p *parser) returns() (Stmt, error) {
+	s := &Return{Pos: p.take()}
+	if p.atKind(kNewline) {
+		return s, nil
+	}
+	for {
+		value, err := p.expr("an expression, as in return a, b")
+		if err != nil {
+			return nil, err
+		}
+		s.Values = append(s.Values, value)
+		if !p.atOp(",") {
+			return s, nil
+		}
+		p.take()
+	}
+}
+
+func (p *parser) breaks() (Stmt, error) {
+	s := &Break{Pos: p.posOf(p.tok())}
+	return s, p.leaveLoop()
+}
+
+func (p *parser) continues() (Stmt, error) {
+	s := &Continue{Pos: p.posOf(p.tok())}
+	return s, p.leaveLoop()
+}
+
+// leaveLoop passes break or continue.
+func (p *parser) leaveLoop() error {
+	if p.loops == 0 {
+		return p.wrong(p.tok(), "%s outside a loop; remove it, or write return to leave the function", p.text(p.tok()))
+	}
+	p.take()
+	return nil
+}
+
+func (p *parser) pass() (Stmt, error) { return &Pass{Pos: p.take()}, nil }
+
+// atSleep tells the statement from a target of that name and from a call of a function of that name,
+// neither of which could be a sleep.
+func (p *parser) atSleep() bool {
+	if next := p.peek(1); p.isOp(next, "=") || p.isOp(next, ",") {
+		return false
+	}
+	return !p.functions[wordSleep] || !p.isOp(p.peek(1), "(") ||
+		!p.isOp(p.peek(2), ")") && (p.peek(2).kind != kName || !p.isOp(p.peek(3), "="))
+}
+
+func (p *parser) sleep() (Stmt, error) {
+	s := &Sleep{Pos: p.take()}
+	var err error
+	s.Seconds, err = p.expr("a number of seconds, as in sleep 5")
+	return s, err
+}
+
+// assign parses targets and a right-hand side, or a right-hand side alone.
+func (p *parser) assign() (Stmt, error) {
+	s := &Assign{Pos: p.posOf(p.tok())}
+	var err error
+	if p.isOp(p.peek(1), "=") || p.isOp(p.peek(1), ",") {
+		if s.Targets, err = p.targets(); err != nil {
+			return nil, err
+		}
+	}
+	s.Value, err = p.rhs()
+	return s, err
+}
+
+// targets are names and an equals sign.
+func (p *parser) targets() ([]Name, error) {
+	var names []Name
+	for {
+		name, err := p.name("a name to assign to, as in a, b = xs")
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+		if !p.atOp(",") {
+			return names, p.expect("=", "a, b = xs")
+		}
+		p.take()
+	}
+}
