@@ -2,15 +2,77 @@ package plan
 
 import (
 	"crypto/sha256"
+	"fmt"
 
+	"go.starlark.net/syntax"
+
+	"pulley/engine/expr"
 	"pulley/engine/graph"
+	"pulley/engine/ir"
 )
 
-// Program is a graph made ready to run: expressions compiled, liveness known. It is immutable and
-// safe for concurrent use.
+// Program is a graph made ready to run: expressions compiled, liveness and reads known. It is
+// immutable and safe for concurrent use.
 type Program struct {
-	graph *graph.Graph
-	hash  [sha256.Size]byte
+	graph      *graph.Graph
+	limits     ir.Limits
+	definition []byte
+	hash       [sha256.Size]byte
+	nodes      []node
+	live       *graph.Live
+	local      []bool // by variable: it holds a spread's element and never stands in the inbox
+}
+
+// node is a graph node with its expressions compiled.
+type node struct {
+	*graph.Node
+	expr   *expression
+	args   []*expression
+	sets   []*expression // nil where a variable is copied
+	guards []*expression // by edge out; nil for an else
+	waits  bool
+	ranged bool // expr gives the arguments of a range, not its elements
+
+	needs []graph.VarID // read after the node's action or barrier, up to the next frontier; sorted
+	fired []graph.VarID // of a barrier but an aggregate: read when it opens and the node itself runs; sorted
+}
+
+// expression is a compiled expression and the variables of its free names, in order.
+type expression struct {
+	compiled *expr.Compiled
+	vars     []graph.VarID
+	bare     bool // it is a name and nothing else
+}
+
+// Compile makes a checked graph ready to run. It fails only where an expression does.
+func Compile(g *graph.Graph) (*Program, error) {
+	definition, err := graph.Encode(g)
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{graph: g, limits: g.Limits.WithDefaults(), definition: definition, hash: sha256.Sum256(definition)}
+	p.nodes = make([]node, len(g.Nodes))
+	p.local = make([]bool, len(g.Vars))
+	reads := make([][]graph.VarID, len(g.Nodes))
+	for i, n := range g.Nodes {
+		if n.Kind == graph.Spread {
+			p.local[n.Var] = true
+		}
+		if reads[i], err = p.compile(&p.nodes[i], n); err != nil {
+			return nil, err
+		}
+	}
+	p.live = g.Liveness(reads)
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		if n.Kind == graph.Action || n.Kind == graph.Aggregate {
+			n.needs = p.readsAfter(reads, n.ID)
+		}
+		if n.waits && n.Kind != graph.Aggregate {
+			n.fired = p.readsFrom(reads, n.ID)
+		}
+	}
+	return p, nil
 }
 
 // Graph gives the workflow's graph, which must not be changed.
@@ -18,3 +80,96 @@ func (p *Program) Graph() *graph.Graph { return p.graph }
 
 // Hash identifies the program's definition: equal graphs have equal hashes in every process.
 func (p *Program) Hash() [sha256.Size]byte { return p.hash }
+
+// Definition is the graph's encoding, from which graph.Decode makes it again. It must not be changed.
+func (p *Program) Definition() []byte { return p.definition }
+
+// compile compiles the expressions of a node and gives the variables that they read.
+func (p *Program) compile(n *node, from *graph.Node) ([]graph.VarID, error) {
+	n.Node = from
+	n.waits = p.graph.Waits(from)
+	var reads []graph.VarID
+	make := func(e *ir.Expr) (*expression, error) {
+		x, err := p.expression(from, e)
+		if err == nil {
+			reads = append(reads, x.vars...)
+		}
+		return x, err
+	}
+	var err error
+	for _, a := range from.Args {
+		x, err := make(a.Value)
+		if err != nil {
+			return nil, err
+		}
+		n.args = append(n.args, x)
+	}
+	for _, s := range from.Sets {
+		var x *expression
+		if s.Value == nil {
+			reads = append(reads, s.From)
+		} else if x, err = make(s.Value); err != nil {
+			return nil, err
+		}
+		n.sets = append(n.sets, x)
+	}
+	for _, e := range p.graph.Out(from.ID) {
+		var x *expression
+		if e.Guard != nil {
+			if x, err = make(e.Guard); err != nil {
+				return nil, err
+			}
+		}
+		n.guards = append(n.guards, x)
+	}
+	if from.Expr != nil {
+		e := from.Expr
+		if args := rangeArgs(e.Text); from.Kind == graph.LoopInit && args != "" {
+			n.ranged = true
+			e = &ir.Expr{Pos: e.Pos, Text: args}
+		}
+		if n.expr, err = make(e); err != nil {
+			return nil, err
+		}
+	}
+	if from.Var != graph.None && (from.Kind == graph.LoopHead || from.Kind == graph.Output) {
+		reads = append(reads, from.Var)
+	}
+	return reads, nil
+}
+
+func (p *Program) expression(n *graph.Node, e *ir.Expr) (*expression, error) {
+	compiled, err := expr.Compile(e, p.limits)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", n.Name, err)
+	}
+	x := &expression{compiled: compiled}
+	frame := p.graph.Frames[n.Frame].Names
+	for _, name := range compiled.Names() {
+		v, ok := frame[name]
+		if !ok {
+			return nil, ir.Errorf(e.Pos, "node %s: %s is not a variable here", n.Name, name)
+		}
+		x.vars = append(x.vars, v)
+	}
+	x.bare = len(x.vars) == 1 && compiled.Names()[0] == e.Text
+	return x, nil
+}
+
+// rangeArgs gives the arguments of a call of range as a list, and "" for any other expression. A loop
+// over a range keeps its bounds, not its numbers: a hundred thousand of them would be read and
+// decoded again for every iteration.
+func rangeArgs(text string) string {
+	tree, err := (&syntax.FileOptions{}).ParseExpr("", text, 0)
+	if err != nil {
+		return ""
+	}
+	call, ok := tree.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return ""
+	}
+	if fn, ok := call.Fn.(*syntax.Ident); !ok || fn.Name != "range" {
+		return ""
+	}
+	return "[" + text[len("range("):len(text)-1] + "]"
+}

@@ -58,7 +58,7 @@ type Plan struct {
 	End      *End      // the instance is over; then nothing is enqueued
 }
 
-// Write is a value for a slot.
+// Write is a value for a slot; a nil Value takes away what the slot held.
 type Write struct {
 	Slot  Slot
 	Value json.RawMessage

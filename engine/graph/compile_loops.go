@@ -1,0 +1,117 @@
+package graph
+
+import "pulley/engine/ir"
+
+// forLoop compiles
+//
+//	loop_init ─► loop_head ─continue─► body ─► loop_next ─back─► loop_head
+//	                 └──break──► loop_exit ◄──break── body
+//
+// where the head and the body stand one deeper: the last part of their runs' paths is the iteration.
+func (c *compiler) forLoop(f *frame, s *ir.For, ways []loose) ([]loose, error) {
+	list := c.variable(c.name("%for"))
+	init := &Node{Kind: LoopInit, Pos: s.Pos, Expr: c.expr(f, s.Over), Var: list}
+	head := &Node{Kind: LoopHead, Pos: s.Pos, Var: list, Targets: c.targets(f, s.Targets)}
+	return c.loop(f, init, head, s.Body, ways)
+}
+
+// whileLoop compiles as forLoop does; its head evaluates the condition.
+func (c *compiler) whileLoop(f *frame, s *ir.While, ways []loose) ([]loose, error) {
+	init := &Node{Kind: LoopInit, Pos: s.Pos, Var: None}
+	head := &Node{Kind: LoopHead, Pos: s.Pos, Var: None, Expr: c.expr(f, s.Cond)}
+	return c.loop(f, init, head, s.Body, ways)
+}
+
+func (c *compiler) loop(f *frame, init, head *Node, body []ir.Stmt, ways []loose) ([]loose, error) {
+	name := c.name("loop")
+	init.Name, head.Name = name+"_init", name+"_head"
+	init.Required, head.Required = 1, 1
+	c.connectIn(f, ways, init)
+
+	f.depth++
+	c.connectIn(f, []loose{{from: init.ID, kind: Forward}}, head)
+	l := &loop{outer: f.loop}
+	f.loop = l
+	ends, err := c.block(f, body, []loose{{from: head.ID, kind: Continue}})
+	if err != nil {
+		return nil, err
+	}
+	if ends = append(ends, l.nexts...); len(ends) > 0 {
+		next := c.connectIn(f, relabelMany(ends), &Node{Kind: LoopNext, Name: name + "_next", Pos: head.Pos, Required: 1, Exclusive: true})
+		c.g.Edges = append(c.g.Edges, &Edge{From: next.ID, To: head.ID, Kind: Back, Var: None})
+	}
+	f.loop = l.outer
+	f.depth--
+
+	exits := append([]loose{{from: head.ID, kind: Break}}, l.breaks...)
+	exit := c.connectIn(f, exits, &Node{Kind: LoopExit, Name: name + "_exit", Pos: head.Pos, Required: 1, Exclusive: true})
+	return []loose{{from: exit.ID, kind: Forward}}, nil
+}
+
+// meet joins ways of which only one can be taken. A single way needs no join.
+func (c *compiler) meet(f *frame, ways []loose, name string, pos ir.Pos) []loose {
+	if len(ways) == 1 {
+		return ways
+	}
+	n := c.connectIn(f, ways, &Node{Kind: Join, Name: c.name(name), Pos: pos, Required: 1, Exclusive: true})
+	return []loose{{from: n.ID, kind: Forward}}
+}
+
+// then connects the ways to a node and gives the way out of it.
+func (c *compiler) then(f *frame, ways []loose, n *Node) []loose {
+	c.connectIn(f, ways, n)
+	return []loose{{from: n.ID, kind: Forward}}
+}
+
+// connectIn adds a node at the frame's present depth and connects the ways to it.
+func (c *compiler) connectIn(f *frame, ways []loose, n *Node) *Node {
+	n.Frame, n.Depth, n.Required = f.id, f.depth, 1
+	return c.connect(ways, n)
+}
+
+// connect adds a node and its incoming edges. Forward edges of which only one can be taken become a
+// soft group, so that they count once.
+func (c *compiler) connect(ways []loose, n *Node) *Node {
+	c.node(n)
+	for _, w := range relabelMany(ways) {
+		c.g.Edges = append(c.g.Edges, &Edge{From: w.from, To: n.ID, Kind: w.kind, Guard: w.guard, Var: None})
+	}
+	return n
+}
+
+// node gives a node its id.
+func (c *compiler) node(n *Node) *Node {
+	n.ID = NodeID(len(c.g.Nodes))
+	if n.Kind != LoopInit && n.Kind != LoopHead && n.Kind != Spread && n.Kind != Output {
+		n.Var = None
+	}
+	c.g.Nodes = append(c.g.Nodes, n)
+	return n
+}
+
+// relabelMany makes forward edges soft where there are several ways.
+func relabelMany(ways []loose) []loose {
+	if len(ways) == 1 {
+		return ways
+	}
+	out := make([]loose, len(ways))
+	for i, w := range ways {
+		if w.kind == Forward {
+			w.kind = Soft
+		}
+		out[i] = w
+	}
+	return out
+}
+
+// relabel gives forward edges another kind; an edge with a guard keeps its own.
+func relabel(ways []loose, kind EdgeKind) []loose {
+	out := make([]loose, len(ways))
+	for i, w := range ways {
+		if w.kind == Forward {
+			w.kind = kind
+		}
+		out[i] = w
+	}
+	return out
+}

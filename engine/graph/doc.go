@@ -1,0 +1,24 @@
+// Package graph is the compiled workflow: nodes that run inline or stop a traversal and are committed,
+// the edges between them, and how many arrivals make each node ready.
+//
+// A graph comes from a program ([Compile]), from Go ([New]) or from its stored definition ([Decode]).
+// Whatever it comes from, [Graph.Check] has passed it, and the packages behind this one trust it.
+//
+// # Runs
+//
+// A node can run more than once: a [Run] is the node and a [Path], which holds the iteration of every
+// loop and the index of every spread around it. Following an edge keeps the path as long as the
+// target's depth: entering a loop adds 0, a back edge adds one to the last part, and leaving cuts.
+//
+// # Readiness
+//
+// A node is ready when as many arrivals have been counted as it requires. Only a node that can be
+// reached more than once before it runs has a counter ([Graph.Waits]); all others are ready on first
+// arrival. Where a program's paths meet again, only one of them can be taken, and the meeting point
+// is marked exclusive instead of counted.
+//
+// # Values
+//
+// A variable is a register that travels through the instance's inbox. [Graph.Liveness] says which
+// variables something downstream may still read, which is all that a commit writes.
+package graph

@@ -1,0 +1,225 @@
+package graph
+
+import (
+	"slices"
+	"sort"
+
+	"pulley/engine/expr"
+	"pulley/engine/ir"
+)
+
+// Reads lists the variables that the expressions of a node read, in no order and perhaps twice: its
+// own and, where it chooses its way, its guards'. Values that arrive at an aggregate are not read
+// from variables.
+func (g *Graph) Reads(n *Node) []VarID {
+	var out []VarID
+	for _, a := range n.Args {
+		out = append(out, g.names(n, a.Value)...)
+	}
+	for _, s := range n.Sets {
+		if s.Value != nil {
+			out = append(out, g.names(n, s.Value)...)
+		} else {
+			out = append(out, s.From)
+		}
+	}
+	if n.Expr != nil {
+		out = append(out, g.names(n, n.Expr)...)
+	}
+	if n.Var != None && (n.Kind == LoopHead || n.Kind == Output) {
+		out = append(out, n.Var)
+	}
+	for _, e := range g.out[n.ID] {
+		if e.Guard != nil {
+			out = append(out, g.names(n, e.Guard)...)
+		}
+	}
+	return out
+}
+
+// names gives the variables of the free names of an expression. Graphs are checked when they are
+// made, so an expression that does not compile here reads nothing.
+func (g *Graph) names(n *Node, e *ir.Expr) []VarID {
+	compiled, err := expr.Compile(e, g.Limits)
+	if err != nil {
+		return nil
+	}
+	frame := g.Frames[n.Frame].Names
+	var out []VarID
+	for _, name := range compiled.Names() {
+		if v, ok := frame[name]; ok {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Writes lists the variables that a node gives a value or takes it from.
+func (n *Node) Writes() []VarID {
+	out := append([]VarID(nil), n.Targets...)
+	for _, s := range n.Sets {
+		out = append(out, s.Targets...)
+	}
+	out = append(out, n.Clear...)
+	if n.Var != None && (n.Kind == LoopInit || n.Kind == Spread) {
+		out = append(out, n.Var)
+	}
+	return out
+}
+
+// Live holds, for every node, which variables may still be read from there on with the value that
+// they have: what a commit must keep for it, and no more (D12).
+type Live struct {
+	in [][]VarID // sorted: live where a run of the node begins
+	g  *Graph
+}
+
+// In says whether the variable is live where the node begins.
+func (l *Live) In(n NodeID, v VarID) bool {
+	set := l.in[n]
+	i := sort.Search(len(set), func(i int) bool { return set[i] >= v })
+	return i < len(set) && set[i] == v
+}
+
+// Across says whether the variable is live while the node runs: something after it reads what the
+// variable holds now.
+func (l *Live) Across(n *Node, v VarID) bool {
+	for _, w := range n.Writes() {
+		if w == v {
+			return false
+		}
+	}
+	for _, e := range l.g.out[n.ID] {
+		if l.In(e.To, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// Liveness finds the live variables by going back from every read to the writes before it (the
+// textbook's backward analysis, one variable at a time). reads[n] are the variables that node n reads.
+func (g *Graph) Liveness(reads [][]VarID) *Live {
+	l := &Live{in: make([][]VarID, len(g.Nodes)), g: g}
+	readers := make([][]NodeID, len(g.Vars))
+	writers := make([]map[NodeID]bool, len(g.Vars))
+	for id, n := range g.Nodes {
+		for _, v := range reads[id] {
+			readers[v] = append(readers[v], NodeID(id))
+		}
+		for _, v := range n.Writes() {
+			if writers[v] == nil {
+				writers[v] = map[NodeID]bool{}
+			}
+			writers[v][NodeID(id)] = true
+		}
+	}
+	marked := make([]VarID, len(g.Nodes)) // the last variable, plus one, that was marked at a node
+	for v := range g.Vars {
+		g.live(l, VarID(v), readers[v], writers[v], marked)
+	}
+	return l
+}
+
+// live marks one variable. A variable that one node writes and only its direct successors read, as
+// all are in a graph built of actions, is done without a walk: a join of n would take n² steps.
+func (g *Graph) live(l *Live, v VarID, readers []NodeID, writers map[NodeID]bool, marked []VarID) {
+	mark := func(n NodeID) bool {
+		if marked[n] == v+1 {
+			return false
+		}
+		marked[n] = v + 1
+		l.in[n] = append(l.in[n], v)
+		return true
+	}
+	if len(writers) == 1 && g.readByNext(readers, writers) {
+		for _, r := range readers {
+			mark(r)
+		}
+		return
+	}
+	var stack []NodeID
+	for _, r := range readers {
+		if mark(r) {
+			stack = append(stack, r)
+		}
+	}
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, e := range g.in[n] {
+			if !writers[e.From] && mark(e.From) {
+				stack = append(stack, e.From)
+			}
+		}
+	}
+}
+
+// readByNext says whether all readers are direct successors of the writer, none of them in a loop,
+// where the value could come round again.
+func (g *Graph) readByNext(readers []NodeID, writers map[NodeID]bool) bool {
+	after := map[NodeID]bool{}
+	for w := range writers {
+		if g.Nodes[w].Depth > 0 {
+			return false
+		}
+		for _, e := range g.out[w] {
+			after[e.To] = true
+		}
+	}
+	for _, r := range readers {
+		if !after[r] || g.Nodes[r].Depth > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// DataEdges gives, for every variable, an edge from each node that writes it to each frontier or
+// branching node that may read what was written there: the values that travel through inboxes. They
+// are for people and checks; running needs only Liveness.
+func (g *Graph) DataEdges() []*Edge {
+	reads := make([]map[VarID]bool, len(g.Nodes))
+	for i, n := range g.Nodes {
+		reads[i] = map[VarID]bool{}
+		for _, v := range g.Reads(n) {
+			reads[i][v] = true
+		}
+	}
+	var out []*Edge
+	for _, n := range g.Nodes {
+		seen := map[VarID]bool{}
+		for _, v := range n.Writes() {
+			if !seen[v] {
+				seen[v] = true
+				out = append(out, g.dataFrom(n, v, reads)...)
+			}
+		}
+	}
+	return out
+}
+
+// dataFrom follows the control edges from a write until the next write of the variable.
+func (g *Graph) dataFrom(n *Node, v VarID, reads []map[VarID]bool) []*Edge {
+	var out []*Edge
+	seen := map[NodeID]bool{}
+	for stack := []NodeID{n.ID}; len(stack) > 0; {
+		from := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, e := range g.out[from] {
+			if seen[e.To] {
+				continue
+			}
+			seen[e.To] = true
+			to := g.Nodes[e.To]
+			if reads[to.ID][v] || to.Kind == Aggregate && e.Var == v {
+				out = append(out, &Edge{From: n.ID, To: to.ID, Kind: Data, Var: v})
+			}
+			if !slices.Contains(to.Writes(), v) {
+				stack = append(stack, e.To)
+			}
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].To < out[j].To })
+	return out
+}

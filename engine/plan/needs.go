@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"slices"
+
+	"pulley/engine/graph"
+)
+
+// A region is the part of a graph that one event can run through before it must wait: inline nodes,
+// and the actions and the output at its rim, whose expressions are evaluated on arrival. For each of
+// its nodes it holds the variables that may be read from there on.
+type region struct {
+	p     *Program
+	reads [][]graph.VarID
+	order []graph.NodeID
+	from  map[graph.NodeID]map[graph.VarID]bool
+}
+
+// readsAfter gives what may be read once a run of the node has ended and its own value is known.
+func (p *Program) readsAfter(reads [][]graph.VarID, id graph.NodeID) []graph.VarID {
+	r := p.region(reads, p.next(id))
+	set := map[graph.VarID]bool{}
+	for _, to := range p.next(id) {
+		for v := range r.from[to] {
+			if !slices.Contains(p.nodes[id].Writes(), v) {
+				set[v] = true
+			}
+		}
+	}
+	return p.stored(set)
+}
+
+// readsFrom gives what may be read when the node itself begins.
+func (p *Program) readsFrom(reads [][]graph.VarID, id graph.NodeID) []graph.VarID {
+	return p.stored(p.region(reads, []graph.NodeID{id}).from[id])
+}
+
+// region explores from the given nodes and solves the backward liveness over what it finds.
+func (p *Program) region(reads [][]graph.VarID, starts []graph.NodeID) *region {
+	r := &region{p: p, reads: reads, from: map[graph.NodeID]map[graph.VarID]bool{}}
+	r.enter(starts)
+	for i := 0; i < len(r.order); i++ {
+		if !p.rim(r.order[i]) {
+			r.enter(p.next(r.order[i]))
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := len(r.order) - 1; i >= 0; i-- {
+			changed = r.update(r.order[i]) || changed
+		}
+	}
+	return r
+}
+
+func (r *region) enter(ids []graph.NodeID) {
+	for _, id := range ids {
+		if r.from[id] == nil {
+			r.from[id] = map[graph.VarID]bool{}
+			r.order = append(r.order, id)
+		}
+	}
+}
+
+// update recomputes a node's set and says whether it grew.
+func (r *region) update(id graph.NodeID) bool {
+	set := r.from[id]
+	before := len(set)
+	for _, v := range r.reads[id] {
+		set[v] = true
+	}
+	if !r.p.rim(id) {
+		writes := r.p.nodes[id].Writes()
+		for _, to := range r.p.next(id) {
+			for v := range r.from[to] {
+				if !slices.Contains(writes, v) {
+					set[v] = true
+				}
+			}
+		}
+	}
+	return len(set) != before
+}
+
+// rim says whether a traversal ends at the node after evaluating its expressions.
+func (p *Program) rim(id graph.NodeID) bool {
+	kind := p.nodes[id].Kind
+	return kind == graph.Action || kind == graph.Output
+}
+
+// next lists the nodes that a traversal can run into from a node without waiting. An empty spread
+// runs straight into its aggregate.
+func (p *Program) next(id graph.NodeID) []graph.NodeID {
+	var out []graph.NodeID
+	for _, e := range p.graph.Out(id) {
+		if !p.nodes[e.To].waits {
+			out = append(out, e.To)
+		}
+	}
+	if n := &p.nodes[id]; n.Kind == graph.Spread {
+		out = append(out, n.Aggregate)
+	}
+	return out
+}
+
+// stored sorts a set and leaves out what never stands in the inbox.
+func (p *Program) stored(set map[graph.VarID]bool) []graph.VarID {
+	out := make([]graph.VarID, 0, len(set))
+	for v := range set {
+		if !p.local[v] {
+			out = append(out, v)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

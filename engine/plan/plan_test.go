@@ -1,0 +1,142 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pulley/engine/expr"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden traces")
+
+func compile(t testing.TB, file, source string) *plan.Program {
+	t.Helper()
+	prog, err := ir.Parse(file, []byte(source), ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.Compile(prog, ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// act is what the actions of the test programs do.
+func act(action string, args map[string]json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
+	get := func(name string) any {
+		v, err := expr.Decode(args[name], ir.Limits{})
+		if err != nil {
+			panic(err)
+		}
+		return expr.ToGo(v)
+	}
+	var out any
+	switch action {
+	case "echo":
+		return args["value"], nil
+	case "double":
+		out = get("value").(int64) * 2
+	case "add":
+		out = get("a").(int64) + get("b").(int64)
+	case "items":
+		list := []any{}
+		for i := range get("count").(int64) {
+			list = append(list, i)
+		}
+		out = list
+	case "sum":
+		var sum int64
+		for _, v := range get("values").([]any) {
+			sum += v.(int64)
+		}
+		out = sum
+	case "fail":
+		return nil, &plan.Failure{Type: get("type").(string), Message: "on purpose"}
+	case "flaky":
+		if int64(attempt) <= get("times").(int64) {
+			return nil, &plan.Failure{Type: "Flaky", Message: "not yet"}
+		}
+		out = int64(attempt)
+	case "noop":
+		return json.RawMessage("null"), nil
+	default:
+		panic("no action " + action)
+	}
+	v, err := expr.FromGo(out)
+	if err != nil {
+		panic(err)
+	}
+	raw, err := expr.Encode(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw, nil
+}
+
+// TestTraces runs every program under testdata/programs. Its first line is "# input: JSON". The trace
+// beside it shows every event and the plan it made, and can be rewritten with -update.
+func TestTraces(t *testing.T) {
+	files, err := filepath.Glob("testdata/programs/*.ir")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no programs", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".ir"), func(t *testing.T) {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			input, ok := strings.CutPrefix(strings.SplitN(string(source), "\n", 2)[0], "# input: ")
+			if !ok {
+				t.Fatal("the first line is not # input: JSON")
+			}
+			d := newDriver(compile(t, filepath.Base(file), string(source)))
+			d.act = act
+			if err := d.run(input); err != nil {
+				t.Fatalf("%v\n%s", err, d.trace.String())
+			}
+			golden := strings.TrimSuffix(file, ".ir") + ".trace"
+			if *update {
+				if err := os.WriteFile(golden, []byte(d.trace.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), d.trace.String()); diff != "" {
+				t.Errorf("the trace changed (-want +got); if it should, run with -update\n%s", diff)
+			}
+		})
+	}
+}
+
+func ExampleProgram_Step() {
+	prog, _ := ir.Parse("add.ir", []byte("fn main(input: [n], output: [x]):\n    x = @double(value=n)\n    return x + 1\n"), ir.Limits{})
+	g, _ := graph.Compile(prog, ir.Limits{})
+	p, _ := plan.Compile(g)
+
+	start, _ := p.Start(json.RawMessage(`{"n": 20}`))
+	fmt.Print(p.Describe(start))
+	done, _ := p.Step(plan.Event{Run: start.Enqueues[0].Run, Attempt: 1, Result: json.RawMessage("40")}, plan.Inbox{}, 0)
+	fmt.Print(p.Describe(done))
+	// Output:
+	//   enqueue  double @double(value=20)
+	//   end      completed: 41
+}

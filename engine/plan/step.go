@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pulley/engine/expr"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+)
+
+// backoffMax caps the wait before a retry.
+const backoffMax = time.Hour
+
+// InputError is an input that the workflow does not take.
+type InputError struct{ Msg string }
+
+// Error gives what is wrong and what to write.
+func (e *InputError) Error() string { return "input: " + e.Msg }
+
+// ErrEvent is in the error of an event that does not fit the program.
+var ErrEvent = errors.New("event does not fit the workflow")
+
+// Start plans the beginning of an instance. The input is a JSON object with exactly the names that
+// the graph takes; anything else is an *InputError.
+func (p *Program) Start(input json.RawMessage) (Plan, error) {
+	values, err := p.input(input)
+	if err != nil {
+		return Plan{}, err
+	}
+	w := p.walk(Inbox{})
+	start := &p.nodes[0]
+	for i, v := range start.Targets {
+		w.set(Slot{Var: v}, value{val: values[i]})
+	}
+	w.follow(start, "")
+	return w.finish(), nil
+}
+
+func (p *Program) input(input json.RawMessage) ([]expr.Value, error) {
+	takes := "takes " + strings.Join(p.graph.Inputs, ", ")
+	if len(p.graph.Inputs) == 0 {
+		takes = "takes nothing; give {}"
+	}
+	decoded, err := expr.Decode(input, p.limits)
+	if err != nil {
+		return nil, &InputError{fmt.Sprintf("%s; the workflow %s", err, takes)}
+	}
+	object, ok := expr.ToGo(decoded).(map[string]any)
+	if !ok {
+		return nil, &InputError{fmt.Sprintf("a JSON object is wanted, not %s; the workflow %s", decoded.Type(), takes)}
+	}
+	for name := range object {
+		if !slices.Contains(p.graph.Inputs, name) {
+			return nil, &InputError{fmt.Sprintf("%q is not an input of the workflow, which %s", name, takes)}
+		}
+	}
+	values := make([]expr.Value, len(p.graph.Inputs))
+	for i, name := range p.graph.Inputs {
+		if _, given := object[name]; !given {
+			return nil, &InputError{fmt.Sprintf("%q is missing; the workflow %s", name, takes)}
+		}
+		values[i] = member(decoded, name)
+	}
+	return values, nil
+}
+
+// Needs says what of the inbox Step reads for the event.
+func (p *Program) Needs(ev Event) Needs {
+	if p.check(ev) != nil {
+		return Needs{}
+	}
+	n := &p.nodes[ev.Run.Node]
+	vars, elements := n.needs, false
+	switch {
+	case ev.Fired && n.Kind == graph.Aggregate:
+		elements = true
+	case ev.Fired:
+		vars = n.fired
+	case ev.Failure != nil && !n.Continue:
+		vars = nil
+	}
+	needs := Needs{Elements: elements}
+	for _, v := range vars {
+		needs.Slots = append(needs.Slots, p.slot(v, ev.Run.Path))
+	}
+	return needs
+}
+
+// Step plans what an event changes. inbox holds what Needs asked for; jitter, from 0 up to 1, spreads
+// the wait before a retry over ±10 %. What goes wrong in the workflow is part of the plan; an error
+// means that the event itself is impossible, and is ErrEvent.
+func (p *Program) Step(ev Event, inbox Inbox, jitter float64) (Plan, error) {
+	if err := p.check(ev); err != nil {
+		return Plan{}, err
+	}
+	n := &p.nodes[ev.Run.Node]
+	w := p.walk(inbox)
+	switch {
+	case !ev.Fired:
+		w.ended(n, ev, jitter)
+	case n.Kind == graph.Aggregate:
+		if err := w.gather(n, ev.Run.Path, inbox.Elements); err != nil {
+			return Plan{}, err
+		}
+	default:
+		w.todo = append(w.todo, graph.Run{Node: n.ID, Path: ev.Run.Path})
+		w.run()
+	}
+	return w.finish(), nil
+}
+
+// check refuses events that no run of the program can cause.
+func (p *Program) check(ev Event) error {
+	if ev.Run.Node < 0 || int(ev.Run.Node) >= len(p.nodes) {
+		return fmt.Errorf("%w: there is no node %d", ErrEvent, ev.Run.Node)
+	}
+	n := &p.nodes[ev.Run.Node]
+	switch {
+	case ev.Run.Path.Len() != n.Depth:
+		return fmt.Errorf("%w: node %s has runs of %d parts, not %q", ErrEvent, n.Name, n.Depth, ev.Run.Path)
+	case ev.Fired && !n.waits:
+		return fmt.Errorf("%w: node %s is no barrier", ErrEvent, n.Name)
+	case !ev.Fired && n.Kind != graph.Action:
+		return fmt.Errorf("%w: node %s is no action", ErrEvent, n.Name)
+	}
+	return nil
+}
+
+func (p *Program) slot(v graph.VarID, path graph.Path) Slot {
+	return Slot{Var: v, Scope: path.Cut(p.graph.Vars[v].Scope)}
+}
+
+// ended goes on after an action's attempt.
+func (w *walk) ended(n *node, ev Event, jitter float64) {
+	result, failure := w.result(n, ev)
+	if failure == nil {
+		w.assign(n.Targets, ev.Run.Path, n.Pos, result)
+		w.follow(n, ev.Run.Path)
+		return
+	}
+	if retry, ok := n.retry(failure.Type); ok && ev.Attempt <= retry.Count {
+		w.plan.Retry = &Retry{After: backoff(retry.Backoff, ev.Attempt, jitter), Failure: *failure}
+		return
+	}
+	if n.Continue {
+		w.assign(n.Targets, ev.Run.Path, n.Pos, value{val: expr.NewError(failure.Type, failure.Message, failure.Action)})
+		w.follow(n, ev.Run.Path)
+		return
+	}
+	w.plan.End = &End{Failure: failure}
+}
+
+// result reads an attempt's result; one that is no value, or too large a one, is a failure.
+func (w *walk) result(n *node, ev Event) (value, *Failure) {
+	failure := ev.Failure
+	if failure == nil {
+		v, err := expr.Decode(ev.Result, w.p.limits)
+		if err == nil {
+			return value{val: v, raw: ev.Result}, nil
+		}
+		var e *expr.EvalError
+		failure = &Failure{Type: "ResultError", Message: fmt.Sprintf("the result of @%s is no value: %s", n.Action, err)}
+		if errors.As(err, &e) && e.Type == expr.TypeLimit {
+			failure.Type = e.Type
+		}
+	}
+	out := *failure
+	out.Action, out.Pos = n.Action, n.Pos
+	if out.Type == "" {
+		out.Type = "Error"
+	}
+	return value{}, &out
+}
+
+// retry finds the policy for an error: the first that names its type, or every type.
+func (n *node) retry(typ string) (graph.Retry, bool) {
+	for _, r := range n.Retries {
+		if len(r.Types) == 0 || slices.Contains(r.Types, typ) || slices.Contains(r.Types, "Exception") {
+			return r, true
+		}
+	}
+	return graph.Retry{}, false
+}
+
+// backoff is base × 2^(attempt−1), at most an hour, spread by ±10 %.
+func backoff(base time.Duration, attempt int, jitter float64) time.Duration {
+	wait := base
+	for i := 1; i < attempt && wait < backoffMax; i++ {
+		wait *= 2
+	}
+	wait = min(wait, backoffMax)
+	return time.Duration(float64(wait) * (0.9 + 0.2*jitter))
+}
+
+// failureOf words an evaluation error as the failure of the instance.
+func failureOf(pos ir.Pos, err error) *Failure {
+	var e *expr.EvalError
+	if !errors.As(err, &e) {
+		return &Failure{Type: expr.TypeExpression, Message: err.Error(), Pos: pos}
+	}
+	if e.Pos.Line > 0 {
+		pos = e.Pos
+	}
+	return &Failure{Type: e.Type, Message: e.Msg, Pos: pos}
+}

@@ -1,0 +1,183 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"pulley/engine/expr"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+)
+
+// set gives a slot a value, or, with the zero value, takes its value away.
+func (w *walk) set(slot Slot, v value) {
+	known := w.values[slot]
+	if known == nil {
+		known = &value{}
+		w.values[slot] = known
+	}
+	if !known.dirty {
+		w.dirty = append(w.dirty, slot)
+	}
+	v.dirty = true
+	*known = v
+}
+
+// decoded gives a value in its decoded form, and nil where there is none.
+func (w *walk) decoded(v *value) (expr.Value, error) {
+	if v == nil || v.raw == nil && v.val == nil {
+		return nil, nil
+	}
+	if v.val == nil {
+		val, err := expr.Decode(v.raw, w.p.limits)
+		if err != nil {
+			return nil, err
+		}
+		v.val = val
+	}
+	return v.val, nil
+}
+
+// encode gives a value as JSON, within the limit.
+func (w *walk) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) {
+	if v == nil || v.raw == nil && v.val == nil {
+		return nil, &Failure{Type: expr.TypeExpression, Message: "a value is missing here", Pos: pos}
+	}
+	if v.raw == nil {
+		raw, err := expr.Encode(v.val)
+		if err != nil {
+			return nil, failureOf(pos, err)
+		}
+		v.raw = raw
+	}
+	if len(v.raw) > w.p.limits.ValueBytes {
+		return nil, &Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "bytes of a value", len(v.raw), w.p.limits.ValueBytes).Msg, Pos: pos}
+	}
+	return v.raw, nil
+}
+
+// eval evaluates an expression with the values that its names have now.
+func (w *walk) eval(x *expression, path graph.Path) (expr.Value, *Failure) {
+	args := make([]expr.Value, len(x.vars))
+	for i, v := range x.vars {
+		val, err := w.decoded(w.values[w.p.slot(v, path)])
+		if err != nil {
+			return nil, failureOf(x.compiled.Expr().Pos, err)
+		}
+		args[i] = val
+	}
+	v, err := x.compiled.Eval(args)
+	if err != nil {
+		return nil, failureOf(x.compiled.Expr().Pos, err)
+	}
+	return v, nil
+}
+
+// sets executes the assignments of a node.
+func (w *walk) sets(n *node, path graph.Path) {
+	for _, v := range n.Clear {
+		w.set(w.p.slot(v, path), value{})
+	}
+	for i, s := range n.Sets {
+		if n.sets[i] == nil {
+			from := w.values[w.p.slot(s.From, path)]
+			if from == nil {
+				from = &value{}
+			}
+			w.assign(s.Targets, path, n.Pos, value{raw: from.raw, val: from.val})
+			continue
+		}
+		v, failure := w.eval(n.sets[i], path)
+		if failure != nil {
+			w.fail(failure)
+			return
+		}
+		w.assign(s.Targets, path, s.Value.Pos, value{val: v})
+	}
+}
+
+// assign gives targets a value: one takes it whole, several unpack a list of as many.
+func (w *walk) assign(targets []graph.VarID, path graph.Path, pos ir.Pos, v value) {
+	switch len(targets) {
+	case 0:
+		return
+	case 1:
+		w.set(w.p.slot(targets[0], path), v)
+		return
+	}
+	val, err := w.decoded(&v)
+	if err != nil {
+		w.fail(failureOf(pos, err))
+		return
+	}
+	list, ok := val.(*starlark.List)
+	if !ok {
+		w.fail(&Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("cannot unpack a %s into %d names; it must be a list of %d", typeName(val), len(targets), len(targets)), Pos: pos})
+		return
+	}
+	if list.Len() != len(targets) {
+		w.fail(&Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("cannot unpack a list of %d into %d names", list.Len(), len(targets)), Pos: pos})
+		return
+	}
+	for i, t := range targets {
+		w.set(w.p.slot(t, path), value{val: list.Index(i)})
+	}
+}
+
+func typeName(v expr.Value) string {
+	if v == nil {
+		return "missing value"
+	}
+	return v.Type()
+}
+
+// elements gives what a loop or spread goes over: a list's elements or a dict's keys.
+func (w *walk) elements(n *node, v expr.Value) ([]expr.Value, *Failure) {
+	switch v := v.(type) {
+	case *starlark.List:
+		out := make([]expr.Value, v.Len())
+		for i := range out {
+			out[i] = v.Index(i)
+		}
+		return out, nil
+	case *starlark.Dict:
+		return v.Keys(), nil
+	}
+	return nil, &Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("cannot go over a %s; a list or a dict is wanted", v.Type()), Pos: n.Expr.Pos}
+}
+
+// spread enqueues its action once per element, and makes the aggregate's count known; without any
+// element it goes straight on from the aggregate with an empty list.
+func (w *walk) spread(n *node, path graph.Path) {
+	v, failure := w.eval(n.expr, path)
+	if failure != nil {
+		w.fail(failure)
+		return
+	}
+	elements, failure := w.elements(n, v)
+	if failure != nil {
+		w.fail(failure)
+		return
+	}
+	agg := &w.p.nodes[n.Aggregate]
+	if len(elements) == 0 {
+		w.assign(agg.Targets, path, agg.Pos, value{raw: json.RawMessage("[]")})
+		w.goOn(agg, path)
+		return
+	}
+	if len(elements) > w.p.limits.SpreadElements {
+		w.fail(&Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "elements of a spread", len(elements), w.p.limits.SpreadElements).Msg, Pos: n.Pos})
+		return
+	}
+	w.waiting[agg.ID] = true
+	w.plan.Opens = append(w.plan.Opens, Open{Run: graph.Run{Node: agg.ID, Path: path}, Required: len(elements)})
+	each := &w.p.nodes[w.p.graph.Out(n.ID)[0].To]
+	for i, e := range elements {
+		w.values[w.p.slot(n.Var, path)] = &value{val: e}
+		if w.enqueue(each, path.Push(i)); w.plan.End != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"pulley/engine/expr"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+)
+
+// refBytes is the size from which an argument that is just a variable is passed by its slot: a
+// fan-out must not copy a large input once per task (D12).
+const refBytes = 1 << 10
+
+// walk is one traversal: the values it knows, the node runs it has still to execute, and the plan
+// that it makes.
+type walk struct {
+	p      *Program
+	values map[Slot]*value
+	dirty  []Slot // given a value here, in order of the first time
+	todo   []graph.Run
+	steps  int
+	plan   Plan
+
+	passing map[graph.NodeID]bool // actions enqueued: what lives across them must be written
+	waiting map[graph.NodeID]bool // barriers arrived at: what they and those after them read too
+	forced  map[Slot]bool         // passed by reference
+}
+
+// value is a value in one of its forms or both; none of them where it was taken away.
+type value struct {
+	raw   json.RawMessage
+	val   expr.Value
+	dirty bool
+}
+
+func (p *Program) walk(inbox Inbox) *walk {
+	w := &walk{p: p, values: make(map[Slot]*value, len(inbox.Values)), passing: map[graph.NodeID]bool{}, waiting: map[graph.NodeID]bool{}, forced: map[Slot]bool{}}
+	for slot, raw := range inbox.Values {
+		w.values[slot] = &value{raw: raw}
+	}
+	return w
+}
+
+// run executes what is to be done, in order of arrival, until everything has stopped at a frontier.
+func (w *walk) run() {
+	for i := 0; i < len(w.todo) && w.plan.End == nil; i++ {
+		r := w.todo[i]
+		n := &w.p.nodes[r.Node]
+		if w.steps++; w.steps > w.p.limits.InlineSteps && n.Kind != graph.Action {
+			w.fail(&Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "inline steps per completion", w.steps, w.p.limits.InlineSteps).Msg, Pos: n.Pos})
+			return
+		}
+		w.execute(n, r.Path)
+		if i > 1024 && i*2 > len(w.todo) { // a long inline loop keeps its list short
+			w.todo = append(w.todo[:0], w.todo[i+1:]...)
+			i = -1
+		}
+	}
+	w.todo = w.todo[:0]
+}
+
+// follow goes on along every edge out of a node, and runs what that leads to.
+func (w *walk) follow(n *node, path graph.Path) {
+	if w.plan.End != nil {
+		return
+	}
+	w.leave(n, path)
+	w.run()
+}
+
+func (w *walk) leave(n *node, path graph.Path) {
+	for _, e := range w.p.graph.Out(n.ID) {
+		w.arrive(n, e, path)
+	}
+}
+
+func (w *walk) execute(n *node, path graph.Path) {
+	switch n.Kind {
+	case graph.Assign, graph.Return:
+		w.sets(n, path)
+		w.goOn(n, path)
+	case graph.Branch:
+		w.branch(n, path)
+	case graph.Join, graph.Parallel, graph.LoopNext, graph.LoopExit:
+		w.goOn(n, path)
+	case graph.LoopInit:
+		w.loopInit(n, path)
+	case graph.LoopHead:
+		w.loopHead(n, path)
+	case graph.Spread:
+		w.spread(n, path)
+	case graph.Action:
+		w.enqueue(n, path)
+	case graph.Output:
+		w.output(n, path)
+	default:
+		w.fail(&Failure{Type: "NotSupported", Message: fmt.Sprintf("the scheduler cannot run a %s node", n.Kind), Pos: n.Pos})
+	}
+}
+
+func (w *walk) goOn(n *node, path graph.Path) {
+	if w.plan.End == nil {
+		w.leave(n, path)
+	}
+}
+
+// arrive takes one edge. Its path follows the target's depth: entering a loop starts at iteration 0,
+// going back adds one, and leaving loops and spreads cuts.
+func (w *walk) arrive(from *node, e *graph.Edge, path graph.Path) {
+	to := &w.p.nodes[e.To]
+	if to.Kind == graph.Aggregate {
+		w.element(from, to, e, path)
+		return
+	}
+	next := path.Cut(to.Depth)
+	switch {
+	case to.Depth > from.Depth && from.Kind == graph.LoopInit:
+		next = path.Push(0)
+	case e.Kind == graph.Back:
+		next = path.Cut(to.Depth - 1).Push(next.Last() + 1)
+	}
+	if to.waits {
+		w.waiting[to.ID] = true
+		w.plan.Arrivals = append(w.plan.Arrivals, Arrival{Run: graph.Run{Node: to.ID, Path: next}, Required: to.Required, Soft: e.Kind == graph.Soft || e.Kind == graph.Guard})
+		return
+	}
+	w.todo = append(w.todo, graph.Run{Node: to.ID, Path: next})
+}
+
+// element delivers the value of a branch to its aggregate.
+func (w *walk) element(from, to *node, e *graph.Edge, path graph.Path) {
+	index := e.Element
+	if from.Depth > to.Depth {
+		index = path.Cut(to.Depth + 1).Last()
+	}
+	raw, failure := w.encode(w.values[w.p.slot(e.Var, path)], to.Pos)
+	if failure != nil {
+		w.fail(failure)
+		return
+	}
+	barrier := graph.Run{Node: to.ID, Path: path.Cut(to.Depth)}
+	w.waiting[to.ID] = true
+	w.plan.Elements = append(w.plan.Elements, Element{Barrier: barrier, Index: index, Value: raw})
+	w.plan.Arrivals = append(w.plan.Arrivals, Arrival{Run: barrier, Required: to.Required})
+}
+
+// gather makes an aggregate's list, in element order, and goes on from it.
+func (w *walk) gather(n *node, path graph.Path, elements []Element) error {
+	elements = slices.Clone(elements)
+	slices.SortFunc(elements, func(a, b Element) int { return a.Index - b.Index })
+	list := []byte{'['}
+	for i, e := range elements {
+		if e.Index != i {
+			return fmt.Errorf("%w: element %d of %s is missing or there twice", ErrEvent, i, n.Name)
+		}
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, e.Value...)
+	}
+	if n.Required > 0 && n.Required != len(elements) {
+		return fmt.Errorf("%w: %d elements of %s, not %d", ErrEvent, len(elements), n.Name, n.Required)
+	}
+	list = append(list, ']')
+	if len(list) > w.p.limits.ValueBytes {
+		w.fail(&Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "bytes of the list of results", len(list), w.p.limits.ValueBytes).Msg, Pos: n.Pos})
+		return nil
+	}
+	w.assign(n.Targets, path, n.Pos, value{raw: list})
+	w.follow(n, path)
+	return nil
+}
+
+func (w *walk) branch(n *node, path graph.Path) {
+	for i, e := range w.p.graph.Out(n.ID) {
+		if n.guards[i] != nil {
+			v, failure := w.eval(n.guards[i], path)
+			if failure != nil {
+				w.fail(failure)
+				return
+			}
+			if !expr.Truth(v) {
+				continue
+			}
+		}
+		w.arrive(n, e, path)
+		return
+	}
+	w.fail(&Failure{Type: "NoCase", Message: fmt.Sprintf("no case of branch %s holds and it has no else", n.Name), Pos: n.Pos})
+}
+
+func (w *walk) enqueue(n *node, path graph.Path) {
+	task := Enqueue{Run: graph.Run{Node: n.ID, Path: path}, Action: n.Action}
+	for i, a := range n.Args {
+		arg, failure := w.arg(n.args[i], path)
+		if failure != nil {
+			w.fail(failure)
+			return
+		}
+		arg.Name = a.Name
+		task.Args = append(task.Args, arg)
+	}
+	w.passing[n.ID] = true
+	w.plan.Enqueues = append(w.plan.Enqueues, task)
+}
+
+// arg evaluates an argument. A large value that stands in a variable is passed by its slot.
+func (w *walk) arg(x *expression, path graph.Path) (Arg, *Failure) {
+	if !x.bare {
+		v, failure := w.eval(x, path)
+		if failure != nil {
+			return Arg{}, failure
+		}
+		raw, failure := w.encode(&value{val: v}, x.compiled.Expr().Pos)
+		return Arg{Value: raw}, failure
+	}
+	slot := w.p.slot(x.vars[0], path)
+	known := w.values[slot]
+	if known == nil || known.raw == nil && known.val == nil {
+		_, failure := w.eval(x, path)
+		return Arg{}, failure
+	}
+	raw, failure := w.encode(known, x.compiled.Expr().Pos)
+	if failure != nil || len(raw) < refBytes || w.p.local[x.vars[0]] {
+		return Arg{Value: raw}, failure
+	}
+	w.forced[slot] = true
+	return Arg{Ref: &slot}, nil
+}
+
+func (w *walk) output(n *node, path graph.Path) {
+	end := &End{}
+	if n.expr == nil {
+		raw, failure := w.encode(w.values[w.p.slot(n.Var, path)], n.Pos)
+		if failure != nil {
+			w.fail(failure)
+			return
+		}
+		end.Result = raw
+	} else {
+		v, failure := w.eval(n.expr, path)
+		if failure != nil {
+			w.fail(failure)
+			return
+		}
+		if end.Result, failure = w.encode(&value{val: v}, n.Pos); failure != nil {
+			w.fail(failure)
+			return
+		}
+	}
+	w.plan.End = end
+}
+
+func (w *walk) fail(f *Failure) { w.plan.End = &End{Failure: f} }
+
+// finish adds what must be written to the plan. An instance that ends writes nothing but its end.
+func (w *walk) finish() Plan {
+	if w.plan.End != nil {
+		return Plan{End: w.plan.End}
+	}
+	for _, slot := range w.dirty {
+		if !w.kept(slot) {
+			continue
+		}
+		v := w.values[slot]
+		if v.raw == nil && v.val == nil {
+			w.plan.Writes = append(w.plan.Writes, Write{Slot: slot})
+			continue
+		}
+		raw, failure := w.encode(v, ir.Pos{})
+		if failure != nil {
+			return Plan{End: &End{Failure: failure}}
+		}
+		w.plan.Writes = append(w.plan.Writes, Write{Slot: slot, Value: raw})
+	}
+	return w.plan
+}
+
+// kept says whether anything behind the frontier may read the slot.
+func (w *walk) kept(slot Slot) bool {
+	if w.p.local[slot.Var] {
+		return false
+	}
+	if w.forced[slot] {
+		return true
+	}
+	for id := range w.passing {
+		if w.p.live.Across(w.p.graph.Nodes[id], slot.Var) {
+			return true
+		}
+	}
+	for id := range w.waiting {
+		if w.p.live.In(id, slot.Var) {
+			return true
+		}
+	}
+	return false
+}
+
+// member gives the value under a key of an object.
+func member(object expr.Value, key string) expr.Value {
+	v, _, err := object.(*starlark.Dict).Get(starlark.String(key))
+	if err != nil {
+		return nil
+	}
+	return v
+}
