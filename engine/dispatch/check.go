@@ -1,0 +1,57 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Check holds the machine's counters against what they count and all bounds against the package's
+// promise, and reports every difference. It costs time linear in what is held: it is for tests and
+// simulators.
+func (m *Machine) Check() error {
+	var errs []error
+	must := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("dispatch: "+format, args...))
+		}
+	}
+	states := map[state]int{}
+	for _, t := range m.tasks {
+		states[t.state]++
+		must(t.lost || t.place >= 0 || t.state >= offered, "task %d is held unwatched", t.id)
+	}
+	must(m.running == states[running], "%d slots are counted, %d tasks run", m.running, states[running])
+	must(m.running <= m.cfg.Slots, "%d tasks run in %d slots", m.running, m.cfg.Slots)
+	must(m.ready.len() == states[waiting], "%d tasks queue, %d wait", m.ready.len(), states[waiting])
+	must(m.ready.len() == 0 || m.running == m.cfg.Slots, "%d tasks wait beside a free slot", m.ready.len())
+
+	inFlight := map[Op]int{}
+	reserved, committed := 0, 0
+	for _, c := range m.calls {
+		inFlight[c.op]++
+		reserved += c.max
+		if c.op == OpComplete {
+			committed += len(c.tasks)
+		}
+	}
+	queued, subs := 0, 0
+	for i := range m.shards {
+		s := &m.shards[i]
+		queued += s.offered.len()
+		subs += s.subs.len()
+		must(s.committing <= m.cfg.commitsPerShard(), "shard %d has %d commits in flight", i, s.committing)
+	}
+	must(queued == states[offered], "%d completions queue, %d are offered", queued, states[offered])
+	must(committed == states[committing], "%d completions are in flight, %d are committing", committed, states[committing])
+	must(reserved == m.reserved, "%d grants are counted, %d are in flight", m.reserved, reserved)
+	must(m.writes == inFlight[OpComplete]+inFlight[OpSubmit], "%d writes are counted, %d are in flight", m.writes, inFlight[OpComplete]+inFlight[OpSubmit])
+	must(m.writes <= m.cfg.Committers, "%d writes are in flight for %d committers", m.writes, m.cfg.Committers)
+	must(m.claims == inFlight[OpClaim] && m.claims <= m.cfg.Committers, "%d claims are counted, %d in flight", m.claims, inFlight[OpClaim])
+	must(inFlight[OpExtend] <= m.cfg.Shards && inFlight[OpSweep] <= 1 && inFlight[OpNotify] <= 1, "too many calls are in flight: %v", inFlight)
+	must(len(m.subs) <= m.cfg.Queue, "%d submissions wait in a queue of %d", len(m.subs), m.cfg.Queue)
+	must(subs <= len(m.subs), "%d submissions queue of %d", subs, len(m.subs))
+	bound := m.cfg.Slots + m.cfg.Prefetch + m.cfg.Pending
+	must(len(m.tasks)+m.reserved <= bound, "%d tasks are held and %d may come, the bound is %d", len(m.tasks), m.reserved, bound)
+	must(!m.stopped || len(m.tasks)+len(m.subs)+len(m.calls)+m.unreleased() == 0, "stopped with something left")
+	return errors.Join(errs...)
+}

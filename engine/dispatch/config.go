@@ -1,0 +1,73 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config bounds a Machine. Every field must be set unless it says otherwise; Validate tells all that
+// is wrong.
+type Config struct {
+	Owner  string // names the engine in the store
+	Shards int    // of the store; at least 1
+
+	Slots    int // tasks running at once; at least 1
+	Prefetch int // tasks that are leased while they wait for a slot; zero: none
+
+	Batch      int // completions or submissions in one call; 1 is one transaction each; at least 1
+	BatchBytes int // of results or inputs in one call; a larger one goes alone; at least 1
+	Committers int // commits and submissions in flight, and as many claims; at least 1
+	Pending    int // held tasks beyond Slots + Prefetch, where completions outrun commits; at least 1
+	Queue      int // submissions that wait or are in flight; at least 1
+
+	Lease time.Duration // of a task; prolonged after a third; at least 3 ms
+	Poll  time.Duration // between two claims on an idle shard; positive
+	Sweep time.Duration // between two sweeps of a shard; positive
+
+	// Notify says that the store can wake other engines; then they are woken when ready work is left
+	// that this one has no room for, at most once in NotifyEvery.
+	Notify      bool
+	NotifyEvery time.Duration // zero: no more than one at a time
+
+	RetryMin time.Duration // pause after a failed call, doubled for each in a row; positive
+	RetryMax time.Duration // the longest pause; at least RetryMin
+}
+
+// Validate reports every field that is out of its bounds.
+func (c Config) Validate() error {
+	var errs []error
+	atLeast := func(name string, value, least int) {
+		if value < least {
+			errs = append(errs, fmt.Errorf("%s is %d, must be at least %d", name, value, least))
+		}
+	}
+	longer := func(name string, value, least time.Duration) {
+		if value < least {
+			errs = append(errs, fmt.Errorf("%s is %v, must be at least %v", name, value, least))
+		}
+	}
+	atLeast("Shards", c.Shards, 1)
+	atLeast("Slots", c.Slots, 1)
+	atLeast("Prefetch", c.Prefetch, 0)
+	atLeast("Batch", c.Batch, 1)
+	atLeast("BatchBytes", c.BatchBytes, 1)
+	atLeast("Committers", c.Committers, 1)
+	atLeast("Pending", c.Pending, 1)
+	atLeast("Queue", c.Queue, 1)
+	longer("Lease", c.Lease, 3*time.Millisecond)
+	longer("Poll", c.Poll, 1)
+	longer("Sweep", c.Sweep, 1)
+	longer("NotifyEvery", c.NotifyEvery, 0)
+	longer("RetryMin", c.RetryMin, 1)
+	longer("RetryMax", c.RetryMax, c.RetryMin)
+	return errors.Join(errs...)
+}
+
+// commitsPerShard is how many commits of one shard may be in flight together.
+func (c Config) commitsPerShard() int {
+	if c.Batch == 1 {
+		return c.Committers
+	}
+	return 1
+}

@@ -1,0 +1,404 @@
+package dispatch
+
+import (
+	"fmt"
+	"time"
+
+	"pulley/engine/backend"
+)
+
+// decide gives every command that the state allows, in a fixed order.
+func (m *Machine) decide(now time.Time) {
+	if m.draining && !m.late && !now.Before(m.until) {
+		m.cutOff()
+	}
+	m.checkLeases(now)
+	m.start()
+	m.extend(now)
+	m.claim(now, true)
+	m.write(now)
+	m.claim(now, false)
+	m.sweep(now)
+	m.notify(now)
+	if m.draining && len(m.tasks)+len(m.subs)+len(m.calls)+m.unreleased() == 0 {
+		m.stopped = true
+		m.do(Stopped{})
+	}
+}
+
+// cutOff is the end of a drain's patience. What a failing store did not take is dropped with a
+// report; it is run again by whoever gets the lease next.
+func (m *Machine) cutOff() {
+	m.late = true
+	for _, t := range m.byAge(func(t *task) bool { return t.state == running && !t.lost }) {
+		m.giveBack(t)
+	}
+	for i := range m.shards {
+		s := &m.shards[i]
+		if s.submitPause.fails > 0 {
+			for s.subs.len() > 0 {
+				m.dropSubmission(s.subs.pop())
+			}
+		}
+		if s.commitPause.fails > 0 {
+			for s.offered.len() > 0 {
+				m.dropCompletion(s.offered.pop())
+			}
+		}
+	}
+}
+
+func (m *Machine) unreleased() int {
+	n := 0
+	for i := range m.shards {
+		n += len(m.shards[i].release)
+	}
+	return n
+}
+
+// checkLeases looks at every lease whose time has come: to prolong it, or to give it up.
+func (m *Machine) checkLeases(now time.Time) {
+	for len(m.leases) > 0 && !now.Before(m.leases[0].check) {
+		t := m.leases[0]
+		switch {
+		case t.lost:
+			m.unwatch(t)
+		case !now.Before(t.expires):
+			m.expire(t)
+		default:
+			t.shard.renew = append(t.shard.renew, t)
+			m.watch(t, t.expires)
+		}
+	}
+}
+
+// expire gives up a task whose lease has run out. A completion stays: if nobody else has leased the
+// run since, its token is still the current one.
+func (m *Machine) expire(t *task) {
+	if t.state == offered || t.state == committing {
+		m.unwatch(t)
+		return
+	}
+	m.lost(t)
+}
+
+func (m *Machine) start() {
+	for m.running < m.cfg.Slots && m.ready.len() > 0 {
+		t := m.ready.pop()
+		t.state = running
+		m.running++
+		m.do(Start{ID: t.id, Task: t.task})
+	}
+}
+
+// extend prolongs leases, and shortens those that are handed back.
+func (m *Machine) extend(now time.Time) {
+	for i := range m.shards {
+		s := &m.shards[i]
+		if s.extending {
+			continue
+		}
+		if n := min(len(s.release), extendBatch); n > 0 {
+			m.send(now, &call{op: OpExtend, shard: s, release: n}, Call{Leases: s.release[:n:n], Grant: backend.Grant{Lease: handBack}})
+			s.release = s.release[n:]
+			s.extending = true
+			continue
+		}
+		if !s.extendPause.over(now) {
+			continue
+		}
+		if tasks := m.renewals(s); len(tasks) > 0 {
+			leases := make([]backend.Lease, len(tasks))
+			for i, t := range tasks {
+				leases[i] = t.task.Lease
+			}
+			m.send(now, &call{op: OpExtend, shard: s, tasks: tasks}, Call{Leases: leases, Grant: backend.Grant{Lease: m.cfg.Lease}})
+			s.extending = true
+		}
+	}
+}
+
+// renewals takes the leases to prolong that are still ours.
+func (m *Machine) renewals(s *shard) []*task {
+	var tasks []*task
+	for len(s.renew) > 0 && len(tasks) < extendBatch {
+		t := s.renew[0]
+		s.renew = s.renew[1:]
+		if t.place >= 0 && !t.lost {
+			tasks = append(tasks, t)
+		}
+	}
+	if len(s.renew) == 0 {
+		s.renew = nil
+	}
+	return tasks
+}
+
+// room is how many more tasks may be granted.
+func (m *Machine) room() int {
+	if m.draining {
+		return 0
+	}
+	slots := m.cfg.Slots + m.cfg.Prefetch
+	return max(0, min(
+		slots-m.running-m.ready.len()-m.reserved,
+		slots+m.cfg.Pending-len(m.tasks)-m.reserved))
+}
+
+// kept is how much of the room the completions at hand will need for their successors, if they
+// bring as many as those before.
+func (m *Machine) kept() int {
+	sum := 0
+	for i := range m.shards {
+		s := &m.shards[i]
+		n := s.offered.len()
+		sum += min((n*s.yieldTasks+s.yieldOf-1)/s.yieldOf, n)
+	}
+	return sum
+}
+
+func (s *shard) wantsClaim(now time.Time, overdue bool) bool {
+	if s.claiming || !s.claimPause.over(now) {
+		return false
+	}
+	return s.pollDue(now) || !overdue && s.more
+}
+
+func (s *shard) pollDue(now time.Time) bool {
+	return !now.Before(s.poll) || !s.due.IsZero() && !now.Before(s.due)
+}
+
+// claim looks for work: first, with overdue, where nobody looked for long, for which half the room
+// will do; then where some is known to be and nothing better fills the room. Every shard that wants
+// some gets an equal part, and at least one.
+func (m *Machine) claim(now time.Time, overdue bool) {
+	room, want := m.room(), 0
+	spread := (room + 1) / 2
+	if !overdue {
+		room -= m.kept()
+		spread = room
+	}
+	for i := range m.shards {
+		if m.shards[i].wantsClaim(now, overdue) {
+			want++
+		}
+	}
+	first := m.nextClaim
+	for i := 0; i < m.cfg.Shards && want > 0 && room > 0 && m.claims < m.cfg.Committers; i++ {
+		at := (first + i) % m.cfg.Shards
+		s := &m.shards[at]
+		if !s.wantsClaim(now, overdue) {
+			continue
+		}
+		part := max(1, (spread+want-1)/want)
+		room, spread, want = room-part, spread-part, want-1
+		s.claiming, s.more = true, false
+		m.claims++
+		m.nextClaim = (at + 1) % m.cfg.Shards
+		m.send(now, &call{op: OpClaim, shard: s}, Call{Grant: m.grant(part)})
+	}
+}
+
+// write commits completions and submissions, lane after lane, as far as there are committers.
+func (m *Machine) write(now time.Time) {
+	lanes := 2 * m.cfg.Shards
+	for busy := true; busy; {
+		busy = false
+		for i := 0; i < lanes && m.writes < m.cfg.Committers; i++ {
+			lane := (m.nextLane + i) % lanes
+			s := &m.shards[lane/2]
+			if lane%2 == 0 && m.commit(now, s) || lane%2 == 1 && m.submit(now, s) {
+				m.nextLane = (lane + 1) % lanes
+				busy = true
+				break
+			}
+		}
+	}
+}
+
+func (m *Machine) commit(now time.Time, s *shard) bool {
+	if s.offered.len() == 0 || s.committing >= m.cfg.commitsPerShard() || !s.commitPause.over(now) {
+		return false
+	}
+	var tasks []*task
+	bytes := 0
+	for s.offered.len() > 0 && len(tasks) < s.limit {
+		t := s.offered.peek()
+		if bytes += len(t.completion.Result); len(tasks) > 0 && bytes > m.cfg.BatchBytes {
+			break
+		}
+		tasks = append(tasks, s.offered.pop())
+	}
+	completions := make([]backend.Completion, len(tasks))
+	for i, t := range tasks {
+		t.state = committing
+		completions[i] = t.completion
+	}
+	grant := m.grant(m.share(s, len(tasks)))
+	s.committing++
+	m.writes++
+	m.send(now, &call{op: OpComplete, shard: s, tasks: tasks}, Call{Completions: completions, Grant: grant})
+	return true
+}
+
+func (m *Machine) submit(now time.Time, s *shard) bool {
+	if s.subs.len() == 0 || s.submitting || !s.submitPause.over(now) {
+		return false
+	}
+	var subs []*submission
+	bytes := 0
+	for s.subs.len() > 0 && len(subs) < s.subLimit {
+		if bytes += len(s.subs.peek().sub.Input); len(subs) > 0 && bytes > m.cfg.BatchBytes {
+			break
+		}
+		subs = append(subs, s.subs.pop())
+	}
+	submissions := make([]backend.Submission, len(subs))
+	for i, sub := range subs {
+		submissions[i] = sub.sub
+	}
+	grant := m.grant(m.share(s, len(subs)))
+	s.submitting = true
+	m.writes++
+	m.send(now, &call{op: OpSubmit, shard: s, subs: subs}, Call{Submissions: submissions, Grant: grant})
+	return true
+}
+
+// share is what a write that is about to go may lease: all the room if it is the only one, else a
+// part, but one for each of its n members while there is room.
+func (m *Machine) share(s *shard, n int) int {
+	room, others := m.room(), 0
+	if m.cfg.Batch == 1 {
+		others = m.running + s.offered.len()
+	} else {
+		for i := range m.shards {
+			if o := &m.shards[i]; o != s && (o.offered.len() > 0 || o.subs.len() > 0) {
+				others++
+			}
+		}
+	}
+	parts := 1 + min(others, m.cfg.Committers-m.writes-1)
+	return min(room, max(n, (room+parts-1)/parts))
+}
+
+// sweep clears up after ended instances, one shard at a time.
+func (m *Machine) sweep(now time.Time) {
+	if m.sweeping || m.draining {
+		return
+	}
+	for i := range m.shards {
+		at := (m.nextSweep + i) % m.cfg.Shards
+		s := &m.shards[at]
+		if now.Before(s.sweepAt) {
+			continue
+		}
+		m.nextSweep = (at + 1) % m.cfg.Shards
+		m.sweeping = true
+		m.send(now, &call{op: OpSweep, shard: s}, Call{})
+		return
+	}
+}
+
+// notify wakes other engines for work that this one has no room for.
+func (m *Machine) notify(now time.Time) {
+	full := m.room() == 0
+	for i := range m.shards {
+		if s := &m.shards[i]; s.wake && full && s.more {
+			m.wantNotify = true
+			s.wake = false
+		} else if !s.more && !s.claiming {
+			s.wake = false // we took it all
+		}
+	}
+	if !m.cfg.Notify {
+		m.wantNotify = false
+	}
+	if m.wantNotify && !m.notifying && !now.Before(m.notifyAt) {
+		m.wantNotify, m.notifying = false, true
+		m.send(now, &call{op: OpNotify, shard: &m.shards[0]}, Call{})
+	}
+}
+
+func (m *Machine) grant(most int) backend.Grant {
+	return backend.Grant{Owner: m.cfg.Owner, Max: most, Lease: m.cfg.Lease}
+}
+
+// send puts a call in flight. What it may bring is counted as taken.
+func (m *Machine) send(now time.Time, c *call, cmd Call) {
+	m.nextCall++
+	cmd.ID, cmd.Op, cmd.Shard = m.nextCall, c.op, c.shard.index
+	cmd.Grant.Owner = m.cfg.Owner
+	c.sent, c.max = now, cmd.Grant.Max
+	m.reserved += c.max
+	m.calls[cmd.ID] = c
+	m.do(cmd)
+}
+
+// dropCompletion gives up a completion that the store did not take before the drain's end.
+func (m *Machine) dropCompletion(t *task) {
+	m.report(fmt.Errorf("%s: its completion was not committed before the engine had to stop; it will be run again", describe(t.task)))
+	m.remove(t)
+}
+
+// Next is when Step must be called at the latest if nothing happens before; zero if nothing is
+// waited for. It is later than the last Step's time.
+func (m *Machine) Next() time.Time {
+	var next time.Time
+	by := func(t time.Time) {
+		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	if m.stopped || !m.begun {
+		return next
+	}
+	if m.draining && !m.late {
+		by(m.until)
+	}
+	if len(m.leases) > 0 {
+		by(m.leases[0].check)
+	}
+	if m.wantNotify && !m.notifying {
+		by(m.notifyAt)
+	}
+	for i := range m.shards {
+		m.nextOf(&m.shards[i], by)
+	}
+	return next
+}
+
+// nextOf offers the times of one shard. Lanes that wait for a reply, a slot or a committer have none:
+// the event that frees them comes first.
+func (m *Machine) nextOf(s *shard, by func(time.Time)) {
+	if m.room() > 0 && !s.claiming && m.claims < m.cfg.Committers {
+		at := s.poll
+		if !s.due.IsZero() && s.due.Before(at) {
+			at = s.due
+		}
+		if s.more && m.room() > m.kept() {
+			at = s.claimPause.until
+		}
+		by(later(at, s.claimPause.until))
+	}
+	if m.writes < m.cfg.Committers {
+		if s.offered.len() > 0 && s.committing < m.cfg.commitsPerShard() {
+			by(s.commitPause.until)
+		}
+		if s.subs.len() > 0 && !s.submitting {
+			by(s.submitPause.until)
+		}
+	}
+	if len(s.renew) > 0 && !s.extending {
+		by(s.extendPause.until)
+	}
+	if !m.sweeping && !m.draining {
+		by(s.sweepAt)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,62 @@
+// Package dispatch decides, without doing anything itself, what an engine does next: which tasks
+// start, which completions are committed together, when to look for work, which leases to prolong.
+//
+// A Machine is a state machine without goroutine, clock or randomness. Its owner tells it the time
+// and what happened, and carries out the commands that come back:
+//
+//	for {
+//		commands := machine.Step(now, events...)  // decide
+//		for each command: begin it                // act; its end is a later event
+//		wait for an event, or until machine.Next()
+//	}
+//
+// The same code therefore runs behind the engine's goroutines, in a simulator's virtual time and in
+// a test that lists its events one by one. The same events at the same times give the same
+// commands, in the same order.
+//
+// # A task's way
+//
+//	granted ──► waiting ──► running ──► offered ──► committing ──► gone
+//	               │           │           ▲             │
+//	               │           │           └── error ────┘
+//	               └───────────┴──► given up (lease lost, instance over, drained)
+//
+// A task is granted by a reply: of a claim, or of the commit or submission that made it ready, so
+// that a sequential hop needs no poll. It waits until a slot is free, runs, and its completion is
+// offered to the next commit of its shard. A completion whose commit failed is offered again for as
+// long as it takes: it carries the fencing token, so that the store tells a repetition from a first
+// time. A completion that the store refuses for good is replaced, once, by a failure that says so;
+// otherwise the task would be delivered and refused for ever.
+//
+// # Bounds
+//
+//   - Running tasks never exceed Slots. No grant asks for more than free slots and Prefetch, with
+//     what other calls in flight may still bring counted as taken.
+//   - Tasks held in all states, with those that grants in flight may bring, never exceed
+//     Slots + Prefetch + Pending.
+//   - Each shard has at most one claim, one submission, one extension and one commit in flight; with
+//     a Batch of one, commits of a shard are bound by Committers alone, as in the literal design with
+//     its several connections.
+//   - Commits and submissions in flight never exceed Committers; nor do claims; one sweep and one
+//     notification at a time.
+//   - Submissions that wait never exceed Queue; the owner asks Room before it hands one over.
+//
+// # Group commit
+//
+// What is offered while a shard's commit is in flight rides the next one, up to Batch and
+// BatchBytes. Nothing ever waits for company: on an idle shard a completion is committed at once. After
+// a failed commit the next one takes half as many, so that one that cannot be committed ends up
+// alone and lets its neighbours pass.
+//
+// # Leases
+//
+// A lease that has used a third of its time is prolonged, all of a shard in one call. A task whose
+// lease is lost, or has run out on the local clock (which is never behind the store's), is
+// cancelled, and what it returns is dropped. A completion that was already offered is not dropped
+// when the time runs out: the token decides.
+//
+// # Looking for work
+//
+// A shard is claimed from, as soon as there is room, when a reply said that more is ready, when
+// another process notified, when a task waiting for its time is due, and otherwise every Poll.
+package dispatch

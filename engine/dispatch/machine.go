@@ -1,0 +1,402 @@
+package dispatch
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/plan"
+)
+
+// Errors that commands carry.
+var (
+	ErrLeaseLost     = errors.New("lease lost")                       // another engine may hold the task now
+	ErrInstanceEnded = errors.New("instance ended")                   // the task's result has no use any more
+	ErrStopped       = errors.New("engine is stopping")               // a submission came too late; submit it elsewhere
+	ErrFull          = errors.New("too many submissions are waiting") // wait for answers before submitting more
+)
+
+// RefusedType is the failure type of a task whose result the store refused.
+const RefusedType = "ResultRefused"
+
+// handBack is the lease that a task keeps when it is given back: the shortest that a store tells
+// from none. Extend sets the lease's end, so that it is due for others right after.
+const handBack = time.Millisecond
+
+// extendBatch bounds the leases in one extension; what is over goes into the next one.
+const extendBatch = 1000
+
+// Machine is the state machine; the package's doc tells its protocol. It is not safe for concurrent
+// use.
+type Machine struct {
+	cfg    Config
+	shards []shard
+
+	tasks  map[TaskID]*task // held, and running ones whose lease is lost
+	ready  fifo[*task]      // waiting for a slot, in order of arrival
+	leases byTime           // held tasks by the time of their next check
+	subs   map[Ticket]*submission
+	calls  map[CallID]*call
+
+	running  int // 0 ≤ running ≤ Slots
+	reserved int // node runs that grants in flight may still bring
+	writes   int // commits and submissions in flight, ≤ Committers
+	claims   int // in flight, ≤ Committers
+
+	nextTask TaskID
+	nextCall CallID
+
+	// Where each round begins, so that every shard has its turn.
+	nextLane, nextClaim, nextSweep int
+
+	sweeping, notifying, wantNotify bool
+	notifyAt                        time.Time // no notification before
+
+	begun, draining, late, stopped bool
+	until                          time.Time // of the drain
+
+	out []Command
+}
+
+// shard is what the machine knows of one shard.
+type shard struct {
+	index   int
+	offered fifo[*task]       // completions that wait for a commit
+	subs    fifo[*submission] // submissions that wait
+	renew   []*task           // leases to prolong; some may have gone meanwhile
+	release []backend.Lease   // leases to hand back
+
+	committing                      int
+	submitting, claiming, extending bool
+
+	limit, subLimit int // of the next batch; halved by errors
+
+	more bool      // work is ready there
+	wake bool      // and others were not told of it yet
+	due  time.Time // when a task becomes due; zero: none known
+	poll time.Time // when to look even so
+
+	sweepAt time.Time
+
+	// yield is how many tasks the last commit brought for how many completions. It foretells what
+	// the completions at hand will bring, for which room is kept from claims.
+	yieldTasks, yieldOf int
+
+	commitPause, submitPause, claimPause, extendPause, sweepPause pause
+}
+
+type state uint8
+
+const (
+	waiting    state = iota // for a slot
+	running                 // Start was given, Done not seen
+	offered                 // its completion waits for a commit
+	committing              // its completion is in a commit in flight
+)
+
+// task is a leased node run.
+type task struct {
+	id         TaskID
+	shard      *shard
+	task       backend.Task
+	state      state
+	lost       bool // it is no longer ours: what it returns is dropped
+	refused    bool // the store refused its result, the completion is the failure that says so
+	completion backend.Completion
+
+	expires time.Time // of the lease, on the local clock
+	check   time.Time // when to prolong the lease or, once that is under way, to give up
+	place   int       // in leases; -1: not watched
+}
+
+type submission struct {
+	ticket    Ticket
+	sub       backend.Submission
+	forgotten bool
+	err       error // of the last attempt
+}
+
+// call is a call in flight.
+type call struct {
+	op      Op
+	shard   *shard
+	max     int // what its grant may bring
+	sent    time.Time
+	tasks   []*task
+	subs    []*submission
+	release int // leases handed back
+}
+
+// New makes a machine. It fails where the configuration is out of its bounds.
+func New(cfg Config) (*Machine, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("dispatch: %w", err)
+	}
+	m := &Machine{
+		cfg:    cfg,
+		shards: make([]shard, cfg.Shards),
+		tasks:  map[TaskID]*task{},
+		subs:   map[Ticket]*submission{},
+		calls:  map[CallID]*call{},
+	}
+	for i := range m.shards {
+		m.shards[i] = shard{
+			index: i, limit: cfg.Batch, subLimit: cfg.Batch,
+			more:       true, // nobody knows what is there: look at once
+			yieldTasks: 1, yieldOf: 1,
+		}
+	}
+	return m, nil
+}
+
+// Step takes in what happened, in order, and gives what is to be done now, in order. Without events
+// it is the timer's tick. Time must not go backwards. The slice is valid until the next Step.
+func (m *Machine) Step(now time.Time, events ...Event) []Command {
+	m.out = m.out[:0]
+	if m.stopped {
+		return nil
+	}
+	if !m.begun {
+		m.begin(now)
+	}
+	for _, ev := range events {
+		m.take(now, ev)
+	}
+	m.decide(now)
+	return m.out
+}
+
+// Room says how many more submissions the machine takes now.
+func (m *Machine) Room() int {
+	if m.draining {
+		return 0
+	}
+	return m.cfg.Queue - len(m.subs)
+}
+
+// begin spreads the shards' timers over their period.
+func (m *Machine) begin(now time.Time) {
+	m.begun = true
+	for i := range m.shards {
+		s := &m.shards[i]
+		part := time.Duration(i+1) * 1000 / time.Duration(m.cfg.Shards)
+		s.poll = now.Add(m.cfg.Poll / 1000 * part)
+		s.sweepAt = now.Add(m.cfg.Sweep / 1000 * part)
+	}
+}
+
+func (m *Machine) take(now time.Time, ev Event) {
+	switch ev := ev.(type) {
+	case Submit:
+		m.takeSubmission(ev)
+	case Forget:
+		m.forget(ev.Ticket)
+	case Done:
+		m.takeDone(ev)
+	case Reply:
+		m.takeReply(now, ev)
+	case Woken:
+		for i := range m.shards {
+			m.shards[i].more = true
+		}
+	case Drain:
+		m.drain(ev.Until)
+	}
+}
+
+func (m *Machine) takeSubmission(ev Submit) {
+	switch {
+	case m.draining:
+		m.do(Answer{Ticket: ev.Ticket, Err: ErrStopped})
+		return
+	case m.Room() <= 0:
+		m.do(Answer{Ticket: ev.Ticket, Err: ErrFull})
+		return
+	}
+	sub := &submission{ticket: ev.Ticket, sub: ev.Submission}
+	m.subs[ev.Ticket] = sub
+	m.shardOf(backend.Key{Instance: ev.Submission.ID}).subs.push(sub)
+}
+
+func (m *Machine) forget(ticket Ticket) {
+	sub, ok := m.subs[ticket]
+	if !ok {
+		return
+	}
+	sub.forgotten = true
+	s := m.shardOf(backend.Key{Instance: sub.sub.ID})
+	s.subs.remove(func(other *submission) bool {
+		if other == sub {
+			delete(m.subs, ticket)
+		}
+		return other == sub
+	})
+}
+
+// takeDone frees the slot and offers the completion.
+func (m *Machine) takeDone(ev Done) {
+	t, ok := m.tasks[ev.Task]
+	if !ok || t.state != running {
+		m.report(fmt.Errorf("dispatch: task %d ended, which is not running", ev.Task))
+		return
+	}
+	m.running--
+	if t.lost {
+		m.remove(t)
+		return
+	}
+	t.state = offered
+	t.completion = backend.Completion{
+		Lease: t.task.Lease, Program: t.task.Program, Attempt: t.task.Attempt,
+		Result: ev.Result, Failure: ev.Failure,
+	}
+	t.task.Args = nil // needed no longer, and it may be large
+	t.shard.offered.push(t)
+}
+
+// drain stops taking work and hands back what has not started.
+func (m *Machine) drain(until time.Time) {
+	if m.draining {
+		if until.Before(m.until) {
+			m.until = until
+		}
+		return
+	}
+	m.draining, m.until = true, until
+	for m.ready.len() > 0 {
+		m.giveBack(m.ready.pop())
+	}
+}
+
+// giveBack lets go of a task in a way that others get it soon.
+func (m *Machine) giveBack(t *task) {
+	t.shard.release = append(t.shard.release, t.task.Lease)
+	if t.state == running {
+		m.abandon(t, ErrStopped)
+		return
+	}
+	m.remove(t)
+}
+
+// adopt takes in tasks that a reply brought.
+func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
+	for i := range tasks {
+		s := m.shardOf(tasks[i].Lease.Key)
+		switch {
+		case m.draining:
+			s.release = append(s.release, tasks[i].Lease)
+			continue
+		case !now.Before(tasks[i].Expires):
+			m.report(fmt.Errorf("%s: %w before it arrived: the store answers slower than the lease of %v lasts", describe(tasks[i]), ErrLeaseLost, m.cfg.Lease))
+			continue
+		}
+		m.nextTask++
+		t := &task{id: m.nextTask, shard: s, task: tasks[i], expires: tasks[i].Expires}
+		t.place = -1
+		m.tasks[t.id] = t
+		m.watch(t, m.renewAt(t))
+		m.ready.push(t)
+	}
+}
+
+// renewAt is when a third of the lease is used.
+func (m *Machine) renewAt(t *task) time.Time { return t.expires.Add(-m.cfg.Lease / 3 * 2) }
+
+// lose ends what is no longer ours.
+func (m *Machine) lose(t *task, cause error) {
+	switch t.state {
+	case running:
+		m.abandon(t, cause)
+	case waiting:
+		m.ready.remove(func(other *task) bool { return other == t })
+		m.remove(t)
+	case offered:
+		t.shard.offered.remove(func(other *task) bool { return other == t })
+		m.remove(t)
+	case committing: // the commit decides; but it is not repeated
+		t.lost = true
+	}
+}
+
+// abandon cancels a running task. It keeps its slot until it has ended.
+func (m *Machine) abandon(t *task, cause error) {
+	if t.lost {
+		return
+	}
+	t.lost = true
+	m.unwatch(t)
+	m.do(Cancel{ID: t.id, Cause: cause})
+}
+
+// remove forgets a task.
+func (m *Machine) remove(t *task) {
+	m.unwatch(t)
+	delete(m.tasks, t.id)
+}
+
+func (m *Machine) unwatch(t *task) {
+	if t.place >= 0 {
+		heap.Remove(&m.leases, t.place)
+	}
+}
+
+// watch sets the time at which a lease is looked at.
+func (m *Machine) watch(t *task, at time.Time) {
+	t.check = at
+	if t.place >= 0 {
+		heap.Fix(&m.leases, t.place)
+		return
+	}
+	heap.Push(&m.leases, t)
+}
+
+// byAge gives the tasks for which it is asked to, oldest first.
+func (m *Machine) byAge(take func(*task) bool) []*task {
+	var tasks []*task
+	for _, t := range m.tasks {
+		if take(t) {
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortFunc(tasks, func(a, b *task) int { return cmp.Compare(a.id, b.id) })
+	return tasks
+}
+
+// refuse turns a completion that cannot be applied into a failure that can.
+func (m *Machine) refuse(t *task, why error) {
+	if t.lost {
+		m.remove(t)
+		return
+	}
+	if t.refused {
+		m.remove(t)
+		m.report(fmt.Errorf("%s: the store refused its completion, and the failure that was to say so; it is left to its lease: %w", describe(t.task), why))
+		return
+	}
+	t.refused = true
+	t.state = offered
+	t.completion.Result = nil
+	t.completion.Failure = &plan.Failure{Type: RefusedType, Message: fmt.Sprintf("the store refused the completion: %v", why), Action: t.task.Action}
+	t.shard.offered.push(t)
+}
+
+func (m *Machine) shardOf(key backend.Key) *shard {
+	return &m.shards[backend.ShardOf(key.Instance, m.cfg.Shards)]
+}
+
+func (m *Machine) do(c Command) { m.out = append(m.out, c) }
+
+func (m *Machine) report(err error) { m.do(Report{Err: err}) }
+
+// describe names a task for people.
+func describe(t backend.Task) string {
+	name := t.Action
+	if path := t.Lease.Key.Run.Path; path != "" {
+		name += "[" + string(path) + "]"
+	}
+	return fmt.Sprintf("action %s of instance %s", name, t.Lease.Key.Instance)
+}

@@ -1,0 +1,113 @@
+package dispatch
+
+import (
+	"slices"
+	"time"
+)
+
+// fifo is a queue that reuses its memory.
+type fifo[T any] struct {
+	items []T
+	head  int
+}
+
+func (q *fifo[T]) len() int { return len(q.items) - q.head }
+
+func (q *fifo[T]) push(v T) {
+	if q.head > 0 && len(q.items) == cap(q.items) {
+		q.compact()
+	}
+	q.items = append(q.items, v)
+}
+
+func (q *fifo[T]) peek() T { return q.items[q.head] }
+
+func (q *fifo[T]) pop() T {
+	var zero T
+	v := q.items[q.head]
+	q.items[q.head] = zero
+	if q.head++; q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+	}
+	return v
+}
+
+// unpop puts items back in front, in their order.
+func (q *fifo[T]) unpop(front []T) {
+	q.compact()
+	q.items = slices.Insert(q.items, 0, front...)
+}
+
+// remove drops all items for which it is asked to.
+func (q *fifo[T]) remove(drop func(T) bool) {
+	q.compact()
+	q.items = slices.DeleteFunc(q.items, drop)
+}
+
+func (q *fifo[T]) compact() {
+	if q.head == 0 {
+		return
+	}
+	n := copy(q.items, q.items[q.head:])
+	clear(q.items[n:])
+	q.items, q.head = q.items[:n], 0
+}
+
+// pause is the waiting time after calls that failed.
+type pause struct {
+	fails int
+	until time.Time // nothing before; zero where nothing failed
+}
+
+// over says whether the lane may be used again.
+func (p *pause) over(now time.Time) bool { return !now.Before(p.until) }
+
+func (p *pause) reset() { *p = pause{} }
+
+// fail begins the next pause, twice as long as the one before, and gives its length.
+func (p *pause) fail(now time.Time, least, most time.Duration) time.Duration {
+	wait := least
+	for i := 0; i < p.fails && wait < most; i++ {
+		wait *= 2
+	}
+	wait = min(wait, most)
+	p.fails++
+	p.until = now.Add(wait)
+	return wait
+}
+
+// byTime orders leases by the moment at which something must be done about them. It is a
+// container/heap.
+type byTime []*task
+
+func (h byTime) Len() int { return len(h) }
+
+// Less breaks ties by age, so that the order never depends on the heap's layout.
+func (h byTime) Less(i, j int) bool {
+	if c := h[i].check.Compare(h[j].check); c != 0 {
+		return c < 0
+	}
+	return h[i].id < h[j].id
+}
+
+func (h byTime) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+
+// Push adds a task, for container/heap.
+func (h *byTime) Push(x any) {
+	t := x.(*task)
+	t.place = len(*h)
+	*h = append(*h, t)
+}
+
+// Pop takes the last task, for container/heap.
+func (h *byTime) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	t.place = -1
+	return t
+}

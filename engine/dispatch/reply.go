@@ -1,0 +1,279 @@
+package dispatch
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+)
+
+// takeReply ends a call in flight.
+func (m *Machine) takeReply(now time.Time, ev Reply) {
+	c, ok := m.calls[ev.Call]
+	if !ok {
+		m.report(fmt.Errorf("dispatch: reply to call %d, which is not in flight", ev.Call))
+		return
+	}
+	delete(m.calls, ev.Call)
+	m.reserved -= c.max
+	if ev.Err == nil {
+		ev.Err = c.checkAnswer(ev)
+	}
+	switch c.op {
+	case OpSubmit:
+		m.submitted(now, c, ev)
+	case OpClaim:
+		m.claimed(now, c, ev)
+	case OpComplete:
+		m.completed(now, c, ev)
+	case OpExtend:
+		m.extended(now, c, ev)
+	case OpSweep:
+		m.swept(now, c, ev)
+	case OpNotify:
+		m.notified(now, ev)
+	}
+}
+
+// checkAnswer holds the backend to its contract.
+func (c *call) checkAnswer(ev Reply) error {
+	want, got := 0, 0
+	switch c.op {
+	case OpSubmit, OpComplete:
+		want, got = len(c.subs)+len(c.tasks), len(ev.Committed.Outcomes)
+	case OpExtend:
+		want, got = len(c.tasks), len(ev.Held)
+		if c.release > 0 {
+			return nil // best effort: whatever was not held is gone already
+		}
+	}
+	if want != got {
+		return fmt.Errorf("the backend gave %d answers for %d", got, want)
+	}
+	return nil
+}
+
+// failed begins a pause and says so.
+func (m *Machine) failed(now time.Time, c *call, p *pause, err error) {
+	wait := p.fail(now, m.cfg.RetryMin, m.cfg.RetryMax)
+	m.report(fmt.Errorf("%s on shard %d, tried again in %v: %w", c.op, c.shard.index, wait, err))
+}
+
+func (m *Machine) submitted(now time.Time, c *call, ev Reply) {
+	s := c.shard
+	m.writes--
+	s.submitting = false
+	if ev.Err != nil {
+		m.failed(now, c, &s.submitPause, ev.Err)
+		s.subLimit = max(1, len(c.subs)/2)
+		m.resubmit(c.subs, ev.Err)
+		return
+	}
+	s.submitPause.reset()
+	s.subLimit = min(m.cfg.Batch, s.subLimit*2)
+	for i, sub := range c.subs {
+		delete(m.subs, sub.ticket)
+		if !sub.forgotten {
+			m.do(Answer{Ticket: sub.ticket, Outcome: ev.Committed.Outcomes[i]})
+		}
+	}
+	m.committed(now, s, ev.Committed)
+}
+
+// resubmit queues submissions again: in front, but one that failed alone behind its neighbours.
+func (m *Machine) resubmit(subs []*submission, err error) {
+	s := m.shardOf(backend.Key{Instance: subs[0].sub.ID})
+	var again []*submission
+	for _, sub := range subs {
+		sub.err = err
+		switch {
+		case sub.forgotten:
+			delete(m.subs, sub.ticket)
+		case m.late:
+			m.dropSubmission(sub)
+		default:
+			again = append(again, sub)
+		}
+	}
+	if len(subs) == 1 && len(again) == 1 {
+		s.subs.push(again[0])
+		return
+	}
+	s.subs.unpop(again)
+}
+
+// dropSubmission answers a submission that the drain leaves behind.
+func (m *Machine) dropSubmission(sub *submission) {
+	delete(m.subs, sub.ticket)
+	err := ErrStopped
+	if sub.err != nil {
+		err = fmt.Errorf("%w, and the last attempt failed: %w", ErrStopped, sub.err)
+	}
+	m.do(Answer{Ticket: sub.ticket, Err: err})
+}
+
+func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
+	s := c.shard
+	m.claims--
+	s.claiming = false
+	if ev.Err != nil {
+		s.more = true
+		m.failed(now, c, &s.claimPause, ev.Err)
+		return
+	}
+	s.poll = now.Add(m.cfg.Poll)
+	if !s.due.IsZero() && !s.due.After(c.sent) {
+		s.due = time.Time{}
+	}
+	if ev.Committed.More && len(ev.Committed.Tasks) == 0 {
+		// Others have it locked, most likely. Asking again at once would only heat the room.
+		s.claimPause.fail(now, m.cfg.RetryMin, m.cfg.Poll)
+	} else {
+		s.claimPause.reset()
+	}
+	s.more = s.more || ev.Committed.More
+	m.merge(s, ev.Committed)
+	m.adopt(now, ev.Committed.Tasks)
+	m.end(ev.Committed.Ended)
+}
+
+// committed takes in what a commit or submission changed.
+func (m *Machine) committed(now time.Time, s *shard, done backend.Committed) {
+	if done.More {
+		s.more, s.wake = true, true
+	}
+	m.merge(s, done)
+	m.adopt(now, done.Tasks)
+	m.end(done.Ended)
+}
+
+// merge keeps the earlier of two due times.
+func (m *Machine) merge(s *shard, done backend.Committed) {
+	if !done.NextDue.IsZero() && (s.due.IsZero() || done.NextDue.Before(s.due)) {
+		s.due = done.NextDue
+	}
+}
+
+func (m *Machine) completed(now time.Time, c *call, ev Reply) {
+	s := c.shard
+	m.writes--
+	s.committing--
+	if ev.Err != nil {
+		m.failed(now, c, &s.commitPause, ev.Err)
+		s.limit = max(1, len(c.tasks)/2)
+		m.reoffer(s, c.tasks)
+		return
+	}
+	s.commitPause.reset()
+	s.limit = min(m.cfg.Batch, s.limit*2)
+	s.yieldTasks, s.yieldOf = len(ev.Committed.Tasks), len(c.tasks)
+	if len(ev.Committed.Tasks) >= c.max {
+		s.yieldTasks = s.yieldOf // it would have brought more, had there been room
+	}
+	for i, t := range c.tasks {
+		if out := ev.Committed.Outcomes[i]; out.Answer == backend.Refused {
+			m.refuse(t, out.Err)
+			continue
+		}
+		m.remove(t) // applied, or stale: it is another's now
+	}
+	m.committed(now, s, ev.Committed)
+}
+
+// reoffer queues completions again: in front, but one that failed alone behind its neighbours.
+func (m *Machine) reoffer(s *shard, tasks []*task) {
+	var again []*task
+	for _, t := range tasks {
+		switch {
+		case t.lost:
+			m.remove(t)
+			continue
+		case m.late:
+			m.dropCompletion(t)
+			continue
+		}
+		t.state = offered
+		again = append(again, t)
+	}
+	if len(tasks) == 1 && len(again) == 1 {
+		s.offered.push(again[0])
+		return
+	}
+	s.offered.unpop(again)
+}
+
+// end lets go of all that is held for instances that are over.
+func (m *Machine) end(ended []backend.Instance) {
+	if len(ended) == 0 || len(m.tasks) == 0 {
+		return
+	}
+	over := make(map[uuid.UUID]bool, len(ended))
+	for _, inst := range ended {
+		over[inst.ID] = true
+	}
+	for _, t := range m.byAge(func(t *task) bool { return over[t.task.Lease.Key.Instance] && !t.lost }) {
+		m.lose(t, ErrInstanceEnded)
+	}
+}
+
+func (m *Machine) extended(now time.Time, c *call, ev Reply) {
+	s := c.shard
+	s.extending = false
+	if c.release > 0 {
+		if ev.Err != nil {
+			m.report(fmt.Errorf("handing back %d tasks of shard %d, which others get only when their leases end: %w", c.release, s.index, ev.Err))
+		}
+		m.wantNotify = true
+		return
+	}
+	if ev.Err != nil {
+		m.failed(now, c, &s.extendPause, ev.Err)
+		s.renew = append(s.renew, c.tasks...)
+		return
+	}
+	s.extendPause.reset()
+	for i, t := range c.tasks {
+		switch {
+		case m.tasks[t.id] != t || t.lost: // ended meanwhile
+		case ev.Held[i]:
+			t.expires = c.sent.Add(m.cfg.Lease)
+			m.watch(t, m.renewAt(t))
+		default:
+			m.lost(t)
+		}
+	}
+}
+
+// lost gives up a task whose lease is gone, and says so unless the commit will.
+func (m *Machine) lost(t *task) {
+	if t.state != committing {
+		m.report(fmt.Errorf("%s: %w; its result is dropped", describe(t.task), ErrLeaseLost))
+	}
+	m.lose(t, ErrLeaseLost)
+}
+
+func (m *Machine) swept(now time.Time, c *call, ev Reply) {
+	s := c.shard
+	m.sweeping = false
+	if ev.Err != nil {
+		m.failed(now, c, &s.sweepPause, ev.Err)
+		s.sweepAt = s.sweepPause.until
+		return
+	}
+	s.sweepPause.reset()
+	s.sweepAt = now.Add(m.cfg.Sweep)
+	if ev.Swept.More {
+		s.sweepAt = now
+	}
+}
+
+func (m *Machine) notified(now time.Time, ev Reply) {
+	m.notifying = false
+	m.notifyAt = now.Add(m.cfg.NotifyEvery)
+	if ev.Err != nil {
+		m.notifyAt = now.Add(max(m.cfg.NotifyEvery, m.cfg.RetryMin))
+		m.report(fmt.Errorf("waking other engines, which will find the work when they poll: %w", ev.Err))
+	}
+}
