@@ -1,0 +1,92 @@
+package pgserver
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// account is the user that a server runs as where that is not the caller. A nil account is the
+// caller; its methods then do nothing.
+type account struct {
+	name     string
+	uid, gid uint32
+}
+
+// accountNames are looked for when the caller is root, whom Postgres refuses to serve.
+var accountNames = []string{"postgres", "_postgres", "nobody"}
+
+// serverAccount returns the account to run a server under: nil unless the caller is root.
+func serverAccount() (*account, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range accountNames {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+		if err := errors.Join(err1, err2); err != nil || uid == 0 {
+			continue
+		}
+		return &account{name: name, uid: uint32(uid), gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("Postgres does not run as root and there is no account postgres or nobody here: add one, or run as an ordinary user")
+}
+
+// own gives a file or directory to the account.
+func (a *account) own(path string) error {
+	if a == nil {
+		return nil
+	}
+	return os.Lchown(path, int(a.uid), int(a.gid))
+}
+
+// attributes are those of a process of the account, in a session of its own: a Ctrl-C on the terminal
+// is for our program, which then decides about its server.
+func (a *account) attributes() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if a != nil {
+		attr.Credential = &syscall.Credential{Uid: a.uid, Gid: a.gid}
+	}
+	return attr
+}
+
+// checkEnter says why the account cannot enter a directory: one on the way there is closed to it. It
+// looks at the permission bits only.
+func (a *account) checkEnter(dir string) error {
+	if a == nil {
+		return nil
+	}
+	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return err
+		}
+		if !a.allows(info, 0o1) {
+			return fmt.Errorf("the account %s, which the server runs under because you are root, may not enter %s", a.name, dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+// allows looks for the permission bits (of the last octal digit) that apply to the account.
+func (a *account) allows(info os.FileInfo, bits os.FileMode) bool {
+	mode := info.Mode().Perm()
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case ok && stat.Uid == a.uid:
+		mode >>= 6
+	case ok && stat.Gid == a.gid:
+		mode >>= 3
+	}
+	return mode&bits == bits
+}

@@ -1,0 +1,219 @@
+package pgserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// cluster is a server that runs from binaries, in a place of its own.
+//
+// Invariants: the watchdog is older than every process that uses the place; the place's locks are
+// held until the watchdog is done; proc, when it is not nil, is the last server that was ready (it may
+// have died since).
+type cluster struct {
+	o        Options
+	bin      binaries
+	who      *account
+	place    *place
+	watchdog *watchdog
+
+	mu     sync.Mutex
+	proc   *process
+	closed bool
+}
+
+// openCluster makes a place, a watchdog and a data directory, and starts a server there.
+func (o Options) openCluster(ctx context.Context, way Way, b binaries, who *account) (*Server, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.StartTimeout, fmt.Errorf("the server did not start within %s", o.StartTimeout))
+	defer cancel()
+	p, err := o.makePlace(who)
+	if err != nil {
+		return nil, err
+	}
+	w, err := startWatchdog(p.dirs())
+	if err != nil {
+		p.drop()
+		for _, dir := range p.dirs() {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+		return nil, err
+	}
+	c := &cluster{o: o, bin: b, who: who, place: p, watchdog: w}
+	f, err := c.bringUp(ctx)
+	if err != nil {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		if closeErr := c.close(closing); closeErr != nil {
+			o.logf("after a failed start: %v", closeErr)
+		}
+		return nil, err
+	}
+	where := fmt.Sprintf("in %s, started on a private socket", b.dir)
+	return &Server{way: way, dsn: p.dsn(), where: where, facts: f, cluster: c}, nil
+}
+
+// bringUp makes the data directory and starts the first server on it. A server that lacks the library
+// for statement counters is started without.
+func (c *cluster) bringUp(ctx context.Context) (facts, error) {
+	if err := c.initialise(ctx); err != nil {
+		return facts{}, err
+	}
+	free, err := freeBytes(c.place.data.path)
+	if err != nil {
+		return facts{}, err
+	}
+	settings := c.o.serverSettings(c.bin.version, walRoom(free))
+	if err := c.configure(settings); err != nil {
+		return facts{}, err
+	}
+	err = c.start(ctx)
+	if errors.Is(err, errNoStatementStats) {
+		c.o.logf("%s has no %s: statement counters will be missing", c.bin.dir, statementStats)
+		if err := c.configure(withoutStatementStats(settings)); err != nil {
+			return facts{}, err
+		}
+		err = c.start(ctx)
+	}
+	if err != nil {
+		return facts{}, err
+	}
+	if err := createStatementStats(ctx, c.place.dsn()); err != nil {
+		c.o.logf("%s cannot be created: %s", statementStats, oneLine(err.Error()))
+	}
+	return inspect(ctx, c.place.dsn())
+}
+
+// initialise makes the data directory. It need not be synced: what a crash of the machine leaves of
+// it is removed, not used.
+func (c *cluster) initialise(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(c.bin.dir, "initdb"),
+		"-D", c.place.cluster(), "-U", superuser, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+	cmd.Dir = c.place.data.path
+	cmd.Env = serverEnv()
+	cmd.SysProcAttr = c.who.attributes()
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("initdb was stopped: %w", context.Cause(ctx))
+	}
+	return fmt.Errorf("initdb in %s failed: %s", c.place.data.path, failureIn(string(out), err.Error()))
+}
+
+const (
+	defaultConfigName = "postgresql.conf"
+	ownConfigName     = "pulley.conf"
+)
+
+// configure writes our settings to a file of their own, which the server's file includes last: so
+// they win over initdb's, and ALTER SYSTEM wins over them. Writing again replaces them.
+func (c *cluster) configure(settings map[string]string) error {
+	address := map[string]string{
+		"listen_addresses":        "",
+		"port":                    socketPort,
+		"unix_socket_directories": c.place.socket.path,
+		"unix_socket_permissions": "0700",
+	}
+	text := configFile(settings) + configFile(address)
+	own := filepath.Join(c.place.cluster(), ownConfigName)
+	_, err := os.Stat(own)
+	first := errors.Is(err, os.ErrNotExist)
+	if err := os.WriteFile(own, []byte(text), 0o600); err != nil {
+		return err
+	}
+	if err := c.who.own(own); err != nil || !first {
+		return err
+	}
+	main, err := os.OpenFile(filepath.Join(c.place.cluster(), defaultConfigName), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = main.WriteString("\ninclude '" + ownConfigName + "'\n")
+	return errors.Join(err, main.Close())
+}
+
+// start launches the server and waits until it answers. After a crash the first attempt may fail on
+// what the dead server's last processes still hold: that passes, so it is tried again.
+func (c *cluster) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.StartTimeout, fmt.Errorf("the server did not start within %s", c.o.StartTimeout))
+	defer cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return errors.New("the server is closed and cannot be started again: open a new one")
+	}
+	if c.proc.alive() {
+		return nil
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := c.launch(ctx)
+		if !errors.Is(err, errStillHeld) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-tick.C:
+		}
+	}
+}
+
+// launch starts one server process and waits for an answer to a connection, or for its end.
+func (c *cluster) launch(ctx context.Context) error {
+	proc, err := startProcess(filepath.Join(c.bin.dir, "postgres"), c.place, c.who)
+	if err != nil {
+		return err
+	}
+	if err := proc.awaitReady(ctx, c.place.dsn()); err != nil {
+		proc.kill()
+		return err
+	}
+	c.proc = proc
+	return nil
+}
+
+// stop ends the server as mode says, and by force when ctx ends first.
+func (c *cluster) stop(ctx context.Context, mode StopMode) error {
+	signal := map[StopMode]syscall.Signal{
+		StopFast: syscall.SIGINT, StopImmediate: syscall.SIGQUIT, StopKill: syscall.SIGKILL,
+	}[mode]
+	if signal == 0 {
+		return fmt.Errorf("%d is no way to stop a server: give StopFast, StopImmediate or StopKill", mode)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.proc == nil {
+		return nil
+	}
+	defer func() { c.proc = nil }()
+	return c.proc.end(ctx, signal)
+}
+
+// close ends the server and removes its place.
+func (c *cluster) close(ctx context.Context) error {
+	stopping, cancel := context.WithTimeout(ctx, closeTimeout/3)
+	err := c.stop(stopping, StopImmediate)
+	cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	err = errors.Join(err, c.watchdog.release(ctx))
+	c.place.drop()
+	for _, dir := range c.place.dirs() {
+		if _, statErr := os.Lstat(dir); statErr == nil {
+			err = errors.Join(err, fmt.Errorf("%s could not be removed: remove it by hand", dir))
+		}
+	}
+	return err
+}

@@ -1,0 +1,298 @@
+package pgserver
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	dockercontainer "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	tclog "github.com/testcontainers/testcontainers-go/log"
+)
+
+const (
+	postgresPort   = "5432/tcp"
+	containerLabel = "pulley.pgserver" // marks our containers, so that a later run can remove leftovers
+	containerShm   = 512 << 20         // bytes of /dev/shm, which parallel queries use; Docker's default is 64 MB
+	containerWALMB = 4096              // the room on the daemon's disk is not known
+
+	// createdGrace is how long a container that does not run is taken for one that is just being
+	// started by another process.
+	createdGrace = 2 * time.Minute
+
+	// engineTimeout bounds a request to the engine that should be answered at once.
+	engineTimeout = 10 * time.Second
+)
+
+//go:embed lifeline.sh
+var lifelineScript string
+
+// container is a server in a container of ours.
+type container struct {
+	engine *engine
+	id     string
+	life   *lifeline
+}
+
+// openDocker runs a server in a container that ends with this process. An image that lacks the library
+// for statement counters is started without.
+func (o Options) openDocker(ctx context.Context) (*Server, error) {
+	e, err := o.dialEngine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.ensureImage(ctx, o); err != nil {
+		_ = e.Close()
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.StartTimeout, fmt.Errorf("the container did not answer within %s", o.StartTimeout))
+	defer cancel()
+	e.sweep(ctx, o)
+	settings := o.serverSettings(e.imageVersion(ctx, o.Image), containerWALMB)
+	s, err := o.openContainer(ctx, e, settings)
+	if errors.Is(err, errNoStatementStats) {
+		o.logf("%s has no %s: statement counters will be missing", o.Image, statementStats)
+		s, err = o.openContainer(ctx, e, withoutStatementStats(settings))
+	}
+	if err != nil {
+		_ = e.Close()
+	}
+	return s, err
+}
+
+// openContainer runs one container and removes it again if its server does not answer.
+func (o Options) openContainer(ctx context.Context, e *engine, settings map[string]string) (*Server, error) {
+	c := &container{engine: e}
+	s, err := c.bringUp(ctx, o, settings)
+	if err == nil {
+		return s, nil
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	if closeErr := c.remove(closing); closeErr != nil {
+		o.logf("after a failed start: %v", closeErr)
+	}
+	return nil, err
+}
+
+func (c *container) bringUp(ctx context.Context, o Options, settings map[string]string) (*Server, error) {
+	password := rand.Text()
+	if err := c.run(ctx, o, settings, password); err != nil {
+		return nil, err
+	}
+	dsns, err := c.addresses(ctx, password)
+	if err != nil {
+		return nil, err
+	}
+	dsn, err := c.awaitReady(ctx, dsns)
+	if err != nil {
+		return nil, err
+	}
+	if err := createStatementStats(ctx, dsn); err != nil {
+		o.logf("%s cannot be created: %s", statementStats, oneLine(err.Error()))
+	}
+	f, err := inspect(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	where := fmt.Sprintf("in a container of %s, started by %s", o.Image, c.engine.version)
+	return &Server{way: WayDocker, dsn: dsn, where: where, facts: f, container: c}, nil
+}
+
+// run creates the container, takes hold of its lifeline and starts it, in this order: it never runs
+// without somebody who ends it.
+func (c *container) run(ctx context.Context, o Options, settings map[string]string, password string) error {
+	entry, command, err := c.engine.entryPoint(ctx, o.Image)
+	if err != nil {
+		return err
+	}
+	takeHold := func(ctx context.Context, created testcontainers.Container) error {
+		c.id = created.GetContainerID()
+		c.life, err = c.engine.attach(ctx, c.id)
+		return err
+	}
+	_, err = testcontainers.Run(ctx, o.Image,
+		testcontainers.WithEntrypoint("/bin/sh", "-c", lifelineScript, "pulley-lifeline"),
+		testcontainers.WithCmd(slices.Concat(entry, command, commandLine(settings))...),
+		testcontainers.WithEnv(map[string]string{
+			"POSTGRES_USER": superuser, "POSTGRES_DB": database, "POSTGRES_PASSWORD": password,
+			"POSTGRES_INITDB_ARGS": "--no-locale --encoding=UTF8",
+		}),
+		testcontainers.WithLabels(map[string]string{containerLabel: "1"}),
+		testcontainers.WithExposedPorts(postgresPort),
+		testcontainers.WithConfigModifier(func(cfg *dockercontainer.Config) {
+			cfg.OpenStdin, cfg.StdinOnce, cfg.AttachStdin = true, true, true
+		}),
+		testcontainers.WithHostConfigModifier(func(host *dockercontainer.HostConfig) {
+			host.AutoRemove = true
+			host.ShmSize = containerShm
+			host.PortBindings = network.PortMap{network.MustParsePort(postgresPort): {{HostIP: c.engine.bindAddress()}}}
+		}),
+		testcontainers.WithLifecycleHooks(testcontainers.ContainerLifecycleHooks{
+			PostCreates: []testcontainers.ContainerHook{takeHold},
+		}),
+		withQuietLogger(),
+	)
+	if err != nil && c.life.said(noStatementStats) {
+		return errNoStatementStats
+	}
+	if err != nil {
+		return fmt.Errorf("the container of %s does not start: %s%s", o.Image, oneLine(err.Error()), c.life.lastWords())
+	}
+	return nil
+}
+
+// withQuietLogger keeps testcontainers' progress lines off the caller's terminal.
+func withQuietLogger() testcontainers.CustomizeRequestOption {
+	return func(req *testcontainers.GenericContainerRequest) error {
+		req.Logger = tclog.NewNoopLogger()
+		return nil
+	}
+}
+
+// addresses lists the DSNs under which the server may be reached. Which one works depends on where we
+// are: on the engine's machine, in a container beside it, or elsewhere.
+func (c *container) addresses(ctx context.Context, password string) ([]string, error) {
+	info, err := c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
+	if err != nil {
+		return nil, c.ended(ctx, "the container ended at once")
+	}
+	dsn := func(host, port string) string {
+		u := url.URL{
+			Scheme: "postgres", User: url.UserPassword(superuser, password), Host: net.JoinHostPort(host, port),
+			Path: "/" + database, RawQuery: "sslmode=disable&connect_timeout=5",
+		}
+		return u.String()
+	}
+	var dsns []string
+	settings := info.Container.NetworkSettings
+	for _, binding := range settings.Ports[network.MustParsePort(postgresPort)] {
+		for _, host := range c.engine.hosts() {
+			dsns = append(dsns, dsn(host, binding.HostPort))
+		}
+	}
+	for _, endpoint := range settings.Networks {
+		if endpoint.IPAddress.IsValid() {
+			dsns = append(dsns, dsn(endpoint.IPAddress.String(), strconv.Itoa(int(network.MustParsePort(postgresPort).Num()))))
+		}
+	}
+	if len(dsns) == 0 {
+		return nil, errors.New("the engine gave the container neither a port nor an address")
+	}
+	return dsns, nil
+}
+
+// awaitReady tries the addresses in turn until one answers with our password. While an image sets its
+// database up it is not reachable over the network, so the first answer is the final server's.
+func (c *container) awaitReady(ctx context.Context, dsns []string) (string, error) {
+	tick := time.NewTicker(5 * connectTick)
+	defer tick.Stop()
+	var last error
+	for {
+		for _, dsn := range dsns {
+			attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
+			_, err := inspect(attempt, dsn)
+			cancel()
+			if err == nil {
+				return dsn, nil
+			}
+			if ctx.Err() == nil {
+				last = err
+			}
+		}
+		select {
+		case <-c.life.ended:
+			return "", c.ended(ctx, "the container ended before it was ready")
+		case <-ctx.Done():
+			return "", fmt.Errorf("%w: %v%s", context.Cause(ctx), last, c.life.lastWords())
+		case <-tick.C:
+		}
+	}
+}
+
+// ended explains from its output why the container ended by itself.
+func (c *container) ended(ctx context.Context, what string) error {
+	if c.life != nil {
+		select {
+		case <-c.life.ended: // all of the output is here
+		case <-ctx.Done():
+		}
+	}
+	if c.life.said(noStatementStats) {
+		return errNoStatementStats
+	}
+	return errors.New(what + c.life.lastWords())
+}
+
+// close ends the container and lets go of the engine.
+func (c *container) close(ctx context.Context) error {
+	return errors.Join(c.remove(ctx), c.engine.Close())
+}
+
+// remove ends the container and waits until it is gone, its volumes with it.
+func (c *container) remove(ctx context.Context) error {
+	c.life.drop()
+	if c.id == "" {
+		return nil
+	}
+	_, err := c.engine.ContainerRemove(ctx, c.id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
+		return fmt.Errorf("the container %.12s cannot be removed: %s; remove it with docker rm -f", c.id, oneLine(err.Error()))
+	}
+	tick := time.NewTicker(5 * connectTick)
+	defer tick.Stop()
+	for {
+		_, err := c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
+		if errdefs.IsNotFound(err) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the container %.12s is still there: remove it with docker rm -f", c.id)
+		case <-tick.C:
+		}
+	}
+}
+
+// bindAddress is the address on which the engine publishes the port. Nobody else needs to reach it
+// where we are on the engine's machine ourselves.
+func (e *engine) bindAddress() netip.Addr {
+	if e.remote || insideContainer() {
+		return netip.IPv4Unspecified()
+	}
+	return netip.MustParseAddr("127.0.0.1")
+}
+
+// hosts are the names under which a published port of the engine may be reached.
+func (e *engine) hosts() []string {
+	var hosts []string
+	if given := os.Getenv("TESTCONTAINERS_HOST_OVERRIDE"); given != "" {
+		hosts = append(hosts, given)
+	}
+	if e.remote {
+		return append(hosts, e.host)
+	}
+	hosts = append(hosts, "127.0.0.1")
+	if insideContainer() {
+		hosts = append(hosts, "host.docker.internal", "172.17.0.1")
+	}
+	return hosts
+}
+
+func insideContainer() bool {
+	_, err := os.Stat("/.dockerenv")
+	return err == nil || strings.TrimSpace(os.Getenv("container")) != ""
+}

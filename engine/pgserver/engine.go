@@ -1,0 +1,254 @@
+package pgserver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/authconfig"
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	tclog "github.com/testcontainers/testcontainers-go/log"
+)
+
+// engine is a Docker engine that answers.
+type engine struct {
+	*testcontainers.DockerClient
+	version string // as Describe prints it
+	remote  bool   // it is reached over the network, at host
+	host    string
+}
+
+// testcontainersSetup guards what testcontainers keeps for the whole process: its default logger, and
+// its configuration, which it reads once.
+var testcontainersSetup sync.Mutex
+
+const reaperVariable = "TESTCONTAINERS_RYUK_DISABLED"
+
+// dialEngine finds the engine in the places where testcontainers looks, and asks it who it is.
+func (o Options) dialEngine(ctx context.Context) (*engine, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(engineTimeout, o.StartTimeout))
+	defer cancel()
+	cli, err := newDockerClient(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("no engine answers: %s", oneLine(err.Error()))
+	}
+	answer, err := cli.ServerVersion(ctx, client.ServerVersionOptions{})
+	if err != nil {
+		_ = cli.Close()
+		return nil, fmt.Errorf("no engine answers at %s: %s; start Docker, or set DOCKER_HOST", cli.DaemonHost(), oneLine(err.Error()))
+	}
+	e := &engine{DockerClient: cli, version: "Docker " + answer.Version}
+	if u, err := url.Parse(cli.DaemonHost()); err == nil && u.Scheme != "unix" && u.Scheme != "npipe" {
+		e.remote, e.host = true, u.Hostname()
+	}
+	return e, nil
+}
+
+// newDockerClient is testcontainers' client. Its reaper is switched off, unless the user asked for
+// it: it is one more image to pull, and the lifeline ends a container at once and not after a while.
+// The library may panic where it finds no engine, and prints to the terminal where it does.
+func newDockerClient(ctx context.Context) (cli *testcontainers.DockerClient, err error) {
+	testcontainersSetup.Lock()
+	defer testcontainersSetup.Unlock()
+	logger := tclog.Default()
+	tclog.SetDefault(tclog.NewNoopLogger())
+	defer tclog.SetDefault(logger)
+	if _, given := os.LookupEnv(reaperVariable); !given {
+		if err := os.Setenv(reaperVariable, "true"); err != nil {
+			return nil, err
+		}
+		defer func() { _ = os.Unsetenv(reaperVariable) }()
+	}
+	testcontainers.ReadConfig()
+	defer func() {
+		if p := recover(); p != nil {
+			cli, err = nil, fmt.Errorf("%v", p)
+		}
+	}()
+	return testcontainers.NewDockerClientWithOpts(ctx)
+}
+
+// hasImage says whether the engine has the image already.
+func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
+	_, err := e.ImageInspect(ctx, image)
+	switch {
+	case err == nil:
+		return true, nil
+	case errdefs.IsNotFound(err):
+		return false, nil
+	}
+	return false, fmt.Errorf("the engine does not say whether it has %s: %s", image, oneLine(err.Error()))
+}
+
+// ensureImage pulls the image where the engine lacks it. It tries once: a registry that cannot be
+// reached is found out now, not after a quarter of an hour.
+func (e *engine) ensureImage(ctx context.Context, o Options) error {
+	has, err := e.hasImage(ctx, o.Image)
+	if has || err != nil {
+		return err
+	}
+	o.logf("Docker: pulling the image %s", o.Image)
+	ctx, cancel := context.WithTimeoutCause(ctx, o.FetchTimeout, fmt.Errorf("not done within %s", o.FetchTimeout))
+	defer cancel()
+	pull, err := e.ImagePull(ctx, o.Image, client.ImagePullOptions{RegistryAuth: registryAuth(ctx, o.Image)})
+	if err == nil {
+		err = pull.Wait(ctx)
+		_ = pull.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("the image %s is not here and cannot be pulled: %s; pull it where there is a network, or name another one in PULLEY_POSTGRES_IMAGE",
+			o.Image, oneLine(err.Error()))
+	}
+	return nil
+}
+
+// canPull asks the image's registry, through the engine, whether it has the image.
+func (e *engine) canPull(ctx context.Context, image string) error {
+	_, err := e.DistributionInspect(ctx, image, client.DistributionInspectOptions{EncodedRegistryAuth: registryAuth(ctx, image)})
+	if err != nil {
+		return fmt.Errorf("the image %s is not here and cannot be pulled: %s", image, oneLine(err.Error()))
+	}
+	return nil
+}
+
+// registryAuth is the user's login for the image's registry, empty where there is none.
+func registryAuth(ctx context.Context, image string) string {
+	_, auth, err := testcontainers.DockerImageAuth(ctx, image)
+	if err != nil {
+		return ""
+	}
+	encoded, err := authconfig.Encode(auth)
+	if err != nil {
+		return ""
+	}
+	return encoded
+}
+
+// entryPoint returns the image's own entry point and command, which the lifeline runs.
+func (e *engine) entryPoint(ctx context.Context, image string) (entry, command []string, err error) {
+	info, err := e.ImageInspect(ctx, image)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the engine does not show the image %s: %s", image, oneLine(err.Error()))
+	}
+	if info.Config == nil || len(info.Config.Entrypoint)+len(info.Config.Cmd) == 0 {
+		return nil, nil, fmt.Errorf("the image %s has no entry point: name an image of Postgres, such as %s", image, defaultImage)
+	}
+	return info.Config.Entrypoint, info.Config.Cmd, nil
+}
+
+// imageVersion is what the image says about the version of its Postgres, as the official one does in
+// PG_MAJOR; zero, the oldest there is, where it says nothing.
+func (e *engine) imageVersion(ctx context.Context, image string) int {
+	info, err := e.ImageInspect(ctx, image)
+	if err != nil || info.Config == nil {
+		return 0
+	}
+	for _, variable := range info.Config.Env {
+		if major, ok := strings.CutPrefix(variable, "PG_MAJOR="); ok {
+			n, _ := versionNumber(major)
+			return n
+		}
+	}
+	return 0
+}
+
+// sweep removes containers of ours that were created and never started, or that ended and stayed.
+func (e *engine) sweep(ctx context.Context, o Options) {
+	list, err := e.ContainerList(ctx, client.ContainerListOptions{
+		All:     true,
+		Filters: make(client.Filters).Add("label", containerLabel).Add("status", "created", "exited", "dead"),
+	})
+	if err != nil {
+		o.logf("Docker: leftovers cannot be looked for: %s", oneLine(err.Error()))
+		return
+	}
+	for _, item := range list.Items {
+		if time.Since(time.Unix(item.Created, 0)) < createdGrace {
+			continue
+		}
+		if _, err := e.ContainerRemove(ctx, item.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err == nil {
+			o.logf("removed the container %.12s, left by an earlier run", item.ID)
+		}
+	}
+}
+
+// lifeline is the standard input of a container: the container lives as long as this is open, and the
+// kernel closes it with our process. Back comes what the container prints.
+type lifeline struct {
+	stream client.HijackedResponse
+	ended  chan struct{} // closed when the container's output ended
+
+	mu   sync.Mutex
+	tail []byte // the last part of the output
+}
+
+// attach takes hold of a container's standard input and output.
+func (e *engine) attach(ctx context.Context, id string) (*lifeline, error) {
+	attached, err := e.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	if err != nil {
+		return nil, fmt.Errorf("attach to the container: %w", err)
+	}
+	l := &lifeline{stream: attached.HijackedResponse, ended: make(chan struct{})}
+	// This goroutine ends with the stream, at the latest when drop closes it.
+	go func() {
+		defer close(l.ended)
+		_, _ = stdcopy.StdCopy(l, l, l.stream.Reader)
+	}()
+	return l, nil
+}
+
+// Write keeps the end of what the container prints.
+func (l *lifeline) Write(p []byte) (int, error) {
+	const enough = 16 << 10
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tail = append(l.tail, p...)
+	if excess := len(l.tail) - enough; excess > 0 {
+		l.tail = bytes.Clone(l.tail[excess:])
+	}
+	return len(p), nil
+}
+
+// lastWords is what the container's output says about a failure, as the end of a message. A nil
+// lifeline has heard nothing.
+func (l *lifeline) lastWords() string {
+	if l == nil {
+		return ""
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if said := failureIn(string(l.tail), ""); said != "" {
+		return "; it says: " + said
+	}
+	return ""
+}
+
+// said says whether the container's output holds a text.
+func (l *lifeline) said(text string) bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Contains(l.tail, []byte(text))
+}
+
+// drop lets go, upon which the container ends, and waits for the reader of its output.
+func (l *lifeline) drop() {
+	if l == nil {
+		return
+	}
+	l.stream.Close()
+	<-l.ended
+}
+
+var _ io.Writer = (*lifeline)(nil)

@@ -1,0 +1,167 @@
+package pgserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Server is a Postgres that answered a query. Its methods may be called from several goroutines.
+type Server struct {
+	way   Way
+	dsn   string
+	where string // where it was found, the second half of Describe
+	facts facts
+
+	// At most one of these is set: a server given by a DSN has neither.
+	cluster   *cluster
+	container *container
+
+	closing  sync.Once
+	closeErr error
+}
+
+// Open finds or starts a Postgres as the package comment says. The caller must Close the server;
+// ctx bounds Open only, not the server's life. Each way has a deadline of its own besides.
+func Open(ctx context.Context, o Options) (*Server, error) {
+	o, err := o.resolve()
+	if err != nil {
+		return nil, err
+	}
+	o.sweep(ctx)
+	var lacking []string
+	for _, way := range o.Ways {
+		if way == WayDSN && o.DSN == "" {
+			lacking = append(lacking, "DSN: none given")
+			continue
+		}
+		s, err := o.open(ctx, way)
+		if err == nil {
+			o.logf("using %s", s.Describe())
+			return s, nil
+		}
+		if way == WayDSN {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("looking for a Postgres was interrupted (%s): %w", way.title(), context.Cause(ctx))
+		}
+		o.logf("%s: %v", way.title(), err)
+		lacking = append(lacking, fmt.Sprintf("%s: %v", way.title(), err))
+	}
+	return nil, fmt.Errorf("%w (%s); %s", ErrNoPostgres, strings.Join(lacking, "; "), howToInstall())
+}
+
+// open takes one way.
+func (o Options) open(ctx context.Context, way Way) (*Server, error) {
+	switch way {
+	case WayDSN:
+		return o.openDSN(ctx)
+	case WayLocal:
+		return o.openLocal(ctx)
+	case WayDocker:
+		return o.openDocker(ctx)
+	case WayDownload:
+		return o.openDownload(ctx)
+	default:
+		return nil, fmt.Errorf("%q is no way to find a Postgres", way)
+	}
+}
+
+func (o Options) openDSN(ctx context.Context) (*Server, error) {
+	if len(o.Settings) > 0 {
+		o.logf("DSN: the given server settings are not applied, the server is not ours")
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(o.StartTimeout, dsnTimeout))
+	defer cancel()
+	f, err := inspect(ctx, o.DSN)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{way: WayDSN, dsn: o.DSN, where: "at " + f.target, facts: f}, nil
+}
+
+// DSN is the connection string, as a URL for servers that we started and as it was given otherwise:
+// it may hold a password. It stays the same over Stop and Start.
+func (s *Server) DSN() string { return s.dsn }
+
+// Way says how the server was come by.
+func (s *Server) Way() Way { return s.way }
+
+// Started says whether we started the server, and so will end it.
+func (s *Server) Started() bool { return s.way != WayDSN }
+
+// Version is the server's version as server_version_num gives it: 150018 is 15.18.
+func (s *Server) Version() int { return s.facts.version }
+
+// Durability is what the server said about its durability settings when it was opened.
+func (s *Server) Durability() Durability { return s.facts.durability }
+
+// HasStatementStats says whether pg_stat_statements could be read in the DSN's database.
+func (s *Server) HasStatementStats() bool { return s.facts.statementStats }
+
+// Describe says in one line, without any password, which server this is and how it was come by.
+func (s *Server) Describe() string {
+	return fmt.Sprintf("%s: PostgreSQL %s %s", s.way.title(), s.facts.versionText, s.where)
+}
+
+// String is Describe, so that a server in a log line does not print its DSN.
+func (s *Server) String() string { return s.Describe() }
+
+// closeTimeout bounds Close beyond the caller's context: ending a server must be tried even when the
+// program is on its way out and every context is cancelled.
+const closeTimeout = 30 * time.Second
+
+// Close ends a server that we started, at once and without a checkpoint since its data goes too,
+// and removes what it left. It does nothing to a server given by a DSN. It goes on when ctx is
+// cancelled, for at most half a minute. Later calls return the first one's result.
+func (s *Server) Close(ctx context.Context) error {
+	s.closing.Do(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		switch {
+		case s.cluster != nil:
+			s.closeErr = s.cluster.close(ctx)
+		case s.container != nil:
+			s.closeErr = s.container.close(ctx)
+		}
+	})
+	return s.closeErr
+}
+
+// StopMode is how a server is ended.
+type StopMode int
+
+// The modes, from the gentlest on.
+const (
+	StopFast      StopMode = iota // rolls back what runs, writes a checkpoint, ends
+	StopImmediate                 // ends at once; the next start recovers from the log
+	StopKill                      // SIGKILL to the postmaster, a crash; the next start recovers
+)
+
+// ErrNotManaged is wrapped by the errors of Stop and Start for a server that was not started from
+// binaries by us.
+var ErrNotManaged = errors.New("only a server that was started from binaries can be stopped and started again")
+
+// Stop ends the server and keeps its data, so that Start can bring it back. It returns once the
+// server's first process is gone. Stopping a stopped server does nothing. If ctx ends first, the
+// server is killed, so that it is stopped in any case, and the error says so.
+func (s *Server) Stop(ctx context.Context, mode StopMode) error {
+	if s.cluster == nil {
+		return fmt.Errorf("%s: %w", s.way.title(), ErrNotManaged)
+	}
+	return s.cluster.stop(ctx, mode)
+}
+
+// Start brings a stopped server back under the same DSN and returns when it answers queries, after
+// its recovery. Starting a running server does nothing. It tries again where a crash left something
+// that goes away by itself, until ctx ends or Options.StartTimeout is over.
+func (s *Server) Start(ctx context.Context) error {
+	if s.cluster == nil {
+		return fmt.Errorf("%s: %w", s.way.title(), ErrNotManaged)
+	}
+	return s.cluster.start(ctx)
+}

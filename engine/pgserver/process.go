@@ -1,0 +1,165 @@
+package pgserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+var (
+	// errStillHeld: a server that crashed a moment ago is not quite gone. It goes away by itself.
+	errStillHeld = errors.New("a server that crashed still holds its memory or its lock file")
+
+	// errNoStatementStats: the binaries come without pg_stat_statements.
+	errNoStatementStats = errors.New("the library pg_stat_statements is missing")
+)
+
+// noStatementStats is what a server without the library says when it is told to load it.
+const noStatementStats = `could not access file "` + statementStats + `"`
+
+// process is one run of the postmaster.
+type process struct {
+	cmd     *exec.Cmd
+	log     string        // the file that it writes to
+	logFrom int64         // where this run's part of the log begins, in bytes
+	done    chan struct{} // closed when the process ended
+}
+
+// startProcess starts a postmaster as our child, in a session of its own.
+func startProcess(program string, p *place, who *account) (*process, error) {
+	log, err := os.OpenFile(p.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }() // the child has its own copy
+	info, err := log.Stat()
+	if err != nil {
+		return nil, err
+	}
+	proc := &process{log: p.log(), logFrom: info.Size(), done: make(chan struct{})}
+	// The directory in the command line is what the watchdog knows the server by.
+	proc.cmd = exec.Command(program, "-D", p.cluster())
+	proc.cmd.Dir = p.data.path
+	proc.cmd.Env = serverEnv()
+	proc.cmd.Stdout = log
+	proc.cmd.Stderr = log
+	proc.cmd.SysProcAttr = who.attributes()
+	if err := proc.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%s cannot be started: %w", program, err)
+	}
+	// This goroutine ends with the server, which stop and close see to.
+	go func() {
+		defer close(proc.done)
+		_ = proc.cmd.Wait() // how it ended is read from its log
+	}()
+	return proc, nil
+}
+
+// alive says whether the process runs. A nil process does not.
+func (p *process) alive() bool {
+	if p == nil {
+		return false
+	}
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// awaitReady returns nil once the server accepts a connection, and the reason if it ends before.
+func (p *process) awaitReady(ctx context.Context, dsn string) error {
+	tick := time.NewTicker(connectTick)
+	defer tick.Stop()
+	for {
+		if conn, err := pgx.Connect(ctx, dsn); err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-p.done:
+			return p.failure()
+		case <-ctx.Done():
+			return fmt.Errorf("the server did not become ready: %w; its log says: %s", context.Cause(ctx), failureIn(p.output(), "nothing"))
+		case <-tick.C:
+		}
+	}
+}
+
+// failure explains from the log why the process ended by itself.
+func (p *process) failure() error {
+	out := p.output()
+	switch {
+	case strings.Contains(out, "pre-existing shared memory block"), strings.Contains(out, `lock file "postmaster.pid" already exists`):
+		return fmt.Errorf("%w: %s", errStillHeld, failureIn(out, ""))
+	case strings.Contains(out, noStatementStats):
+		return errNoStatementStats
+	}
+	return fmt.Errorf("the server ended at once: %s", failureIn(out, p.cmd.ProcessState.String()))
+}
+
+// output is what this run wrote to the log, its last part if it is long.
+func (p *process) output() string {
+	const enough = 64 << 10
+	file, err := os.Open(p.log)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }()
+	from := p.logFrom
+	if info, err := file.Stat(); err == nil {
+		from = max(from, info.Size()-enough)
+	}
+	text, _ := io.ReadAll(io.NewSectionReader(file, from, enough))
+	return string(text)
+}
+
+// end asks the process to end, waits for it, and kills it when ctx ends first.
+func (p *process) end(ctx context.Context, signal syscall.Signal) error {
+	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("the server cannot be signalled: %w", err)
+	}
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		p.kill()
+		return fmt.Errorf("the server did not end in time and was killed: %w", context.Cause(ctx))
+	}
+}
+
+// kill ends the process by force. The kernel sees to it that the wait is short.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// failureIn picks the lines of a program's output that say what is wrong, on one line; other stands
+// in where there are none.
+func failureIn(output, other string) string {
+	var wrong []string
+	for _, line := range strings.Split(output, "\n") {
+		if strings.Contains(line, "the database system is starting up") {
+			continue // the answer to our own attempts to connect
+		}
+		for _, mark := range []string{"FATAL:", "PANIC:", "ERROR:", "error:", "HINT:", "hint:"} {
+			if _, text, ok := strings.Cut(line, mark); ok {
+				wrong = append(wrong, strings.TrimSpace(text))
+				break
+			}
+		}
+	}
+	text := oneLine(strings.Join(wrong, "; "))
+	if strings.Contains(output, "No space left on device") {
+		text += "; the disk is full: free some room, or set TMPDIR to a directory with more"
+	}
+	return firstOf(text, oneLine(output), other)
+}
