@@ -1,0 +1,51 @@
+package wfformat
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Error is a mistake in a trace and its place.
+type Error struct {
+	File string // as it was given
+	Line int    // from 1; zero: the mistake is in no one place
+	Col  int    // from 1, in characters
+	Path string // the JSON place, such as workflow.tasks[3].parents[0]; may be empty
+	Msg  string // what is wrong, and what to do
+}
+
+// Error gives file:line:col: path: message, on one line, without the parts that are unknown.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Col)
+	}
+	b.WriteString(": ")
+	if e.Path != "" {
+		b.WriteString(e.Path)
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Msg)
+	return b.String()
+}
+
+// lineCol gives the place of a byte offset, both from 1, columns in characters.
+func lineCol(data []byte, offset int) (line, col int) {
+	offset = min(max(offset, 0), len(data))
+	before := data[:offset]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
+}
+
+// shown quotes a text from a file for a message: on one line, and never longer than a line can hold.
+func shown(text string) string {
+	const most = 60
+	if utf8.RuneCountInString(text) > most {
+		text = string([]rune(text)[:most]) + "…"
+	}
+	return strconv.Quote(text)
+}

@@ -1,0 +1,96 @@
+package wfformat
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// unknownTime stands where the format wants a time of execution and the trace has none.
+const unknownTime = "unknown"
+
+// document is the layout of version 1.5, in the order in which it is written.
+type document struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	CreatedAt   string   `json:"createdAt,omitempty"`
+	Version     string   `json:"schemaVersion"`
+	Workflow    workflow `json:"workflow"`
+}
+
+type workflow struct {
+	Specification specification `json:"specification"`
+	Execution     execution     `json:"execution"`
+}
+
+type specification struct {
+	Tasks []specTask `json:"tasks"`
+	Files []specFile `json:"files,omitempty"`
+}
+
+type specTask struct {
+	Name        string   `json:"name"`
+	ID          string   `json:"id"`
+	Parents     []string `json:"parents"`
+	Children    []string `json:"children"`
+	InputFiles  []string `json:"inputFiles,omitempty"`
+	OutputFiles []string `json:"outputFiles,omitempty"`
+}
+
+type specFile struct {
+	ID          string `json:"id"`
+	SizeInBytes int64  `json:"sizeInBytes"`
+}
+
+type execution struct {
+	MakespanInSeconds float64    `json:"makespanInSeconds"`
+	ExecutedAt        string     `json:"executedAt"`
+	Tasks             []execTask `json:"tasks"`
+}
+
+type execTask struct {
+	ID               string  `json:"id"`
+	RuntimeInSeconds float64 `json:"runtimeInSeconds"`
+}
+
+// Write writes the trace in version 1.5, whatever version it was read from; equal traces give equal
+// bytes. A trace that Check refuses is not written.
+func Write(w io.Writer, t *Trace) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	doc := document{Name: t.Name, Description: t.Description, CreatedAt: t.CreatedAt, Version: "1.5"}
+	doc.Workflow.Execution = execution{MakespanInSeconds: t.MakespanSeconds, ExecutedAt: t.ExecutedAt}
+	if t.ExecutedAt == "" {
+		doc.Workflow.Execution.ExecutedAt = unknownTime
+	}
+	children := t.children()
+	for i := range t.Tasks {
+		task := &t.Tasks[i]
+		doc.Workflow.Specification.Tasks = append(doc.Workflow.Specification.Tasks, specTask{
+			Name: task.Name, ID: task.ID, Parents: t.ids(task.Parents), Children: t.ids(children[i]),
+			InputFiles: task.Inputs, OutputFiles: task.Outputs,
+		})
+		doc.Workflow.Execution.Tasks = append(doc.Workflow.Execution.Tasks,
+			execTask{ID: task.ID, RuntimeInSeconds: task.RuntimeSeconds})
+	}
+	for _, f := range t.Files {
+		doc.Workflow.Specification.Files = append(doc.Workflow.Specification.Files, specFile{f.ID, f.SizeBytes})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(doc); err != nil {
+		return fmt.Errorf("cannot write the trace %s: %w", shown(t.Name), err)
+	}
+	return nil
+}
+
+// ids gives the tasks' ids; never nil, since the format wants a list.
+func (t *Trace) ids(tasks []int) []string {
+	ids := make([]string, len(tasks))
+	for i, task := range tasks {
+		ids[i] = t.Tasks[task].ID
+	}
+	return ids
+}

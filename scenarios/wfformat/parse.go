@@ -1,0 +1,377 @@
+package wfformat
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// raw is what a file says, before names were turned into indices.
+type raw struct {
+	trace Trace // all but its tasks' parents
+
+	version  string
+	hasFlow  bool // there is a workflow
+	hasSpec  bool // there is a workflow.specification
+	hasTasks bool // there is a list of tasks where the layout has it
+
+	spec, flat []rawTask
+	flatFiles  []File
+	times      []rawTime
+	edges      int // counted while reading, so that the limit stops a hostile file early
+}
+
+// rawTask is a task with its references as they are written.
+type rawTask struct {
+	task     Task
+	timed    bool // the file has a run time for it
+	at       int  // byte offset of the object
+	parents  []reference
+	children []reference
+}
+
+// reference is the id or name of another task.
+type reference struct {
+	text string
+	at   int // byte offset
+}
+
+// rawTime is the run time of a task, which 1.5 keeps apart from the task.
+type rawTime struct {
+	id      reference
+	timed   bool
+	seconds float64
+}
+
+// Parse reads a trace from the text of a file, which it names in errors. Every error is an *Error.
+func Parse(file string, data []byte, lim Limits) (*Trace, error) {
+	lim = lim.withDefaults()
+	if len(data) > lim.Bytes {
+		return nil, &Error{File: file, Msg: fmt.Sprintf("the file is over the limit of %d bytes; take a smaller trace or raise the limit", lim.Bytes)}
+	}
+	c, err := newCursor(file, data)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{cursor: c, lim: lim}
+	if c.data[c.at] != '{' {
+		return nil, c.fail("not WfFormat: the file holds %s; a trace is an object with workflow.specification.tasks", c.kind())
+	}
+	if err := c.object(p.top); err != nil {
+		return nil, err
+	}
+	if err := p.isTrace(); err != nil {
+		return nil, err
+	}
+	return p.resolve()
+}
+
+type parser struct {
+	*cursor
+	lim Limits
+	raw raw
+}
+
+// top reads the members of the whole file.
+func (p *parser) top(name string) (err error) {
+	t := &p.raw.trace
+	switch name {
+	case "name":
+		t.Name, err = p.label()
+	case "description":
+		t.Description, err = p.label()
+	case "createdAt":
+		t.CreatedAt, err = p.label()
+	case "schemaVersion":
+		err = p.schemaVersion()
+	case "workflow":
+		p.raw.hasFlow = true
+		err = p.object(p.workflow)
+	default:
+		p.skip()
+	}
+	return err
+}
+
+// schemaVersion refuses what is certainly another format. A version that is merely newer is tried:
+// what counts is what the file holds.
+func (p *parser) schemaVersion() error {
+	start := p.at
+	v, err := p.label()
+	if err != nil {
+		return err
+	}
+	if v != "" && v != "1" && !strings.HasPrefix(v, "1.") {
+		return p.failAt(start, "version %s of the format is not known; versions 1.0 to 1.5 are", shown(v))
+	}
+	p.raw.trace.SchemaVersion = v
+	return nil
+}
+
+func (p *parser) workflow(name string) (err error) {
+	switch name {
+	case "specification":
+		p.raw.hasSpec = true
+		err = p.object(p.specification)
+	case "execution":
+		err = p.object(p.execution)
+	case "tasks", "jobs":
+		p.raw.flat, err = p.tasks(true)
+	case "makespanInSeconds", "makespan":
+		p.raw.trace.MakespanSeconds, err = p.number()
+	case "executedAt":
+		p.raw.trace.ExecutedAt, err = p.label()
+	default:
+		p.skip()
+	}
+	return err
+}
+
+func (p *parser) specification(name string) (err error) {
+	switch name {
+	case "tasks":
+		p.raw.spec, err = p.tasks(false)
+	case "files":
+		err = p.list(func(int) error {
+			f, err := p.sizedFile()
+			p.raw.trace.Files = append(p.raw.trace.Files, f)
+			return err
+		})
+	default:
+		p.skip()
+	}
+	return err
+}
+
+func (p *parser) execution(name string) (err error) {
+	switch name {
+	case "makespanInSeconds":
+		p.raw.trace.MakespanSeconds, err = p.number()
+	case "executedAt":
+		p.raw.trace.ExecutedAt, err = p.label()
+	case "tasks":
+		err = p.list(func(int) error { return p.time() })
+	default:
+		p.skip()
+	}
+	return err
+}
+
+// tasks reads a list of tasks; flat ones carry their run times and files themselves.
+func (p *parser) tasks(flat bool) ([]rawTask, error) {
+	p.raw.hasTasks = true
+	var tasks []rawTask
+	err := p.list(func(int) error {
+		if len(tasks) == p.lim.Tasks {
+			return p.fail("there are more than %d tasks; take a smaller trace or raise the limit", p.lim.Tasks)
+		}
+		t := rawTask{at: p.at}
+		if err := p.object(func(name string) error { return p.task(&t, name, flat) }); err != nil {
+			return err
+		}
+		if err := p.identify(&t); err != nil {
+			return err
+		}
+		tasks = append(tasks, t)
+		return nil
+	})
+	return tasks, err
+}
+
+// identify gives a task that has only an id or only a name the other one.
+func (p *parser) identify(t *rawTask) error {
+	if t.task.ID == "" {
+		t.task.ID = t.task.Name
+	}
+	if t.task.Name == "" {
+		t.task.Name = t.task.ID
+	}
+	if t.task.ID == "" {
+		return p.failAt(t.at, "this task has no id; give it one that no other task has")
+	}
+	return nil
+}
+
+func (p *parser) task(t *rawTask, name string, flat bool) (err error) {
+	switch {
+	case name == "id":
+		t.task.ID, err = p.string()
+	case name == "name":
+		t.task.Name, err = p.string()
+	case name == "parents":
+		t.parents, err = p.references()
+	case name == "children":
+		t.children, err = p.references()
+	case name == "inputFiles":
+		t.task.Inputs, err = p.strings()
+	case name == "outputFiles":
+		t.task.Outputs, err = p.strings()
+	case name == "runtimeInSeconds" || name == "runtime" && flat:
+		t.timed = true
+		t.task.RuntimeSeconds, err = p.runtime()
+	case name == "files" && flat:
+		err = p.list(func(int) error { return p.taskFile(t) })
+	default:
+		p.skip()
+	}
+	return err
+}
+
+// references reads ids of tasks and where each of them stands.
+func (p *parser) references() ([]reference, error) {
+	var refs []reference
+	err := p.list(func(int) error {
+		if p.raw.edges++; p.raw.edges > p.lim.Edges {
+			return p.fail("there are more than %d parents and children; take a smaller trace or raise the limit", p.lim.Edges)
+		}
+		at := p.at
+		s, err := p.string()
+		if err == nil {
+			refs = append(refs, reference{text: s, at: at})
+		}
+		return err
+	})
+	return refs, err
+}
+
+func (p *parser) strings() ([]string, error) {
+	var list []string
+	err := p.list(func(int) error {
+		s, err := p.string()
+		list = append(list, s)
+		return err
+	})
+	return list, err
+}
+
+func (p *parser) runtime() (float64, error) {
+	start := p.at
+	seconds, err := p.number()
+	if err != nil {
+		return 0, err
+	}
+	if msg := secondsProblem("run time", seconds); msg != "" {
+		return 0, p.failAt(start, "%s", msg)
+	}
+	return seconds, nil
+}
+
+// time reads one task of an execution.
+func (p *parser) time() error {
+	start := p.at
+	var t rawTime
+	err := p.object(func(name string) (err error) {
+		switch name {
+		case "id":
+			t.id.at = p.at
+			t.id.text, err = p.string()
+		case "runtimeInSeconds", "runtime":
+			t.timed = true
+			t.seconds, err = p.runtime()
+		default:
+			p.skip()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if t.id.text == "" {
+		return p.failAt(start, "this run of a task has no id; give it the id of a task of the specification")
+	}
+	p.raw.times = append(p.raw.times, t)
+	return nil
+}
+
+// sizedFile reads one file of a specification.
+func (p *parser) sizedFile() (f File, err error) {
+	start := p.at
+	err = p.object(func(name string) (err error) {
+		switch name {
+		case "id":
+			f.ID, err = p.string()
+		case "sizeInBytes":
+			f.SizeBytes, err = p.bytes()
+		default:
+			p.skip()
+		}
+		return err
+	})
+	if err == nil && f.ID == "" {
+		err = p.failAt(start, "this file has no id; give it one")
+	}
+	return f, err
+}
+
+// taskFile reads a file as the older layout has it: within each task that uses it.
+func (p *parser) taskFile(t *rawTask) error {
+	var f File
+	var link string
+	start := p.at
+	err := p.object(func(name string) (err error) {
+		switch name {
+		case "name", "id":
+			f.ID, err = p.string()
+		case "link":
+			link, err = p.label()
+		case "sizeInBytes", "size":
+			f.SizeBytes, err = p.bytes()
+		default:
+			p.skip()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.ID == "":
+		return p.failAt(start, "this file has no name; give it one")
+	case link == "output":
+		t.task.Outputs = append(t.task.Outputs, f.ID)
+	default:
+		t.task.Inputs = append(t.task.Inputs, f.ID)
+	}
+	p.raw.flatFiles = append(p.raw.flatFiles, f)
+	return nil
+}
+
+// bytes reads a size. Sizes take no part in a run, so one that makes no sense is no reason to refuse
+// a trace; it counts as not known.
+func (p *parser) bytes() (int64, error) {
+	f, err := p.number()
+	if err != nil || f < 0 || f > 1<<60 {
+		return 0, err
+	}
+	return int64(f), nil
+}
+
+// isTrace says what is missing in a file that is JSON but no trace.
+func (p *parser) isTrace() error {
+	missing := func(what string) error {
+		return &Error{File: p.file, Msg: "not WfFormat: " + what}
+	}
+	switch {
+	case !p.raw.hasFlow:
+		return missing("there is no workflow; a trace has workflow.specification.tasks")
+	case !p.raw.hasTasks && p.raw.hasSpec:
+		return missing("workflow.specification has no tasks")
+	case !p.raw.hasTasks:
+		return missing("workflow has neither a specification (version 1.5) nor tasks (before)")
+	case len(p.raw.spec)+len(p.raw.flat) == 0:
+		return missing("the list of tasks is empty; a trace has at least one task")
+	}
+	if p.raw.trace.Name == "" {
+		p.raw.trace.Name = nameOf(p.file)
+	}
+	return nil
+}
+
+// nameOf makes the name of a trace that has none from that of its file.
+func nameOf(file string) string {
+	base := filepath.Base(file)
+	if name := strings.TrimSuffix(base, filepath.Ext(base)); strings.Trim(name, "./") != "" {
+		return name
+	}
+	return "trace"
+}
