@@ -1,0 +1,117 @@
+package backend
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// AssembleArgs makes a task's argument object from the arguments of its enqueue, in their order.
+// Values are taken over byte by byte, so that a number keeps its spelling. The function read gives the
+// value of a slot, for arguments by reference; a slot without a value is an error, since an enqueue
+// must not refer to one. The result shares no memory with args or with what read gave.
+func AssembleArgs(args []plan.Arg, read func(plan.Slot) (json.RawMessage, bool)) (json.RawMessage, error) {
+	size := 2
+	for _, a := range args {
+		size += len(a.Name) + len(a.Value) + 4
+	}
+	out := append(make([]byte, 0, size), '{')
+	for i, a := range args {
+		value := a.Value
+		if a.Ref != nil {
+			var ok bool
+			if value, ok = read(*a.Ref); !ok {
+				return nil, fmt.Errorf("argument %q refers to %s, which has no value", a.Name, FormatSlot(*a.Ref))
+			}
+		}
+		if len(value) == 0 {
+			return nil, fmt.Errorf("argument %q has neither a value nor a reference", a.Name)
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		var err error
+		if out, err = appendString(out, a.Name); err != nil {
+			return nil, err
+		}
+		out = append(append(out, ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
+// Refs gives the slots that arguments refer to, in order.
+func Refs(args []plan.Arg) []plan.Slot {
+	var slots []plan.Slot
+	for _, a := range args {
+		if a.Ref != nil {
+			slots = append(slots, *a.Ref)
+		}
+	}
+	return slots
+}
+
+// FormatSlot words a slot for an error or a dump: "variable 3", "variable 3 at 0.2".
+func FormatSlot(s plan.Slot) string {
+	if s.Scope == "" {
+		return fmt.Sprintf("variable %d", s.Var)
+	}
+	return fmt.Sprintf("variable %d at %s", s.Var, s.Scope)
+}
+
+// storedArg is how a queue row keeps an argument: small ones with their value, large ones with the
+// address of theirs.
+type storedArg struct {
+	Name  string          `json:"n"`
+	Value json.RawMessage `json:"v,omitempty"`
+	Var   *graph.VarID    `json:"var,omitempty"`
+	Scope graph.Path      `json:"scope,omitempty"`
+}
+
+// EncodeArgs writes an enqueue's arguments for a queue row; DecodeArgs reads them back. Values keep
+// their bytes.
+func EncodeArgs(args []plan.Arg) ([]byte, error) {
+	stored := make([]storedArg, len(args))
+	for i, a := range args {
+		stored[i] = storedArg{Name: a.Name, Value: a.Value}
+		if a.Ref != nil {
+			stored[i] = storedArg{Name: a.Name, Var: &a.Ref.Var, Scope: a.Ref.Scope}
+		}
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(stored); err != nil {
+		return nil, fmt.Errorf("encoding arguments: %w", err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// DecodeArgs reads what EncodeArgs wrote.
+func DecodeArgs(data []byte) ([]plan.Arg, error) {
+	var stored []storedArg
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return nil, fmt.Errorf("decoding arguments: %w", err)
+	}
+	args := make([]plan.Arg, len(stored))
+	for i, s := range stored {
+		args[i] = plan.Arg{Name: s.Name, Value: s.Value}
+		if s.Var != nil {
+			args[i] = plan.Arg{Name: s.Name, Ref: &plan.Slot{Var: *s.Var, Scope: s.Scope}}
+		}
+	}
+	return args, nil
+}
+
+// appendString appends a JSON string without the escapes that HTML would want.
+func appendString(dst []byte, s string) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		return nil, fmt.Errorf("encoding the name %q: %w", s, err)
+	}
+	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...), nil
+}

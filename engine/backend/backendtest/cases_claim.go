@@ -1,0 +1,184 @@
+package backendtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+)
+
+var claimCases = []testCase{
+	{name: "claim/empty", run: claimEmpty},
+	{name: "claim/maximum and order", run: claimOrder},
+	{name: "claim/none wanted", run: claimNone},
+	{name: "claim/concurrent claimers share", run: claimRace},
+	{name: "claim/expired lease", run: claimExpired},
+	{name: "claim/tokens grow", run: claimTokens},
+	{name: "claim/retry is due", run: claimRetry},
+}
+
+// compact prints JSON without spaces.
+func compact(v json.RawMessage) string {
+	var buf bytes.Buffer
+	if err := json.Compact(&buf, v); err != nil {
+		return fmt.Sprintf("%s (%v)", v, err)
+	}
+	return buf.String()
+}
+
+func claimEmpty(r *rig) {
+	if out := r.claim(0, grant(5)); len(out.Tasks) > 0 || out.More || !out.NextDue.IsZero() {
+		r.Errorf("an empty store gave %+v", out)
+	}
+}
+
+// claimOrder wants what was ready first to be handed out first, across instances.
+func claimOrder(r *rig) {
+	p := MustCompile(r, single)
+	var want []uuid.UUID
+	for range 9 {
+		sub := submission(p, `{"v": 0}`)
+		want = append(want, sub.ID)
+		r.submit(grant(0), sub)
+	}
+	var got []uuid.UUID
+	for len(got) < len(want) {
+		out := r.claim(0, grant(4))
+		if len(out.Tasks) == 0 {
+			r.Fatalf("%d of %d tasks came", len(got), len(want))
+		}
+		if rest := len(want) - len(got) - len(out.Tasks); rest > 0 && !out.More {
+			r.Errorf("%d more are ready, and More is false", rest)
+		}
+		for _, t := range out.Tasks {
+			got = append(got, t.Lease.Key.Instance)
+		}
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			r.Fatalf("task %d is of instance %s; want %s, which was ready before", i, got[i], want[i])
+		}
+	}
+}
+
+func claimNone(r *rig) {
+	r.launch(single, `{"v": 0}`, grant(0))
+	out := r.claim(0, grant(0))
+	if len(out.Tasks) > 0 || !out.More {
+		r.Errorf("a claim of none gave %d tasks, and More is %t", len(out.Tasks), out.More)
+	}
+	if got := r.claim(0, grant(1)); len(got.Tasks) != 1 {
+		r.Errorf("%d tasks; want one", len(got.Tasks))
+	}
+}
+
+func claimRace(r *rig) {
+	r.launch(fan, `{"n": 200}`, grant(0))
+	backends := []backend.Backend{r.b, r.reopen()}
+	const claimers = 8
+	var mu sync.Mutex
+	seen := map[backend.Key]bool{}
+	tokens := map[int64]bool{}
+	var wg sync.WaitGroup
+	for c := range claimers {
+		wg.Go(func() {
+			for empty := 0; empty < 3; { // a claimer may find all rows in the hands of others for a moment
+				out, err := backends[c%2].Claim(r.ctx, 0, grant(7))
+				if err != nil {
+					r.Errorf("Claim: %v", err)
+					return
+				}
+				if empty++; len(out.Tasks) > 0 {
+					empty = 0
+				}
+				mu.Lock()
+				for _, t := range out.Tasks {
+					if seen[t.Lease.Key] {
+						r.Errorf("%v was leased twice at once", t.Lease.Key)
+					}
+					seen[t.Lease.Key], tokens[t.Lease.Token] = true, true
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	r.distinct(seen, r.claim(0, grant(200)).Tasks)
+	if len(seen) != 200 {
+		r.Errorf("%d of 200 node runs were handed out", len(seen))
+	}
+}
+
+func claimExpired(r *rig) {
+	_, tasks := r.launch(fan, `{"n": 3}`, brief(3))
+	seen := map[backend.Key]int64{}
+	for _, t := range tasks {
+		seen[t.Lease.Key] = t.Lease.Token
+	}
+	if len(tasks) != 3 {
+		r.Fatalf("%d tasks were granted at the start; want 3", len(tasks))
+	}
+	for back := 0; back < 3; {
+		for _, t := range r.eventually(grant(2)) {
+			before, ok := seen[t.Lease.Key]
+			if !ok {
+				r.Fatalf("%v came back; it was never handed out", t.Lease.Key)
+			}
+			if t.Lease.Token <= before {
+				r.Errorf("%v has token %d after %d", t.Lease.Key, t.Lease.Token, before)
+			}
+			if t.Attempt != 1 {
+				r.Errorf("a lost lease counted as attempt %d; only failures do", t.Attempt)
+			}
+			back++
+		}
+	}
+}
+
+func claimTokens(r *rig) {
+	task := r.one(single, `{"v": 1}`, brief(1))
+	last := task.Lease.Token
+	for range 5 {
+		again := r.eventually(brief(1))
+		if len(again) != 1 || again[0].Lease.Key != task.Lease.Key || again[0].Lease.Token <= last {
+			r.Fatalf("%+v came back after token %d", again, last)
+		}
+		if !bytes.Equal(again[0].Args, task.Args) {
+			r.Errorf("arguments %s, and %s before", again[0].Args, task.Args)
+		}
+		last = again[0].Lease.Token
+	}
+}
+
+// claimRetry wants a failed attempt to come back with the next number, not before it is due, and
+// NextDue to tell of it.
+func claimRetry(r *rig) {
+	task := r.one(`
+fn main(input: [], output: [r]):
+    r = @flaky(times=1) [retry: 2, backoff: 100ms]
+`, `{}`, grant(1))
+	out := r.complete(grant(1), failed(task, "Flaky"))
+	r.answers(out, backend.Applied)
+	if len(out.Tasks) > 0 {
+		r.Fatal("the retry was handed out before it was due")
+	}
+	if out.NextDue.IsZero() {
+		r.Error("a retry waits for its time, and NextDue is zero")
+	}
+	if r.Advance != nil {
+		if early := r.claim(0, grant(1)); len(early.Tasks) > 0 || early.More {
+			r.Fatal("the retry was ready before it was due")
+		}
+	}
+	again := r.eventually(grant(1))
+	if again[0].Attempt != 2 || again[0].Lease.Key != task.Lease.Key || again[0].Lease.Token <= task.Lease.Token {
+		r.Fatalf("%+v came; want attempt 2 with a greater token", again[0])
+	}
+	r.answers(r.complete(grant(1), failed(task, "Flaky")), backend.Stale)
+	r.answers(r.complete(grant(1), done(again[0], `2`)), backend.Applied)
+	r.completed(task.Lease.Key.Instance, `2`)
+}

@@ -1,0 +1,140 @@
+package backendtest
+
+import (
+	"fmt"
+	"strings"
+
+	"pulley/engine/graph"
+)
+
+// graphs are workflows made in Go, with what the language has no words for.
+var graphs = []Workflow{
+	{Name: "diamond", Input: `{"n": 5}`, Want: `21`, Build: diamond,
+		Runs: map[string]int{"a": 1, "b": 1, "c": 1, "d": 1}},
+	{Name: "wide join", Input: `{}`, Want: `1225`, Build: wideJoin, Runs: map[string]int{"total": 1}},
+	{Name: "layers", Input: `{}`, Want: `256`, Build: layers},
+	{Name: "soft group", Input: `{}`, Want: `["late",7]`, Build: softGroup,
+		Runs: map[string]int{"first": 1, "second": 1, "either": 1, "late": 1}},
+	{Name: "soft and hard", Input: `{}`, Want: `9`, Build: softAndHard,
+		Runs: map[string]int{"meet": 1}},
+	{Name: "case", Input: `{"n": 9}`, Want: `["big",18]`, Build: cases, Runs: map[string]int{"big": 1, "small": 0}},
+	{Name: "case else", Input: `{"n": 2}`, Want: `["small",3]`, Build: cases, Runs: map[string]int{"big": 0, "small": 1}},
+	{Name: "continue on error", Input: `{}`, Want: `[true,1]`, Build: onError, Runs: map[string]int{"after": 1}},
+	{Name: "failure among siblings", Input: `{}`, Failure: "Bad", Build: siblings, Runs: map[string]int{"never": 0}},
+	{Name: "two parts", Input: `{}`, Want: `[2,4]`, Build: twoParts},
+}
+
+func arg(name, value string) graph.Arg { return graph.Arg{Name: name, Value: graph.X(value)} }
+
+func diamond() *graph.Builder {
+	b := graph.New("diamond", "n")
+	a := b.Action("a", "echo", arg("value", "n"))
+	left := b.Action("b", "double", arg("value", "a")).After(a)
+	right := b.Action("c", "add", arg("a", "a"), arg("b", "1")).After(a)
+	d := b.Action("d", "add", arg("a", "b + c"), arg("b", "n")).After(left, right)
+	b.Output("d").After(d)
+	return b
+}
+
+func wideJoin() *graph.Builder {
+	b := graph.New("wide_join")
+	root := b.Action("root", "items", arg("count", "50"))
+	total := b.Action("total", "sum", arg("values", "["+list(50, "t%d")+"]"))
+	for i := range 50 {
+		total.After(b.Action(fmt.Sprintf("t%d", i), "echo", arg("value", fmt.Sprintf("root[%d]", i))).After(root))
+	}
+	b.Output("total").After(total)
+	return b
+}
+
+// layers is four layers of four nodes, each of which comes after all of the layer before.
+func layers() *graph.Builder {
+	b := graph.New("layers")
+	var before []*graph.NodeBuilder
+	for l := range 4 {
+		var layer []*graph.NodeBuilder
+		for k := range 4 {
+			value := "[1]"
+			if l > 0 {
+				value = "[" + list(4, fmt.Sprintf("n%d_%%d", l-1)) + "]"
+			}
+			layer = append(layer, b.Action(fmt.Sprintf("n%d_%d", l, k), "sum", arg("values", value)).After(before...))
+		}
+		before = layer
+	}
+	b.Output("4 * n3_0").After(before...)
+	return b
+}
+
+// softGroup goes on after whichever of two nodes ends first, and once only.
+func softGroup() *graph.Builder {
+	b := graph.New("soft_group")
+	first := b.Action("first", "echo", arg("value", "7"))
+	second := b.Action("second", "echo", arg("value", "7"))
+	either := b.Action("either", "echo", arg("value", "7")).AfterAny(first, second)
+	late := b.Action("late", "echo", arg("value", `"late"`)).After(first, second, either)
+	b.Output("[late, either]").After(late)
+	return b
+}
+
+// softAndHard has one node that waits for one of two, and for a third.
+func softAndHard() *graph.Builder {
+	b := graph.New("soft_and_hard")
+	one := b.Action("one", "echo", arg("value", "3"))
+	two := b.Action("two", "echo", arg("value", "3"))
+	must := b.Action("must", "double", arg("value", "3"))
+	meet := b.Action("meet", "add", arg("a", "3"), arg("b", "must")).AfterAny(one, two).After(must)
+	b.Output("meet").After(meet, one, two)
+	return b
+}
+
+func cases() *graph.Builder {
+	b := graph.New("cases", "n")
+	seen := b.Action("seen", "echo", arg("value", "n"))
+	choice := b.Branch("choice").After(seen)
+	big := b.Action("big", "double", arg("value", "seen"))
+	small := b.Action("small", "add", arg("a", "seen"), arg("b", "1"))
+	choice.Case("seen > 5", big).Else(small)
+	b.Output(`["big", big] if seen > 5 else ["small", small]`).AfterAny(big, small)
+	return b
+}
+
+func onError() *graph.Builder {
+	b := graph.New("on_error")
+	bad := b.Action("bad", "fail", arg("type", `"Bad"`), arg("message", `"no"`)).OnErrorContinue()
+	good := b.Action("good", "echo", arg("value", "1"))
+	after := b.Action("after", "echo", arg("value", `isexception(bad, "Bad")`)).After(bad, good)
+	b.Output("[after, good]").After(after)
+	return b
+}
+
+// siblings has a node fail beside others that are under way.
+func siblings() *graph.Builder {
+	b := graph.New("siblings")
+	root := b.Action("root", "noop")
+	bad := b.Action("bad", "fail", arg("type", `"Bad"`), arg("message", `"no"`)).After(root)
+	never := b.Action("never", "noop").After(bad)
+	for i := range 6 {
+		never.After(b.Action(fmt.Sprintf("sibling%d", i), "noop").After(root))
+	}
+	b.Output("None").After(never)
+	return b
+}
+
+// twoParts has parts that only meet in the output.
+func twoParts() *graph.Builder {
+	b := graph.New("two_parts")
+	x := b.Action("x", "double", arg("value", "1"))
+	y := b.Action("y", "double", arg("value", "2"))
+	b.Output("[x, y]").After(x, y)
+	return b
+}
+
+// list writes a format for 0 to n-1, separated by commas.
+func list(n int, format string) string {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,308 @@
+package backendtest
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+)
+
+// Options is what a case asks of the store that is opened for it.
+type Options struct {
+	Shards int // of the new, empty store; at least one
+}
+
+// Store is a backend under test and the ways into its store that the contract does not have.
+type Store struct {
+	// Backend is the backend under test; the suite closes it.
+	Backend backend.Backend
+
+	// Reopen gives another backend on the same store, as another process would have; the suite closes
+	// it. It is required, and also called after Backend was closed.
+	Reopen func(t *testing.T) backend.Backend
+
+	// Leftovers counts, by kind (a table's name), what the store holds for instances that have ended;
+	// what belongs to their result is not counted. It is required.
+	Leftovers func(ctx context.Context) (map[string]int, error)
+
+	// Advance moves the store's clock forward. Nil: the clock runs by itself, in real time.
+	Advance func(d time.Duration)
+}
+
+// Open makes a new, empty store for a case.
+type Open func(t *testing.T, opts Options) Store
+
+// patience bounds every case: what has not happened by then will not.
+const patience = 60 * time.Second
+
+// Leases for cases in which a lease must not expire, and in which it must. The short one has no lower
+// bound on being observed in time: cases never depend on it still being held.
+const (
+	longLease  = time.Hour
+	shortLease = 20 * time.Millisecond
+)
+
+// Run holds a backend against the contract, each case in a subtest with a store of its own.
+func Run(t *testing.T, open Open) {
+	for _, group := range [][]testCase{submitCases, claimCases, completeCases, leaseCases, storeCases, driveCases} {
+		for _, c := range group {
+			t.Run(c.name, func(t *testing.T) { c.run(start(t, open, c.shards)) })
+		}
+	}
+	t.Run("workflows", func(t *testing.T) {
+		r := start(t, open, 3) // one store for all: they must not disturb each other
+		for _, w := range Workflows() {
+			t.Run(w.Name, func(t *testing.T) { w.run(r.in(t)) })
+		}
+	})
+}
+
+// testCase is one promise of the contract.
+type testCase struct {
+	name   string
+	shards int // zero: one
+	run    func(*rig)
+}
+
+// rig is a case's store and the calls on it, with errors made fatal.
+type rig struct {
+	*testing.T
+	Store
+	ctx    context.Context
+	b      backend.Backend
+	shards int
+}
+
+func start(t *testing.T, open Open, shards int) *rig {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	shards = max(shards, 1)
+	s := open(t, Options{Shards: shards})
+	t.Cleanup(s.Backend.Close)
+	if got := s.Backend.Shards(); got != shards {
+		t.Fatalf("the store has %d shards; %d were asked for", got, shards)
+	}
+	return &rig{T: t, Store: s, ctx: ctx, b: s.Backend, shards: shards}
+}
+
+// in gives a subtest the use of the store, with a deadline of its own.
+func (r *rig) in(t *testing.T) *rig {
+	sub := *r
+	sub.T = t
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	sub.ctx = ctx
+	return &sub
+}
+
+// reopen gives the case another backend on its store.
+func (r *rig) reopen() backend.Backend {
+	r.Helper()
+	b := r.Reopen(r.T)
+	r.Cleanup(b.Close)
+	return b
+}
+
+// grant leases up to n node runs for longer than the case can take.
+func grant(n int) backend.Grant {
+	return backend.Grant{Owner: "suite", Max: n, Lease: longLease}
+}
+
+// brief leases up to n node runs for a moment.
+func brief(n int) backend.Grant {
+	return backend.Grant{Owner: "suite", Max: n, Lease: shortLease}
+}
+
+// MustCompile compiles a program's text, or fails the test.
+func MustCompile(t testing.TB, src string) *plan.Program {
+	t.Helper()
+	tree, err := ir.Parse("test.ir", []byte(src), ir.Limits{})
+	if err != nil {
+		t.Fatalf("parsing the program: %v\n%s", err, src)
+	}
+	g, err := graph.Compile(tree, ir.Limits{})
+	if err != nil {
+		t.Fatalf("compiling the program: %v\n%s", err, src)
+	}
+	return mustPlan(t, g)
+}
+
+func mustPlan(t testing.TB, g *graph.Graph) *plan.Program {
+	t.Helper()
+	p, err := plan.Compile(g)
+	if err != nil {
+		t.Fatalf("planning graph %s: %v", g.Name, err)
+	}
+	return p
+}
+
+// submission makes a new instance of a program.
+func submission(p *plan.Program, input string) backend.Submission {
+	return backend.Submission{ID: uuid.New(), Program: p, Input: json.RawMessage(input)}
+}
+
+func (r *rig) submit(g backend.Grant, subs ...backend.Submission) backend.Committed {
+	r.Helper()
+	out, err := r.b.Submit(r.ctx, subs, g)
+	if err != nil {
+		r.Fatalf("Submit: %v", err)
+	}
+	if len(out.Outcomes) != len(subs) {
+		r.Fatalf("Submit: %d outcomes for %d submissions", len(out.Outcomes), len(subs))
+	}
+	if len(out.Tasks) > g.Max {
+		r.Fatalf("Submit: %d tasks; the grant was for %d", len(out.Tasks), g.Max)
+	}
+	return out
+}
+
+// launch submits one instance of a program's text and gives its id and tasks.
+func (r *rig) launch(src, input string, g backend.Grant) (uuid.UUID, []backend.Task) {
+	r.Helper()
+	sub := submission(MustCompile(r, src), input)
+	out := r.submit(g, sub)
+	r.answers(out, backend.Applied)
+	return sub.ID, out.Tasks
+}
+
+// one launches an instance with a single first task, and gives that.
+func (r *rig) one(src, input string, g backend.Grant) backend.Task {
+	r.Helper()
+	_, tasks := r.launch(src, input, g)
+	if len(tasks) != 1 {
+		r.Fatalf("%d tasks were granted at the start; want one", len(tasks))
+	}
+	return tasks[0]
+}
+
+func (r *rig) claim(shard int, g backend.Grant) backend.Committed {
+	r.Helper()
+	out, err := r.b.Claim(r.ctx, shard, g)
+	if err != nil {
+		r.Fatalf("Claim: %v", err)
+	}
+	if out.Outcomes != nil {
+		r.Fatalf("Claim: %d outcomes; want nil", len(out.Outcomes))
+	}
+	if len(out.Tasks) > g.Max {
+		r.Fatalf("Claim: %d tasks; the grant was for %d", len(out.Tasks), g.Max)
+	}
+	return out
+}
+
+// eventually claims from shard 0 until something is handed out, moving the clock where it can.
+func (r *rig) eventually(g backend.Grant) []backend.Task {
+	r.Helper()
+	for {
+		if out := r.claim(0, g); len(out.Tasks) > 0 {
+			return out.Tasks
+		}
+		pause(r.ctx, 2*time.Millisecond, r.Advance)
+	}
+}
+
+func (r *rig) complete(g backend.Grant, completions ...backend.Completion) backend.Committed {
+	r.Helper()
+	return r.completeOn(r.b, g, completions...)
+}
+
+// completeOn offers completions of one shard to a backend.
+func (r *rig) completeOn(b backend.Backend, g backend.Grant, completions ...backend.Completion) backend.Committed {
+	r.Helper()
+	shard := 0
+	if len(completions) > 0 {
+		shard = backend.ShardOf(completions[0].Lease.Key.Instance, r.shards)
+	}
+	out, err := b.Complete(r.ctx, shard, completions, g)
+	if err != nil {
+		r.Fatalf("Complete: %v", err)
+	}
+	if len(out.Outcomes) != len(completions) {
+		r.Fatalf("Complete: %d outcomes for %d completions", len(out.Outcomes), len(completions))
+	}
+	if len(out.Tasks) > g.Max {
+		r.Fatalf("Complete: %d tasks; the grant was for %d", len(out.Tasks), g.Max)
+	}
+	return out
+}
+
+// answers wants the outcomes of a call to be these.
+func (r *rig) answers(out backend.Committed, want ...backend.Answer) {
+	r.Helper()
+	if len(out.Outcomes) != len(want) {
+		r.Fatalf("%d outcomes; want %d", len(out.Outcomes), len(want))
+	}
+	for i, o := range out.Outcomes {
+		if o.Answer != want[i] {
+			r.Fatalf("outcome %d is %q (%v); want %q", i, o.Answer, o.Err, want[i])
+		}
+		if (o.Answer == backend.Refused) != (o.Err != nil) {
+			r.Fatalf("outcome %d is %q with the error %v; a refusal has one, nothing else does", i, o.Answer, o.Err)
+		}
+	}
+}
+
+// done completes a task with a result.
+func done(t backend.Task, result string) backend.Completion {
+	return backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt, Result: json.RawMessage(result)}
+}
+
+// failed completes a task with a failure.
+func failed(t backend.Task, typ string) backend.Completion {
+	return backend.Completion{
+		Lease: t.Lease, Program: t.Program, Attempt: t.Attempt,
+		Failure: &plan.Failure{Type: typ, Message: "made to fail"},
+	}
+}
+
+// instance reads one instance.
+func (r *rig) instance(id uuid.UUID) backend.Instance {
+	r.Helper()
+	found, err := r.b.Lookup(r.ctx, []uuid.UUID{id})
+	if err != nil {
+		r.Fatalf("Lookup: %v", err)
+	}
+	if len(found) != 1 {
+		r.Fatalf("Lookup: %d instances for one id", len(found))
+	}
+	return found[0]
+}
+
+// completed wants an instance to have completed with a value, which is compared byte by byte.
+func (r *rig) completed(id uuid.UUID, want string) {
+	r.Helper()
+	if got := r.instance(id); got.Status != backend.Completed || string(got.Result) != want {
+		r.Fatalf("instance %s; want it completed with %s", describe(got), want)
+	}
+}
+
+// clean sweeps until nothing is left to remove, and wants nothing to be left then (I10).
+func (r *rig) clean() {
+	r.Helper()
+	for shard := range r.shards {
+		for more := true; more; {
+			swept, err := r.b.Sweep(r.ctx, shard)
+			if err != nil {
+				r.Fatalf("Sweep: %v", err)
+			}
+			more = swept.More
+		}
+	}
+	left, err := r.Leftovers(r.ctx)
+	if err != nil {
+		r.Fatalf("Leftovers: %v", err)
+	}
+	for kind, n := range left {
+		if n != 0 {
+			r.Errorf("I10: %d %s are left for instances that ended", n, kind)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package backend
+
+import "fmt"
+
+// Check says what is wrong with a grant that a call is to honour.
+func (g Grant) Check() error {
+	switch {
+	case g.Max < 0:
+		return fmt.Errorf("grant for %q: Max is %d; give zero or more", g.Owner, g.Max)
+	case g.Max > 0 && g.Lease <= 0:
+		return fmt.Errorf("grant for %q: Lease is %s; give a positive duration", g.Owner, g.Lease)
+	}
+	return nil
+}
+
+// CheckShard says what is wrong with a shard's number in a store of n.
+func CheckShard(shard, n int) error {
+	if shard < 0 || shard >= n {
+		return fmt.Errorf("shard %d of %d; give one from 0 to %d", shard, n, n-1)
+	}
+	return nil
+}

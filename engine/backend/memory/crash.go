@@ -1,0 +1,89 @@
+package memory
+
+import "pulley/engine/backend"
+
+// operation names a call in crash points and errors.
+type operation string
+
+const (
+	opSubmit   operation = "submit"
+	opClaim    operation = "claim"
+	opComplete operation = "complete"
+	opExtend   operation = "extend"
+)
+
+// The steps after which a call can be made to crash.
+const (
+	pointBegin     = "begin"     // nothing was changed yet
+	pointInstance  = "instance"  // an instance's row is there, nothing of its plan
+	pointGuard     = "guard"     // a completion's token was right and its row is done
+	pointWrites    = "writes"    // a plan's values are in their slots
+	pointElements  = "elements"  // and its elements at their barriers
+	pointOpens     = "opens"     // and its barriers' counts are known
+	pointArrivals  = "arrivals"  // and its arrivals are counted
+	pointEnqueues  = "enqueues"  // and its node runs are ready
+	pointBarrier   = "barrier"   // a barrier has opened and its event is not planned yet
+	pointRetry     = "retry"     // a failed attempt waits for its next
+	pointEnd       = "end"       // an instance has ended
+	pointLease     = "lease"     // a node run was leased
+	pointCommit    = "commit"    // all is changed, nothing is committed
+	pointCommitted = "committed" // all is committed, the caller has not heard of it
+)
+
+// steps lists the points that an operation can pass.
+var steps = []struct {
+	op     operation
+	points []string
+}{
+	{opSubmit, []string{
+		pointBegin, pointInstance, pointWrites, pointElements, pointOpens, pointArrivals,
+		pointEnqueues, pointBarrier, pointEnd, pointLease, pointCommit, pointCommitted,
+	}},
+	{opClaim, []string{pointBegin, pointLease, pointCommit, pointCommitted}},
+	{opComplete, []string{
+		pointBegin, pointGuard, pointWrites, pointElements, pointOpens, pointArrivals, pointEnqueues,
+		pointBarrier, pointRetry, pointEnd, pointLease, pointCommit, pointCommitted,
+	}},
+	{opExtend, []string{pointBegin, pointLease, pointCommit, pointCommitted}},
+}
+
+// Points lists the names that Options.Crash may be asked with, such as "complete.arrivals". A test that
+// crashes at each of them can check its list against this one.
+func Points() []string {
+	var names []string
+	for _, s := range steps {
+		for _, p := range s.points {
+			names = append(names, s.op.point(p))
+		}
+	}
+	return names
+}
+
+// Committed says whether an injected crash at the point comes after the commit, so that the call fails
+// with backend.ErrUnknown although it happened.
+func Committed(point string) bool {
+	for _, s := range steps {
+		if point == s.op.point(pointCommitted) {
+			return true
+		}
+	}
+	return false
+}
+
+func (op operation) point(step string) string { return string(op) + "." + step }
+
+// at passes a point of the transaction's operation.
+func (t *tx) at(step string) error { return t.b.crash(t.op.point(step)) }
+
+// attempt runs a call's body up to its commit.
+func (t *tx) attempt(op operation, body func(*tx) (backend.Committed, error)) (backend.Committed, error) {
+	t.op = op
+	if err := t.at(pointBegin); err != nil {
+		return backend.Committed{}, err
+	}
+	out, err := body(t)
+	if err != nil {
+		return backend.Committed{}, err
+	}
+	return out, t.at(pointCommit)
+}

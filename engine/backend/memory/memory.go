@@ -1,0 +1,128 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/plan"
+)
+
+// ErrClosed is in the error of a call on a backend that was closed.
+var ErrClosed = errors.New("the backend is closed; open another one")
+
+// Options configure a backend. The zero value is one shard, the system's clock and real randomness.
+type Options struct {
+	// Shards is the number of shards of a new store; zero and less mean one. Open ignores it.
+	Shards int
+
+	// Clock gives the store's time; nil means time.Now. It must not go backwards.
+	Clock func() time.Time
+
+	// Jitter gives a number in [0,1) for the wait before a retry; nil means a random one. It is asked
+	// once for every attempt that ends.
+	Jitter func() float64
+
+	// Crash is asked at the points that Points lists and may answer with an error, which ends the
+	// call there; nil never does. It is called with the store locked and must not call the backend.
+	Crash func(point string) error
+}
+
+// Backend is one process's view of a store. It is safe for concurrent use.
+type Backend struct {
+	store  *store
+	clock  func() time.Time
+	jitter func() float64
+	crash  func(point string) error
+	core   func(*plan.Program) core // the planner; tests put their own
+
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// core is the part of a program that decides; a *plan.Program in all but a few tests.
+type core interface {
+	Start(input json.RawMessage) (plan.Plan, error)
+	Needs(ev plan.Event) plan.Needs
+	Step(ev plan.Event, in plan.Inbox, jitter float64) (plan.Plan, error)
+}
+
+var (
+	_ backend.Backend  = (*Backend)(nil)
+	_ backend.Listener = (*Backend)(nil)
+)
+
+// New makes an empty store and a backend on it.
+func New(opts Options) *Backend {
+	return open(newStore(max(opts.Shards, 1)), opts)
+}
+
+// Open gives another backend on the same store, with a clock, jitter and crashes of its own. It works
+// after Close too: the store lives as long as somebody holds a backend of it.
+func (b *Backend) Open(opts Options) *Backend {
+	return open(b.store, opts)
+}
+
+func open(s *store, opts Options) *Backend {
+	b := &Backend{
+		store:  s,
+		clock:  opts.Clock,
+		jitter: opts.Jitter,
+		crash:  opts.Crash,
+		core:   func(p *plan.Program) core { return p },
+		closed: make(chan struct{}),
+	}
+	if b.clock == nil {
+		b.clock = time.Now
+	}
+	if b.jitter == nil {
+		b.jitter = rand.Float64
+	}
+	if b.crash == nil {
+		b.crash = func(string) error { return nil }
+	}
+	return b
+}
+
+// Shards gives the store's number of shards.
+func (b *Backend) Shards() int { return len(b.store.shards) }
+
+// Close ends this backend; the store and other backends on it stay. Closing twice is harmless.
+func (b *Backend) Close() {
+	b.closing.Do(func() { close(b.closed) })
+}
+
+// run makes a call a transaction: body's changes stay all or not at all.
+func (b *Backend) run(ctx context.Context, op operation, body func(*tx) (backend.Committed, error)) (backend.Committed, error) {
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
+	if err := b.usable(ctx); err != nil {
+		return backend.Committed{}, fmt.Errorf("memory: %s: %w", op, err)
+	}
+	t := &tx{b: b, s: b.store, now: b.clock()}
+	defer func() { t.rollback(savepoint{}) }() // nothing is left to undo once committed
+	out, err := t.attempt(op, body)
+	if err != nil {
+		return backend.Committed{}, fmt.Errorf("memory: %s: %w", op, err)
+	}
+	t.commit()
+	if err := b.crash(op.point(pointCommitted)); err != nil {
+		return backend.Committed{}, fmt.Errorf("memory: %s: %w: %w", op, backend.ErrUnknown, err)
+	}
+	return out, nil
+}
+
+// usable says why a call cannot even begin.
+func (b *Backend) usable(ctx context.Context) error {
+	select {
+	case <-b.closed:
+		return ErrClosed
+	default:
+		return ctx.Err()
+	}
+}
