@@ -1,0 +1,157 @@
+package worker
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+)
+
+// The failure types that this package gives.
+const (
+	TypeError         = "Error"         // an error without a type of its own
+	TypeTimeout       = "Timeout"       // the node's timeout passed
+	TypePanic         = "Panic"         // the function panicked
+	TypeUnknownAction = "UnknownAction" // no function of that name
+	TypeArgument      = "ArgumentError" // arguments that do not fit
+	TypeResult        = "ResultError"   // a result that is not JSON
+	TypeLimit         = "LimitExceeded" // a result that is too large
+)
+
+// Error is an error with the type that retry and except of the language match.
+type Error struct {
+	Type    string // empty means Error
+	Message string
+}
+
+// Error gives "type: message".
+func (e *Error) Error() string { return e.Type + ": " + e.Message }
+
+// Call is one attempt at an action.
+type Call struct {
+	Instance uuid.UUID
+	Node     string     // the node's name in the graph
+	Path     graph.Path // the run's place in loops and spreads
+	Action   string
+	Attempt  int             // from 1: one more than the retries so far; deliveries after a crash do not count
+	Args     json.RawMessage // a JSON object; it must not be changed
+
+	limits ir.Limits
+}
+
+func newCall(task backend.Task, node *graph.Node, limits ir.Limits) Call {
+	call := Call{
+		Instance: task.Lease.Key.Instance, Path: task.Lease.Key.Run.Path,
+		Action: task.Action, Attempt: task.Attempt, Args: task.Args, limits: limits,
+	}
+	if node != nil {
+		call.Node = node.Name
+	}
+	return call
+}
+
+// Key names the node run: it is the same for every attempt and delivery, and no other run has it.
+func (c Call) Key() string {
+	if c.Path == "" {
+		return c.Instance.String() + "/" + c.Node
+	}
+	return c.Instance.String() + "/" + c.Node + "/" + string(c.Path)
+}
+
+// Bind reads the arguments into the struct that into points to, by the rules of encoding/json;
+// numbers that go into an any become json.Number. Every argument must have its field, and every field
+// its argument, except those whose tag says omitempty or omitzero. The error is an *Error of type
+// ArgumentError that names the argument.
+func (c Call) Bind(into any) error {
+	fields, err := fieldsOf(into)
+	if err != nil {
+		return fmt.Errorf("worker: action %s: %w", c.Action, err)
+	}
+	args, err := c.split()
+	if err != nil {
+		return err
+	}
+	if err := c.checkNames(args, fields.all, fields.required); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(c.Args))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) && wrong.Field != "" {
+			return c.argument("argument %s must be a %s, not a %s", wrong.Field, wrong.Type, wrong.Value)
+		}
+		return c.argument("%v", err)
+	}
+	return nil
+}
+
+// split gives the arguments by name, undecoded.
+func (c Call) split() (map[string]json.RawMessage, error) {
+	var args map[string]json.RawMessage
+	if err := json.Unmarshal(c.Args, &args); err != nil || args == nil {
+		return nil, c.argument("the arguments are not a JSON object")
+	}
+	return args, nil
+}
+
+// checkNames refuses arguments that nobody takes, and asks for those that are missing.
+func (c Call) checkNames(args map[string]json.RawMessage, known, required []string) error {
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		if !slices.Contains(known, name) {
+			return c.argument("unknown argument %s; it takes %s", name, list(known))
+		}
+	}
+	for _, name := range required {
+		if _, ok := args[name]; !ok {
+			return c.argument("argument %s is missing", name)
+		}
+	}
+	return nil
+}
+
+func (c Call) argument(format string, args ...any) *Error {
+	return &Error{Type: TypeArgument, Message: "action " + c.Action + ": " + fmt.Sprintf(format, args...)}
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+type structFields struct{ all, required []string }
+
+// fieldsOf lists the JSON names of a struct's fields.
+func fieldsOf(into any) (structFields, error) {
+	v := reflect.ValueOf(into)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return structFields{}, fmt.Errorf("Bind takes a pointer to a struct, not a %T", into)
+	}
+	var fields structFields
+	for _, f := range reflect.VisibleFields(v.Elem().Type()) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || f.Anonymous && name == "" || name == "-" && options == "" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		fields.all = append(fields.all, name)
+		if !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") {
+			fields.required = append(fields.required, name)
+		}
+	}
+	return fields, nil
+}

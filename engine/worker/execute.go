@@ -1,0 +1,138 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"unicode/utf8"
+
+	"pulley/engine/backend"
+	"pulley/engine/expr"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+)
+
+// messageBytes bounds a failure's message, which is stored and shown.
+const messageBytes = 16 << 10
+
+// Execute runs one attempt of a task in the calling goroutine; the package's doc tells how what the
+// function does becomes a result or a failure.
+func (r *Registry) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
+	node, limits := nodeOf(task)
+	result, err := r.run(ctx, newCall(task, node, limits), node)
+	if err == nil {
+		return result, nil
+	}
+	failure := failureOf(err)
+	failure.Action = task.Action
+	if node != nil {
+		failure.Pos = node.Pos
+	}
+	return nil, failure
+}
+
+// nodeOf finds the task's node in its program's graph, where it has one.
+func nodeOf(task backend.Task) (*graph.Node, ir.Limits) {
+	if task.Program == nil || task.Program.Graph() == nil {
+		return nil, ir.Limits{}.WithDefaults()
+	}
+	g := task.Program.Graph()
+	limits := g.Limits.WithDefaults()
+	if id := int(task.Lease.Key.Run.Node); id >= 0 && id < len(g.Nodes) {
+		return g.Nodes[id], limits
+	}
+	return nil, limits
+}
+
+func (r *Registry) run(ctx context.Context, call Call, node *graph.Node) (json.RawMessage, error) {
+	action, onPanic, ok := r.find(call.Action)
+	if !ok {
+		return nil, &Error{Type: TypeUnknownAction, Message: fmt.Sprintf("unknown action @%s; %s", call.Action, r.suggest(call.Action))}
+	}
+	if action.Args != nil {
+		args, err := call.split()
+		if err != nil {
+			return nil, err
+		}
+		if err := call.checkNames(args, action.Args, action.Args); err != nil {
+			return nil, err
+		}
+	}
+	var cancel context.CancelFunc = func() {}
+	if node != nil && node.Timeout > 0 {
+		ctx, cancel = context.WithTimeoutCause(ctx, node.Timeout, &Error{
+			Type: TypeTimeout, Message: fmt.Sprintf("action %s took longer than its timeout of %v", call.Action, node.Timeout),
+		})
+	}
+	defer cancel()
+	value, err := protect(ctx, action.Run, call, onPanic)
+	var late *Error
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.As(context.Cause(ctx), &late) {
+		return nil, late
+	}
+	if err != nil {
+		return nil, err
+	}
+	return encode(call, value)
+}
+
+// protect turns a panic into an error.
+func protect(ctx context.Context, fn Func, call Call, onPanic func(string, any, []byte)) (value any, err error) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		if onPanic != nil {
+			onPanic(call.Action, v, debug.Stack())
+		}
+		err = &Error{Type: TypePanic, Message: fmt.Sprintf("action %s panicked: %v", call.Action, v)}
+	}()
+	return fn(ctx, call)
+}
+
+// encode makes JSON of a result, within the limit for one value.
+func encode(call Call, value any) (json.RawMessage, error) {
+	v, err := expr.FromGo(value)
+	if err != nil {
+		return nil, &Error{Type: TypeResult, Message: fmt.Sprintf("action %s: its result cannot be JSON: %v", call.Action, err)}
+	}
+	if v, err = expr.Normalize(v, call.limits); err != nil {
+		var e *expr.EvalError
+		typ := TypeResult
+		if errors.As(err, &e) && e.Type == TypeLimit {
+			typ = TypeLimit
+		}
+		return nil, &Error{Type: typ, Message: fmt.Sprintf("action %s: its result: %v", call.Action, err)}
+	}
+	out, err := expr.Encode(v)
+	if err != nil {
+		return nil, &Error{Type: TypeResult, Message: fmt.Sprintf("action %s: its result cannot be JSON: %v", call.Action, err)}
+	}
+	return out, nil
+}
+
+// failureOf puts an error into the workflow's terms.
+func failureOf(err error) *plan.Failure {
+	failure := &plan.Failure{Type: TypeError, Message: err.Error()}
+	var typed *Error
+	if errors.As(err, &typed) {
+		failure.Message = typed.Message
+		if typed.Type != "" {
+			failure.Type = strings.ToValidUTF8(typed.Type, "\uFFFD")
+		}
+	}
+	failure.Message = strings.ToValidUTF8(failure.Message, "\uFFFD")
+	if len(failure.Message) > messageBytes {
+		cut := messageBytes
+		for !utf8.RuneStart(failure.Message[cut]) {
+			cut--
+		}
+		failure.Message = failure.Message[:cut] + "… (shortened)"
+	}
+	return failure
+}

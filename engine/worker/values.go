@@ -1,0 +1,112 @@
+package worker
+
+import (
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"pulley/engine/expr"
+)
+
+// values are a call's arguments, decoded. Every getter gives an ArgumentError that names the action
+// and the argument.
+type values struct {
+	call Call
+	args map[string]expr.Value
+}
+
+func newValues(c Call) (*values, error) {
+	raw, err := c.split()
+	if err != nil {
+		return nil, err
+	}
+	a := &values{call: c, args: make(map[string]expr.Value, len(raw))}
+	for name, text := range raw {
+		if a.args[name], err = expr.Decode(text, c.limits); err != nil {
+			return nil, c.argument("argument %s: %v", name, err)
+		}
+	}
+	return a, nil
+}
+
+// get gives an argument that is known to be there: the action states its arguments.
+func (a *values) get(name string) expr.Value { return a.args[name] }
+
+func (a *values) wrong(name, want string, got expr.Value) error {
+	return a.call.argument("argument %s must be %s, not %s", name, want, shown(got))
+}
+
+// count gives an int between least and most.
+func (a *values) count(name string, least, most int64) (int64, error) {
+	v := a.get(name)
+	i, ok := v.(starlark.Int)
+	if !ok {
+		return 0, a.wrong(name, "an int", v)
+	}
+	n, fits := i.Int64()
+	switch {
+	case fits && n < least || !fits && i.Sign() < 0:
+		return 0, a.call.argument("argument %s is %v, must be at least %d", name, i, least)
+	case !fits || n > most:
+		return 0, &Error{Type: TypeLimit, Message: a.call.argument("argument %s is %v, must be at most %d", name, i, most).Message}
+	}
+	return n, nil
+}
+
+func (a *values) text(name string) (string, error) {
+	v := a.get(name)
+	s, ok := v.(starlark.String)
+	if !ok {
+		return "", a.wrong(name, "a string", v)
+	}
+	return string(s), nil
+}
+
+func (a *values) list(name string) (*starlark.List, error) {
+	v := a.get(name)
+	l, ok := v.(*starlark.List)
+	if !ok {
+		return nil, a.wrong(name, "a list", v)
+	}
+	return l, nil
+}
+
+// plus adds as the language does: numbers, strings and lists, each with its like.
+func (a *values) plus(nameX, nameY string) (expr.Value, error) {
+	x, y := a.get(nameX), a.get(nameY)
+	for _, arg := range []struct {
+		name  string
+		value expr.Value
+	}{{nameX, x}, {nameY, y}} {
+		if addable(arg.value) == "" {
+			return nil, a.wrong(arg.name, "a number, a string or a list", arg.value)
+		}
+	}
+	if addable(x) != addable(y) {
+		return nil, a.wrong(nameY, "a "+addable(x)+" like "+nameX, y)
+	}
+	return starlark.Binary(syntax.PLUS, x, y)
+}
+
+// addable names the family in which a value can be added; empty: in none.
+func addable(v expr.Value) string {
+	switch v.(type) {
+	case starlark.Int, starlark.Float:
+		return "number"
+	case starlark.String:
+		return "string"
+	case *starlark.List:
+		return "list"
+	}
+	return ""
+}
+
+// shown names a value's type as people write it, with its article.
+func shown(v expr.Value) string {
+	switch v.(type) {
+	case starlark.NoneType:
+		return "None"
+	case starlark.Int:
+		return "an int"
+	}
+	return "a " + v.Type()
+}
