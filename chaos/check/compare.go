@@ -1,0 +1,150 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"pulley/engine/expr"
+	"pulley/engine/ir"
+)
+
+// unlimited reads what an engine wrote: whether it kept to its limits is not the question then.
+var unlimited = ir.Limits{ValueBytes: math.MaxInt}
+
+// End is how an instance ended, as an engine tells it.
+type End struct {
+	Status Status          `json:"status"`
+	Result json.RawMessage `json:"result,omitempty"` // where Completed
+	Error  *Error          `json:"error,omitempty"`  // where Failed
+}
+
+// Differs says in one line how an instance's end differs from the outcome, and gives "" where they
+// agree. Results must be the same value, an int not being a float. Errors must have the same type and
+// action; where an action raised it, the message and the line in the program too. How an
+// expression's failure is worded is the engine's affair. Refused and Undecided agree with nothing.
+func (o Outcome) Differs(end End) string {
+	if o.Status != Completed && o.Status != Failed {
+		return fmt.Sprintf("the reference interpreter gives %s (%v)", o.Status, o.Error)
+	}
+	if o.Status != end.Status {
+		return fmt.Sprintf("ended %s; the reference interpreter gives %s", end.describe(), o.describe())
+	}
+	if o.Status == Completed {
+		got, err := expr.Decode(end.Result, unlimited)
+		if err != nil {
+			return fmt.Sprintf("the result is not a JSON value: %s", err)
+		}
+		if !Same(o.Result, got) {
+			return fmt.Sprintf("result %s; the reference interpreter gives %s", clip(string(end.Result)), clip(Canonical(o.Result)))
+		}
+		return ""
+	}
+	want, got := o.Error, end.Error
+	switch {
+	case got == nil:
+		return "failed without an error; the reference interpreter gives " + o.describe()
+	case want.Type != got.Type || want.Action != got.Action,
+		want.Action != "" && (want.Message != got.Message || want.Pos.Line != got.Pos.Line):
+		return fmt.Sprintf("ended %s; the reference interpreter gives %s", end.describe(), o.describe())
+	}
+	return ""
+}
+
+func sameError(a, b *Error) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+func (o Outcome) describe() string {
+	if o.Status == Completed {
+		return "completed with " + clip(Canonical(o.Result))
+	}
+	return string(o.Status) + " with " + o.Error.Error()
+}
+
+func (e End) describe() string {
+	switch {
+	case e.Status == Completed:
+		return "completed with " + clip(string(e.Result))
+	case e.Error != nil:
+		return string(e.Status) + " with " + e.Error.Error()
+	}
+	return string(e.Status)
+}
+
+// clip keeps what is quoted to a line.
+func clip(text string) string {
+	const most = 200
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
+}
+
+// Same tells whether two values are the same JSON: ints and floats differ, the order of a dict's keys
+// does not matter. A nil value is the same as nil only.
+func Same(a, b expr.Value) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return Canonical(a) == Canonical(b)
+}
+
+// Canonical is a value's compact JSON with the keys of every dict sorted: equal texts mean the same
+// value.
+func Canonical(v expr.Value) string {
+	text, err := expr.Encode(sorted(v))
+	if err != nil {
+		return fmt.Sprintf("%q", err.Error()) // a Value can always be encoded
+	}
+	return string(text)
+}
+
+// sorted gives a value with the keys of its dicts in order.
+func sorted(v expr.Value) expr.Value {
+	switch v := v.(type) {
+	case *starlark.List:
+		elems := make([]starlark.Value, v.Len())
+		for i := range elems {
+			elems[i] = sorted(v.Index(i))
+		}
+		return starlark.NewList(elems)
+	case *starlark.Dict:
+		keys := v.Keys()
+		slices.SortFunc(keys, func(a, b starlark.Value) int {
+			return strings.Compare(string(a.(starlark.String)), string(b.(starlark.String)))
+		})
+		d := starlark.NewDict(len(keys))
+		for _, k := range keys {
+			value, _, _ := v.Get(k)        // it is one of its keys
+			_ = d.SetKey(k, sorted(value)) // a new dict takes every string
+		}
+		return d
+	}
+	return v
+}
+
+// key identifies what a call asks for and where: equal keys are the same call of two runs.
+func (c Call) key() string {
+	return callKey(c.Action, c.Path, c.Args.object())
+}
+
+// object gives the arguments as one value, a dict of them.
+func (a Args) object() expr.Value {
+	d := starlark.NewDict(len(a))
+	for _, arg := range a {
+		_ = d.SetKey(starlark.String(arg.Name), arg.Value) // a new dict takes every string
+	}
+	return d
+}
+
+func callKey(action, path string, args expr.Value) string {
+	return "@" + action + " at [" + path + "] " + Canonical(args)
+}

@@ -1,0 +1,48 @@
+// Package check says what a run should have been, and whether it was.
+//
+// # The reference interpreter
+//
+// The result of a workflow is defined as that of running its text line by line. [Interpret] does just
+// that: it walks the syntax tree, calls actions one after the other, and shares nothing with the
+// engine but the parser and the expressions. It knows no graph, no readiness, no store, no time.
+//
+// What it decides where the text leaves room:
+//
+//   - An action's error can be caught. An expression that fails, a name without a value, a list that
+//     does not unpack, and whatever is over a limit cannot: they fail the instance where they stand.
+//   - A retry policy is chosen by the error of the attempt that failed: the first policy that names
+//     its type says how many attempts after the first there may be in all. Waits are not waited.
+//   - The element's name of a spread is known in the arguments of its call only.
+//   - Every branch of a spread or parallel runs, also after one has failed, since an engine has started
+//     them together. Where several fail, the error of the first branch surfaces. An engine may surface
+//     any of them: [Reference.Possible] gives all outcomes that are right. It need not have made the
+//     calls of the branches beside a failed one: they are marked [Call.Optional].
+//   - [ir.Limits].InlineSteps, Nodes and SourceBytes are not its affair: they bound how an engine
+//     and the parser work, not what a program means.
+//
+// So an engine is held against the reference by the result and the error ([Outcome.Differs]), and by
+// the calls: each node run's action, path and arguments, counted as a multiset.
+//
+// # Histories and oracles
+//
+// A [History] is what recorders saw of a run: submissions, enqueues, arrivals at barriers, leases,
+// starts, completions and their answers, ends, lookups, and inspections of the store. [Check] holds it
+// against the numbered invariants:
+//
+//	I1   a node run is enqueued exactly once
+//	I2   counters do not overflow, and fill exactly when the run is enqueued
+//	I3   exactly one completion is applied for good, with the token that is current
+//	I4   actions receive the arguments that the reference gives them
+//	I5   an action starts after everything that the graph puts before it
+//	I6   aggregates are in order and complete
+//	I7   an instance ends once, as the reference says, and stays ended
+//	I8   what was acknowledged stays: nothing that is done is given out again, no instance is forgotten
+//	I9   every instance ends
+//	I10  nothing is left of an instance that has ended
+//
+// An oracle raises no false alarm over the order of lines: two processes that write their own
+// histories, merged by time, may have recorded a lease and the answer that made it possible the other
+// way round. Where a recorder knows the order of the commits, [Rules].CommitOrder makes the oracles
+// stricter. And none passes for want of evidence: a history without the kinds of events that an
+// oracle needs, or in which nothing bears on it, is [Inconclusive], which is not a pass.
+package check

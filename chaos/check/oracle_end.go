@@ -1,0 +1,151 @@
+package check
+
+import (
+	"maps"
+	"slices"
+
+	"pulley/engine/expr"
+)
+
+// judgeEnds holds I7: one end, which does not change, and which is the reference's.
+func judgeEnds(j *judgement) {
+	for _, r := range j.instances {
+		shown := slices.Concat(r.ended, j.terminal(r))
+		if len(shown) == 0 {
+			continue
+		}
+		j.Judged++
+		if len(r.ended) > 1 {
+			j.violate(r.ended, "the instance ended %d times", len(r.ended))
+		}
+		if len(r.submitted) == 0 && !j.rules.Partial {
+			j.violate(shown[:1], "an instance ended that was not submitted")
+		}
+		first := j.history[shown[0]].end()
+		for _, line := range shown[1:] {
+			if other := j.history[line].end(); !sameEnd(first, other) {
+				j.violate([]int{shown[0], line}, "the end changed: %s, and then %s", first.describe(), other.describe())
+				break
+			}
+		}
+		if j.rules.CommitOrder && len(r.ended) > 0 {
+			j.judgeAfterEnd(r)
+		}
+		j.judgeOutcome(r, shown[0], first)
+	}
+}
+
+// judgeAfterEnd checks that nothing of an instance moves after its end.
+func (j *judgement) judgeAfterEnd(r *instanceRecord) {
+	end := r.ended[0]
+	at, _ := slices.BinarySearch(r.lines, end)
+	for _, line := range r.lines[at+1:] {
+		switch e := &j.history[line]; {
+		case e.Kind == Looked && e.Status == Running:
+			j.violate([]int{end, line}, "the instance had ended and was running again")
+		case e.Kind == Answered && e.Answer == AnswerApplied:
+			j.violate([]int{end, line}, "a completion of %s was applied after the instance had ended", e.run())
+		case e.Kind == Leased:
+			j.violate([]int{end, line}, "%s was leased after the instance had ended", e.run())
+		default:
+			continue
+		}
+		return
+	}
+}
+
+// judgeOutcome compares an end with what the reference interpreter gives.
+func (j *judgement) judgeOutcome(r *instanceRecord, line int, end End) {
+	if j.rules.Outcomes == nil {
+		return
+	}
+	outcomes := j.rules.Outcomes(r.id)
+	differs := ""
+	for _, o := range outcomes {
+		d := o.Differs(end)
+		if d == "" {
+			return
+		}
+		if differs == "" {
+			differs = d
+		}
+	}
+	if differs != "" {
+		j.violate([]int{line}, "%s", differs)
+	}
+}
+
+// sameEnd tells whether two reports of an end say the same.
+func sameEnd(a, b End) bool {
+	return a.Status == b.Status && sameError(a.Error, b.Error) && sameJSON(a.Result, b.Result)
+}
+
+// sameJSON tells whether two texts are the same value. What is not JSON is the same as itself only.
+func sameJSON(a, b []byte) bool {
+	if string(a) == string(b) {
+		return true
+	}
+	x, err := expr.Decode(a, unlimited)
+	if err != nil {
+		return false
+	}
+	y, err := expr.Decode(b, unlimited)
+	return err == nil && Same(x, y)
+}
+
+// judgeLiveness holds what a history shows of I9: every instance that was submitted has ended. The
+// bound is how long the recorder waited before it stopped.
+func judgeLiveness(j *judgement) {
+	for _, r := range j.instances {
+		if len(r.submitted) == 0 {
+			continue
+		}
+		if j.over(r) {
+			j.Judged++
+			continue
+		}
+		running := len(r.looked) > 0 && j.history[r.looked[len(r.looked)-1]].Status == Running
+		if j.rules.Partial && !running {
+			continue // its end may have gone unrecorded
+		}
+		j.Judged++
+		last := r.lines[len(r.lines)-1]
+		j.violate([]int{r.submitted[0], last}, "the instance was submitted and has not ended")
+	}
+}
+
+// judgeLeftovers holds I10. Only the last inspection of an instance, and the last of all of them,
+// counts: a store may sweep some time after the end.
+func judgeLeftovers(j *judgement) {
+	j.Why = "no inspection came after an end"
+	for _, r := range j.instances {
+		if len(r.inspected) == 0 || !j.over(r) {
+			continue
+		}
+		end := slices.Min(slices.Concat(r.ended, j.terminal(r)))
+		if last := r.inspected[len(r.inspected)-1]; last > end {
+			j.Judged++
+			j.judgeRows([]int{end, last}, last)
+		}
+	}
+	if len(j.inspected) == 0 {
+		return
+	}
+	last := j.inspected[len(j.inspected)-1]
+	for _, r := range j.instances {
+		if len(r.submitted) > 0 && !slices.ContainsFunc(slices.Concat(r.ended, j.terminal(r)), func(line int) bool { return line < last }) {
+			return // what is there may be its own
+		}
+	}
+	j.Judged++
+	j.judgeRows([]int{last}, last)
+}
+
+func (j *judgement) judgeRows(lines []int, inspection int) {
+	rows := j.history[inspection].Rows
+	for _, table := range slices.Sorted(maps.Keys(rows)) {
+		if n := rows[table]; n != 0 {
+			j.violate(lines, "%d rows of %s are left after the end", n, table)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package check
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"pulley/engine/expr"
+	"pulley/engine/ir"
+)
+
+// Status is how a run of the reference interpreter, or an instance, ended.
+type Status string
+
+// The statuses. An engine gives Completed and Failed, and may refuse what Refused stands for.
+const (
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Refused   Status = "refused"   // the program or the input was not taken; nothing ran
+	Undecided Status = "undecided" // the interpreter's own budget is spent; it says nothing about the program
+)
+
+// The types of the errors that the interpreter itself raises. An expression that failed and what is
+// over a limit cannot be caught by an except: they fail the instance. Only where an action's result is
+// too large, or no value, is that an error of the action, which can be retried and caught.
+const (
+	TypeExpression = expr.TypeExpression // an expression that failed, a name without a value, a list that does not unpack
+	TypeLimit      = expr.TypeLimit      // one of ir.Limits
+	TypeResult     = "ResultError"       // the result of an action that is no value
+	TypeProgram    = "ProgramError"      // of Refused: a program that the parser would not have made, or an expression that does not compile
+	TypeInput      = "InputError"        // of Refused: an input that main does not take
+	TypeBudget     = "BudgetExceeded"    // of Undecided
+)
+
+// typeError is the type of an action's error that has none.
+const typeError = "Error"
+
+// Error is an error in the workflow's terms. An Action sets Type and Message; the rest is set by the
+// interpreter.
+type Error struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	Action  string `json:"action"`            // name of the action that raised it; empty for the interpreter's own
+	Pos     ir.Pos `json:"position,omitzero"` // of the action's call, or of what failed
+}
+
+// Error gives position, type and message in one line.
+func (e *Error) Error() string {
+	text := e.Type + ": " + e.Message
+	if e.Action != "" {
+		text = "@" + e.Action + ": " + text
+	}
+	if e.Pos.Line == 0 {
+		return text
+	}
+	return e.Pos.String() + ": " + text
+}
+
+// Arg is one keyword argument with its value.
+type Arg struct {
+	Name  string
+	Value expr.Value
+}
+
+// Args are the arguments of one call of an action, in the order of writing.
+type Args []Arg
+
+// Get gives the value of an argument, and nil for one that was not written.
+func (a Args) Get(name string) expr.Value {
+	for _, arg := range a {
+		if arg.Name == name {
+			return arg.Value
+		}
+	}
+	return nil
+}
+
+// Action stands for the workers: it gives the result or the error of one attempt, counted from 1. A
+// nil value without an error is None. To be comparable with an engine, which may run calls in another
+// order, it must depend on its arguments only.
+type Action func(name string, args Args, attempt int) (expr.Value, *Error)
+
+// Call is one attempt of an action.
+type Call struct {
+	Action  string
+	Args    Args
+	Attempt int        // from 1
+	Path    string     // iterations of loops and indices of spreads around the call, from the outside in, joined by dots
+	Pos     ir.Pos     // of the call in the program
+	Result  expr.Value // nil where Err is not
+	Err     *Error
+
+	// Optional says that an engine need not have made the call, since another branch of a spread or
+	// parallel around it failed.
+	Optional bool
+}
+
+// Outcome is everything that a run of a program shows.
+type Outcome struct {
+	Status Status
+	Result expr.Value // where Completed
+	Error  *Error     // where not Completed
+	Calls  []Call     // in the order in which they were made
+}
+
+// Options bounds a run. The zero value is a good one.
+type Options struct {
+	Limits ir.Limits // of the language; as the engine's
+
+	// StepsMax bounds the statements and calls that one run executes, so that the reference itself
+	// always ends; beyond it the outcome is Undecided. Zero means 10,000,000.
+	StepsMax int
+
+	// Surface picks which of several different errors of the branches of one spread or parallel
+	// surfaces, by index; they come in the order of the branches. Nil means the first. Reference.Possible
+	// sets it.
+	Surface func(errs []*Error) int
+}
+
+// stepsDefault ends a program that goes round without calling anything within seconds.
+const stepsDefault = 10_000_000
+
+// Reference is a program made ready to be interpreted: expressions compiled, names resolved. It is
+// immutable and safe for concurrent use.
+type Reference struct {
+	main      *ir.Function
+	functions map[string]*ir.Function
+	exprs     map[*ir.Expr]*expr.Compiled
+	ranges    map[*ir.Expr]*expr.Compiled // of a for over a range: its arguments, as a list
+	limits    ir.Limits
+}
+
+// Prepare compiles the expressions of a program and checks what the interpreter relies on. The error
+// is an *Error of type TypeProgram. The program must not be changed afterwards.
+func Prepare(prog *ir.Program, limits ir.Limits) (*Reference, error) {
+	r := &Reference{
+		functions: map[string]*ir.Function{},
+		exprs:     map[*ir.Expr]*expr.Compiled{},
+		ranges:    map[*ir.Expr]*expr.Compiled{},
+		limits:    limits.WithDefaults(),
+	}
+	for _, fn := range prog.Functions {
+		if r.functions[fn.Name.Text] != nil {
+			return nil, programError(fn.Pos, "two functions are named %s", fn.Name.Text)
+		}
+		r.functions[fn.Name.Text] = fn
+	}
+	if r.main = r.functions["main"]; r.main == nil {
+		return nil, programError(ir.Pos{File: prog.File, Line: 1, Col: 1}, "no function main")
+	}
+	for _, fn := range prog.Functions {
+		s := survey{reference: r}
+		s.block(fn.Body)
+		if s.err != nil {
+			return nil, s.err
+		}
+	}
+	return r, nil
+}
+
+func programError(pos ir.Pos, format string, args ...any) *Error {
+	return &Error{Type: TypeProgram, Message: fmt.Sprintf(format, args...), Pos: pos}
+}
+
+// Interpret runs a program on an input, line by line. It is Prepare and Reference.Run in one; a
+// program that cannot be prepared is Refused.
+func Interpret(prog *ir.Program, input json.RawMessage, action Action, opts Options) Outcome {
+	r, err := Prepare(prog, opts.Limits)
+	if err != nil {
+		var refused *Error
+		errors.As(err, &refused)
+		return Outcome{Status: Refused, Error: refused}
+	}
+	return r.Run(input, action, opts)
+}
+
+// Run interprets the program on an input: a JSON object with the names that main takes, no more and
+// no less. Options.Limits was given to Prepare and is not read.
+func (r *Reference) Run(input json.RawMessage, action Action, opts Options) Outcome {
+	vars, refused := r.inputs(input)
+	if refused != nil {
+		return Outcome{Status: Refused, Error: refused}
+	}
+	m := &machine{Reference: r, action: action, surface: opts.Surface, stepsMax: opts.StepsMax}
+	if m.stepsMax <= 0 {
+		m.stepsMax = stepsDefault
+	}
+	result, fault := m.function(r.main, vars)
+	switch {
+	case fault == nil:
+		return Outcome{Status: Completed, Result: result, Calls: m.calls}
+	case fault.err.Type == TypeBudget:
+		return Outcome{Status: Undecided, Error: fault.err, Calls: m.calls}
+	}
+	return Outcome{Status: Failed, Error: fault.err, Calls: m.calls}
+}
+
+// inputs takes the instance's input apart.
+func (r *Reference) inputs(input json.RawMessage) (map[string]expr.Value, *Error) {
+	refuse := func(format string, args ...any) *Error {
+		return &Error{Type: TypeInput, Message: fmt.Sprintf(format, args...), Pos: r.main.Pos}
+	}
+	v, err := expr.Decode(input, r.limits)
+	if err != nil {
+		return nil, refuse("%s", err)
+	}
+	dict, ok := v.(*starlark.Dict)
+	if !ok {
+		return nil, refuse("the input must be a JSON object, not a %s", v.Type())
+	}
+	vars := make(map[string]expr.Value, len(r.main.Inputs))
+	for _, name := range r.main.Inputs {
+		value, found, err := dict.Get(starlark.String(name.Text))
+		if err != nil || !found {
+			return nil, refuse("the input lacks %s", name.Text)
+		}
+		vars[name.Text] = value
+	}
+	for key := range dict.Entries() {
+		if name := string(key.(starlark.String)); vars[name] == nil {
+			return nil, refuse("main takes no %s; it takes %s", name, names(r.main.Inputs))
+		}
+	}
+	return vars, nil
+}
+
+func names(list []ir.Name) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	texts := make([]string, len(list))
+	for i, n := range list {
+		texts[i] = n.Text
+	}
+	return strings.Join(texts, ", ")
+}
