@@ -1,0 +1,19 @@
+package measure
+
+import "golang.org/x/sys/unix"
+
+func cpuName() string {
+	name, err := unix.Sysctl("machdep.cpu.brand_string")
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+func memoryBytes() int64 {
+	n, err := unix.SysctlUint64("hw.memsize")
+	if err != nil {
+		return 0
+	}
+	return int64(n)
+}

@@ -1,0 +1,5 @@
+-- How many sessions of the workload are still connected. A backend hands in its statistics before it leaves this view.
+-- $1: the prefix of the workload's application names.
+SELECT /* pulley:measure */ count(*)
+FROM pg_stat_activity a
+WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND starts_with(a.application_name, $1)

@@ -1,0 +1,37 @@
+-- One statement, so that all counters are of one moment and the measuring session adds one transaction.
+-- The mark after SELECT is how the session's own statements are told from the workload's.
+-- to_jsonb lets one text serve servers whose views have different columns.
+-- $1: the schema whose tables are counted. $2: the prefix of the workload's application names.
+SELECT /* pulley:measure */
+    jsonb_build_object(
+        'version_num', current_setting('server_version_num')::int,
+        'backend_pid', pg_backend_pid(),
+        'in_recovery', pg_is_in_recovery(),
+        'wal_bytes', CASE WHEN NOT pg_is_in_recovery()
+            THEN pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') END,
+        'next_xid', pg_snapshot_xmax(pg_current_snapshot())::text,
+        'database', (SELECT to_jsonb(d) FROM pg_stat_database d WHERE d.datname = current_database()),
+        'other_sessions', (SELECT sum((to_jsonb(d) ->> 'sessions')::bigint)
+            FROM pg_stat_database d WHERE d.datname <> current_database()),
+        'maintenance', (SELECT coalesce(sum(t.vacuum_count + t.autovacuum_count + t.analyze_count
+                + t.autoanalyze_count), 0) FROM pg_stat_all_tables t),
+        'strangers', (SELECT count(*) FROM pg_stat_activity a
+            -- The type is hidden from those without the right to see it; what has a user and a database counts then.
+            WHERE a.usesysid IS NOT NULL AND a.datid IS NOT NULL AND a.pid <> pg_backend_pid()
+                AND coalesce(a.backend_type, 'client backend') = 'client backend'
+                AND NOT starts_with(coalesce(a.application_name, ''), $2)),
+        'statements_schema', (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+            WHERE e.extname = 'pg_stat_statements'),
+        'track_counts', current_setting('track_counts'),
+        'tables', (SELECT coalesce(jsonb_agg(jsonb_build_object(
+                'oid', t.relid::bigint,
+                'seq_rows_read', t.seq_tup_read,
+                'index_rows_fetched', coalesce(t.idx_tup_fetch, 0),
+                'index_entries_read', coalesce((SELECT sum(i.idx_tup_read) FROM pg_stat_user_indexes i
+                    WHERE i.relid = t.relid), 0),
+                'inserted', t.n_tup_ins,
+                'updated', t.n_tup_upd,
+                'hot_updated', t.n_tup_hot_upd,
+                'deleted', t.n_tup_del)), '[]')
+            FROM pg_stat_user_tables t WHERE t.schemaname = $1)
+    )
