@@ -23,6 +23,9 @@ func spread() Scenario {
 // hashBytes is the length of a hash as JSON.
 const hashBytes = 2*sha256.Size + len(`""`)
 
+// roundsMax bounds the work of one element to seconds.
+const roundsMax = 1_000_000
+
 func buildSpread(size int, opts Options) (Workload, error) {
 	lim := opts.Limits.WithDefaults()
 	third := (size + 2) / 3
@@ -31,6 +34,9 @@ func buildSpread(size int, opts Options) (Workload, error) {
 	}
 	// The longest value is what the last action hashes.
 	if err := within("bytes of one value", listBytes(size+third, func(int) int { return hashBytes }), lim.ValueBytes); err != nil {
+		return Workload{}, err
+	}
+	if err := within("rounds of hashing", opts.Rounds, roundsMax); err != nil {
 		return Workload{}, err
 	}
 	w, err := fromProgram("spread", opts.Limits)

@@ -216,12 +216,15 @@ func (r *resolver) files() {
 	r.trace.Files = unique
 }
 
-// finish looks for cycles, which are found only now that all edges are known.
+// finish does what takes the whole trace: above all it looks for cycles.
 func (r *resolver) finish() (*Trace, error) {
 	t := &r.trace
 	if msg := secondsProblem("makespan", t.MakespanSeconds); msg != "" {
 		r.warn("the makespan is left out: %s", msg)
 		t.MakespanSeconds = 0
+	}
+	if t.ExecutedAt == unknownTime {
+		t.ExecutedAt = ""
 	}
 	if _, cycle := t.order(); cycle != nil {
 		return nil, r.wrong(cycle[0], r.tasks[cycle[0]].at, "", "%s", t.cycleMessage(cycle))

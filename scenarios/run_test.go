@@ -1,0 +1,181 @@
+package scenarios_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/memory"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+	"pulley/scenarios"
+	"pulley/scenarios/wfformat"
+)
+
+// deadline bounds a run that hangs.
+const deadline = 2 * time.Minute
+
+// actions gives what workloads call: the actions that pulley comes with, and that of traces.
+func actions(t *testing.T) map[string]backendtest.Func {
+	t.Helper()
+	registry, err := worker.NewRegistry(worker.Builtins()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = registry.Add(worker.Action{Name: wfformat.ActionTask, Run: func(_ context.Context, call worker.Call) (any, error) {
+		task, err := wfformat.ParseTask(call.Args)
+		return task.Value(), err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	funcs := map[string]backendtest.Func{}
+	for _, a := range registry.Describe() {
+		funcs[a.Name] = func(args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
+			return registry.Execute(t.Context(), backend.Task{Action: a.Name, Args: args, Attempt: attempt})
+		}
+	}
+	return funcs
+}
+
+// run runs instances of a workload whose tasks end in an order that the seed chooses, and compares
+// results and numbers of node runs with what the workload says.
+func run(t *testing.T, w scenarios.Workload, instances int, seed uint64) {
+	t.Helper()
+	program, err := plan.Compile(w.Graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var subs []backend.Submission
+	for i := range instances {
+		id := uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%s %d", w.Name, i))
+		subs = append(subs, backend.Submission{ID: id, Program: program, Input: w.Input})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	store := memory.New(memory.Options{})
+	defer store.Close()
+	seen, err := backendtest.Drive(ctx, store, subs, backendtest.DriveConfig{Actions: actions(t), Max: 64, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range subs {
+		inst, runs := seen.Instances[s.ID], 0
+		for _, n := range seen.Runs(s.ID) {
+			runs += n
+		}
+		if inst.Status != backend.Completed || string(inst.Result) != string(w.Expected) || runs != w.Nodes {
+			t.Errorf("%s, size %d: %s with %.200s and %+v after %d node runs; want %.200s after %d",
+				w.Name, w.Size, inst.Status, inst.Result, inst.Failure, runs, w.Expected, w.Nodes)
+		}
+	}
+}
+
+// TestScenariosRun runs every scenario in small sizes, even and odd, on the engine's own core, with
+// tasks that end in a different order each time.
+func TestScenariosRun(t *testing.T) {
+	sizes := map[string][]int{
+		"fanout":   {2, 3, 10, 101},
+		"loop":     {1, 2, 33},
+		"spread":   {0, 1, 2, 3, 25},
+		"chain":    {1, 2, 60},
+		"diamond":  {1, 2, 3, 9},
+		"pipeline": {0, 1, 3, 4, 8, 37},
+		"trace":    {8, 9, 61},
+	}
+	for _, s := range scenarios.All() {
+		if len(sizes[s.Name]) == 0 {
+			t.Errorf("%s is not run", s.Name)
+		}
+		for _, size := range sizes[s.Name] {
+			t.Run(fmt.Sprintf("%s/%d", s.Name, size), func(t *testing.T) {
+				w, err := s.Build(size, scenarios.Options{Rounds: 3})
+				if err != nil {
+					t.Fatal(err)
+				}
+				run(t, w, 3, uint64(size+1))
+			})
+		}
+	}
+}
+
+// TestPipelineRuns tries chunks that do not divide the items, more chunks than items, and one chunk.
+func TestPipelineRuns(t *testing.T) {
+	s, err := scenarios.Find("pipeline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, iters := range []int{1, 3, 7, 20} {
+		w, err := s.Build(16, scenarios.Options{LoopIters: iters})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, w, 1, uint64(iters))
+	}
+}
+
+// TestTracesRun runs recorded traces where there are some beside the project, and generated ones of
+// every shape.
+func TestTracesRun(t *testing.T) {
+	s, err := scenarios.Find("trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join("..", "..", "shared", "wfinstances", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var traces []*wfformat.Trace
+	for _, f := range files {
+		trace, err := wfformat.ReadFile(f, wfformat.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		traces = append(traces, trace)
+	}
+	for _, shape := range wfformat.Shapes() {
+		trace, err := wfformat.Generate(shape, 77, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		traces = append(traces, trace)
+	}
+	for _, trace := range traces {
+		t.Run(trace.Label(), func(t *testing.T) {
+			w, err := s.Build(0, scenarios.Options{Trace: trace, TimeScale: 0.001})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run(t, w, 2, 11)
+		})
+	}
+}
+
+// TestBuildIsPure builds twice and compares everything.
+func TestBuildIsPure(t *testing.T) {
+	for _, s := range scenarios.All() {
+		var built [2]scenarios.Workload
+		var err error
+		for i := range built {
+			if built[i], err = s.Build(s.DefaultSizes[0], scenarios.Options{Seed: 9}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text := built[0].Graph.Text()
+		if text != built[1].Graph.Text() || text == "" {
+			t.Errorf("%s: the graphs differ", s.Name)
+		}
+		built[0].Graph, built[1].Graph = nil, nil
+		if diff := cmp.Diff(built[0], built[1]); diff != "" {
+			t.Errorf("%s: %s", s.Name, diff)
+		}
+	}
+}

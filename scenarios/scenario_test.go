@@ -1,0 +1,277 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/scenarios/wfformat"
+)
+
+func find(t *testing.T, name string) Scenario {
+	t.Helper()
+	s, err := Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestByHand holds the formulas against results that were worked out with pencil and paper.
+func TestByHand(t *testing.T) {
+	cases := []struct {
+		scenario string
+		size     int
+		opts     Options
+		input    string
+		expected string
+		nodes    int
+	}{
+		{"fanout", 2, Options{}, `{"width":0}`, `0`, 2},
+		{"fanout", 3, Options{}, `{"width":1}`, `0`, 3},
+		{"fanout", 6, Options{}, `{"width":4}`, `12`, 6}, // 0+2+4+6
+		{"loop", 1, Options{}, `{"iterations":1}`, `1`, 3},
+		{"loop", 4, Options{}, `{"iterations":4}`, `16`, 12},                                // 1+3+5+7
+		{"chain", 1, Options{}, `{"start":7}`, `22`, 1},                                     // 21+1
+		{"chain", 3, Options{}, `{"start":7}`, `207`, 3},                                    // 22·3+2 = 68, 68·3+3
+		{"pipeline", 8, Options{}, `{"fan_out":8,"loop_iters":4}`, `270`, 18},               // items 2 to 7: 10·27
+		{"pipeline", 11, Options{LoopIters: 3}, `{"fan_out":11,"loop_iters":3}`, `330`, 19}, // chunks of 3, items 3 to 8: 10·33
+		{"pipeline", 3, Options{}, `{"fan_out":3,"loop_iters":4}`, `0`, 13},                 // empty chunks
+		{"pipeline", 0, Options{LoopIters: 1}, `{"fan_out":0,"loop_iters":1}`, `0`, 4},
+		// head 5+1 = 6; arms 6·1+1, 6·2+2, 6·3+3, 6·4+4 = 7, 14, 21, 28; gate 6; tail 76, even: up 76+1.
+		{"diamond", 1, Options{}, `{"start":5}`, `77`, 8},
+		// head 77+2 = 79; arms 80, 160, 240, 320; gate 79; tail 879, odd: down.
+		{"diamond", 2, Options{}, `{"start":5}`, `1758`, 16},
+		// Nothing but the hash of the empty text.
+		{"spread", 0, Options{}, `{"width":0,"rounds":200}`, `"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"`, 2},
+	}
+	for _, c := range cases {
+		t.Run(fmt.Sprintf("%s/%d", c.scenario, c.size), func(t *testing.T) {
+			w, err := find(t, c.scenario).Build(c.size, c.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(w.Input) != c.input || string(w.Expected) != c.expected || w.Nodes != c.nodes {
+				t.Errorf("input %s, expected %s, %d nodes; want %s, %s, %d", w.Input, w.Expected, w.Nodes, c.input, c.expected, c.nodes)
+			}
+			if w.Name != c.scenario || w.Size != c.size {
+				t.Errorf("named %s, size %d", w.Name, w.Size)
+			}
+		})
+	}
+}
+
+// TestSpreadByHand names the hashes of the smallest spread that has an order.
+func TestSpreadByHand(t *testing.T) {
+	w, err := find(t, "spread").Build(2, Options{Rounds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second0 := hash("0:"+hash("0", 1), 1)
+	second1 := hash("1:"+hash(hash("1", 1), 1), 1) // element 1 takes two rounds
+	want := `"` + hash(second0+","+second1+","+hash(second0, 1), 1) + `"`
+	if string(w.Expected) != want || w.Nodes != 7 {
+		t.Errorf("expected %s, %d nodes; want %s, 7", w.Expected, w.Nodes, want)
+	}
+	if hash("abc", 1) != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
+		t.Error("hash is not SHA-256")
+	}
+}
+
+// TestDefaultSizesBuild builds every scenario in all its sizes and looks at what the fields promise.
+func TestDefaultSizesBuild(t *testing.T) {
+	for _, s := range All() {
+		if s.Doc == "" || s.SizeMeans == "" || !slices.IsSorted(s.DefaultSizes) || len(s.DefaultSizes) == 0 {
+			t.Errorf("%s: %+v", s.Name, s)
+		}
+		before := 0
+		for _, size := range s.Sizes(Options{}) {
+			w, err := s.Build(size, Options{})
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			if w.Nodes <= before || !json.Valid(w.Input) || !json.Valid(w.Expected) || len(w.Actions) == 0 || w.Size != size || w.Name != s.Name {
+				t.Errorf("%s %d: %d nodes after %d, input %s, expected %s, actions %v", s.Name, size, w.Nodes, before, w.Input, w.Expected, w.Actions)
+			}
+			before = w.Nodes
+			checkActions(t, w)
+			if w.Source != "" {
+				if _, err := ir.Parse("again.ir", []byte(w.Source), ir.Limits{}); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+func checkActions(t *testing.T, w Workload) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, n := range w.Graph.Nodes {
+		if n.Kind == graph.Action {
+			seen[n.Action] = true
+		}
+	}
+	for _, a := range w.Actions {
+		if !seen[a] {
+			t.Errorf("%s: the action %s is not in the graph", w.Name, a)
+		}
+		delete(seen, a)
+	}
+	if len(seen) > 0 || !slices.IsSorted(w.Actions) {
+		t.Errorf("%s: actions %v lack %v", w.Name, w.Actions, seen)
+	}
+}
+
+// TestDiamondTakesBothWays makes sure that the scenario's branch is one.
+func TestDiamondTakesBothWays(t *testing.T) {
+	value, ups, downs := 5, 0, 0
+	for layer := 1; layer <= find(t, "diamond").DefaultSizes[0]; layer++ {
+		head := value%diamondModulus + layer
+		if tail := 11*head + 10; tail%2 == 0 {
+			ups++
+		} else {
+			downs++
+		}
+		value = diamondLayer(value, layer)
+	}
+	if ups == 0 || downs == 0 {
+		t.Errorf("%d times up, %d times down", ups, downs)
+	}
+}
+
+func TestFind(t *testing.T) {
+	const all = " (scenarios: fanout, loop, spread, chain, diamond, pipeline, trace)"
+	for name, want := range map[string]string{
+		"fan-out": `there is no scenario "fan-out"; did you mean fanout?` + all,
+		"Fanout":  `there is no scenario "Fanout"; did you mean fanout?` + all,
+		"loops":   `there is no scenario "loops"; did you mean loop?` + all,
+		"tarce":   `there is no scenario "tarce"; did you mean trace?` + all,
+		"":        `there is no scenario ""` + all,
+		"\nxyzzy": `there is no scenario "\nxyzzy"` + all,
+	} {
+		if _, err := Find(name); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	for _, s := range All() {
+		if found := find(t, s.Name); found.Name != s.Name {
+			t.Errorf("%s finds %s", s.Name, found.Name)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	const huge = int(^uint(0) >> 1)
+	cases := []struct {
+		scenario string
+		size     int
+		opts     Options
+		want     string
+	}{
+		{"fanout", 1, Options{}, `fanout: size 1: the smallest size is 2 (nodes, the first and the last included)`},
+		{"fanout", -1, Options{}, `fanout: size -1: the smallest size is 2 (nodes, the first and the last included)`},
+		{"fanout", huge, Options{}, fmt.Sprintf(`fanout: size %d: elements of one spread: %d is over the limit of 100000; take a smaller size or raise the limit`, huge, huge-2)},
+		{"fanout", 1002, Options{Limits: ir.Limits{ValueBytes: 4445}}, `fanout: size 1002: bytes of one value: 4446 is over the limit of 4445; take a smaller size or raise the limit`},
+		{"loop", 0, Options{}, `loop: size 0: the smallest size is 1 (iterations, of three nodes each)`},
+		{"loop", huge, Options{}, fmt.Sprintf(`loop: size %d: iterations of one loop: %d is over the limit of 100000; take a smaller size or raise the limit`, huge, huge)},
+		{"loop", 1000, Options{Limits: ir.Limits{ValueBytes: 100}}, `loop: size 1000: bytes of one value: 3891 is over the limit of 100; take a smaller size or raise the limit`},
+		{"spread", huge, Options{}, fmt.Sprintf(`spread: size %d: elements of one spread: %d is over the limit of 100000; take a smaller size or raise the limit`, huge, huge)},
+		{"spread", 20_000, Options{}, `spread: size 20000: bytes of one value: 1786690 is over the limit of 1048576; take a smaller size or raise the limit`},
+		{"spread", 1, Options{Rounds: 2_000_000}, `spread: size 1: rounds of hashing: 2000000 is over the limit of 1000000; take a smaller size or raise the limit`},
+		{"spread", 1, Options{Rounds: -1}, `spread: size 1: loop iterations and rounds must be at least 1`},
+		{"chain", 0, Options{}, `chain: size 0: the smallest size is 1 (nodes)`},
+		{"chain", huge, Options{}, fmt.Sprintf(`chain: size %d: nodes: %d is over the limit of 10000; take a smaller size or raise the limit`, huge, huge)},
+		{"diamond", 0, Options{}, `diamond: size 0: the smallest size is 1 (layers, of eight nodes each)`},
+		{"diamond", huge, Options{}, fmt.Sprintf(`diamond: size %d: nodes: %d is over the limit of 10000; take a smaller size or raise the limit`, huge, huge)},
+		{"pipeline", -1, Options{}, `pipeline: size -1: the smallest size is 0 (elements of the fan-out)`},
+		{"pipeline", 1, Options{LoopIters: -1}, `pipeline: size 1: loop iterations and rounds must be at least 1`},
+		{"pipeline", 1, Options{LoopIters: huge}, fmt.Sprintf(`pipeline: size 1: iterations of one loop: %d is over the limit of 100000; take a smaller size or raise the limit`, huge)},
+		{"pipeline", 30_000, Options{}, `pipeline: size 30000: bytes of one value: 1406670 is over the limit of 1048576; take a smaller size or raise the limit`},
+		{"trace", 0, Options{}, `trace: size 0: a trace of the shape montage has from 8 to 100000 tasks, not 0`},
+		{"trace", 10, Options{Shape: "star"}, `trace: size 10: there is no shape "star" of traces; take one of scatter, forkjoin, montage, pipelines, layered`},
+		{"trace", 10, Options{TimeScale: -1}, `trace: size 10: trace "montage-10-0": the time scale -1 must be 0 or a positive number`},
+	}
+	for _, c := range cases {
+		if _, err := find(t, c.scenario).Build(c.size, c.opts); err == nil || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+// TestNodeLimit builds a chain and a row of diamonds up to the limit on nodes, and not beyond.
+func TestNodeLimit(t *testing.T) {
+	limits := ir.Limits{Nodes: 120}
+	for name, most := range map[string]int{"chain": 110, "diamond": 11} {
+		s := find(t, name)
+		if _, err := s.Build(most, Options{Limits: limits}); err != nil {
+			t.Errorf("below the limit: %v", err)
+		}
+		_, err := s.Build(120, Options{Limits: limits})
+		if err == nil || !strings.Contains(err.Error(), "over the limit of 120") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s over the limit: %v", name, err)
+		}
+	}
+	if _, err := find(t, "chain").Build(9_990, Options{}); err != nil {
+		t.Errorf("the longest chain: %v", err)
+	}
+}
+
+func TestGivenTrace(t *testing.T) {
+	made, err := wfformat.Generate(wfformat.Layered, 25, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.File, made.Warnings = "some/where/my trace.json", []string{"careful"}
+	s, opts := find(t, "trace"), Options{Trace: made}
+	if sizes := s.Sizes(opts); !cmp.Equal(sizes, []int{25}) {
+		t.Errorf("sizes %v, want the trace's own", sizes)
+	}
+	for _, size := range []int{0, 25} {
+		w, err := s.Build(size, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.Name != "trace:my trace" || w.Size != 25 || w.Nodes != 25 || string(w.Expected) != string(made.Expected()) || !cmp.Equal(w.Warnings, made.Warnings) {
+			t.Errorf("got %+v", w)
+		}
+	}
+	const want = `trace: size 24: the trace "my trace" has 25 tasks; leave the size out`
+	if _, err := s.Build(24, opts); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestPrograms holds the list of programs against the folder, and parses all of them.
+func TestPrograms(t *testing.T) {
+	files, err := filepath.Glob("programs/*.ir")
+	if err != nil || len(files) != 5 {
+		t.Fatalf("%v, %v; want five files", files, err)
+	}
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".ir")
+		text, err := Source(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file, err := os.ReadFile(f); err != nil || string(file) != text {
+			t.Errorf("%s differs from its file (%v)", name, err)
+		}
+		if _, err := ir.Parse(f, []byte(text), ir.Limits{}); err != nil {
+			t.Error(err)
+		}
+	}
+	const want = `there is no program "../x" (programs: fanout, loop, orders, pipeline, spread)`
+	if _, err := Source("../x"); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
