@@ -53,11 +53,11 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')
 		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
 		if len(line) > lineBytesMax {
 			return nil, fmt.Errorf("it has more than %d bytes", lineBytesMax)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
 		}
 	}
 }

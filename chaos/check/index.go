@@ -21,8 +21,10 @@ type instanceRecord struct {
 	submitted []int
 	ended     []int
 	looked    []int
+	terminal  []int // of looked, those that showed an end
 	inspected []int
 	broken    bool // a completion was applied that failed for good
+	failed    bool // it ended so
 }
 
 // runRecord is what a history tells of one node run.
@@ -55,8 +57,13 @@ func newIndex(h History) *index {
 			instance.submitted = append(instance.submitted, i)
 		case Ended:
 			instance.ended = append(instance.ended, i)
+			instance.failed = instance.failed || e.Status == Failed
 		case Looked:
 			instance.looked = append(instance.looked, i)
+			if e.Status == Completed || e.Status == Failed {
+				instance.terminal = append(instance.terminal, i)
+				instance.failed = instance.failed || e.Status == Failed
+			}
 		case Inspected:
 			instance.inspected = append(instance.inspected, i)
 		default:
@@ -124,20 +131,15 @@ func (x *index) final(r *runRecord) []int {
 	return out
 }
 
-// over tells whether the instance is known to have ended.
-func (x *index) over(r *instanceRecord) bool {
-	return len(r.ended) > 0 || len(x.terminal(r)) > 0
-}
+// ends gives the lines that show the instance's end: those that tell of it first.
+func (r *instanceRecord) ends() []int { return slices.Concat(r.ended, r.terminal) }
 
-// terminal gives the lookups that showed an ended instance.
-func (x *index) terminal(r *instanceRecord) []int {
-	var out []int
-	for _, line := range r.looked {
-		if s := x.history[line].Status; s == Completed || s == Failed {
-			out = append(out, line)
-		}
-	}
-	return out
+// over tells whether the instance is known to have ended.
+func (r *instanceRecord) over() bool { return len(r.ended)+len(r.terminal) > 0 }
+
+// overBy tells whether it is known to have ended before a line.
+func (r *instanceRecord) overBy(line int) bool {
+	return len(r.ended) > 0 && r.ended[0] < line || len(r.terminal) > 0 && r.terminal[0] < line
 }
 
 // context gives lines with their neighbours of the same instances, in order.

@@ -1,6 +1,9 @@
 package check
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // judgeEnqueues holds I1: a node run is enqueued exactly once.
 func judgeEnqueues(j *judgement) {
@@ -56,20 +59,9 @@ func (j *judgement) judgeFull(r *runRecord, lines map[int]int, most, required in
 	switch {
 	case most < required && len(r.enqueued) > 0:
 		j.violate(append([]int{r.enqueued[0]}, r.arrived...), "%s was enqueued with %d of %d arrivals", r.key, most, required)
-	case most == required && len(r.enqueued) == 0 && !j.failed(r.instance):
+	case most == required && len(r.enqueued) == 0 && !r.instance.failed: // else it may have failed on the way
 		j.violate([]int{lines[most]}, "%s has all of its %d arrivals and was not enqueued", r.key, required)
 	}
-}
-
-// failed tells whether the instance is known to have failed: its last event may have been the
-// evaluation of what would have been enqueued.
-func (x *index) failed(r *instanceRecord) bool {
-	for _, line := range slices.Concat(r.ended, r.looked) {
-		if x.history[line].Status == Failed {
-			return true
-		}
-	}
-	return false
 }
 
 // judgeDeliveries holds I3. It relies on tokens and attempts, not on the order of lines: a lease and
@@ -81,6 +73,8 @@ func judgeDeliveries(j *judgement) {
 		}
 		j.Judged++
 		d := delivery{judgement: j, runRecord: r, lease: map[int64]int{}, offers: map[int64]int{}, applied: map[int64]int{}, unknown: map[int64]bool{}}
+		d.byLine = j.fences(r.leased, func(line int, _ *Event) int { return line + 1 })
+		d.byAttempt = j.fences(r.leased, func(_ int, e *Event) int { return e.Attempt })
 		d.leases()
 		d.sort()
 		d.finals()
@@ -104,6 +98,38 @@ type delivery struct {
 	applied map[int64]int
 	unknown map[int64]bool
 	newest  int // line of the lease with the greatest token; -1 without one
+
+	byLine, byAttempt fences
+}
+
+// fence is the lease with the greatest token among those up to a line, or up to an attempt.
+type fence struct{ upTo, line int }
+
+type fences []fence
+
+func (x *index) fences(leased []int, key func(line int, e *Event) int) fences {
+	var f fences
+	for _, line := range leased {
+		if k := key(line, &x.history[line]); k > 0 {
+			f = append(f, fence{k, line})
+		}
+	}
+	slices.SortStableFunc(f, func(a, b fence) int { return cmp.Compare(a.upTo, b.upTo) })
+	for i := 1; i < len(f); i++ {
+		if x.history[f[i-1].line].Token > x.history[f[i].line].Token {
+			f[i].line = f[i-1].line
+		}
+	}
+	return f
+}
+
+// at gives the line of the lease with the greatest token up to a key.
+func (f fences) at(key int) (line int, found bool) {
+	i, _ := slices.BinarySearchFunc(f, key+1, func(a fence, k int) int { return cmp.Compare(a.upTo, k) })
+	if i == 0 {
+		return 0, false
+	}
+	return f[i-1].line, true
 }
 
 // leases checks that every token is given once, in growing order where the order is known.
@@ -160,17 +186,12 @@ func (d *delivery) finals() {
 // is I8's: then the run was given out again although it was done.
 func (d *delivery) judgeApplied(line int) {
 	e := &d.history[line]
-	for _, l := range d.leased {
-		other := &d.history[l]
-		fenced := other.Token > e.Token && l < line
-		if e.Again {
-			// The next attempts have greater tokens, rightly; and without their numbers nothing is known.
-			fenced = other.Token > e.Token && other.Attempt > 0 && other.Attempt <= e.Attempt
-		}
-		if fenced {
-			d.violate([]int{l, line}, "a completion of %s was applied with token %d; the current one was %d", d.key, e.Token, other.Token)
-			return
-		}
+	current, found := d.byLine.at(line)
+	if e.Again { // the attempts after it have greater tokens, rightly
+		current, found = d.byAttempt.at(e.Attempt)
+	}
+	if found && d.history[current].Token > e.Token {
+		d.violate([]int{current, line}, "a completion of %s was applied with token %d; the current one was %d", d.key, e.Token, d.history[current].Token)
 	}
 }
 
@@ -179,7 +200,7 @@ func (d *delivery) judgeStale(line int) {
 	token := d.history[line].Token
 	_, applied := d.applied[token]
 	switch {
-	case d.rules.Partial, applied, d.unknown[token], d.over(d.instance),
+	case d.rules.Partial, applied, d.unknown[token], d.instance.over(),
 		d.newest >= 0 && d.history[d.newest].Token > token:
 		return
 	}

@@ -10,7 +10,7 @@ import (
 // judgeEnds holds I7: one end, which does not change, and which is the reference's.
 func judgeEnds(j *judgement) {
 	for _, r := range j.instances {
-		shown := slices.Concat(r.ended, j.terminal(r))
+		shown := r.ends()
 		if len(shown) == 0 {
 			continue
 		}
@@ -100,7 +100,7 @@ func judgeLiveness(j *judgement) {
 		if len(r.submitted) == 0 {
 			continue
 		}
-		if j.over(r) {
+		if r.over() {
 			j.Judged++
 			continue
 		}
@@ -119,13 +119,12 @@ func judgeLiveness(j *judgement) {
 func judgeLeftovers(j *judgement) {
 	j.Why = "no inspection came after an end"
 	for _, r := range j.instances {
-		if len(r.inspected) == 0 || !j.over(r) {
+		if len(r.inspected) == 0 {
 			continue
 		}
-		end := slices.Min(slices.Concat(r.ended, j.terminal(r)))
-		if last := r.inspected[len(r.inspected)-1]; last > end {
+		if last := r.inspected[len(r.inspected)-1]; r.overBy(last) {
 			j.Judged++
-			j.judgeRows([]int{end, last}, last)
+			j.judgeRows([]int{r.ends()[0], last}, last)
 		}
 	}
 	if len(j.inspected) == 0 {
@@ -133,7 +132,7 @@ func judgeLeftovers(j *judgement) {
 	}
 	last := j.inspected[len(j.inspected)-1]
 	for _, r := range j.instances {
-		if len(r.submitted) > 0 && !slices.ContainsFunc(slices.Concat(r.ended, j.terminal(r)), func(line int) bool { return line < last }) {
+		if len(r.submitted) > 0 && !r.overBy(last) {
 			return // what is there may be its own
 		}
 	}

@@ -57,6 +57,7 @@ type order struct {
 	graph    *graph.Graph
 	nodes    map[string]*graph.Node
 	reached  map[graph.Run]moment // of nodes that are not actions too
+	finished map[*runRecord]moment
 	regions  map[regionKey]*region
 	last     map[graph.Run]moment // when the last run of an action within a path's prefix was done; nil until needed
 }
@@ -65,7 +66,7 @@ func newOrder(j *judgement, r *instanceRecord, g *graph.Graph) *order {
 	o := &order{
 		judgement: j, instance: r, graph: g,
 		nodes:   make(map[string]*graph.Node, len(g.Nodes)),
-		reached: map[graph.Run]moment{},
+		reached: map[graph.Run]moment{}, finished: map[*runRecord]moment{},
 		regions: map[regionKey]*region{},
 	}
 	for _, n := range g.Nodes {
@@ -190,6 +191,15 @@ func (o *order) passed(n *graph.Node, path graph.Path) moment {
 
 // done gives the moment at which a run's action was done.
 func (o *order) done(r *runRecord) moment {
+	m, known := o.finished[r]
+	if !known {
+		m = o.finish(r)
+		o.finished[r] = m
+	}
+	return m
+}
+
+func (o *order) finish(r *runRecord) moment {
 	finals := o.final(r)
 	if len(finals) == 0 {
 		if o.rules.Partial {
@@ -285,11 +295,10 @@ func (o *order) summarize() {
 		for depth := range path.Len() {
 			prefix := graph.Run{Node: n.ID, Path: path.Cut(depth)}
 			if known, has := o.last[prefix]; has {
-				m := later(known, m)
+				o.last[prefix] = later(known, m)
+			} else {
 				o.last[prefix] = m
-				continue
 			}
-			o.last[prefix] = m
 		}
 	}
 }

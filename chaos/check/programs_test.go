@@ -96,8 +96,8 @@ func TestPipeline(t *testing.T) {
 		want          string
 		calls         int
 	}{
-		{8, 4, "270", 1 + 8 + 4*2 + 1}, // 10·(2+…+7): the chunk with item 0 is not valid
-		{9, 4, "270", 1 + 9 + 4*2 + 1}, // the ninth item is in no chunk
+		{8, 4, "270", 1 + 8 + 4*2 + 1},    // 10·(2+…+7): the chunk with item 0 is not valid
+		{9, 4, "270", 1 + 9 + 4*2 + 1},    // the ninth item is in no chunk
 		{32, 3, "3900", 1 + 32 + 3*2 + 1}, // 10·(10+…+29): two items are in no chunk
 		{0, 2, "0", 1 + 0 + 2*2 + 1},
 		{1, 1, "0", 1 + 1 + 2 + 1},

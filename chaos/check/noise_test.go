@@ -1,0 +1,212 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+)
+
+// noisyPrograms call every action from one place only, so that a call's position names its node.
+var noisyPrograms = []string{
+	soundSource,
+	"fn main(input: [], output: [r]):\n\tr = spread range(3):x -> @double(value=x)\n\ta, b = parallel:\n\t\t@echo(value=r)\n\t\t@noop()\n\tr = @items(count=len(a))\n",
+	"fn main(input: [], output: [t]):\n\tt = 0\n\tfor i in range(2):\n\t\tfor j in range(2):\n\t\t\tif j == 1 and i == 1:\n\t\t\t\tbreak\n\t\t\tt = @add(a=t, b=j)\n\t\t@noop()\n\tt = @double(value=t)\n",
+	"fn main(input: [], output: []):\n\ttotal = @flaky(times=2) [retry: 2]\n\tspread [2, 3, 5]:x -> @odd(value=x)\n",
+	"fn f(input: [x], output: [y]):\n\twhile x > 0:\n\t\tx = @add(a=x, b=-1)\n\t\tif x == 1:\n\t\t\treturn x\n\ty = @noop()\n\nfn main(input: [], output: [z]):\n\ty = f(x=2)\n\tz = @echo(value=y)\n",
+}
+
+// noise writes the history of a run with everything that deliveries may rightly suffer: leases that
+// expire, workers that come too late, answers that are lost, completions that are offered again.
+type noise struct {
+	*rapid.T
+	h     History
+	token int64
+}
+
+func (n *noise) chance(what string) bool { return rapid.IntRange(0, 3).Draw(n.T, what) == 0 }
+
+func (n *noise) add(e Event) {
+	e.Instance = "i"
+	n.h = append(n.h, e)
+}
+
+// attempt delivers one attempt until its completion is applied.
+func (n *noise) attempt(run Event, c Call, args json.RawMessage, again bool) {
+	lease := func() Event {
+		n.token++
+		e := run
+		e.Kind, e.Token, e.Attempt = Leased, n.token, c.Attempt
+		n.add(e)
+		return e
+	}
+	say := func(e Event, kind Kind, change func(*Event)) {
+		e.Kind, e.Attempt = kind, c.Attempt
+		if change != nil {
+			change(&e)
+		}
+		n.add(e)
+	}
+	start := func(e Event) { say(e, Started, func(e *Event) { e.Action, e.Args = c.Action, args }) }
+	current := lease()
+	for n.chance("expires") {
+		old := current
+		if n.chance("old one started") {
+			start(old)
+		}
+		current = lease()
+		if n.chance("old one comes late") {
+			say(old, Offered, nil)
+			say(old, Answered, func(e *Event) { e.Answer = AnswerStale })
+		}
+	}
+	start(current)
+	say(current, Offered, nil)
+	if n.chance("answer lost") {
+		say(current, Answered, func(e *Event) { e.Answer = AnswerUnknown })
+		say(current, Offered, nil)
+	}
+	say(current, Answered, func(e *Event) {
+		e.Answer, e.Again = AnswerApplied, again
+		if c.Err != nil && !again {
+			e.Error = c.Err
+		}
+	})
+	if n.chance("offered twice") {
+		say(current, Offered, nil)
+		say(current, Answered, func(e *Event) { e.Answer = AnswerStale })
+	}
+}
+
+// write makes the history of an outcome whose calls ran one after the other.
+func (n *noise) write(o Outcome, g *graph.Graph) {
+	at := map[ir.Pos]string{}
+	for _, node := range g.Nodes {
+		if node.Kind == graph.Action {
+			at[node.Pos] = node.Name
+		}
+	}
+	n.add(Event{Kind: Submitted})
+	for i, c := range o.Calls {
+		run := Event{Node: at[c.Pos], Path: c.Path}
+		if c.Attempt == 1 {
+			run.Kind = Enqueued
+			n.add(run)
+		}
+		next := i+1 < len(o.Calls) && o.Calls[i+1].Attempt == c.Attempt+1
+		n.attempt(run, c, json.RawMessage(Canonical(c.Args.object())), next)
+		if o.Status == Failed && c.Err != nil && !next {
+			break // the first failure ends the instance
+		}
+	}
+	end := Event{Kind: Ended, Status: o.Status, Error: o.Error}
+	if o.Status == Completed {
+		end.Result = json.RawMessage(Canonical(o.Result))
+	}
+	n.add(end)
+	n.add(Event{Kind: Inspected, Rows: map[string]int{"queue": 0}})
+}
+
+// delay moves answers to later lines, as recorders do that run beside each other.
+func (n *noise) delay() {
+	for i := len(n.h) - 2; i >= 0; i-- {
+		if n.h[i].Kind != Answered || !n.chance("delayed") {
+			continue
+		}
+		by := rapid.IntRange(0, len(n.h)-1-i).Draw(n.T, "by")
+		e := n.h[i]
+		copy(n.h[i:], n.h[i+1:i+1+by])
+		n.h[i+by] = e
+	}
+}
+
+func TestNoFalseAlarms(t *testing.T) {
+	type subject struct {
+		graph   *graph.Graph
+		outcome Outcome
+	}
+	var subjects []subject
+	for _, src := range noisyPrograms {
+		prog := program(t, src)
+		g, err := graph.Compile(prog, ir.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		subjects = append(subjects, subject{g, Interpret(prog, json.RawMessage(`{}`), fakes, Options{})})
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		s := subjects[rapid.IntRange(0, len(subjects)-1).Draw(rt, "program")]
+		n := &noise{T: rt}
+		n.write(s.outcome, s.graph)
+		rules := Rules{
+			Invariants:  []string{"I1", "I3", "I4", "I5", "I7", "I8", "I9", "I10"},
+			CommitOrder: true,
+			Graph:       func(string) *graph.Graph { return s.graph },
+			Outcomes:    func(string) []Outcome { return []Outcome{s.outcome} },
+		}
+		if rapid.Bool().Draw(rt, "live") {
+			rules.CommitOrder = false
+			n.delay()
+		}
+		report, err := Check(n.h, rules)
+		if err != nil || report.Result() != Holds {
+			rt.Fatalf("a right history of %s: %v\n%s", show(t, s.outcome), err, report)
+		}
+		rules.Partial = true // with any of the lines missing, nothing may be concluded
+		var rest History
+		for i, e := range n.h {
+			if i == 0 || e.Kind == Inspected || !n.chance("lost") {
+				rest = append(rest, e)
+			}
+		}
+		report, err = Check(rest, rules)
+		if err != nil || report.Result() == Violated {
+			rt.Fatalf("a right history with lines lost: %v\n%s", err, report)
+		}
+	})
+}
+
+// A large history of one loop and one spread is judged within a test's time: what takes the square of
+// its 200,000 lines would not be.
+func TestLargeHistory(t *testing.T) {
+	const rounds = 20_000
+	prog := program(t, fmt.Sprintf("fn main(input: [], output: [t]):\n\tt = 0\n\tfor i in range(%d):\n\t\tt = @add(a=t, b=1)\n\tr = spread range(%d):x -> @echo(value=x)\n\tt = @double(value=t)\n", rounds, rounds))
+	g, err := graph.Compile(prog, ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Interpret(prog, json.RawMessage(`{}`), fakes, Options{})
+	n := &noise{}
+	n.add(Event{Kind: Submitted})
+	node := map[string]string{}
+	for _, nd := range g.Nodes {
+		node[nd.Action] = nd.Name
+	}
+	for _, c := range o.Calls {
+		n.token++
+		run := Event{Node: node[c.Action], Path: c.Path, Token: n.token, Attempt: 1}
+		for _, kind := range []Kind{Enqueued, Leased, Started, Offered, Answered} {
+			run.Kind = kind
+			run.Action, run.Args = c.Action, json.RawMessage(Canonical(c.Args.object()))
+			run.Answer = AnswerApplied
+			n.add(run)
+		}
+	}
+	n.add(Event{Kind: Ended, Status: Completed, Result: json.RawMessage(Canonical(o.Result))})
+	report, err := Check(n.h, Rules{
+		Invariants:  []string{"I1", "I3", "I4", "I5", "I7", "I8", "I9"},
+		CommitOrder: true,
+		Graph:       func(string) *graph.Graph { return g },
+		Outcomes:    func(string) []Outcome { return []Outcome{o} },
+	})
+	if err != nil || report.Result() != Holds {
+		t.Fatalf("%v\n%s", err, report)
+	}
+	if got := report[3].Judged; got != 2*rounds { // all but the first call wait for another
+		t.Errorf("I5 judged %d starts, want %d", got, 2*rounds)
+	}
+}
