@@ -1,7 +1,9 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
+	"math/big"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -34,7 +36,8 @@ func equal(m *meter, a, b starlark.Value) (bool, error) {
 		}
 		return a == b, nil
 	case starlark.Int, starlark.Float:
-		return equalNumbers(m, a, b)
+		c, ok, err := compareNumbers(m, a, b)
+		return ok && c == 0, err
 	case *starlark.Dict:
 		b, ok := b.(*starlark.Dict)
 		if !ok || a.Len() != b.Len() {
@@ -52,11 +55,36 @@ func equal(m *meter, a, b starlark.Value) (bool, error) {
 	return starlark.Equal(a, b)
 }
 
-func equalNumbers(m *meter, a, b starlark.Value) (bool, error) {
+// compareNumbers gives -1, 0 or +1, and whether both are numbers.
+func compareNumbers(m *meter, a, b starlark.Value) (_ int, ok bool, err error) {
 	if err := chargeNumbers(m, a, b); err != nil {
-		return false, err
+		return 0, false, err
 	}
-	return starlark.Equal(a, b)
+	x, xIsFloat := a.(starlark.Float)
+	y, yIsFloat := b.(starlark.Float)
+	xInt, xIsInt := a.(starlark.Int)
+	yInt, yIsInt := b.(starlark.Int)
+	switch {
+	case xIsInt && yIsInt:
+		c, err := xInt.Cmp(yInt, 0)
+		return c, true, err
+	case xIsFloat && yIsFloat:
+		return cmp.Compare(x, y), true, nil
+	case xIsFloat && yIsInt:
+		return -compareIntFloat(yInt, x), true, nil
+	case xIsInt && yIsFloat:
+		return compareIntFloat(xInt, y), true, nil
+	}
+	return 0, false, nil
+}
+
+// compareIntFloat compares an int with a finite float by what they are, without rounding the int.
+func compareIntFloat(x starlark.Int, y starlark.Float) int {
+	const exact = 1 << 53 // an int up to that size is a float
+	if small, ok := x.Int64(); ok && -exact <= small && small <= exact {
+		return cmp.Compare(starlark.Float(small), y)
+	}
+	return new(big.Float).SetInt(x.BigInt()).Cmp(big.NewFloat(float64(y)))
 }
 
 // chargeNumbers charges a comparison in which one operand or both are large ints.
@@ -97,17 +125,22 @@ func equalSequences(m *meter, a, b starlark.Indexable) (bool, error) {
 }
 
 func equalDicts(m *meter, a, b *starlark.Dict) (bool, error) {
-	for k, v := range a.Entries() {
-		if key, ok := k.(starlark.String); ok && m != nil {
+	if m != nil {
+		if err := m.list(2 * a.Len()); err != nil {
+			return false, err
+		}
+	}
+	for _, item := range a.Items() {
+		if key, ok := item[0].(starlark.String); ok && m != nil {
 			if err := m.work(len(key)); err != nil {
 				return false, err
 			}
 		}
-		other, found, err := b.Get(k)
+		other, found, err := b.Get(item[0])
 		if err != nil || !found {
 			return false, err
 		}
-		if same, err := equal(m, v, other); err != nil || !same {
+		if same, err := equal(m, item[1], other); err != nil || !same {
 			return false, err
 		}
 	}
@@ -125,27 +158,25 @@ func order(m *meter, op syntax.Token, a, b starlark.Value) (int, error) {
 	if err := m.work(compareUnits); err != nil {
 		return 0, err
 	}
-	if s, ok := a.(starlark.String); ok {
-		t, ok := b.(starlark.String)
-		if ok {
-			if err := m.work(min(len(s), len(t))); err != nil {
-				return 0, err
-			}
-		}
-	} else if err := chargeNumbers(m, a, b); err != nil {
-		return 0, err
+	s, isText := a.(starlark.String)
+	t, isAlsoText := b.(starlark.String)
+	if isText && isAlsoText {
+		return cmp.Compare(s, t), m.work(min(len(s), len(t)))
 	}
-	switch less, err := starlark.Compare(syntax.LT, a, b); {
-	case err != nil:
+	if c, ok, err := compareNumbers(m, a, b); ok || err != nil {
+		return c, err
+	}
+	p, isBool := a.(starlark.Bool)
+	q, isAlsoBool := b.(starlark.Bool)
+	switch {
+	case !isBool || !isAlsoBool:
 		return 0, fmt.Errorf("%s %s %s not implemented", a.Type(), op, b.Type())
-	case less:
+	case p == q:
+		return 0, nil
+	case bool(q):
 		return -1, nil
 	}
-	more, err := starlark.Compare(syntax.GT, a, b)
-	if more {
-		return +1, err
-	}
-	return 0, err
+	return +1, nil
 }
 
 func orderSequences(m *meter, op syntax.Token, a, b starlark.Indexable) (int, error) {

@@ -1,14 +1,14 @@
 package expr
 
 import (
+	"encoding"
 	"encoding/json"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
-
-	"pulley/engine/ir"
 )
 
 func validString(s string) starlark.String {
@@ -16,8 +16,9 @@ func validString(s string) starlark.String {
 }
 
 // FromGo makes a Value of a Go value: nil, bools, ints, floats, strings, json.Number, *big.Int, Values,
-// slices and maps of these, and whatever else encoding/json can write, as it writes it. The keys of
-// a map come in sorted order. The size is not limited; Normalize limits it.
+// and pointers to, slices of and maps from strings to these. Anything else, structs among it, becomes
+// what encoding/json writes, where a float without a fraction is an int. The keys of a map come in
+// sorted order. The size is not limited; Normalize limits it. Errors are *EvalErrors.
 func FromGo(v any) (Value, error) {
 	converted, err := fromGo(v, 0)
 	if err != nil {
@@ -34,39 +35,56 @@ func fromGo(v any, depth int) (Value, error) {
 	switch v := v.(type) {
 	case nil:
 		return starlark.None, nil
-	case bool:
-		return starlark.Bool(v), nil
-	case int:
-		return starlark.MakeInt(v), nil
-	case int64:
-		return starlark.MakeInt64(v), nil
-	case uint64:
-		return starlark.MakeUint64(v), nil
+	case starlark.Value:
+		return normalizeAt(v, unlimited, depth)
+	case string:
+		return normalize(starlark.String(v), unlimited)
+	case json.Number:
+		return decode([]byte(v), unlimited, depth)
 	case *big.Int:
 		if v == nil {
 			return starlark.None, nil
 		}
 		return starlark.MakeBigInt(v), nil
-	case float64:
-		return normalize(starlark.Float(v), unlimited)
-	case string:
-		return normalize(starlark.String(v), unlimited)
-	case json.Number:
-		return Decode([]byte(v), ir.Limits{ValueBytes: unlimited})
-	case starlark.Value:
-		return normalize(v, unlimited)
-	case []any:
-		elems := make([]starlark.Value, len(v))
-		for i, elem := range v {
-			var err error
-			if elems[i], err = fromGo(elem, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return starlark.NewList(elems), nil
+	case json.RawMessage:
+		return decode(v, unlimited, depth)
+	case []byte, json.Marshaler, encoding.TextMarshaler:
+		return viaJSON(v, depth)
 	case map[string]any:
-		return fromGoMap(v, depth)
+		return fromGoMap(reflect.ValueOf(v), depth)
 	}
+	return fromKind(reflect.ValueOf(v), depth)
+}
+
+// fromKind converts what is of a type that only its kind is known of.
+func fromKind(v reflect.Value, depth int) (Value, error) {
+	switch v.Kind() {
+	case reflect.Bool:
+		return starlark.Bool(v.Bool()), nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return starlark.MakeInt64(v.Int()), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return starlark.MakeUint64(v.Uint()), nil
+	case reflect.Float32, reflect.Float64:
+		return normalize(starlark.Float(v.Float()), unlimited)
+	case reflect.String:
+		return normalize(starlark.String(v.String()), unlimited)
+	case reflect.Pointer:
+		if v.IsNil() {
+			return starlark.None, nil
+		}
+		return fromGo(v.Elem().Interface(), depth+1) // counts, so that a cycle ends
+	case reflect.Slice, reflect.Array:
+		return fromGoList(v, depth)
+	case reflect.Map:
+		if v.Type().Key().Kind() == reflect.String {
+			return fromGoMap(v, depth)
+		}
+	}
+	return viaJSON(v.Interface(), depth)
+}
+
+func viaJSON(v any, depth int) (Value, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, valueErrorf("a Go %T cannot be a value: %v", v, err)
@@ -74,19 +92,33 @@ func fromGo(v any, depth int) (Value, error) {
 	return decode(data, unlimited, depth)
 }
 
-func fromGoMap(m map[string]any, depth int) (Value, error) {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
+func fromGoList(v reflect.Value, depth int) (Value, error) {
+	if v.Kind() == reflect.Slice && v.IsNil() {
+		return starlark.None, nil // as encoding/json has it
 	}
-	slices.Sort(keys)
-	d := starlark.NewDict(len(m))
+	elems := make([]starlark.Value, v.Len())
+	for i := range elems {
+		var err error
+		if elems[i], err = fromGo(v.Index(i).Interface(), depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return starlark.NewList(elems), nil
+}
+
+func fromGoMap(v reflect.Value, depth int) (Value, error) {
+	if v.IsNil() {
+		return starlark.None, nil
+	}
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	d := starlark.NewDict(len(keys))
 	for _, key := range keys {
-		k, err := normalize(starlark.String(key), unlimited)
+		k, err := normalize(starlark.String(key.String()), unlimited)
 		if err != nil {
 			return nil, err
 		}
-		elem, err := fromGo(m[key], depth+1)
+		elem, err := fromGo(v.MapIndex(key).Interface(), depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -120,8 +152,8 @@ func ToGo(v Value) any {
 		return elems
 	case *starlark.Dict:
 		m := make(map[string]any, v.Len())
-		for key, elem := range v.Entries() {
-			m[string(key.(starlark.String))] = ToGo(elem)
+		for _, item := range v.Items() {
+			m[string(item[0].(starlark.String))] = ToGo(item[1])
 		}
 		return m
 	}

@@ -54,6 +54,9 @@ func decode(data []byte, bytesMax, depth int) (Value, error) {
 	if d.at < len(data) {
 		return nil, d.errorf("nothing may follow the value")
 	}
+	if add(len(data), d.growth) > bytesMax {
+		return normalizeAt(v, bytesMax, depth)
+	}
 	v.Freeze()
 	return v, nil
 }
@@ -75,7 +78,16 @@ type decoder struct {
 	data  []byte
 	at    int
 	elems []starlark.Value // of the lists and dicts that are being read, innermost last
+
+	// growth is how many bytes longer the value may be when it is written: 1e9 becomes 1000000000.0,
+	// and only numbers with an exponent grow. A value that can be read but not be written is refused.
+	growth int
+
+	keys [keyCache]starlark.Value // Strings that were keys, by a hash: dicts of a list have the same ones
 }
+
+// keyCache is how many keys are kept, a power of two.
+const keyCache = 32
 
 func (d *decoder) errorf(format string, args ...any) error {
 	err := valueErrorf(format, args...)
@@ -209,7 +221,7 @@ func (d *decoder) entry(depth int) error {
 	if d.peek() != '"' {
 		return d.unexpected("a key in double quotes")
 	}
-	key, err := d.text()
+	key, err := d.key()
 	if err != nil {
 		return err
 	}
@@ -219,7 +231,7 @@ func (d *decoder) entry(depth int) error {
 	}
 	d.at++
 	d.space()
-	d.elems = append(d.elems, starlark.String(key))
+	d.elems = append(d.elems, key)
 	v, err := d.value(depth + 1)
 	if err != nil {
 		return err
@@ -237,6 +249,31 @@ func newDict(entries []starlark.Value) (Value, error) {
 		}
 	}
 	return dict, nil
+}
+
+// key reads a string, and gives the same one again where it was read before.
+func (d *decoder) key() (starlark.Value, error) {
+	const whole = 24 // the longest key that is kept
+	rest := d.data[d.at+1:]
+	end := bytes.IndexByte(rest[:min(len(rest), whole+1)], '"')
+	if end < 1 {
+		s, err := d.text()
+		return starlark.String(s), err
+	}
+	slot := &d.keys[(uint(rest[0])*7+uint(rest[end-1])*31+uint(end))%keyCache]
+	if kept, ok := (*slot).(starlark.String); ok && string(kept) == string(rest[:end]) {
+		d.at += end + 2
+		return *slot, nil
+	}
+	s, err := d.text()
+	if err != nil {
+		return nil, err
+	}
+	if len(s) == end { // without escapes, so that the bytes are the text
+		*slot = starlark.String(s)
+		return *slot, nil
+	}
+	return starlark.String(s), nil
 }
 
 // text reads a string.
@@ -366,7 +403,7 @@ func (d *decoder) number() (Value, error) {
 	} else if err := d.digits(); err != nil {
 		return nil, err
 	}
-	isFloat := false
+	isFloat, hasExponent := false, false
 	if d.peek() == '.' {
 		isFloat = true
 		d.at++
@@ -375,7 +412,7 @@ func (d *decoder) number() (Value, error) {
 		}
 	}
 	if c := d.peek(); c == 'e' || c == 'E' {
-		isFloat = true
+		isFloat, hasExponent = true, true
 		d.at++
 		if c := d.peek(); c == '+' || c == '-' {
 			d.at++
@@ -392,6 +429,9 @@ func (d *decoder) number() (Value, error) {
 	if err != nil {
 		d.at = start
 		return nil, d.errorf("the number %s is too large for a float", clip(string(text)))
+	}
+	if hasExponent {
+		d.growth += max(0, floatBytes(f)-len(text))
 	}
 	return starlark.Float(f), nil
 }

@@ -67,21 +67,19 @@ func appendList(dst []byte, list *starlark.List, depth int) (_ []byte, err error
 
 func appendDict(dst []byte, d *starlark.Dict, depth int) (_ []byte, err error) {
 	dst = append(dst, '{')
-	first := true
-	for k, v := range d.Entries() {
-		key, ok := k.(starlark.String)
+	for i, item := range d.Items() {
+		key, ok := item[0].(starlark.String)
 		if !ok {
-			return dst, keyError(k)
+			return dst, keyError(item[0])
 		}
-		if !first {
+		if i > 0 {
 			dst = append(dst, ',')
 		}
-		first = false
 		if dst, err = appendString(dst, string(key)); err != nil {
 			return dst, err
 		}
 		dst = append(dst, ':')
-		if dst, err = appendValue(dst, v, depth+1); err != nil {
+		if dst, err = appendValue(dst, item[1], depth+1); err != nil {
 			return dst, err
 		}
 	}

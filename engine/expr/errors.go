@@ -61,7 +61,7 @@ func (m *meter) evalError(pos ir.Pos, err error) *EvalError {
 		return &EvalError{Pos: pos, Type: typ, Msg: own.Msg}
 	}
 	if m.thread.Steps >= m.steps {
-		return &EvalError{Pos: pos, Type: TypeLimit, Msg: m.stepsError(0).Msg}
+		return &EvalError{Pos: pos, Type: TypeLimit, Msg: m.stepsError(1).Msg}
 	}
 	msg := err.Error()
 	var raised *starlark.EvalError

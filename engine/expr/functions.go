@@ -345,7 +345,7 @@ func dict(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwa
 	for _, pair := range kwargs {
 		pairs = append(pairs, pair)
 	}
-	if err := m.work(mul(len(pairs), 2*rowUnits)); err != nil {
+	if err := m.work(add(dictUnits, mul(len(pairs), 2*rowUnits))); err != nil {
 		return nil, err
 	}
 	d := starlark.NewDict(len(pairs))
@@ -391,7 +391,7 @@ func sum(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwar
 		default:
 			return nil, fmt.Errorf("sum: element %d is a %s, not a number", i, number.Type())
 		}
-		if err := m.work(compareUnits); err != nil {
+		if err := m.work(elementUnits); err != nil {
 			return nil, err
 		}
 		var err error

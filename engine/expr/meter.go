@@ -15,7 +15,9 @@ const (
 	stepUnits    = 64
 	elementUnits = 16 // an element of a list: two words
 	rowUnits     = 48 // a list or tuple in a list: its header
-	compareUnits = 4  // one comparison of two small values
+	dictUnits    = 512
+	printUnits   = 4 // a byte of a value in print
+	compareUnits = 8 // one comparison of two small values
 )
 
 // meter runs evaluations, one at a time, and counts what each of them does.

@@ -111,11 +111,12 @@ func (m *meter) chargeDict(name string, d *starlark.Dict, args starlark.Tuple) e
 		return m.work(mul(d.Len(), rowUnits+2*elementUnits))
 	}
 	if len(args) > 0 {
-		key, ok := args[0].(starlark.String)
-		if !ok {
-			return keyError(args[0])
+		switch key := args[0].(type) {
+		case starlark.String:
+			return m.work(len(key))
+		case starlark.Tuple:
+			return keyError(key) // to hash one takes as long as it has parts, which may be shared
 		}
-		return m.work(len(key))
 	}
 	return nil
 }
@@ -141,13 +142,14 @@ func (m *meter) chargeText(name, recv string, args starlark.Tuple, kwargs []star
 		for _, pair := range kwargs {
 			args = append(args[:len(args):len(args)], pair[1])
 		}
-		return args[:len(args)-len(kwargs)], m.chargeFormat(recv, strings.Count(recv, "{"), args)
+		repeats := len(kwargs) > 0 || strings.ContainsAny(recv, "0123456789")
+		return args[:len(args)-len(kwargs)], m.chargeFormat(len(recv), strings.Count(recv, "{"), repeats, args)
 	case "startswith", "endswith":
 		return m.chargeAffixes(args)
 	case "strip", "lstrip", "rstrip":
 		return args, m.chargeStrip(recv, args)
 	case "split", "rsplit":
-		return clampSplits(recv, args), nil
+		return m.chargeSplit(recv, args)
 	}
 	return args, nil
 }
@@ -172,47 +174,40 @@ func (m *meter) chargeReplace(recv string, args starlark.Tuple) error {
 
 func (m *meter) chargeJoin(sep string, args starlark.Tuple) error {
 	if len(args) != 1 {
+		return nil // Starlark refuses it
+	}
+	iter := starlark.Iterate(args[0])
+	if iter == nil {
 		return nil
 	}
-	parts, ok := sequence(args[0])
-	if !ok {
-		return m.chargeJoinKeys(sep, args[0])
-	}
-	total := mul(len(sep), max(0, parts.Len()-1))
-	for i := range parts.Len() {
-		if text, ok := parts.Index(i).(starlark.String); ok {
-			total = add(total, len(text))
-		}
-	}
-	return m.text(add(total, 0))
-}
-
-// chargeJoinKeys charges the joining of a dict's keys.
-func (m *meter) chargeJoinKeys(sep string, v starlark.Value) error {
-	d, ok := v.(*starlark.Dict)
-	if !ok {
-		return nil
-	}
-	total := mul(len(sep), max(0, d.Len()-1))
-	for key := range d.Entries() {
-		if text, ok := key.(starlark.String); ok {
-			total = add(total, len(text))
+	defer iter.Done()
+	total := mul(len(sep), max(0, starlark.Len(args[0])-1))
+	var part starlark.Value
+	for iter.Next(&part) {
+		text, _ := starlark.AsString(part)
+		if total = add(total, len(text)); total > m.valueBytes {
+			break
 		}
 	}
 	return m.text(total)
 }
 
-// chargeFormat charges the formatting of args into fields, any of which may be the largest.
-func (m *meter) chargeFormat(format string, fields int, args []starlark.Value) error {
+// chargeFormat charges the formatting of args. Where the fields may repeat one, each of them may be the
+// largest.
+func (m *meter) chargeFormat(total, fields int, repeats bool, args []starlark.Value) error {
 	largest := 0
 	for _, arg := range args {
 		n, err := m.printed(arg)
 		if err != nil {
 			return err
 		}
-		largest = max(largest, n)
+		if largest = max(largest, n); !repeats {
+			total = add(total, n)
+		}
 	}
-	total := add(len(format), mul(fields, largest))
+	if repeats {
+		total = add(total, mul(fields, largest))
+	}
 	if bound := mul(m.valueBytes, transient); total > bound {
 		return limitError("bytes of formatted text", total, bound)
 	}
@@ -252,23 +247,20 @@ func (m *meter) chargeStrip(recv string, args starlark.Tuple) error {
 	return m.work(mul(len(recv), utf8.RuneCountInString(cutset)))
 }
 
-// clampSplits bounds the argument maxsplit, for which Starlark allocates memory.
-func clampSplits(recv string, args starlark.Tuple) starlark.Tuple {
+// chargeSplit charges what Starlark allocates for as many parts as the argument maxsplit allows. One
+// that allows more than there can be is the same as none, which is what a negative number means.
+func (m *meter) chargeSplit(recv string, args starlark.Tuple) (starlark.Tuple, error) {
 	if len(args) < 2 {
-		return args
+		return args, nil
 	}
 	most, isInt := args[1].(starlark.Int)
 	if !isInt {
-		return args
+		return args, nil
 	}
-	if n, ok := most.Int64(); ok && n <= int64(len(recv)) {
-		return args
+	if n, ok := most.Int64(); ok && 0 <= n && n <= int64(len(recv)) {
+		return args, m.list(int(n))
 	}
-	limit := starlark.MakeInt(-1) // without a limit, as for every negative number
-	if most.Sign() > 0 {
-		limit = starlark.MakeInt(len(recv))
-	}
-	return append(starlark.Tuple{args[0], limit}, args[2:]...)
+	return append(starlark.Tuple{args[0], starlark.MakeInt(-1)}, args[2:]...), nil
 }
 
 // interpolate does format % x.
@@ -280,7 +272,8 @@ func interpolate(m *meter, format starlark.String, x starlark.Value) (starlark.V
 	if !ok {
 		args = starlark.Tuple{x}
 	}
-	if err := m.chargeFormat(string(format), strings.Count(string(format), "%"), args); err != nil {
+	fields := strings.Count(string(format), "%")
+	if err := m.chargeFormat(len(format), fields, strings.Contains(string(format), "%("), args); err != nil {
 		return nil, err
 	}
 	v, err := starlark.Binary(syntax.PERCENT, format, x)
@@ -311,7 +304,7 @@ func (p *printer) grow(bytes int) error {
 	if p.bytes = add(p.bytes, bytes); p.bytes > p.most {
 		return limitError("bytes of formatted text", p.bytes, p.most)
 	}
-	return p.m.work(bytes)
+	return p.m.work(mul(bytes, printUnits))
 }
 
 func (p *printer) value(v starlark.Value) error {

@@ -85,9 +85,12 @@ func (r *rewriter) bracketed(e syntax.Expr) (syntax.Expr, error) {
 				return nil, err
 			}
 		}
-		return e, nil
+		return checkedCall(displayName, e.Lbrace, e), nil
 	case *syntax.Comprehension:
-		return e, r.comprehension(e)
+		if err := r.comprehension(e); err != nil || !e.Curly {
+			return e, err
+		}
+		return checkedCall(displayName, e.Lbrack, e), nil
 	case *syntax.CallExpr:
 		return r.call(e)
 	case *syntax.IndexExpr:
@@ -175,6 +178,9 @@ func isCheap(e syntax.Expr) bool {
 		case string:
 			return len(v) <= cheapBytes
 		}
+	case *syntax.UnaryExpr:
+		literal, ok := e.X.(*syntax.Literal)
+		return ok && e.Op == syntax.MINUS && literal.Token == syntax.INT && isCheap(literal)
 	}
 	return false
 }
@@ -244,9 +250,6 @@ func (r *rewriter) comprehension(e *syntax.Comprehension) error {
 	}
 	if entry, ok := e.Body.(*syntax.DictEntry); ok {
 		return r.entry(entry)
-	}
-	if e.Curly {
-		return r.refuse("sets are not values; write a list")
 	}
 	return r.each(&e.Body)
 }

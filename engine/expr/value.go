@@ -30,8 +30,13 @@ func Normalize(v starlark.Value, lim ir.Limits) (Value, error) {
 }
 
 func normalize(v starlark.Value, bytesMax int) (Value, error) {
+	return normalizeAt(v, bytesMax, 0)
+}
+
+// normalizeAt normalizes a part of a value that is nested as deep as that.
+func normalizeAt(v starlark.Value, bytesMax, depth int) (Value, error) {
 	n := normalizer{bytesMax: bytesMax}
-	normal, _, err := n.value(v, 0)
+	normal, _, err := n.value(v, depth)
 	if err != nil {
 		return nil, err
 	}
@@ -135,31 +140,30 @@ func (n *normalizer) dict(d *starlark.Dict, depth int) (_ Value, changed bool, e
 	if err := n.grow(2 + max(0, 2*d.Len()-1)); err != nil {
 		return nil, false, err
 	}
-	values := make([]starlark.Value, 0, d.Len())
-	for k, v := range d.Entries() {
-		key, ok := k.(starlark.String)
+	items := d.Items()
+	for _, item := range items {
+		key, ok := item[0].(starlark.String)
 		if !ok {
-			return nil, false, keyError(k)
+			return nil, false, keyError(item[0])
 		}
 		if err := n.text(string(key)); err != nil {
 			return nil, false, err
 		}
-		value, differs, err := n.value(v, depth+1)
+		value, differs, err := n.value(item[1], depth+1)
 		if err != nil {
 			return nil, false, err
 		}
 		changed = changed || differs
-		values = append(values, value)
+		item[1] = value
 	}
 	if !changed {
 		return d, false, nil
 	}
-	normal := starlark.NewDict(d.Len())
-	for k := range d.Entries() {
-		if err := normal.SetKey(k, values[0]); err != nil {
+	normal := starlark.NewDict(len(items))
+	for _, item := range items {
+		if err := normal.SetKey(item[0], item[1]); err != nil {
 			return nil, false, err
 		}
-		values = values[1:]
 	}
 	return normal, true, nil
 }
@@ -184,20 +188,25 @@ func intBytes(v starlark.Int) int {
 		const log2of10 = 3.3219280948873
 		return int(float64(v.BigInt().BitLen())/log2of10) + 2
 	}
-	n := 1
-	if small < 0 {
-		n++
+	return digits(small)
+}
+
+// digits is the length of n in decimal, with its sign.
+func digits(n int64) int {
+	count := 1
+	if n < 0 {
+		count++
 	}
-	for small /= 10; small != 0; small /= 10 {
-		n++
+	for n /= 10; n != 0; n /= 10 {
+		count++
 	}
-	return n
+	return count
 }
 
 // floatBytes is the length of the float in JSON.
 func floatBytes(f float64) int {
 	if f == math.Trunc(f) && math.Abs(f) < 1e15 && f != 0 {
-		return intBytes(starlark.MakeInt64(int64(f))) + len(".0")
+		return digits(int64(f)) + len(".0")
 	}
 	var buf [32]byte
 	return len(appendFloat(buf[:0], f))
