@@ -1,14 +1,16 @@
 package scenarios_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	diff "github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
@@ -122,14 +124,15 @@ func TestPipelineRuns(t *testing.T) {
 	}
 }
 
-// TestTracesRun runs recorded traces where there are some beside the project, and generated ones of
-// every shape.
+// TestTracesRun runs the recorded traces in PULLEY_WFINSTANCES or, without it, beside the project, and
+// always generated ones of every shape.
 func TestTracesRun(t *testing.T) {
 	s, err := scenarios.Find("trace")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join("..", "..", "shared", "wfinstances", "*.json"))
+	dir := cmp.Or(os.Getenv("PULLEY_WFINSTANCES"), filepath.Join("..", "..", "shared", "wfinstances"))
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,8 +177,8 @@ func TestBuildIsPure(t *testing.T) {
 			t.Errorf("%s: the graphs differ", s.Name)
 		}
 		built[0].Graph, built[1].Graph = nil, nil
-		if diff := cmp.Diff(built[0], built[1]); diff != "" {
-			t.Errorf("%s: %s", s.Name, diff)
+		if d := diff.Diff(built[0], built[1]); d != "" {
+			t.Errorf("%s: %s", s.Name, d)
 		}
 	}
 }

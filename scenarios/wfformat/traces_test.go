@@ -98,53 +98,77 @@ func TestTraceFiles(t *testing.T) {
 	}
 }
 
-// plainTask is a task to a reader that knows nothing of this package.
+// plainTask is a task to a reader that knows nothing of this package, in any layout.
 type plainTask struct {
 	ID, Name          string
 	Parents, Children []string
 	InputFiles        []string
-	Runtime           float64 `json:"runtimeInSeconds"`
+	Seconds           float64 `json:"runtimeInSeconds"`
+	Runtime           float64
 }
 
-// compareWithFile holds a trace against the tasks of a file in the layout of version 1.5.
-func compareWithFile(t *testing.T, path string, trace *Trace) {
+// plainTasks reads a file. refer gives what the references in it are to a task: ids in the layout of
+// version 1.5, names in those before, where a task need not have an id.
+func plainTasks(t *testing.T, path string) (tasks []plainTask, seconds map[string]float64, refer func(Task) string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var file struct {
-		Workflow struct{ Specification, Execution struct{ Tasks []plainTask } }
+		Workflow struct {
+			Specification, Execution struct{ Tasks []plainTask }
+			Tasks, Jobs              []plainTask
+		}
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
 		t.Fatal(err)
 	}
+	w, seconds := file.Workflow, map[string]float64{}
+	if len(w.Specification.Tasks) > 0 {
+		for _, task := range w.Execution.Tasks {
+			seconds[task.ID] = task.Seconds
+		}
+		return w.Specification.Tasks, seconds, func(t Task) string { return t.ID }
+	}
+	tasks = append(w.Tasks, w.Jobs...)
+	for _, task := range tasks {
+		seconds[task.Name] = task.Seconds + task.Runtime // only one of them is there
+	}
+	return tasks, seconds, func(t Task) string { return t.Name }
+}
+
+// compareWithFile holds a trace against what stands in its file.
+func compareWithFile(t *testing.T, path string, trace *Trace) {
+	t.Helper()
+	tasks, seconds, refer := plainTasks(t, path)
 	type pair struct{ parent, child string }
-	edges, runtimes := map[pair]bool{}, map[string]float64{}
-	for _, task := range file.Workflow.Specification.Tasks {
-		for _, p := range task.Parents {
-			edges[pair{p, task.ID}] = true
+	edges := map[pair]bool{}
+	if len(tasks) != len(trace.Tasks) {
+		t.Fatalf("%d tasks; the file has %d", len(trace.Tasks), len(tasks))
+	}
+	for i, plain := range tasks {
+		task := trace.Tasks[i]
+		self := refer(task)
+		for _, p := range plain.Parents {
+			edges[pair{p, self}] = true
 		}
-		for _, c := range task.Children {
-			edges[pair{task.ID, c}] = true
+		for _, c := range plain.Children {
+			edges[pair{self, c}] = true
 		}
-	}
-	for _, task := range file.Workflow.Execution.Tasks {
-		runtimes[task.ID] = task.Runtime
-	}
-	if len(trace.Tasks) != len(file.Workflow.Specification.Tasks) || trace.Edges() != len(edges) {
-		t.Errorf("%d tasks, %d edges; the file has %d and %d", len(trace.Tasks), trace.Edges(), len(file.Workflow.Specification.Tasks), len(edges))
-	}
-	for i, task := range trace.Tasks {
-		plain := file.Workflow.Specification.Tasks[i]
-		if task.ID != plain.ID || task.Name != plain.Name || task.RuntimeSeconds != runtimes[task.ID] || len(task.Inputs) != len(plain.InputFiles) {
+		if plain.ID != "" && task.ID != plain.ID || task.Name != plain.Name || task.RuntimeSeconds != seconds[self] || len(task.Inputs) < len(plain.InputFiles) {
 			t.Errorf("task %d is %+v; the file has %+v", i, task, plain)
 		}
+	}
+	for _, task := range trace.Tasks {
 		for _, p := range task.Parents {
-			if !edges[pair{trace.Tasks[p].ID, task.ID}] {
+			if !edges[pair{refer(trace.Tasks[p]), refer(task)}] {
 				t.Errorf("edge %s → %s is not in the file", trace.Tasks[p].ID, task.ID)
 			}
 		}
+	}
+	if trace.Edges() != len(edges) {
+		t.Errorf("%d edges; the file has %d", trace.Edges(), len(edges))
 	}
 }
 
