@@ -47,8 +47,8 @@ func (c *canon) method(fn *syntax.DotExpr) error {
 			name)
 	}
 	// A dot after a number would be read as its fraction.
-	_, isLiteral := bare(fn.X).(*syntax.Literal)
-	number := isLiteral && bare(fn.X).(*syntax.Literal).Token != syntax.STRING
+	literal, ok := bare(fn.X).(*syntax.Literal)
+	number := ok && literal.Token != syntax.STRING
 	if number {
 		c.put("(")
 	}
@@ -70,17 +70,7 @@ func (c *canon) args(callee string, args []syntax.Expr, keywords map[string]bool
 		if i > 0 {
 			c.put(", ")
 		}
-		value := arg
-		if named, ok := arg.(*syntax.BinaryExpr); ok && named.Op == syntax.EQ {
-			name := named.X.(*syntax.Ident)
-			if err := c.keyword(callee, name, keywords, seen); err != nil {
-				return err
-			}
-			value = named.Y
-		} else if len(seen) > 0 {
-			return c.refuse(place(arg), "an argument without a name after one with a name; write it before them")
-		}
-		if err := c.expr(value, bindConditional); err != nil {
+		if err := c.arg(callee, arg, keywords, seen); err != nil {
 			return err
 		}
 	}
@@ -88,10 +78,27 @@ func (c *canon) args(callee string, args []syntax.Expr, keywords map[string]bool
 	return nil
 }
 
+// arg prints one argument; seen are the names of those before it.
+func (c *canon) arg(callee string, arg syntax.Expr, keywords, seen map[string]bool) error {
+	named, ok := arg.(*syntax.BinaryExpr)
+	if !ok || named.Op != syntax.EQ {
+		if len(seen) > 0 {
+			return c.refuse(start(arg), "an argument without a name after one with a name; write it before them")
+		}
+		return c.expr(arg, bindConditional)
+	}
+	name := named.X.(*syntax.Ident) // Starlark's parser lets nothing else stand before an equals sign
+	if err := c.keyword(callee, name, keywords, seen); err != nil {
+		return err
+	}
+	if name.Name == "key" && keywords["key"] {
+		return c.key(callee, named)
+	}
+	return c.expr(named.Y, bindConditional)
+}
+
 func (c *canon) keyword(callee string, name *syntax.Ident, keywords, seen map[string]bool) error {
 	switch {
-	case callee == "sorted" && name.Name == "key", (callee == "min" || callee == "max") && name.Name == "key":
-		return c.refuse(name.NamePos, "%s takes no key; order a list of [key, value] lists instead", callee)
 	case !keywords[name.Name] && !keywords["*"]:
 		return c.refuse(name.NamePos, "%s has no keyword argument %s; write the value alone", callee, name.Name)
 	case seen[name.Name]:
@@ -99,5 +106,19 @@ func (c *canon) keyword(callee string, name *syntax.Ident, keywords, seen map[st
 	}
 	seen[name.Name] = true
 	c.put(name.Name + "=")
+	return nil
+}
+
+// key prints the function that orders: the one place where a function is named without being called.
+func (c *canon) key(callee string, named *syntax.BinaryExpr) error {
+	fn, ok := bare(named.Y).(*syntax.Ident)
+	if ok {
+		_, ok = builtins[fn.Name]
+	}
+	if !ok {
+		return c.refuse(named.OpPos, "the key of %s must be a built-in function, such as key=len; "+
+			"for another order, order a list of [key, value] lists", callee)
+	}
+	c.put(fn.Name)
 	return nil
 }

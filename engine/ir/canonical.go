@@ -10,7 +10,7 @@ import (
 
 // maxTree bounds the depth of an expression's tree. Brackets are bounded by Limits.Nesting; this is
 // for chains such as a + b + c, whose tree is as deep as they are long and whose readers recurse.
-const maxTree = 10_000
+const maxTree = 4000
 
 // Binding strengths, weakest first. An operand that binds weaker than its place asks for gets brackets.
 const (
@@ -68,33 +68,41 @@ func (c *canon) refuse(at syntax.Position, format string, args ...any) error {
 
 func (c *canon) pos(at syntax.Position) Pos { return Pos{c.file, int(at.Line), int(at.Col)} }
 
-// place gives a position of a node without looking for its leftmost leaf, which in a chain is far.
-func place(x syntax.Node) syntax.Position {
-	switch x := x.(type) {
-	case *syntax.BinaryExpr:
-		return x.OpPos
-	case *syntax.CallExpr:
-		return x.Lparen
-	case *syntax.DotExpr:
-		return x.Dot
-	case *syntax.IndexExpr:
-		return x.Lbrack
-	case *syntax.SliceExpr:
-		return x.Lbrack
-	case *syntax.CondExpr:
-		return x.If
-	case *syntax.TupleExpr:
-		if !x.Lparen.IsValid() {
-			return place(x.List[0])
+// start gives the place of the first character of an expression. It does not recurse, as Starlark's own
+// does, since a chain may be deeper than what was checked yet.
+func start(x syntax.Expr) syntax.Position {
+	for {
+		switch left := x.(type) {
+		case *syntax.BinaryExpr:
+			x = left.X
+		case *syntax.CallExpr:
+			x = left.Fn
+		case *syntax.DotExpr:
+			x = left.X
+		case *syntax.IndexExpr:
+			x = left.X
+		case *syntax.SliceExpr:
+			x = left.X
+		case *syntax.CondExpr:
+			x = left.True
+		case *syntax.UnaryExpr:
+			return left.OpPos
+		case *syntax.TupleExpr:
+			if left.Lparen.IsValid() {
+				return left.Lparen
+			}
+			x = left.List[0]
+		default:
+			at, _ := x.Span()
+			return at
 		}
 	}
-	return syntax.Start(x)
 }
 
 // expr prints x where something that binds at least as strong as least must stand.
 func (c *canon) expr(x syntax.Expr, least int) error {
 	if c.depth++; c.depth > maxTree {
-		return LimitError(c.pos(place(x)), "operators of an expression", c.depth, maxTree)
+		return LimitError(c.pos(start(x)), "operators of an expression", c.depth, maxTree)
 	}
 	defer func() { c.depth-- }()
 	outer := x
@@ -133,9 +141,9 @@ func (c *canon) expr(x syntax.Expr, least int) error {
 	case *syntax.SliceExpr:
 		return c.slice(x)
 	case *syntax.TupleExpr:
-		return c.refuse(place(outer), "a tuple is not in the language; write a list: [a, b]")
+		return c.refuse(start(outer), "a tuple is not in the language; write a list: [a, b]")
 	}
-	return c.refuse(place(outer), "this kind of expression is not in the language; assign its parts first")
+	return c.refuse(start(outer), "this kind of expression is not in the language; assign its parts first")
 }
 
 // bare takes brackets off.
@@ -253,7 +261,7 @@ func (c *canon) binary(x *syntax.BinaryExpr) error {
 
 func (c *canon) index(x *syntax.IndexExpr) error {
 	if tuple, ok := bare(x.Y).(*syntax.TupleExpr); ok {
-		return c.refuse(place(tuple), "one index a bracket; write a[i][j]")
+		return c.refuse(start(tuple), "one index a bracket; write a[i][j]")
 	}
 	if err := c.join(x.X, bindPrimary, "[", x.Y, bindConditional); err != nil {
 		return err
@@ -331,7 +339,7 @@ func (c *canon) target(x syntax.Expr, outermost bool) error {
 		parts = t.List
 	}
 	if len(parts) == 0 {
-		return c.refuse(place(x), "a comprehension binds names; write for x in xs, or for k, v in pairs")
+		return c.refuse(start(x), "a comprehension binds names; write for x in xs, or for k, v in pairs")
 	}
 	brackets := !outermost || len(parts) == 1
 	if brackets {

@@ -29,8 +29,9 @@
 // Expressions are Starlark's, less what JSON values have no use for: no tuples, lambdas, attributes,
 // bitwise operators, chained comparisons, unary plus or starred arguments. The methods are those of
 // strings and dicts that change nothing. A name before a bracket is a function, one of the built-in
-// ones; anywhere else it is a variable, so a variable may be called max or list and max(xs) still
-// works. The package keeps of an expression its canonical text (see Expr); it evaluates nothing.
+// ones, and so is the name after key= in sorted, min and max; anywhere else a name is a variable, so a
+// variable may be called max or list and max(xs) still works. The package keeps of an expression its
+// canonical text (see Expr); it evaluates nothing.
 //
 // # Names
 //
@@ -47,7 +48,7 @@
 // place, what is wrong and what to write. It reads any input in time linear in its length and never
 // panics; Limits bounds the source, the nesting of blocks, expressions and calls, and, for the
 // packages that come after this one, what the running program may ask for. Besides those, a number has
-// at most 4,096 digits and the tree of an expression is at most 10,000 operators deep.
+// at most 4,096 digits and the tree of an expression is at most 4,000 operators deep.
 //
 // Print is the inverse of Parse up to layout. A Program is plain data: nothing in it changes after
 // Parse, and whoever holds it may share it.

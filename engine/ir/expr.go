@@ -121,7 +121,7 @@ func (p *parser) vetWord(i int, before token) error {
 	switch {
 	case operatorWords[word]:
 		return nil
-	case foreign[word] != "":
+	case foreign[word] != "" && !p.isOp(next, "=") && !p.isOp(before, "."):
 		return p.wrong(t, "%s is not in the language; %s", word, foreign[word])
 	case reserved[word]:
 		return p.wrong(t, "%s", nameFault(word))
@@ -141,7 +141,7 @@ func (p *parser) vetOp(t token) error {
 	case "|", "&", "^", "~", "<<", ">>":
 		return p.wrong(t, "%q is not in the language; write or, and, not for conditions", op)
 	case "**":
-		return p.wrong(t, "%q is not in the language; multiply instead", op)
+		return p.wrong(t, "%q is not in the language; multiply, or write arguments one by one", op)
 	case "->":
 		return p.wrong(t, "%q inside an expression; it belongs to a spread, as in %s", op, formSpread)
 	default:
@@ -201,7 +201,6 @@ func (p *parser) explain(err error, first, end int) error {
 	if strings.Contains(e.Msg, "got end of file") {
 		last = p.toks[end]
 	}
-	_, wanted, _ := strings.Cut(e.Msg, "want ")
 	switch {
 	case strings.HasSuffix(e.Msg, "want primary expression"):
 		return p.wrong(at, "found %s where a value must stand; write one, or remove what asks for it", p.describe(at))
@@ -211,31 +210,66 @@ func (p *parser) explain(err error, first, end int) error {
 		return p.wrong(at, "a conditional without else; write a if condition else b")
 	case strings.HasPrefix(e.Msg, "unparenthesized tuple"):
 		return p.wrong(at, "several values where one must stand; write a list: [a, b]")
-	case strings.HasPrefix(e.Msg, "keyword argument must"):
-		return p.wrong(last, "an assignment inside an expression; write == to compare, or name=value for an argument")
+	case e.Msg == "not an identifier" && p.isOp(last, "."): // and nothing behind it
+		return p.wrong(at, "found %s after a dot; write the name of a method", p.describe(at))
 	case e.Msg == "not an identifier":
 		return p.wrong(last, "found %s after a dot; write the name of a method", p.describe(last))
 	case e.Msg == "excessive nesting":
 		return p.wrong(last, "the expression is nested deeper than Starlark can read; assign parts of it first")
-	case p.isWord(last, "for"):
-		return p.wrong(last, "a comprehension without its brackets; write [f(x) for x in xs]")
+	case strings.HasPrefix(e.Msg, "keyword argument must"), strings.HasPrefix(e.Msg, "got ") && p.isOp(last, "="):
+		return p.wrong(last, "an assignment inside an expression; write == to compare, or name=value for an argument")
 	case strings.Contains(e.Msg, " after expression"):
 		return p.explainRest(last, p.toks[first:end])
-	case strings.HasPrefix(e.Msg, "got ") && wanted == "':'":
-		return p.wrong(last, "found %s; write key: value in a dict, or a list where a set is meant", p.describe(last))
 	case strings.HasPrefix(e.Msg, "got "):
-		return p.wrong(last, "found %s; write %s before it, or remove it", p.describe(last), wanted)
-	case at.kind != kNumber && at.kind != kString || at.line != e.Pos.Line || at.col != e.Pos.Col:
-		at = last
+		return p.explainWanted(last, e.Msg)
 	}
-	return p.wrong(at, "%s: %s; write it as Python would", p.describe(at), e.Msg)
+	return p.explainLiteral(p.toks[first:min(first+behind+1, end)], e.Msg)
 }
 
 // explainRest words that an expression goes on with t where it should have ended.
 func (p *parser) explainRest(t token, toks []token) error {
-	i := slices.Index(toks, t)
-	if i > 0 && t.kind == kString && toks[i-1].kind == kString {
+	before := toks[max(slices.Index(toks, t)-1, 0)]
+	switch {
+	case p.isWord(t, "for"):
+		return p.wrong(t, "a comprehension without its brackets; write [f(x) for x in xs]")
+	case t.kind == kString && before.kind == kString:
 		return p.wrong(t, "two strings side by side; join them with +")
+	case t.kind == kName && before.kind == kNumber && before.end == t.start:
+		return p.wrong(t, "found %s right after a number; write the digits alone, without a unit or underscore",
+			p.describe(t))
 	}
-	return p.wrong(t, "found %s after the expression; write an operator before it, or begin a new line", p.describe(t))
+	return p.wrong(t, "found %s after the expression; write an operator or a comma before it, or begin a new line",
+		p.describe(t))
+}
+
+// explainWanted words that t stands where the message of Starlark's parser wants something else.
+func (p *parser) explainWanted(t token, msg string) error {
+	_, wanted, _ := strings.Cut(msg, "want ")
+	switch {
+	case wanted == "':'":
+		return p.wrong(t, "found %s; write key: value in a dict, or a list where a set is meant", p.describe(t))
+	case strings.HasSuffix(wanted, "for, or if"):
+		return p.wrong(t, "found %s in a comprehension; close its bracket before it, or put what it goes through in "+
+			"brackets", p.describe(t))
+	case p.isWord(t, "for"):
+		return p.wrong(t, "a comprehension without its brackets; write [f(x) for x in xs]")
+	case t.kind != kOp && wanted != "in":
+		return p.wrong(t, "found %s; write an operator or a comma before it", p.describe(t))
+	}
+	return p.wrong(t, "found %s; write %s before it, or remove it", p.describe(t), strings.ReplaceAll(wanted, "'", `"`))
+}
+
+// explainLiteral words that the last string or number among toks cannot be read.
+func (p *parser) explainLiteral(toks []token, msg string) error {
+	for _, t := range slices.Backward(toks) {
+		switch t.kind {
+		case kString:
+			return p.wrong(t, `%s in %s; write \\ for a backslash`, msg, p.describe(t))
+		case kNumber:
+			t.end += int32(nameLen(p.src[t.end:])) // for the message: what was meant as one number
+			return p.wrong(t, "%s is not a number that can be held; write one such as 12, 0x1f, 0o17, 1.5 or 2e9",
+				p.describe(t))
+		}
+	}
+	return p.wrong(toks[0], "the expression cannot be read: %s", msg)
 }

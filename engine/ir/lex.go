@@ -37,13 +37,16 @@ const indentWidth = 4
 // maxDigits bounds the digits of one number, since reading n of them takes more than n steps.
 const maxDigits = 4096
 
-// ops are the operators and punctuation, longest first. Those that the language does not have are
-// read too, so that they are refused by name.
-var ops = []string{
+// ops are the operators and punctuation. Those that the language does not have are read too, so that
+// they are refused by name.
+var ops = set(
 	"**=", "//=", "<<=", ">>=",
 	"->", "==", "!=", "<=", ">=", "//", "**", "<<", ">>", ":=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
 	"(", ")", "[", "]", "{", "}", ",", ":", ".", "+", "-", "*", "/", "%", "<", ">", "=", "@", "|", "&", "^", "~",
-}
+)
+
+// maxOp is the length of the longest operator.
+const maxOp = 3
 
 // strays are characters that begin no token, and what to write instead.
 var strays = map[rune]string{
@@ -349,14 +352,14 @@ func (l *lexer) cutString(quote byte) {
 }
 
 func (l *lexer) cutOp(r rune) {
-	for _, op := range ops {
-		if !strings.HasPrefix(l.rest(), op) {
-			continue
+	rest := l.rest()
+	for n := min(maxOp, len(rest)); n > 0; n-- {
+		if op := rest[:n]; ops[op] {
+			if l.bracket(op) {
+				l.emit(kOp, n)
+			}
+			return
 		}
-		if l.bracket(op) {
-			l.emit(kOp, len(op))
-		}
-		return
 	}
 	if advice, ok := strays[r]; ok {
 		l.refuse(l.pos(), "%s", advice)

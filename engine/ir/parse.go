@@ -248,7 +248,7 @@ func (p *parser) list(word string) ([]Name, error) {
 
 // block is a colon and the indented statements below. The form shows what it belongs to.
 func (p *parser) block(form string) ([]Stmt, error) {
-	if err := p.openBlock(form); err != nil {
+	if err := p.openBlock(form, "its lines by four spaces, or write pass"); err != nil {
 		return nil, err
 	}
 	var body []Stmt
@@ -263,8 +263,12 @@ func (p *parser) block(form string) ([]Stmt, error) {
 	return body, nil
 }
 
-// openBlock passes a colon, the end of its line and the indent.
-func (p *parser) openBlock(form string) error {
+// openBlock passes a colon, the end of its line and the indent. What to indent is said where there is
+// nothing.
+func (p *parser) openBlock(form, indent string) error {
+	if p.atOp("=") {
+		return p.wrong(p.tok(), "an assignment inside a statement; write == to compare, as in if a == b:")
+	}
 	if err := p.expect(":", form); err != nil {
 		return err
 	}
@@ -274,7 +278,7 @@ func (p *parser) openBlock(form string) error {
 	}
 	p.take()
 	if !p.atKind(kIndent) {
-		return p.wrong(p.tok(), "the block is empty; indent its lines by four spaces, or write pass")
+		return p.wrong(p.tok(), "the block is empty; indent %s", indent)
 	}
 	p.take()
 	return nil

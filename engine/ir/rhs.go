@@ -42,7 +42,7 @@ func (p *parser) exprLine() (RHS, error) {
 
 // endInvocation passes the end of the line of an action, a call or a spread.
 func (p *parser) endInvocation(value RHS) error {
-	what := "the call"
+	what := "spread ..."
 	switch v := value.(type) {
 	case *Action:
 		what = "@" + v.Name + "(...)"
@@ -228,10 +228,8 @@ func (p *parser) policy(a *Action) error {
 			return err
 		}
 	}
-	for _, before := range a.Retries {
-		if catchesAll(before.Types) {
-			return Errorf(pos, "this retry is never used, the one before it is for every error; write it first or remove it")
-		}
+	if n := len(a.Retries); n > 0 && catchesAll(a.Retries[n-1].Types) {
+		return Errorf(pos, "this retry is never used, the one before it is for every error; write it first or remove it")
 	}
 	if err := p.retry(&r); err != nil {
 		return err
@@ -395,11 +393,11 @@ func (p *parser) spread() (RHS, error) {
 // parallel parses the block with its end; each line is one invocation.
 func (p *parser) parallel() (RHS, error) {
 	s := &Parallel{Pos: p.take()}
-	if err := p.openBlock("parallel:"); err != nil {
+	if err := p.openBlock("parallel:", "its calls by four spaces"); err != nil {
 		return nil, err
 	}
 	for !p.atKind(kDedent) {
-		if p.isOp(p.peek(1), "=") || p.isOp(p.peek(1), ",") {
+		if p.atTarget() {
 			return nil, p.wrong(p.tok(), "a parallel takes calls alone, and its value is the list of results; "+
 				"write the names before it: a, b = parallel:")
 		}

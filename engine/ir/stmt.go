@@ -5,17 +5,19 @@ import "slices"
 // statement parses one statement with the end of its line.
 func (p *parser) statement() (Stmt, error) {
 	t := p.tok()
-	if t.kind == kIndent {
+	switch {
+	case t.kind == kIndent:
 		return nil, p.indented()
-	}
-	if t.kind != kName {
+	case p.atOp("[") && p.peek(1).kind == kName && p.isOp(p.peek(2), ":"):
+		return nil, p.wrong(t, "a policy on a line of its own; write it on the line of its action")
+	case t.kind != kName || p.atTarget():
 		return p.assign()
 	}
 	word := p.text(t)
 	if parse, ok := compound[word]; ok {
 		return parse(p)
 	}
-	if parse, ok := simple[word]; ok {
+	if parse, ok := simple[word]; ok && !p.atCallOf(wordSleep) {
 		s, err := parse(p)
 		if err != nil {
 			return nil, err
@@ -23,12 +25,6 @@ func (p *parser) statement() (Stmt, error) {
 		return s, p.endLine("the statement")
 	}
 	switch {
-	case word == wordSleep && p.atSleep():
-		s, err := p.sleep()
-		if err != nil {
-			return nil, err
-		}
-		return s, p.endLine("the statement")
 	case word == wordFn && p.peek(1).kind == kName && p.isOp(p.peek(2), "("):
 		return nil, p.wrong(t, "a function inside a block; begin it at the first column")
 	case word == "elif", word == "else":
@@ -41,7 +37,7 @@ func (p *parser) statement() (Stmt, error) {
 	return p.assign()
 }
 
-// compound and simple are the statements that begin with a word which is no name.
+// compound and simple are the statements by the word that they begin with.
 var (
 	compound map[string]func(*parser) (Stmt, error)
 	simple   map[string]func(*parser) (Stmt, error)
@@ -59,6 +55,7 @@ func init() { // the parsers of blocks come back to statement
 		"break":    (*parser).breaks,
 		"continue": (*parser).continues,
 		"pass":     (*parser).pass,
+		"sleep":    (*parser).sleep,
 	}
 }
 
@@ -66,7 +63,7 @@ func init() { // the parsers of blocks come back to statement
 func (p *parser) indented() error {
 	switch before := p.toks[max(p.next-2, 0)]; {
 	case p.isOp(p.peek(1), "["):
-		return p.wrong(p.peek(1), "a list or policy on a line of its own; write a policy on the line of its action")
+		return p.wrong(p.peek(1), "a policy or list on a line of its own; write a policy on the line of its action")
 	case p.isWord(before, wordParallel):
 		return p.wrong(before, "parallel without a colon; write parallel:")
 	}
@@ -84,8 +81,7 @@ func (p *parser) endLine(what string) error {
 	text := p.text(t)
 	switch {
 	case p.atOp("="):
-		return p.wrong(t, "only names can be assigned to, one = a statement; "+
-			"a value cannot be changed in place: build a new one, as in name = value")
+		return p.wrong(t, "an assignment inside a statement; write == to compare, or assign on a line of its own")
 	case t.kind == kOp && len(text) > 1 && text[len(text)-1] == '=':
 		return p.wrong(t, "%q is not in the language; write x = x %s y", text, text[:len(text)-1])
 	}
@@ -154,6 +150,9 @@ func (p *parser) ifElse() (Stmt, error) {
 		return s, nil
 	}
 	p.take()
+	if p.atWord("if") {
+		return nil, p.wrong(p.tok(), "else if is not in the language; write elif")
+	}
 	var err error
 	s.Else, err = p.block("else:")
 	return s, err
@@ -261,14 +260,16 @@ func (p *parser) leaveLoop() error {
 
 func (p *parser) pass() (Stmt, error) { return &Pass{Pos: p.take()}, nil }
 
-// atSleep tells the statement from a target of that name and from a call of a function of that name,
-// neither of which could be a sleep.
-func (p *parser) atSleep() bool {
-	if next := p.peek(1); p.isOp(next, "=") || p.isOp(next, ",") {
+// atTarget says whether a name to be assigned to comes next.
+func (p *parser) atTarget() bool { return p.isOp(p.peek(1), "=") || p.isOp(p.peek(1), ",") }
+
+// atCallOf tells the call of a function of that name from a statement that begins with the word: no
+// expression begins with () or (name=.
+func (p *parser) atCallOf(word string) bool {
+	if !p.atWord(word) || !p.functions[word] || !p.isOp(p.peek(1), "(") {
 		return false
 	}
-	return !p.functions[wordSleep] || !p.isOp(p.peek(1), "(") ||
-		!p.isOp(p.peek(2), ")") && (p.peek(2).kind != kName || !p.isOp(p.peek(3), "="))
+	return p.isOp(p.peek(2), ")") || p.peek(2).kind == kName && p.isOp(p.peek(3), "=")
 }
 
 func (p *parser) sleep() (Stmt, error) {
@@ -282,13 +283,25 @@ func (p *parser) sleep() (Stmt, error) {
 func (p *parser) assign() (Stmt, error) {
 	s := &Assign{Pos: p.posOf(p.tok())}
 	var err error
-	if p.isOp(p.peek(1), "=") || p.isOp(p.peek(1), ",") {
+	if p.atTarget() {
 		if s.Targets, err = p.targets(); err != nil {
 			return nil, err
 		}
 	}
+	if p.isOp(p.toks[p.extent()], "=") {
+		return nil, p.notAssignable(s)
+	}
 	s.Value, err = p.rhs()
 	return s, err
+}
+
+// notAssignable refuses an equals sign after something that is no list of names.
+func (p *parser) notAssignable(s *Assign) error {
+	if len(s.Targets) > 0 {
+		return p.wrong(p.tok(), "a second = in one statement; write two assignments")
+	}
+	return p.wrong(p.tok(), "only names can be assigned to, as in a, b = xs; a value cannot be changed in place: "+
+		"build a new one")
 }
 
 // targets are names and an equals sign.

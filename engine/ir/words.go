@@ -35,23 +35,24 @@ var foreign = map[string]string{
 }
 
 // builtins are the functions that an expression may call, each with the keyword arguments it takes;
-// "*" stands for any. A name is one of these only where it is called: elsewhere it is a variable.
+// "*" stands for any. A name is one of these only where it is called or given as a key: elsewhere it is
+// a variable.
 var builtins = map[string]map[string]bool{
 	"all":         nil,
 	"any":         nil,
 	"bool":        nil,
 	"dict":        set("*"),
-	"enumerate":   nil,
+	"enumerate":   set("start"),
 	"float":       nil,
 	"int":         set("base"),
 	"isexception": nil,
 	"len":         nil,
 	"list":        nil,
-	"max":         nil,
-	"min":         nil,
+	"max":         set("key"),
+	"min":         set("key"),
 	"range":       nil,
 	"reversed":    nil,
-	"sorted":      set("reverse"),
+	"sorted":      set("key", "reverse"),
 	"str":         nil,
 	"sum":         nil,
 	"zip":         nil,
@@ -76,7 +77,7 @@ var changers = map[string]string{
 	"popitem":    "d = {k: d[k] for k in d.keys()[1:]}",
 	"remove":     "xs = [x for x in xs if x != y]",
 	"setdefault": "d.get(key, default)",
-	"update":     `d = dict(d.items() + [["key", value]])`,
+	"update":     "d = dict(d, key=value)",
 }
 
 // words that only mean something in one place, and are ordinary names elsewhere.

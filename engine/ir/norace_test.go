@@ -1,0 +1,6 @@
+//go:build !race
+
+package ir
+
+// hostileBytes is half of the largest program.
+const hostileBytes = 1 << 19
