@@ -38,8 +38,7 @@ func newCursor(file string, data []byte) (*cursor, error) {
 	if !utf8.Valid(c.data) {
 		return nil, c.failAt(invalidUTF8(c.data), "not JSON: the text is not UTF-8; save it as such")
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(c.data, &whole); err != nil {
+	if err := json.Unmarshal(c.data, &anything{}); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
 			return nil, c.failAt(int(syntax.Offset)-1, "not JSON: %v", err)
@@ -49,6 +48,11 @@ func newCursor(file string, data []byte) (*cursor, error) {
 	c.space()
 	return c, nil
 }
+
+// anything takes any JSON value and keeps nothing: reading into it only checks the syntax.
+type anything struct{}
+
+func (*anything) UnmarshalJSON([]byte) error { return nil }
 
 func invalidUTF8(data []byte) int {
 	for i := 0; i < len(data); {
@@ -261,7 +265,7 @@ func (c *cursor) skip() {
 
 // plain consumes a number, a truth value or null.
 func (c *cursor) plain() {
-	for c.at < len(c.data) && !strings.ContainsRune(",:]} \t\r\n", rune(c.data[c.at])) {
+	for c.at < len(c.data) && strings.IndexByte(",:]} \t\r\n", c.data[c.at]) < 0 {
 		c.at++
 	}
 }

@@ -159,56 +159,60 @@ func TestParseTakesWithWarning(t *testing.T) {
 	}
 }
 
+// long is a name that no message should repeat in full.
+var long = strings.Repeat("x", 500)
+
+// refused are texts that are no trace, and what is said of them.
+var refused = []struct{ name, text, want string }{
+	{"empty", " \n", `t.json: the file is empty; a WfFormat trace is a JSON object`},
+	{"no JSON", "{\n \"a\": oops}", `t.json:2:7: not JSON: invalid character 'o' looking for beginning of value`},
+	{"cut off", "{\n \"a\": [1", `t.json:2:8: not JSON: unexpected end of JSON input`},
+	{"more behind it", "{}\n{}", `t.json:2:1: not JSON: invalid character '{' after top-level value`},
+	{"not a number", `{"workflow":{"tasks":[{"id":"a","runtime":NaN}]}}`, `t.json:1:43: not JSON: invalid character 'N' looking for beginning of value`},
+	{"not UTF-8", "{\"é\": \"\xff\"}", `t.json:1:8: not JSON: the text is not UTF-8; save it as such`},
+	{"a list", `[1]`, `t.json:1:1: not WfFormat: the file holds a list; a trace is an object with workflow.specification.tasks`},
+	{"another object", `{"name": "x", "Workflow": {}}`, `t.json: not WfFormat: there is no workflow; a trace has workflow.specification.tasks`},
+	{"an empty workflow", `{"workflow": {}}`, `t.json: not WfFormat: workflow has neither a specification (version 1.5) nor tasks (before)`},
+	{"a specification without tasks", `{"workflow": {"specification": {"files": []}}}`, `t.json: not WfFormat: workflow.specification has no tasks`},
+	{"no task", tasksOf(``), `t.json: not WfFormat: the list of tasks is empty; a trace has at least one task`},
+	{"tasks that are no list", `{"workflow": {"tasks": {"a": 1}}}`, `t.json:1:24: workflow.tasks: this is an object, and must be a list`},
+	{"a workflow that is no object", `{"workflow": "x"}`, `t.json:1:14: workflow: this is a string, and must be an object`},
+	{"a task that is no object", tasksOf("{\"id\":\"a\"},\n true"), `t.json:2:2: workflow.specification.tasks[1]: this is a truth value, and must be an object`},
+	{"another version", `{"schemaVersion": "2.0", "workflow": {}}`, `t.json:1:19: schemaVersion: version "2.0" of the format is not known; versions 1.0 to 1.5 are`},
+	{"a version that is none", `{"schemaVersion": [1]}`, `t.json:1:19: schemaVersion: this is a list, and must be a string`},
+	{"a task without id", tasksOf(`{"parents": []}`), `t.json:1:73: workflow.specification.tasks[0]: this task has no id; give it one that no other task has`},
+	{"an empty id", tasksOf(`{"id": ""}`), `t.json:1:80: workflow.specification.tasks[0].id: this must not be empty`},
+	{"an id that is a number", tasksOf(`{"id": 4}`), `t.json:1:80: workflow.specification.tasks[0].id: this is a number, and must be a string`},
+	{"an id twice", tasksOf("{\"id\":\"a\"},\n{\"id\":\"b\"},\n{\"id\":\"a\"}"), `t.json:3:1: workflow.specification.tasks[2]: the id "a" is that of the task on line 1 too; ids must be unique`},
+	{"a member twice", tasksOf(`{"id":"a", "id":"b"}`), `t.json:1:84: workflow.specification.tasks[0]: "id" stands twice in this object; take one out`},
+	{"an unknown parent", tasksOf(`{"id":"a"},` + "\n" + `{"id":"b","parents":["a", "zz"]}`), `t.json:2:27: workflow.specification.tasks[1].parents[1]: there is no task "zz"`},
+	{"an unknown child", `{"workflow":{"tasks":[{"name":"a","children":["zz"]}]}}`, `t.json:1:47: workflow.tasks[0].children[0]: there is no task "zz"`},
+	{"a name of two tasks", tasksOf(`{"id":"a","name":"n"},{"id":"b","name":"n"},` + "\n" + `{"id":"c","parents":["n"]}`), `t.json:2:22: workflow.specification.tasks[2].parents[0]: several tasks are named "n"; use their ids`},
+	{"a parent that is null", tasksOf(`{"id":"a","parents":[null]}`), `t.json:1:94: workflow.specification.tasks[0].parents[0]: this is null, and must be a string`},
+	{"a task that waits for itself", tasksOf("{\"id\":\"a\"},\n{\"id\":\"b\",\"parents\":[\"b\"]}"), `t.json:2:1: workflow.specification.tasks[1]: task "b" depends on itself; take it out of its own list`},
+	{
+		"a cycle", tasksOf("{\"id\":\"r\",\"children\":[\"a\"]},\n{\"id\":\"a\",\"children\":[\"b\"]},\n{\"id\":\"b\",\"children\":[\"c\"]},\n{\"id\":\"c\",\"children\":[\"a\"]},{\"id\":\"z\",\"parents\":[\"c\"]}"),
+		`t.json:3:1: workflow.specification.tasks[2]: tasks depend on each other in a circle: "b" → "c" → "a" → "b"; one of these edges must go`,
+	},
+	{"a negative run time", tasksOf(`{"id":"a","runtimeInSeconds":-0.5}`), `t.json:1:102: workflow.specification.tasks[0].runtimeInSeconds: the run time -0.5 is negative; give seconds, 0 if it is not known`},
+	{"a run time in nanoseconds", tasksOf(`{"id":"a","runtimeInSeconds":7e12}`), `t.json:1:102: workflow.specification.tasks[0].runtimeInSeconds: the run time 7e+12 is over 1e+09 seconds; is it in another unit?`},
+	{"a run time beyond floats", tasksOf(`{"id":"a","runtimeInSeconds":1e999}`), `t.json:1:102: workflow.specification.tasks[0].runtimeInSeconds: "1e999" is no number that a computer can hold`},
+	{"a run time as text", tasksOf(`{"id":"a","runtimeInSeconds":"NaN"}`), `t.json:1:102: workflow.specification.tasks[0].runtimeInSeconds: this is a string, and must be a number`},
+	{
+		"a task that ran twice", `{"workflow":{"specification":{"tasks":[{"id":"a"}]},"execution":{"tasks":[{"id":"a"},{"id":"a"}]}}}`,
+		`t.json:1:92: workflow.execution.tasks[1].id: task "a" has run already; a task runs once`,
+	},
+	{"a run of nothing", `{"workflow":{"execution":{"tasks":[{"runtimeInSeconds":1}]}}}`, `t.json:1:36: workflow.execution.tasks[0]: this run of a task has no id; give it the id of a task of the specification`},
+	{"a file without id", `{"workflow":{"specification":{"files":[{}]}}}`, `t.json:1:40: workflow.specification.files[0]: this file has no id; give it one`},
+	{"an old file without name", `{"workflow":{"tasks":[{"name":"a","files":[{"link":"input"}]}]}}`, `t.json:1:44: workflow.tasks[0].files[0]: this file has no name; give it one`},
+	{
+		"hostile names", tasksOf(`{"id":"a\n\u0007` + long + `","parents":["\u001b[2J` + long + `"]}`),
+		`t.json:1:602: workflow.specification.tasks[0].parents[0]: there is no task "\x1b[2J` + long[:56] + `…"`,
+	},
+}
+
 func TestParseRefuses(t *testing.T) {
-	long := strings.Repeat("x", 500)
-	cases := []struct{ name, text, want string }{
-		{"empty", " \n", `t.json: the file is empty; a WfFormat trace is a JSON object`},
-		{"no JSON", "{\n \"a\": oops}", `t.json:2:7: not JSON: invalid character 'o' looking for beginning of value`},
-		{"cut off", "{\n \"a\": [1", `t.json:2:8: not JSON: unexpected end of JSON input`},
-		{"more behind it", "{}\n{}", `t.json:2:1: not JSON: invalid character '{' after top-level value`},
-		{"not a number", `{"workflow":{"tasks":[{"id":"a","runtime":NaN}]}}`, `t.json:1:43: not JSON: invalid character 'N' looking for beginning of value`},
-		{"not UTF-8", "{\"é\": \"\xff\"}", `t.json:1:8: not JSON: the text is not UTF-8; save it as such`},
-		{"a list", `[1]`, `t.json:1:1: not WfFormat: the file holds a list; a trace is an object with workflow.specification.tasks`},
-		{"another object", `{"name": "x", "Workflow": {}}`, `t.json: not WfFormat: there is no workflow; a trace has workflow.specification.tasks`},
-		{"an empty workflow", `{"workflow": {}}`, `t.json: not WfFormat: workflow has neither a specification (version 1.5) nor tasks (before)`},
-		{"a specification without tasks", `{"workflow": {"specification": {"files": []}}}`, `t.json: not WfFormat: workflow.specification has no tasks`},
-		{"no task", tasksOf(``), `t.json: not WfFormat: the list of tasks is empty; a trace has at least one task`},
-		{"tasks that are no list", `{"workflow": {"tasks": {"a": 1}}}`, `t.json:1:24: workflow.tasks: this is an object, and must be a list`},
-		{"a workflow that is no object", `{"workflow": "x"}`, `t.json:1:14: workflow: this is a string, and must be an object`},
-		{"a task that is no object", tasksOf("{\"id\":\"a\"},\n true"), `t.json:2:2: workflow.specification.tasks[1]: this is a truth value, and must be an object`},
-		{"another version", `{"schemaVersion": "2.0", "workflow": {}}`, `t.json:1:19: schemaVersion: version "2.0" of the format is not known; versions 1.0 to 1.5 are`},
-		{"a version that is none", `{"schemaVersion": [1]}`, `t.json:1:19: schemaVersion: this is a list, and must be a string`},
-		{"a task without id", tasksOf(`{"parents": []}`), `t.json:1:73: workflow.specification.tasks[0]: this task has no id; give it one that no other task has`},
-		{"an empty id", tasksOf(`{"id": ""}`), `t.json:1:80: workflow.specification.tasks[0].id: this must not be empty`},
-		{"an id that is a number", tasksOf(`{"id": 4}`), `t.json:1:80: workflow.specification.tasks[0].id: this is a number, and must be a string`},
-		{"an id twice", tasksOf("{\"id\":\"a\"},\n{\"id\":\"b\"},\n{\"id\":\"a\"}"), `t.json:3:1: workflow.specification.tasks[2]: the id "a" is that of the task on line 1 too; ids must be unique`},
-		{"a member twice", tasksOf(`{"id":"a", "id":"b"}`), `t.json:1:84: workflow.specification.tasks[0]: "id" stands twice in this object; take one out`},
-		{"an unknown parent", tasksOf(`{"id":"a"},` + "\n" + `{"id":"b","parents":["a", "zz"]}`), `t.json:2:27: workflow.specification.tasks[1].parents[1]: there is no task "zz"`},
-		{"an unknown child", `{"workflow":{"tasks":[{"name":"a","children":["zz"]}]}}`, `t.json:1:47: workflow.tasks[0].children[0]: there is no task "zz"`},
-		{"a name of two tasks", tasksOf(`{"id":"a","name":"n"},{"id":"b","name":"n"},` + "\n" + `{"id":"c","parents":["n"]}`), `t.json:2:22: workflow.specification.tasks[2].parents[0]: several tasks are named "n"; use their ids`},
-		{"a parent that is null", tasksOf(`{"id":"a","parents":[null]}`), `t.json:1:94: workflow.specification.tasks[0].parents[0]: this is null, and must be a string`},
-		{"a task that waits for itself", tasksOf("{\"id\":\"a\"},\n{\"id\":\"b\",\"parents\":[\"b\"]}"), `t.json:2:1: workflow.specification.tasks[1]: task "b" depends on itself; take it out of its own list`},
-		{
-			"a cycle", tasksOf("{\"id\":\"r\",\"children\":[\"a\"]},\n{\"id\":\"a\",\"children\":[\"b\"]},\n{\"id\":\"b\",\"children\":[\"c\"]},\n{\"id\":\"c\",\"children\":[\"a\"]},{\"id\":\"z\",\"parents\":[\"c\"]}"),
-			`t.json:3:1: workflow.specification.tasks[2]: tasks depend on each other in a circle: "b" → "c" → "a" → "b"; one of these edges must go`,
-		},
-		{"a negative run time", tasksOf(`{"id":"a","runtimeInSeconds":-0.5}`), `t.json:1:102: workflow.specification.tasks[0].runtimeInSeconds: the run time -0.5 is negative; give seconds, 0 if it is not known`},
-		{"a run time in nanoseconds", tasksOf(`{"id":"a","runtimeInSeconds":7e12}`), `t.json:1:102: workflow.specification.tasks[0].runtimeInSeconds: the run time 7e+12 is over 1e+09 seconds; is it in another unit?`},
-		{"a run time beyond floats", tasksOf(`{"id":"a","runtimeInSeconds":1e999}`), `t.json:1:102: workflow.specification.tasks[0].runtimeInSeconds: "1e999" is no number that a computer can hold`},
-		{"a run time as text", tasksOf(`{"id":"a","runtimeInSeconds":"NaN"}`), `t.json:1:102: workflow.specification.tasks[0].runtimeInSeconds: this is a string, and must be a number`},
-		{
-			"a task that ran twice", `{"workflow":{"specification":{"tasks":[{"id":"a"}]},"execution":{"tasks":[{"id":"a"},{"id":"a"}]}}}`,
-			`t.json:1:92: workflow.execution.tasks[1].id: task "a" has run already; a task runs once`,
-		},
-		{"a run of nothing", `{"workflow":{"execution":{"tasks":[{"runtimeInSeconds":1}]}}}`, `t.json:1:36: workflow.execution.tasks[0]: this run of a task has no id; give it the id of a task of the specification`},
-		{"a file without id", `{"workflow":{"specification":{"files":[{}]}}}`, `t.json:1:40: workflow.specification.files[0]: this file has no id; give it one`},
-		{"an old file without name", `{"workflow":{"tasks":[{"name":"a","files":[{"link":"input"}]}]}}`, `t.json:1:44: workflow.tasks[0].files[0]: this file has no name; give it one`},
-		{
-			"hostile names", tasksOf(`{"id":"a\n\u0007` + long + `","parents":["\u001b[2J` + long + `"]}`),
-			`t.json:1:602: workflow.specification.tasks[0].parents[0]: there is no task "\x1b[2J` + long[:56] + `…"`,
-		},
-	}
-	for _, c := range cases {
+	for _, c := range refused {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Parse("t.json", []byte(c.text), Limits{})
 			var e *Error

@@ -57,7 +57,7 @@ func generated(t *testing.T) []*Trace {
 	return traces
 }
 
-func written(t *testing.T, trace *Trace) []byte {
+func written(t testing.TB, trace *Trace) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Write(&b, trace); err != nil {

@@ -1,0 +1,31 @@
+package wfformat
+
+import "testing"
+
+// BenchmarkParse reads a trace of a thousand tasks.
+func BenchmarkParse(b *testing.B) {
+	trace, err := Generate(Montage, 1000, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := written(b, trace)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := Parse("b.json", text, Limits{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkGraph builds the graph of a trace of a thousand tasks.
+func BenchmarkGraph(b *testing.B) {
+	trace, err := Generate(Montage, 1000, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := trace.Graph(GraphOptions{TimeScale: 0.01}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
