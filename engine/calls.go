@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/dispatch"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+)
+
+// call makes a call of the backend and tells the loop how it ended.
+func (e *Engine) call(c dispatch.Call) {
+	ctx, cancel := context.WithTimeoutCause(e.work, e.cfg.CallTimeout,
+		fmt.Errorf("no answer within the %v of CallTimeout", e.cfg.CallTimeout))
+	defer cancel()
+	reply := e.ask(ctx, c)
+	reply.Call = c.ID
+	if reply.Err != nil && ctx.Err() != nil {
+		reply.Err = fmt.Errorf("%w (%w)", context.Cause(ctx), reply.Err)
+	}
+	e.events <- event{call: c, reply: reply, at: time.Now()} // the loop reads until the last call has ended
+}
+
+func (e *Engine) ask(ctx context.Context, c dispatch.Call) (reply dispatch.Reply) {
+	b := e.cfg.Backend
+	switch c.Op {
+	case dispatch.OpSubmit:
+		reply.Committed, reply.Err = b.Submit(ctx, c.Submissions, c.Grant)
+	case dispatch.OpClaim:
+		reply.Committed, reply.Err = b.Claim(ctx, c.Shard, c.Grant)
+	case dispatch.OpComplete:
+		reply.Committed, reply.Err = b.Complete(ctx, c.Shard, c.Completions, c.Grant)
+	case dispatch.OpExtend:
+		reply.Held, reply.Err = b.Extend(ctx, c.Shard, c.Leases, c.Grant)
+	case dispatch.OpSweep:
+		reply.Swept, reply.Err = b.Sweep(ctx, c.Shard)
+	case dispatch.OpNotify:
+		reply.Err = b.(backend.Listener).Notify(ctx) // asked for only where the backend is one
+	default:
+		reply.Err = fmt.Errorf("engine: no such call: %s", c.Op)
+	}
+	return reply
+}
+
+// execute runs a task and tells the loop how it ended, even if the action ends its goroutine.
+func (e *Engine) execute(ctx context.Context, start dispatch.Start) {
+	done := dispatch.Done{Task: start.ID, Failure: &plan.Failure{
+		Type: worker.TypePanic, Message: fmt.Sprintf("action %s ended its goroutine instead of returning", start.Task.Action), Action: start.Task.Action,
+	}}
+	defer func() {
+		if e.cfg.Observer.Offered != nil {
+			e.cfg.Observer.Offered(backend.Completion{
+				Lease: start.Task.Lease, Program: start.Task.Program, Attempt: start.Task.Attempt, Result: done.Result, Failure: done.Failure,
+			}, time.Now())
+		}
+		e.events <- event{done: &done} // the loop reads until the last task has ended
+	}()
+	if e.cfg.Observer.Started != nil {
+		e.cfg.Observer.Started(start.Task, time.Now())
+	}
+	done.Result, done.Failure = e.cfg.Workers.Execute(ctx, start.Task)
+}
+
+// listen hears of work that others made ready. Where it cannot, polling is what remains, so it
+// tries again for as long as the engine lives.
+func (e *Engine) listen(l backend.Listener) {
+	wake := func() {
+		select {
+		case e.woken <- struct{}{}:
+		default: // the loop has not seen the last one yet
+		}
+	}
+	pause := e.cfg.RetryMin
+	for {
+		begun := time.Now()
+		err := l.Listen(e.life, wake)
+		if e.life.Err() != nil {
+			return
+		}
+		if err == nil {
+			err = fmt.Errorf("the backend ended it")
+		}
+		if time.Since(begun) > e.cfg.RetryMax {
+			pause = e.cfg.RetryMin // it had worked for a while
+		}
+		e.cfg.Observer.problem(fmt.Errorf("listening for other engines' work, tried again in %v: %w", pause, err))
+		if !e.rest(pause) {
+			return
+		}
+		pause = min(2*pause, e.cfg.RetryMax)
+		wake() // something may have been missed
+	}
+}
+
+// rest waits, and says whether the engine still lives.
+func (e *Engine) rest(pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-e.life.Done():
+		return false
+	}
+}

@@ -1,0 +1,134 @@
+// Package engine runs durable workflows on a store, and is the map of the house it stands in.
+//
+// Pulley answers one question with evidence: how does a durable workflow scheduler on Postgres
+// behave, when it pushes readiness and when it pulls, how fast, at what cost, and does it lose
+// anything when it is killed? It holds a complete engine, published designs of one behind one
+// contract, and what measures, checks and reports them.
+//
+// # Using the engine
+//
+// An [Engine] has one life: [New], [Engine.Start], [Engine.Stop]. In between, [Engine.Submit] has an
+// instance stored, and [Engine.Wait] gives its end. Several engines, in one process or many, may work
+// on one store; each node run is applied once, whoever does it and whatever dies meanwhile.
+//
+// Inside are one goroutine that decides and bounded others that act. The first owns the machine of
+// package dispatch, feeds it what happened, and begins what it says. Each running task and each call
+// of the backend has a goroutine of its own that ends with one event; the machine's bounds are
+// theirs. Two more listen for other engines' work, where the backend can, and look up instances that
+// are waited for and may end elsewhere. When Done is closed, none is left.
+//
+// What goes wrong in the store is repeated, with growing pauses, for as long as it takes; every call
+// is guarded by an id or a token, so that a repetition does no harm. What goes wrong in an action
+// becomes a failure in the workflow's terms. Neither ends the engine. Config.Observer hears of both.
+//
+// # How data flows
+//
+//	IR text ── ir ──┐                   ┌── worker: runs actions ◄─┐
+//	Go builder ─────┼─► graph ─► engine ┤                          │ tasks made ready, leased
+//	WfFormat ───────┘     (the shell)   └── dispatch ─► backend ───┘
+//	                                                    │  plan (the core) decides in it
+//	                                                    └─► Postgres, or memory
+//
+// A completion enters the core, a plan.Plan comes out, the backend commits it whole or not at all, and
+// the tasks that it made ready leave to the workers. Scenarios are data; what runs them writes
+// records; reports render records and run nothing.
+//
+// # Packages
+//
+// A package may import, of ours, those that its row names and whatever those may import. A test
+// holds this table against the code. "planned" marks what does not stand yet.
+//
+//	package                    | purpose                                                        | may import
+//	engine/ir                  | text to syntax tree, with positions and limits; printer        | –
+//	engine/expr                | JSON values and Starlark expressions, both bounded             | engine/ir
+//	engine/graph               | the compiled workflow; builder; DOT and Mermaid                | engine/expr
+//	engine/plan                | the core: graph, event and inbox in, plan out                  | engine/graph
+//	engine/backend             | the contract that every design implements                      | engine/plan
+//	engine/backend/backendtest | the conformance suite that every backend passes                | engine/backend
+//	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend
+//	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
+//	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres
+//	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
+//	engine/worker              | executors of actions; the built-in ones                        | engine/backend
+//	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
+//	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | –
+//	engine/pgserver/pgtest     | a server and a fresh database for tests                        | engine/pgserver
+//	scenarios                  | workloads as data, with their expected results                 | engine/graph, scenarios/wfformat
+//	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
+//	chaos/check                | reference interpreter, and oracles over histories              | engine/graph, scenarios
+//	chaos/fault                | planned: one fault per file                                    | –
+//	chaos                      | planned: scenario and fault to history, check and record       | engine, engine/pgserver, scenarios, chaos/check, chaos/fault, bench/load, reports/record
+//	reports/record             | the schema of results, units in its names                      | –
+//	reports                    | renders records                                                | reports/record
+//	bench/stats                | medians, intervals, ratios, slopes                             | reports/record
+//	bench/measure              | Postgres' own counters; histograms                             | reports/record
+//	bench/load                 | planned: open-loop pacing                                      | reports/record
+//	bench                      | planned: runs scenarios on backends, checked; comparisons      | engine, engine/backend/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/load
+//	sim                        | planned: a seeded world in virtual time around the same code   | engine/dispatch, engine/backend/memory, scenarios, chaos/check, reports/record
+//	cmd/pulley                 | planned: flags to configuration to run                         | any
+//
+// Package dispatch imports backend, not only plan: its commands are calls of the backend's contract,
+// and a second set of types for the same things would have to be kept equal to the first.
+// engine/internal/... may be imported by everything below engine.
+//
+// # Decisions
+//
+// D1. The core decides, the shell acts. plan and dispatch take time and randomness as arguments. The
+// shell, a simulator and the tests drive the same code.
+//
+// D2. Designs compete on equal terms. Each backend implements one published design as well as its
+// authors would have. push: unified readiness, a node run is queued when completed = required, one
+// plan per completion. pull: each cycle looks again for what is runnable, in the program (scan=app)
+// or with one query (scan=sql). memory keeps nothing. eager, a row for every node up front, and
+// journal, readiness in the memory of a lease's owner, are to come.
+//
+// D3. Dispatch is pushed too. A commit returns the tasks it made ready, already leased to this engine
+// as far as it has room; others are woken by one notification; polling is the safety net.
+//
+// D4. Group commit. Completions that arrive while a commit is in flight ride the next one. No timer is
+// on the idle path, and the batch has a bound. One that cannot be committed ends up alone: batches
+// that fail are halved.
+//
+// D5. Locks in one order, no hot row. Rows are locked sorted by instance and node. Nothing on the
+// instance's row is touched per completion. Order comes from sequences, never from now().
+//
+// D6. Time belongs to the store. Leases are computed with its clock; the local view of their end is
+// the earlier one. A new delivery's token fences the old worker. A lease that ran out locally is
+// given up.
+//
+// D7. A lost COMMIT is unknown. It is neither success nor failure: the row is read back before
+// anything is decided, and where that fails too, the call is repeated under its guard.
+//
+// D8. Every run can be repeated: seed, configuration and case are written with the result.
+//
+// D9. Values are JSON, expressions are Starlark's, with limits. An expression that fails, fails its
+// instance with the place; it is never a silent null.
+//
+// D10. No number without its method: how it was measured, over how many runs, with what spread, and
+// whether the run was valid.
+//
+// D11. Every key begins with the shard, a small number made from the instance's id. No constraint
+// crosses shards, and each statement on the hot path names one. Here a shard is what a commit, a claim
+// and an extension are for.
+//
+// D12. Bytes stay linear. A completion writes what is new and will be read; a large value is written
+// once and referred to; a list that grows in a loop is stored by its elements.
+//
+// # Invariants
+//
+// A node run is an instance, a node and a path; an attempt of it has one delivery token.
+//
+//	I1   A node run is enqueued exactly once; its attempts are deliveries of that.
+//	I2   completed ≤ required for every counter, and a node run is enqueued exactly when they meet.
+//	I3   Of the completions offered for a node run one is applied, with the token of that moment; every other is stale and changes nothing.
+//	I4   An action receives what the reference interpreter would give it.
+//	I5   An action starts only after every hard predecessor, and one of each soft group, has committed.
+//	I6   An aggregate's list is complete and in element order.
+//	I7   An instance ends once, as the reference interpreter says; terminal states never change.
+//	I8   Nothing acknowledged is lost, whatever crashes.
+//	I9   Once faults stop, every instance ends within the lease, two sweeps and its own work.
+//	I10  Nothing is left queued, leased, counted or in an inbox for an instance that has ended.
+//	I11  No two owners hold a lease that each may believe valid.
+//	I12  A failing, oversized or malformed completion or workflow harms no other instance.
+//	I13  Same seed, same configuration: the same trace (simulator).
+package engine

@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/dispatch"
+	"pulley/engine/plan"
+)
+
+// Errors of an engine's life cycle.
+var (
+	ErrNotRunning = errors.New("the engine is not running; call Start first, and nothing after Stop")
+	ErrStarted    = errors.New("the engine was started or stopped before; make a new one with New")
+)
+
+// Engine runs workflow instances that a backend keeps. It has one life: New, Start, Stop. Its methods
+// are safe for concurrent use.
+type Engine struct {
+	cfg     Config
+	machine *dispatch.Machine // touched by the loop only
+	waits   *waits
+
+	// What reaches the loop. All are unbuffered but woken, whose one place means "at least once".
+	events   chan event
+	submits  chan *submission
+	forgets  chan dispatch.Ticket
+	woken    chan struct{}
+	drains   chan time.Time
+	tickets  atomic.Uint64
+	programs programCache
+
+	work    context.Context // of actions and calls; it has the values of Start's context, and does not end
+	life    context.Context // ends when the loop has ended
+	endLife context.CancelFunc
+	running sync.WaitGroup // every goroutine but the loop
+
+	mu      sync.Mutex
+	begun   bool // Start or Stop was called
+	started bool
+	err     error
+	done    chan struct{}
+}
+
+// New makes an engine; nothing runs before Start. It fails where the configuration is out of its
+// bounds, and says all that is wrong.
+func New(cfg Config) (*Engine, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	machine, err := dispatch.New(cfg.dispatch())
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	return &Engine{
+		cfg:     cfg,
+		machine: machine,
+		waits:   newWaits(),
+		events:  make(chan event),
+		submits: make(chan *submission),
+		forgets: make(chan dispatch.Ticket),
+		woken:   make(chan struct{}, 1),
+		drains:  make(chan time.Time),
+		done:    make(chan struct{}),
+	}, nil
+}
+
+// Start begins to work, in the background. When ctx ends the engine stops by itself, in the same way
+// as with Stop, and Err gives the cause. It fails with ErrStarted the second time.
+func (e *Engine) Start(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.begun {
+		return ErrStarted
+	}
+	e.begun, e.started = true, true
+	// Work is not cut off with ctx: it has the time that Drain gives.
+	e.work = context.WithoutCancel(ctx)
+	e.life, e.endLife = context.WithCancel(e.work)
+	if l, ok := e.cfg.Backend.(backend.Listener); ok {
+		e.running.Go(func() { e.listen(l) })
+	}
+	e.running.Go(e.pollWaits)
+	go e.run(ctx)
+	return nil
+}
+
+// run is the life of the loop and of all that it owns.
+func (e *Engine) run(ctx context.Context) {
+	l := newLoop(e, ctx)
+	l.run()
+	e.endLife()
+	e.running.Wait()
+	if l.cut {
+		e.mu.Lock()
+		e.err = fmt.Errorf("engine: stopped: %w", context.Cause(ctx))
+		e.mu.Unlock()
+	}
+	close(e.done)
+}
+
+// Stop ends the engine: it takes no more work, hands back what has not begun, waits for running tasks
+// for Drain, or less if ctx ends earlier, then cancels them, and commits what is complete. It
+// returns when all of that is done, and at the latest when ctx ends, with an error; what is still
+// under way then ends by itself, and Done tells when. Stopping twice, or before Start, is fine.
+func (e *Engine) Stop(ctx context.Context) error {
+	e.mu.Lock()
+	if !e.begun {
+		e.begun = true
+		close(e.done)
+	}
+	e.mu.Unlock()
+	e.drain(e.drainUntil(ctx))
+	select {
+	case <-e.done:
+		return nil
+	case <-ctx.Done():
+	}
+	e.drain(time.Now())
+	select {
+	case <-e.done:
+		return nil
+	default:
+		return fmt.Errorf("engine: still stopping, actions or calls of the backend have not returned: %w", context.Cause(ctx))
+	}
+}
+
+// drainUntil leaves a part of ctx's time for what follows the drain.
+func (e *Engine) drainUntil(ctx context.Context) time.Time {
+	now := time.Now()
+	until := now.Add(e.cfg.Drain)
+	if deadline, ok := ctx.Deadline(); ok {
+		left := deadline.Sub(now)
+		if early := deadline.Add(-min(left/4, time.Second)); early.Before(until) {
+			until = early
+		}
+	}
+	return until
+}
+
+// drain tells the loop, unless that has ended.
+func (e *Engine) drain(until time.Time) {
+	e.mu.Lock()
+	started := e.started
+	e.mu.Unlock()
+	if !started {
+		return
+	}
+	select {
+	case e.drains <- until:
+	case <-e.life.Done():
+	}
+}
+
+// Done is closed when the engine has stopped and nothing of it runs any more.
+func (e *Engine) Done() <-chan struct{} { return e.done }
+
+// Err gives why the engine stopped: nil before Done, and after a Stop.
+func (e *Engine) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.err
+}
+
+// alive fails when the engine cannot take calls.
+func (e *Engine) alive() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.started || e.life.Err() != nil {
+		return ErrNotRunning
+	}
+	return nil
+}
+
+// programCache remembers programs whose actions were checked.
+type programCache struct {
+	mu   sync.Mutex
+	seen map[*plan.Program]bool
+}
+
+// programsKept bounds the cache; a check costs little.
+const programsKept = 256
+
+func (c *programCache) checked(p *plan.Program, check func() error) error {
+	c.mu.Lock()
+	seen := c.seen[p]
+	c.mu.Unlock()
+	if seen {
+		return nil
+	}
+	if err := check(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil || len(c.seen) >= programsKept {
+		c.seen = map[*plan.Program]bool{}
+	}
+	c.seen[p] = true
+	return nil
+}

@@ -1,0 +1,282 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/memory"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// compile makes a program of source text.
+func compile(t testing.TB, src string) *plan.Program {
+	t.Helper()
+	parsed, err := ir.Parse("test.ir", []byte(src), ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.Compile(parsed, ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// fanOut is one action, then count of them at once, then one.
+func fanOut(t testing.TB) *plan.Program {
+	t.Helper()
+	return compile(t, `fn main(input: [count], output: [total]):
+    all = @items(count=count)
+    doubled = spread all:one -> @double(value=one)
+    total = @sum(values=doubled)
+    return total
+`)
+}
+
+// chain is n actions one after the other.
+func chain(t testing.TB, n int) *plan.Program {
+	t.Helper()
+	src := "fn main(input: [x], output: [x]):\n"
+	for range n {
+		src += "    x = @add(a=x, b=1)\n"
+	}
+	return compile(t, src+"    return x\n")
+}
+
+// registry has the built-in actions and more.
+func registry(t testing.TB, more map[string]worker.Func) *worker.Registry {
+	t.Helper()
+	r, err := worker.NewRegistry(worker.Builtins()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, fn := range more {
+		if err := r.Register(name, fn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// memoryBackend is a store that is closed with the test.
+func memoryBackend(t testing.TB, shards int) *memory.Backend {
+	t.Helper()
+	b := memory.New(memory.Options{Shards: shards})
+	t.Cleanup(b.Close)
+	return b
+}
+
+// start runs an engine for as long as the test.
+func start(t testing.TB, cfg Config) *Engine {
+	t.Helper()
+	if cfg.Workers == nil {
+		cfg.Workers = registry(t, nil)
+	}
+	e, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := e.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// run submits an instance and waits for its end.
+func run(t testing.TB, e *Engine, p *plan.Program, input string) backend.Instance {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	id, err := e.Submit(ctx, SubmitRequest{Program: p, Input: json.RawMessage(input)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inst, err := e.Wait(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inst
+}
+
+// wantResult checks that an instance completed with a result.
+func wantResult(t testing.TB, inst backend.Instance, want string) {
+	t.Helper()
+	if inst.Status != backend.Completed || string(inst.Result) != want {
+		t.Errorf("instance %s is %s with %s (failure %+v), want %s", inst.ID, inst.Status, inst.Result, inst.Failure, want)
+	}
+}
+
+// ledger is an observer that counts what happened to each lease and node run.
+type ledger struct {
+	mu       sync.Mutex
+	leased   map[backend.Lease]int
+	started  map[backend.Lease]int
+	applied  map[backend.Key]int
+	ended    map[uuid.UUID]int
+	answers  map[backend.Answer]int
+	problems []string
+	submits  int
+	commits  int
+	biggest  int // commit
+}
+
+func newLedger() *ledger {
+	return &ledger{
+		leased: map[backend.Lease]int{}, started: map[backend.Lease]int{}, applied: map[backend.Key]int{},
+		ended: map[uuid.UUID]int{}, answers: map[backend.Answer]int{},
+	}
+}
+
+func (l *ledger) locked(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+}
+
+// observer gives the functions that fill the ledger.
+func (l *ledger) observer() Observer {
+	return Observer{
+		Submitted: func(uuid.UUID, time.Time) { l.locked(func() { l.submits++ }) },
+		Leased:    func(t backend.Task, _ time.Time) { l.locked(func() { l.leased[t.Lease]++ }) },
+		Started:   func(t backend.Task, _ time.Time) { l.locked(func() { l.started[t.Lease]++ }) },
+		Answered: func(c backend.Completion, out backend.Outcome, err error, _ time.Time) {
+			l.locked(func() {
+				l.answers[out.Answer]++
+				if err == nil && out.Answer == backend.Applied {
+					l.applied[c.Lease.Key]++
+				}
+			})
+		},
+		Committed: func(n int, _ time.Time) { l.locked(func() { l.commits++; l.biggest = max(l.biggest, n) }) },
+		Ended:     func(inst backend.Instance, _ time.Time) { l.locked(func() { l.ended[inst.ID]++ }) },
+		Problem:   func(err error) { l.locked(func() { l.problems = append(l.problems, err.Error()) }) },
+	}
+}
+
+// check holds the ledger against what must always be so: one application for each node run, one start
+// for each token, one end for each instance. Retries apply a run more than once: the programs of
+// these tests have none.
+func (l *ledger) check(t testing.TB) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for lease, n := range l.started {
+		if n != 1 || l.leased[lease] != 1 {
+			t.Errorf("%+v was leased %d times and started %d times", lease, l.leased[lease], n)
+		}
+	}
+	for key, n := range l.applied {
+		if n != 1 {
+			t.Errorf("%d completions of %+v were applied", n, key)
+		}
+	}
+	for id, n := range l.ended {
+		if n != 1 {
+			t.Errorf("instance %s ended %d times", id, n)
+		}
+	}
+}
+
+func (l *ledger) startedCount() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.started)
+}
+
+// troubled is a backend in front of another whose calls go wrong, at random but from a seed.
+type troubled struct {
+	backend.Backend
+	mu     sync.Mutex
+	rand   *rand.Rand
+	before float64 // chance that a call fails and nothing happens
+	after  float64 // chance that a call is carried out and its answer lost
+	broken bool    // every call fails
+	faults int
+}
+
+var errTrouble = errors.New("connection refused")
+
+func (b *troubled) fault(chance float64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.broken || b.rand.Float64() < chance {
+		b.faults++
+		return true
+	}
+	return false
+}
+
+func (b *troubled) breakDown() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.broken = true
+}
+
+// count is how many calls went wrong.
+func (b *troubled) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.faults
+}
+
+func trouble[T any](b *troubled, call func() (T, error)) (T, error) {
+	var none T
+	if b.fault(b.before) {
+		return none, errTrouble
+	}
+	out, err := call()
+	if err == nil && b.fault(b.after) {
+		return none, fmt.Errorf("%w: connection lost", backend.ErrUnknown)
+	}
+	return out, err
+}
+
+func (b *troubled) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
+	return trouble(b, func() (backend.Committed, error) { return b.Backend.Submit(ctx, subs, grant) })
+}
+
+func (b *troubled) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
+	return trouble(b, func() (backend.Committed, error) { return b.Backend.Claim(ctx, shard, grant) })
+}
+
+func (b *troubled) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
+	return trouble(b, func() (backend.Committed, error) { return b.Backend.Complete(ctx, shard, done, grant) })
+}
+
+func (b *troubled) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
+	return trouble(b, func() ([]bool, error) { return b.Backend.Extend(ctx, shard, leases, grant) })
+}
+
+func (b *troubled) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
+	return trouble(b, func() (backend.Swept, error) { return b.Backend.Sweep(ctx, shard) })
+}
+
+func (b *troubled) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
+	return trouble(b, func() ([]backend.Instance, error) { return b.Backend.Lookup(ctx, ids) })
+}

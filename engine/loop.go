@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/dispatch"
+)
+
+// eventsAtOnce bounds how much the loop takes in before it decides.
+const eventsAtOnce = 512
+
+// event is what a goroutine of the engine tells the loop at its end.
+type event struct {
+	done  *dispatch.Done // a task ended
+	call  dispatch.Call  // else: this call ended
+	reply dispatch.Reply // with this
+	at    time.Time      // at which a call ended
+}
+
+// loop owns the machine. It is the only goroutine that decides, and it does nothing that waits.
+type loop struct {
+	*Engine
+	over     <-chan struct{} // ends with Start's context; nil once that was seen
+	batch    []dispatch.Event
+	incoming int                                         // submissions in batch
+	cancels  map[dispatch.TaskID]context.CancelCauseFunc // of running tasks
+	pending  map[dispatch.Ticket]*submission             // that have no answer yet
+	draining bool
+	cut      bool // the drain began with the end of Start's context
+	stopped  bool
+}
+
+func newLoop(e *Engine, ctx context.Context) *loop {
+	return &loop{
+		Engine:  e,
+		over:    ctx.Done(),
+		cancels: map[dispatch.TaskID]context.CancelCauseFunc{},
+		pending: map[dispatch.Ticket]*submission{},
+	}
+}
+
+// run decides, acts and waits, until a drain is over.
+func (l *loop) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		now := time.Now()
+		for _, c := range l.machine.Step(now, l.batch...) {
+			l.do(c)
+		}
+		if l.stopped {
+			return
+		}
+		clear(l.batch)
+		l.batch, l.incoming = l.batch[:0], 0
+		if next := l.machine.Next(); next.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(next.Sub(now))
+		}
+		l.wait(timer)
+	}
+}
+
+// submissions gives the channel of submissions while there is room for one. When the engine stops
+// there always is: the machine answers at once.
+func (l *loop) submissions() chan *submission {
+	if l.draining || l.machine.Room() > l.incoming {
+		return l.submits
+	}
+	return nil
+}
+
+// wait blocks until something happens, and takes in all that has.
+func (l *loop) wait(timer *time.Timer) {
+	select {
+	case ev := <-l.events:
+		l.take(ev)
+	case sub := <-l.submissions():
+		l.takeSubmission(sub)
+	case ticket := <-l.forgets:
+		l.forget(ticket)
+	case <-l.woken:
+		l.batch = append(l.batch, dispatch.Woken{})
+	case until := <-l.drains:
+		l.drainUntilThen(until)
+	case <-l.over:
+		l.over, l.cut = nil, !l.draining
+		l.drainUntilThen(time.Now().Add(l.cfg.Drain))
+	case <-timer.C:
+	}
+	for len(l.batch) < eventsAtOnce {
+		select {
+		case ev := <-l.events:
+			l.take(ev)
+		case sub := <-l.submissions():
+			l.takeSubmission(sub)
+		default:
+			return
+		}
+	}
+}
+
+func (l *loop) drainUntilThen(until time.Time) {
+	l.draining = true
+	l.batch = append(l.batch, dispatch.Drain{Until: until})
+}
+
+func (l *loop) takeSubmission(sub *submission) {
+	l.incoming++
+	l.pending[sub.ticket] = sub
+	l.batch = append(l.batch, dispatch.Submit{Ticket: sub.ticket, Submission: sub.sub})
+}
+
+func (l *loop) forget(ticket dispatch.Ticket) {
+	if _, ok := l.pending[ticket]; ok {
+		delete(l.pending, ticket)
+		l.batch = append(l.batch, dispatch.Forget{Ticket: ticket})
+	}
+}
+
+// take hands an event on to the machine, and tells those who want to know.
+func (l *loop) take(ev event) {
+	if ev.done != nil {
+		if cancel, ok := l.cancels[ev.done.Task]; ok {
+			cancel(nil)
+			delete(l.cancels, ev.done.Task)
+		}
+		l.batch = append(l.batch, *ev.done)
+		return
+	}
+	l.batch = append(l.batch, ev.reply)
+	if ev.call.Op == dispatch.OpComplete {
+		l.cfg.Observer.answered(ev.call.Completions, ev.reply.Committed, ev.reply.Err, ev.at)
+	}
+	l.cfg.Observer.committed(ev.reply.Committed, ev.at)
+	for _, inst := range ev.reply.Committed.Ended {
+		l.waits.deliver(inst)
+	}
+}
+
+// do carries out a command, as far as that takes no time; the rest is begun.
+func (l *loop) do(c dispatch.Command) {
+	switch c := c.(type) {
+	case dispatch.Call:
+		l.running.Go(func() { l.call(c) })
+	case dispatch.Start:
+		ctx, cancel := context.WithCancelCause(l.work)
+		l.cancels[c.ID] = cancel
+		l.running.Go(func() { l.execute(ctx, c) })
+	case dispatch.Cancel:
+		if cancel, ok := l.cancels[c.ID]; ok {
+			cancel(c.Cause)
+		}
+	case dispatch.Answer:
+		l.answer(c)
+	case dispatch.Report:
+		l.cfg.Observer.problem(c.Err)
+	case dispatch.Stopped:
+		l.stopped = true
+	}
+}
+
+func (l *loop) answer(c dispatch.Answer) {
+	sub, ok := l.pending[c.Ticket]
+	if !ok {
+		return
+	}
+	delete(l.pending, c.Ticket)
+	if c.Err == nil && c.Outcome.Answer == backend.Applied {
+		l.waits.submitted(sub.sub.ID)
+		if l.cfg.Observer.Submitted != nil {
+			l.cfg.Observer.Submitted(sub.sub.ID, time.Now())
+		}
+	}
+	sub.answer <- c // it has a place for this one
+}

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+)
+
+// ErrUnknownInstance says that the store has no instance of an id.
+var ErrUnknownInstance = errors.New("no such instance")
+
+// The pace at which Wait asks the store. An instance that was submitted here will most likely end
+// here, which needs no asking: it begins late.
+const (
+	waitPollFirst = 10 * time.Millisecond
+	waitPollMine  = 200 * time.Millisecond
+	waitPollMost  = time.Second
+	lookupBatch   = 500 // ids in one call
+)
+
+// Bounds of what is remembered without anybody asking.
+const (
+	mineMost        = 100_000 // instances that were submitted here and have not ended
+	recentMost      = 4096    // instances that ended here
+	recentBytesMost = 32 << 20
+)
+
+// Wait gives an instance once it has ended. It is woken at once if this engine ended it, and asks the
+// store from time to time otherwise. It fails with ErrUnknownInstance, when ctx ends, and when the
+// engine stops before the instance ends.
+func (e *Engine) Wait(ctx context.Context, id uuid.UUID) (backend.Instance, error) {
+	if err := e.alive(); err != nil {
+		return backend.Instance{}, err
+	}
+	w := e.waits.add(id, time.Now())
+	defer e.waits.remove(id, w)
+	var cause error
+	select {
+	case got := <-w.ended:
+		return got.instance, got.err
+	case <-ctx.Done():
+		cause = context.Cause(ctx)
+	case <-e.life.Done():
+		cause = ErrNotRunning
+	}
+	select {
+	case got := <-w.ended: // it came in the last moment
+		return got.instance, got.err
+	default:
+		return backend.Instance{}, fmt.Errorf("engine: waiting for instance %s: %w", id, cause)
+	}
+}
+
+// waits is who waits for which instance.
+type waits struct {
+	mu     sync.Mutex
+	ids    map[uuid.UUID]*waiting
+	mine   map[uuid.UUID]struct{}
+	recent map[uuid.UUID]backend.Instance
+	order  []uuid.UUID // of recent, oldest first
+	bytes  int         // of recent's results
+	change chan struct{}
+}
+
+// waiting is all who wait for one instance.
+type waiting struct {
+	callers []*waiter
+	at      time.Time     // of the next lookup
+	pause   time.Duration // before the one after it
+}
+
+type waiter struct{ ended chan ended } // has one place
+
+type ended struct {
+	instance backend.Instance
+	err      error
+}
+
+func newWaits() *waits {
+	return &waits{
+		ids: map[uuid.UUID]*waiting{}, mine: map[uuid.UUID]struct{}{}, recent: map[uuid.UUID]backend.Instance{},
+		change: make(chan struct{}, 1),
+	}
+}
+
+// submitted remembers that an instance began here, unless it has ended already.
+func (w *waits) submitted(id uuid.UUID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, over := w.recent[id]; !over && len(w.mine) < mineMost {
+		w.mine[id] = struct{}{}
+	}
+}
+
+// add begins a wait. If the end is known already, it is there at once.
+func (w *waits) add(id uuid.UUID, now time.Time) *waiter {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := &waiter{ended: make(chan ended, 1)}
+	if inst, ok := w.recent[id]; ok {
+		one.ended <- ended{instance: inst}
+		return one
+	}
+	all, ok := w.ids[id]
+	if !ok {
+		all = &waiting{at: now, pause: waitPollFirst}
+		if _, mine := w.mine[id]; mine {
+			all.at, all.pause = now.Add(waitPollMine), waitPollMine
+		}
+		w.ids[id] = all
+		select {
+		case w.change <- struct{}{}:
+		default: // the poller has not seen the last change yet
+		}
+	}
+	all.callers = append(all.callers, one)
+	return one
+}
+
+// remove ends a wait, whether anything came or not.
+func (w *waits) remove(id uuid.UUID, one *waiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all, ok := w.ids[id]
+	if !ok {
+		return
+	}
+	for i, other := range all.callers {
+		if other == one {
+			all.callers = append(all.callers[:i], all.callers[i+1:]...)
+			break
+		}
+	}
+	if len(all.callers) == 0 {
+		delete(w.ids, id)
+	}
+}
+
+// deliver tells all who wait that an instance ended here, and remembers it for those who come late.
+func (w *waits) deliver(inst backend.Instance) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.mine, inst.ID)
+	w.tell(inst.ID, ended{instance: inst})
+	if _, again := w.recent[inst.ID]; again {
+		return
+	}
+	w.recent[inst.ID] = inst
+	w.order = append(w.order, inst.ID)
+	w.bytes += len(inst.Result)
+	for len(w.order) > recentMost || w.bytes > recentBytesMost {
+		oldest := w.order[0]
+		w.order = w.order[1:]
+		w.bytes -= len(w.recent[oldest].Result)
+		delete(w.recent, oldest)
+	}
+}
+
+// tell answers all who wait for an instance. The lock must be held.
+func (w *waits) tell(id uuid.UUID, what ended) {
+	if all, ok := w.ids[id]; ok {
+		for _, one := range all.callers {
+			one.ended <- what // it is told once: it leaves ids here
+		}
+		delete(w.ids, id)
+	}
+}
+
+// due gives the instances to look up now, and when the next one is due; zero: nobody waits.
+func (w *waits) due(now time.Time) (ids []uuid.UUID, next time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, all := range w.ids {
+		if !now.Before(all.at) && len(ids) < lookupBatch {
+			ids = append(ids, id)
+			all.pause = min(2*all.pause, waitPollMost)
+			all.at = now.Add(all.pause)
+		}
+		if next.IsZero() || all.at.Before(next) {
+			next = all.at
+		}
+	}
+	return ids, next
+}
+
+// learn takes in what a lookup found.
+func (w *waits) learn(ids []uuid.UUID, found []backend.Instance) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, id := range ids {
+		switch found[i].Status {
+		case backend.Completed, backend.Failed:
+			delete(w.mine, id)
+			w.tell(id, ended{instance: found[i]})
+		case "":
+			w.tell(id, ended{err: fmt.Errorf("engine: instance %s: %w", id, ErrUnknownInstance)})
+		}
+	}
+}
+
+// pollWaits looks up what others may have ended, for as long as the engine lives.
+func (e *Engine) pollWaits() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		ids, next := e.waits.due(time.Now())
+		if len(ids) > 0 {
+			e.lookUp(ids)
+		}
+		timer.Stop()
+		if !next.IsZero() {
+			timer.Reset(max(time.Until(next), waitPollFirst/2)) // who is due at nearly the same time is asked for together
+		}
+		select {
+		case <-timer.C:
+		case <-e.waits.change:
+		case <-e.life.Done():
+			return
+		}
+	}
+}
+
+func (e *Engine) lookUp(ids []uuid.UUID) {
+	ctx, cancel := context.WithTimeout(e.life, e.cfg.CallTimeout)
+	defer cancel()
+	found, err := e.cfg.Backend.Lookup(ctx, ids)
+	if err == nil && len(found) != len(ids) {
+		err = fmt.Errorf("the backend gave %d answers for %d", len(found), len(ids))
+	}
+	if err != nil {
+		if e.life.Err() == nil {
+			e.cfg.Observer.problem(fmt.Errorf("looking up %d instances that are waited for, tried again: %w", len(ids), err))
+		}
+		return
+	}
+	e.waits.learn(ids, found)
+}
