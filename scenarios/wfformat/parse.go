@@ -10,7 +10,6 @@ import (
 type raw struct {
 	trace Trace // all but its tasks' parents
 
-	version  string
 	hasFlow  bool // there is a workflow
 	hasSpec  bool // there is a workflow.specification
 	hasTasks bool // there is a list of tasks where the layout has it
