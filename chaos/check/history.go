@@ -41,7 +41,8 @@ const (
 	// one that has not ended, an empty one an instance that the store does not know.
 	Looked Kind = "looked"
 	// Inspected: the rows that the store holds for the instance, or, without an Instance, for all of
-	// them, by table. Rows.
+	// them, by table; the instances themselves are not counted. Whoever inspects does so after the store
+	// has swept. Rows.
 	Inspected Kind = "inspected"
 )
 

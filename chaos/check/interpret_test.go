@@ -253,6 +253,11 @@ fn main(input: [], output: []):
 	x, y = two()
 	return y, x
 `, want: "[2,1]"},
+	})
+}
+
+func TestWaysThroughFunctions(t *testing.T) {
+	check(t, []meaning{
 		{name: "return from a loop in a try in a function", body: `
 fn find(input: [xs], output: []):
 	for x in xs:

@@ -225,74 +225,79 @@ func (p plant) apply(t *testing.T) string {
 	return strings.Join(lines, "\n")
 }
 
+// Lines of the sound history.
+const (
+	answer5 = "answered i flaky[0] token=5 attempt=1 answer=applied"
+	ended   = "ended i status=completed result=[[1,2],1]"
+	looked  = "looked i status=completed result=[[1,2],1]"
+)
+
+// plants has one change or more for every part of every oracle.
+var plants = []plant{
+	{name: "enqueued twice", red: "I1", before: answer5, insert: "enqueued i flaky[0]", says: "flaky[0] was enqueued 2 times"},
+	{name: "leased, never enqueued", red: "I1", drop: []string{"enqueued i noop"}, says: "noop was leased without having been enqueued"},
+
+	{name: "overflow", red: "I2", before: "enqueued i add[1]", insert: "arrived i spread_all completed=3 required=2", says: "spread_all has 3 arrivals and requires 2"},
+	{name: "a lost update of a counter", red: "I2", before: "enqueued i add[1]", insert: "arrived i spread_all completed=2 required=2", says: "two arrivals at spread_all were both counted as number 2"},
+	{name: "required changes", red: "I2", swap: [2]string{"arrived i spread_all completed=1 required=2", looked}, drop: []string{looked}, before: "enqueued i add[1]", insert: "arrived i spread_all completed=2 required=3\n" + looked + "\n" + looked, says: "requires"},
+	{name: "enqueued too early", red: "I2", drop: []string{"arrived i spread_all completed=2 required=2"}, says: "spread_all was enqueued with 1 of 2 arrivals"},
+	{name: "full and never enqueued", red: "I2", drop: []string{"enqueued i spread_all"}, says: "spread_all has all of its 2 arrivals and was not enqueued"},
+	{name: "an arrival counted for two", red: "I2", drop: []string{"arrived i spread_all completed=1 required=2"}, says: "spread_all counts 2 arrivals, but only 1 were recorded"},
+
+	{name: "token ignored", red: "I3", swap: [2]string{"answered i flaky[0] token=4 attempt=1 answer=stale", looked}, drop: []string{looked}, before: answer5,
+		insert: "answered i flaky[0] token=4 attempt=1 answer=applied\n" + looked, says: "a completion of flaky[0] was applied with token 4; the current one was 5"},
+	{name: "applied twice", red: "I3", before: ended, insert: "offered i flaky[0] token=5\n" + answer5, says: "the completion of flaky[0] with token 5 was applied twice"},
+	{name: "the current token answered stale", red: "I3 I9", insert: "submitted k\nenqueued k x\nleased k x token=9\noffered k x token=9\nanswered k x token=9 answer=stale", says: "the completion of x with token 9, the current one, was answered stale"},
+	{name: "a token given twice", red: "I3", before: "offered i noop token=7", insert: "leased i noop token=7 attempt=1", says: "token 7 of noop was given twice"},
+	{name: "a token that nobody has", red: "I3", before: ended, insert: "offered i noop token=99", says: "offered with token 99, which nobody was given"},
+	{name: "an answer to nothing", red: "I3", before: ended, insert: "answered i items token=77 answer=stale", says: "answered that was not offered"},
+	{name: "a token that goes back", red: "I3", before: "leased i flaky[0] token=4 attempt=1", insert: "leased i flaky[1] token=1 attempt=1", says: "token 1 of flaky[1] was given after token 3", loose: "none"},
+	{name: "a retry applied with an old token", red: "I3", before: "answered i flaky[1] token=2 attempt=1 answer=applied again=yes", insert: "leased i flaky[1] token=22 attempt=1\nleased i flaky[1] token=33 attempt=2", says: "the current one was 22"},
+
+	{name: "other arguments", red: "I4", swap: [2]string{`started i noop token=7 attempt=1 action=noop args={}`, looked}, drop: []string{looked}, before: "offered i noop token=7",
+		insert: `started i noop token=7 attempt=1 action=noop args={"x":1}` + "\n" + looked, says: "the reference interpreter does not call @noop at [] {\"x\":1}"},
+	{name: "arguments of another iteration", red: "I4 I5", before: "offered i noop token=7", insert: `started i add[0] token=8 attempt=1 action=add args={"a":0,"b":1}`, says: "does not call @add at [0]"},
+	{name: "a call too many", red: "I4 I5", before: "offered i noop token=7", insert: `started i other token=8 attempt=1 action=noop args={}`, says: "2 node runs received @noop at [] {}; the reference interpreter calls it 1 times"},
+	{name: "a retry too many", red: "I4", before: "offered i noop token=7", insert: `started i noop token=7 attempt=2 action=noop args={}`, says: "attempt 2 of @noop at [] {}; the reference interpreter takes 1"},
+	{name: "a call too few", red: "I4", drop: []string{`started i noop token=7 attempt=1 action=noop args={}`}, says: "0 node runs received @noop"},
+	{name: "attempts that differ", red: "I4", before: "offered i noop token=7", insert: `started i noop token=7 attempt=1 action=noop args={"x":1}`, says: "two attempts of noop received different arguments"},
+	{name: "arguments that are no object", red: "I4", before: "offered i noop token=7", insert: `started i noop token=7 attempt=1 action=noop args=[]`, says: "the arguments of noop are not a JSON object"},
+
+	{name: "started before its element's list", red: "I5", swap: [2]string{`started i add[1] token=6 attempt=1 action=add args={"b":1,"a":0}`, "arrived i spread_all completed=1 required=2"}, says: "add[1] started before flaky[0] had committed"},
+	{name: "started before the loop was over", red: "I5", swap: [2]string{`started i noop token=7 attempt=1 action=noop args={}`, "enqueued i add[1]"}, says: "noop started before add[1] had committed"},
+	{name: "started between offer and answer", red: "I5", loose: "none", swap: [2]string{`started i noop token=7 attempt=1 action=noop args={}`, "answered i add[1] token=6 attempt=1 answer=applied"}, says: "noop started before add[1] had committed"},
+	{name: "a predecessor that never committed", red: "I5", drop: []string{"answered i items token=1 attempt=1 answer=applied"}, says: "flaky[1] started, and items has not committed"},
+	{name: "a predecessor in the loop that never committed", red: "I5", drop: []string{"answered i add[1] token=6 attempt=1 answer=applied"}, says: "noop started, and add[1] has not committed"},
+	{name: "a node of no workflow", red: "I4 I5", before: ended, insert: "started i ghost token=1 action=ghost args={}", says: "the workflow has no action ghost"},
+	{name: "a path that does not fit", red: "I4 I5", before: ended, insert: "started i noop[3] token=1 action=noop args={}", says: "the workflow has no action noop[3]"},
+
+	{name: "a list in order of arrival", red: "I6", swap: [2]string{"gathered i spread_all required=2 value=[1,2]", looked}, drop: []string{looked}, before: "enqueued i add[1]", insert: "gathered i spread_all required=2 value=[2,1]\n" + looked, says: "of spread_all is not the value that arrived"},
+	{name: "a list too short", red: "I6", before: "enqueued i add[1]", insert: "gathered i spread_all required=2 value=[1]", says: "spread_all gathered 1 elements of 2"},
+	{name: "no list", red: "I6", before: "enqueued i add[1]", insert: "gathered i spread_all required=2 value=7", says: "did not gather a JSON list"},
+	{name: "an element twice", red: "I6", before: "enqueued i add[1]", insert: "element i spread_all index=1 value=2", says: "element 1 of spread_all arrived twice"},
+	{name: "an element that did not arrive", red: "I6", drop: []string{"element i spread_all index=0 value=1"}, says: "element 0 of spread_all did not arrive"},
+	{name: "an element beyond the last", red: "I6", before: "enqueued i spread_all", insert: "element i spread_all index=2 value=0", says: "3 elements arrived at spread_all, which has 2"},
+
+	{name: "ended twice", red: "I7", insert: ended, says: "the instance ended 2 times"},
+	{name: "the end changed", red: "I7", insert: "looked i status=failed error=Odd", says: "the end changed: completed with [[1,2],1], and then failed with"},
+	{name: "the result changed", red: "I7", insert: "looked i status=completed result=[[1,2],1.0]", says: "the end changed"},
+	{name: "another result", red: "I7", drop: []string{looked, ended}, insert: "ended i status=completed result=[[1,2],0]\ninspected i rows=0\ninspected - rows=0", says: "result [[1,2],0]; the reference interpreter gives [[1,2],1]"},
+	{name: "an end without a beginning", red: "I7", before: "submitted i", insert: "submitted k\nended k status=failed error=Odd", drop: []string{"submitted i"}, says: "an instance ended that was not submitted"},
+	{name: "running after the end", red: "I7", insert: "looked i status=running", says: "the instance had ended and was running again", loose: "none"},
+	{name: "leased after the end", red: "I7", before: looked, insert: "enqueued i ghost\nleased i ghost token=1", says: "ghost was leased after the instance had ended", loose: "none"},
+	{name: "applied after the end", red: "I7", swap: [2]string{ended, "answered i noop token=7 attempt=1 answer=applied"}, says: "a completion of noop was applied after the instance had ended", loose: "none"},
+
+	{name: "done and given out again", red: "I8", before: "enqueued i noop", insert: "leased i add[1] token=60 attempt=1", says: "add[1] was done with token 6 and was given out again with token 60"},
+	{name: "a forgotten instance", red: "I8", insert: "looked i status=", says: "the store had acknowledged the instance and does not know it"},
+
+	{name: "never ended", red: "I9", insert: "submitted k\nlooked k status=running", says: "the instance was submitted and has not ended"},
+
+	{name: "rows left", red: "I10", insert: "inspected i rows=2", says: "2 rows of queue are left after the end"},
+	{name: "rows left over all", red: "I10", insert: "inspected - rows=1", says: "1 rows of queue are left after the end"},
+}
+
 func TestPlantedViolations(t *testing.T) {
-	const (
-		answer5 = "answered i flaky[0] token=5 attempt=1 answer=applied"
-		ended   = "ended i status=completed result=[[1,2],1]"
-		looked  = "looked i status=completed result=[[1,2],1]"
-	)
-	for _, p := range []plant{
-		{name: "enqueued twice", red: "I1", before: answer5, insert: "enqueued i flaky[0]", says: "flaky[0] was enqueued 2 times"},
-		{name: "leased, never enqueued", red: "I1", drop: []string{"enqueued i noop"}, says: "noop was leased without having been enqueued"},
-
-		{name: "overflow", red: "I2", before: "enqueued i add[1]", insert: "arrived i spread_all completed=3 required=2", says: "spread_all has 3 arrivals and requires 2"},
-		{name: "a lost update of a counter", red: "I2", before: "enqueued i add[1]", insert: "arrived i spread_all completed=2 required=2", says: "two arrivals at spread_all were both counted as number 2"},
-		{name: "required changes", red: "I2", swap: [2]string{"arrived i spread_all completed=1 required=2", looked}, drop: []string{looked}, before: "enqueued i add[1]", insert: "arrived i spread_all completed=2 required=3\n" + looked + "\n" + looked, says: "requires"},
-		{name: "enqueued too early", red: "I2", drop: []string{"arrived i spread_all completed=2 required=2"}, says: "spread_all was enqueued with 1 of 2 arrivals"},
-		{name: "full and never enqueued", red: "I2", drop: []string{"enqueued i spread_all"}, says: "spread_all has all of its 2 arrivals and was not enqueued"},
-		{name: "an arrival counted for two", red: "I2", drop: []string{"arrived i spread_all completed=1 required=2"}, says: "spread_all counts 2 arrivals, but only 1 were recorded"},
-
-		{name: "token ignored", red: "I3", swap: [2]string{"answered i flaky[0] token=4 attempt=1 answer=stale", looked}, drop: []string{looked}, before: answer5,
-			insert: "answered i flaky[0] token=4 attempt=1 answer=applied\n" + looked, says: "a completion of flaky[0] was applied with token 4; the current one was 5"},
-		{name: "applied twice", red: "I3", before: ended, insert: "offered i flaky[0] token=5\n" + answer5, says: "the completion of flaky[0] with token 5 was applied twice"},
-		{name: "the current token answered stale", red: "I3 I9", insert: "submitted k\nenqueued k x\nleased k x token=9\noffered k x token=9\nanswered k x token=9 answer=stale", says: "the completion of x with token 9, the current one, was answered stale"},
-		{name: "a token given twice", red: "I3", before: "offered i noop token=7", insert: "leased i noop token=7 attempt=1", says: "token 7 of noop was given twice"},
-		{name: "a token that nobody has", red: "I3", before: ended, insert: "offered i noop token=99", says: "offered with token 99, which nobody was given"},
-		{name: "an answer to nothing", red: "I3", before: ended, insert: "answered i items token=77 answer=stale", says: "answered that was not offered"},
-		{name: "a token that goes back", red: "I3", before: "leased i flaky[0] token=4 attempt=1", insert: "leased i flaky[1] token=1 attempt=1", says: "token 1 of flaky[1] was given after token 3", loose: "none"},
-		{name: "a retry applied with an old token", red: "I3", before: "answered i flaky[1] token=2 attempt=1 answer=applied again=yes", insert: "leased i flaky[1] token=22 attempt=1\nleased i flaky[1] token=33 attempt=2", says: "the current one was 22"},
-
-		{name: "other arguments", red: "I4", swap: [2]string{`started i noop token=7 attempt=1 action=noop args={}`, looked}, drop: []string{looked}, before: "offered i noop token=7",
-			insert: `started i noop token=7 attempt=1 action=noop args={"x":1}` + "\n" + looked, says: "the reference interpreter does not call @noop at [] {\"x\":1}"},
-		{name: "arguments of another iteration", red: "I4 I5", before: "offered i noop token=7", insert: `started i add[0] token=8 attempt=1 action=add args={"a":0,"b":1}`, says: "does not call @add at [0]"},
-		{name: "a call too many", red: "I4 I5", before: "offered i noop token=7", insert: `started i other token=8 attempt=1 action=noop args={}`, says: "2 node runs received @noop at [] {}; the reference interpreter calls it 1 times"},
-		{name: "a retry too many", red: "I4", before: "offered i noop token=7", insert: `started i noop token=7 attempt=2 action=noop args={}`, says: "attempt 2 of @noop at [] {}; the reference interpreter takes 1"},
-		{name: "a call too few", red: "I4", drop: []string{`started i noop token=7 attempt=1 action=noop args={}`}, says: "0 node runs received @noop"},
-		{name: "attempts that differ", red: "I4", before: "offered i noop token=7", insert: `started i noop token=7 attempt=1 action=noop args={"x":1}`, says: "two attempts of noop received different arguments"},
-		{name: "arguments that are no object", red: "I4", before: "offered i noop token=7", insert: `started i noop token=7 attempt=1 action=noop args=[]`, says: "the arguments of noop are not a JSON object"},
-
-		{name: "started before its element's list", red: "I5", swap: [2]string{`started i add[1] token=6 attempt=1 action=add args={"b":1,"a":0}`, "arrived i spread_all completed=1 required=2"}, says: "add[1] started before flaky[0] had committed"},
-		{name: "started before the loop was over", red: "I5", swap: [2]string{`started i noop token=7 attempt=1 action=noop args={}`, "enqueued i add[1]"}, says: "noop started before add[1] had committed"},
-		{name: "started between offer and answer", red: "I5", loose: "none", swap: [2]string{`started i noop token=7 attempt=1 action=noop args={}`, "answered i add[1] token=6 attempt=1 answer=applied"}, says: "noop started before add[1] had committed"},
-		{name: "a predecessor that never committed", red: "I5", drop: []string{"answered i items token=1 attempt=1 answer=applied"}, says: "flaky[1] started, and items has not committed"},
-		{name: "a predecessor in the loop that never committed", red: "I5", drop: []string{"answered i add[1] token=6 attempt=1 answer=applied"}, says: "noop started, and add[1] has not committed"},
-		{name: "a node of no workflow", red: "I4 I5", before: ended, insert: "started i ghost token=1 action=ghost args={}", says: "the workflow has no action ghost"},
-		{name: "a path that does not fit", red: "I4 I5", before: ended, insert: "started i noop[3] token=1 action=noop args={}", says: "the workflow has no action noop[3]"},
-
-		{name: "a list in order of arrival", red: "I6", swap: [2]string{"gathered i spread_all required=2 value=[1,2]", looked}, drop: []string{looked}, before: "enqueued i add[1]", insert: "gathered i spread_all required=2 value=[2,1]\n" + looked, says: "of spread_all is not the value that arrived"},
-		{name: "a list too short", red: "I6", before: "enqueued i add[1]", insert: "gathered i spread_all required=2 value=[1]", says: "spread_all gathered 1 elements of 2"},
-		{name: "no list", red: "I6", before: "enqueued i add[1]", insert: "gathered i spread_all required=2 value=7", says: "did not gather a JSON list"},
-		{name: "an element twice", red: "I6", before: "enqueued i add[1]", insert: "element i spread_all index=1 value=2", says: "element 1 of spread_all arrived twice"},
-		{name: "an element that did not arrive", red: "I6", drop: []string{"element i spread_all index=0 value=1"}, says: "element 0 of spread_all did not arrive"},
-		{name: "an element beyond the last", red: "I6", before: "enqueued i spread_all", insert: "element i spread_all index=2 value=0", says: "3 elements arrived at spread_all, which has 2"},
-
-		{name: "ended twice", red: "I7", insert: ended, says: "the instance ended 2 times"},
-		{name: "the end changed", red: "I7", insert: "looked i status=failed error=Odd", says: "the end changed: completed with [[1,2],1], and then failed with"},
-		{name: "the result changed", red: "I7", insert: "looked i status=completed result=[[1,2],1.0]", says: "the end changed"},
-		{name: "another result", red: "I7", drop: []string{looked, ended}, insert: "ended i status=completed result=[[1,2],0]\ninspected i rows=0\ninspected - rows=0", says: "result [[1,2],0]; the reference interpreter gives [[1,2],1]"},
-		{name: "an end without a beginning", red: "I7", before: "submitted i", insert: "submitted k\nended k status=failed error=Odd", drop: []string{"submitted i"}, says: "an instance ended that was not submitted"},
-		{name: "running after the end", red: "I7", insert: "looked i status=running", says: "the instance had ended and was running again", loose: "none"},
-		{name: "leased after the end", red: "I7", before: looked, insert: "enqueued i ghost\nleased i ghost token=1", says: "ghost was leased after the instance had ended", loose: "none"},
-		{name: "applied after the end", red: "I7", swap: [2]string{ended, "answered i noop token=7 attempt=1 answer=applied"}, says: "a completion of noop was applied after the instance had ended", loose: "none"},
-
-		{name: "done and given out again", red: "I8", before: "enqueued i noop", insert: "leased i add[1] token=60 attempt=1", says: "add[1] was done with token 6 and was given out again with token 60"},
-		{name: "a forgotten instance", red: "I8", insert: "looked i status=", says: "the store had acknowledged the instance and does not know it"},
-
-		{name: "never ended", red: "I9", insert: "submitted k\nlooked k status=running", says: "the instance was submitted and has not ended"},
-
-		{name: "rows left", red: "I10", insert: "inspected i rows=2", says: "2 rows of queue are left after the end"},
-		{name: "rows left over all", red: "I10", insert: "inspected - rows=1", says: "1 rows of queue are left after the end"},
-	} {
+	for _, p := range plants {
 		t.Run(p.name, func(t *testing.T) {
 			lines := p.apply(t)
 			rules := soundRules(t)

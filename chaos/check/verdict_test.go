@@ -25,6 +25,9 @@ func TestVacuousHistories(t *testing.T) {
 	if report.Result() != Holds || len(report) != 2 {
 		t.Errorf("two of the invariants: %s", report)
 	}
+}
+
+func TestMissingEvidence(t *testing.T) {
 	sources := soundRules(t)
 	for invariant, kinds := range map[string][]Kind{
 		"I1": {Enqueued, Leased}, "I2": {Arrived, Enqueued}, "I3": {Leased, Offered, Answered}, "I4": {Started}, "I5": {Started, Offered, Answered},
@@ -56,6 +59,9 @@ func TestVacuousHistories(t *testing.T) {
 			t.Errorf("%s: %s", what, report)
 		}
 	}
+}
+
+func TestInspectionsThatComeTooEarly(t *testing.T) {
 	early := judge(t, "submitted i\ninspected i rows=3\nended i status=completed result=1", Rules{Invariants: []string{"I10"}})
 	if early.Result() != Inconclusive {
 		t.Errorf("an inspection before the end: %s", early)
