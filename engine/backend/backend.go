@@ -125,7 +125,7 @@ type Committed struct {
 // Outcome answers one submission or completion.
 type Outcome struct {
 	Answer Answer
-	Err    error // why, for Refused
+	Err    error // why, for Refused and Again
 }
 
 // Answer is how a submission or completion ended.
@@ -137,6 +137,7 @@ const (
 	Duplicate Answer = "duplicate" // of a submission: the instance is there already
 	Stale     Answer = "stale"     // of a completion: the token is not the current one, or the instance has ended
 	Refused   Answer = "refused"   // it cannot be applied, whatever is done; it changed nothing
+	Again     Answer = "again"     // it was not applied, others of the call were; offer it again
 )
 
 // Status is an instance's state. It changes once.

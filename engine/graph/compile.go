@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pulley/engine/ir"
@@ -28,6 +29,7 @@ func Compile(prog *ir.Program, limits ir.Limits) (*Graph, error) {
 		limits:    limits.WithDefaults(),
 		g:         &Graph{Name: prog.File, Limits: limits},
 		serial:    map[string]int{},
+		turns:     map[*Edge]int{},
 	}
 	for _, f := range prog.Functions {
 		c.functions[f.Name.Text] = f
@@ -55,6 +57,7 @@ type compiler struct {
 	limits    ir.Limits
 	g         *Graph
 	serial    map[string]int // how many nodes or variables have asked for a name
+	turns     map[*Edge]int  // of guards
 	errs      CompileError
 }
 
@@ -66,6 +69,7 @@ type loose struct {
 	from  NodeID
 	kind  EdgeKind
 	guard *ir.Expr
+	turn  int // of a guard: its place among those of its branch
 }
 
 // frame is one expansion of a function.
@@ -98,7 +102,29 @@ func (c *compiler) program(main *ir.Function) error {
 	}
 	output := &Node{Kind: Output, Name: "output", Pos: main.Pos, Frame: f.id, Var: f.result, Required: 1, Exclusive: true}
 	c.connect(ways, output)
+	c.takeTurns()
 	return nil
+}
+
+// takeTurns puts the guards of every branch into the order of the text: an arm without a statement of
+// its own gets its edge only where the arms meet.
+func (c *compiler) takeTurns() {
+	places := map[NodeID][]int{}
+	for i, e := range c.g.Edges {
+		if e.Kind == Guard {
+			places[e.From] = append(places[e.From], i)
+		}
+	}
+	for _, at := range places {
+		guards := make([]*Edge, len(at))
+		for i, place := range at {
+			guards[i] = c.g.Edges[place]
+		}
+		slices.SortFunc(guards, func(a, b *Edge) int { return c.turns[a] - c.turns[b] })
+		for i, place := range at {
+			c.g.Edges[place] = guards[i]
+		}
+	}
 }
 
 // frame makes the variables of one expansion of a function.
@@ -283,14 +309,14 @@ func (c *compiler) call(f *frame, call *ir.Call, ways []loose) (VarID, []loose, 
 func (c *compiler) branch(f *frame, s *ir.If, ways []loose) ([]loose, error) {
 	n := c.connectIn(f, ways, &Node{Kind: Branch, Name: c.name("if"), Pos: s.Pos, Required: 1})
 	var out []loose
-	for _, arm := range s.Arms {
-		ends, err := c.block(f, arm.Body, []loose{{from: n.ID, kind: Guard, guard: c.expr(f, arm.Cond)}})
+	for turn, arm := range s.Arms {
+		ends, err := c.block(f, arm.Body, []loose{{from: n.ID, kind: Guard, guard: c.expr(f, arm.Cond), turn: turn}})
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, ends...)
 	}
-	ends, err := c.block(f, s.Else, []loose{{from: n.ID, kind: Guard}})
+	ends, err := c.block(f, s.Else, []loose{{from: n.ID, kind: Guard, turn: len(s.Arms)}})
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +377,8 @@ func (c *compiler) parallel(f *frame, s *ir.Parallel, targets []VarID, ways []lo
 
 // aggregate makes the node where the branches of fork meet.
 func (c *compiler) aggregate(f *frame, fork *Node, pos ir.Pos, targets []VarID) *Node {
-	agg := c.node(&Node{Kind: Aggregate, Name: c.name(fork.Name + "_all"), Pos: pos, Targets: targets, Frame: f.id, Depth: f.depth})
+	name := c.name(fork.Name + "_all")
+	agg := c.node(&Node{Kind: Aggregate, Name: name, Pos: pos, Targets: targets, Var: c.variable("%" + name), Frame: f.id, Depth: f.depth})
 	fork.Aggregate = agg.ID
 	return agg
 }

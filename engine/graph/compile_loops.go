@@ -74,7 +74,9 @@ func (c *compiler) connectIn(f *frame, ways []loose, n *Node) *Node {
 func (c *compiler) connect(ways []loose, n *Node) *Node {
 	c.node(n)
 	for _, w := range relabelMany(ways) {
-		c.g.Edges = append(c.g.Edges, &Edge{From: w.from, To: n.ID, Kind: w.kind, Guard: w.guard, Var: None})
+		e := &Edge{From: w.from, To: n.ID, Kind: w.kind, Guard: w.guard, Var: None}
+		c.g.Edges = append(c.g.Edges, e)
+		c.turns[e] = w.turn
 	}
 	return n
 }
@@ -82,7 +84,9 @@ func (c *compiler) connect(ways []loose, n *Node) *Node {
 // node gives a node its id.
 func (c *compiler) node(n *Node) *Node {
 	n.ID = NodeID(len(c.g.Nodes))
-	if n.Kind != LoopInit && n.Kind != LoopHead && n.Kind != Spread && n.Kind != Output {
+	switch n.Kind {
+	case LoopInit, LoopHead, Spread, Aggregate, Output:
+	default:
 		n.Var = None
 	}
 	c.g.Nodes = append(c.g.Nodes, n)

@@ -101,7 +101,8 @@ type Node struct {
 	Expr    *ir.Expr `json:"expr,omitempty"`    // what a spread, loop_init or while loop_head evaluates; the seconds of a sleep; an output's result
 
 	// Var is, of a for's loop_init and loop_head, the variable with the elements; of a spread, that of
-	// one element; of an output without Expr, that of the result. None otherwise.
+	// one element; of an aggregate, that under which its branches' values are kept until all are
+	// there; of an output without Expr, that of the result. None otherwise.
 	Var VarID `json:"var"`
 
 	Aggregate NodeID `json:"aggregate,omitempty"` // of a spread or parallel: where its branches meet

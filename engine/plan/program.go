@@ -3,6 +3,7 @@ package plan
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"go.starlark.net/syntax"
 
@@ -21,6 +22,7 @@ type Program struct {
 	nodes      []node
 	live       *graph.Live
 	local      []bool // by variable: it holds a spread's element and never stands in the inbox
+	early      bool   // see EndsEarly
 }
 
 // node is a graph node with its expressions compiled.
@@ -62,6 +64,9 @@ func Compile(g *graph.Graph) (*Program, error) {
 			return nil, err
 		}
 	}
+	p.early = slices.ContainsFunc(g.Edges, func(e *graph.Edge) bool {
+		return (e.Kind == graph.Soft || e.Kind == graph.Guard) && p.nodes[e.To].waits
+	})
 	p.live = g.Liveness(reads)
 	for i := range p.nodes {
 		n := &p.nodes[i]
@@ -173,3 +178,7 @@ func rangeArgs(text string) string {
 	}
 	return "[" + text[len("range("):len(text)-1] + "]"
 }
+
+// EndsEarly says whether an instance can complete while node runs of it are still at work: some node
+// goes on when the first of several has ended.
+func (p *Program) EndsEarly() bool { return p.early }

@@ -1,0 +1,130 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Unconfirmed says whether an error at COMMIT, or at a statement that commits by itself, leaves open
+// whether it took place: everything but the server's own word. pgx calls some of these errors safe to
+// retry although the server has committed, so it is not asked.
+func Unconfirmed(err error) bool {
+	var server *pgconn.PgError
+	switch {
+	case err == nil, errors.Is(err, pgx.ErrTxCommitRollback):
+		return false
+	case errors.As(err, &server):
+		// An administrator's shutdown can cut a session off after the commit record was written.
+		return strings.HasPrefix(server.Code, "57P")
+	}
+	return true
+}
+
+// Poisoned says whether an error is the fault of the data of a call: the same call will fail again,
+// and a batch without it will not.
+func Poisoned(err error) bool {
+	var server *pgconn.PgError
+	if !errors.As(err, &server) {
+		return false
+	}
+	switch server.Code[:2] {
+	case "22", "23", "54": // data exception, integrity violation, program limit
+		return true
+	}
+	return false
+}
+
+// Overflowed says whether a readiness counter was about to pass its required count.
+func Overflowed(err error) bool {
+	var server *pgconn.PgError
+	return errors.As(err, &server) && server.ConstraintName == "readiness_overflow"
+}
+
+// Contended says whether the server gave the call up in favour of another: it may be made again.
+func Contended(err error) bool {
+	var server *pgconn.PgError
+	if !errors.As(err, &server) {
+		return false
+	}
+	switch server.Code {
+	case "40001", "40P01", "55P03":
+		return true
+	}
+	return false
+}
+
+// secrets finds passwords in connection strings and URLs.
+var secrets = regexp.MustCompile(`(?i)(password\s*=\s*)('[^']*'|\S+)|(://[^:/@\s]*:)[^@\s]*@`)
+
+// Explain gives an error of the database as one line that says what to do. It keeps the error's chain,
+// and never a password.
+func Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	var server *pgconn.PgError
+	var parse *pgconn.ParseConfigError
+	var network net.Error
+	hint := ""
+	switch {
+	case errors.As(err, &parse):
+		hint = "check the DSN; it looks like postgres://user:password@host:5432/database"
+	case errors.As(err, &server):
+		hint = serverHint(server)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		hint = "the server did not answer in time; check that it runs and can be reached"
+	case errors.Is(err, context.Canceled):
+		return err
+	default:
+		var connect *pgconn.ConnectError
+		if errors.As(err, &connect) {
+			hint = "check that the server runs and that host and port are right"
+		}
+	}
+	return &explained{err: err, hint: hint}
+}
+
+// serverHint says what to do about the commonest of the server's refusals.
+func serverHint(e *pgconn.PgError) string {
+	switch e.Code {
+	case "42501":
+		return "the role lacks a right; grant it CREATE on the database or make the schema for it"
+	case "28P01", "28000":
+		return "check user and password of the DSN"
+	case "3D000":
+		return "create the database, or name another in the DSN"
+	case "53100", "58030":
+		return "the server's disk is full; free space and run again"
+	case "53300":
+		return "the server has no connection left; close some or raise max_connections"
+	case "25006":
+		return "the server is read-only; connect to the primary"
+	}
+	return ""
+}
+
+// explained words an error of the database in one line.
+type explained struct {
+	err  error
+	hint string
+}
+
+func (e *explained) Unwrap() error { return e.err }
+
+func (e *explained) Error() string {
+	text := strings.Join(strings.Fields(secrets.ReplaceAllString(e.err.Error(), "${1}${3}***")), " ")
+	if !strings.HasPrefix(text, "postgres: ") {
+		text = "postgres: " + text
+	}
+	if e.hint != "" {
+		return fmt.Sprintf("%s; %s", text, e.hint)
+	}
+	return text
+}

@@ -1,0 +1,50 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// channel is the notification channel of a schema. Postgres cuts names at 63 bytes; a schema's name
+// is no longer than that itself, and a clash costs only a needless look.
+func (s *Store) channel() string {
+	name := "pulley_" + s.Schema
+	return name[:min(len(name), 63)]
+}
+
+// Listen calls wake for every notification of the schema, until ctx ends. It holds a connection of
+// its own.
+func (s *Store) Listen(ctx context.Context, wake func()) error {
+	conn, err := pgx.ConnectConfig(ctx, s.config)
+	if err != nil {
+		return listenError(ctx, err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{s.channel()}.Sanitize()); err != nil {
+		return listenError(ctx, err)
+	}
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return listenError(ctx, err)
+		}
+		if n.PID != conn.PgConn().PID() {
+			wake()
+		}
+	}
+}
+
+func listenError(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return Explain(err)
+}
+
+// Notify wakes everybody who listens to the schema.
+func (s *Store) Notify(ctx context.Context) error {
+	_, err := s.Pool.Exec(ctx, "SELECT pg_notify($1, '')", s.channel())
+	return Explain(err)
+}

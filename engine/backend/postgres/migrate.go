@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"sort"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// minVersion is the oldest server that has all that the designs use.
+const minVersion = 130000
+
+// migrate makes the schema and runs the migrations that it has not seen, in order of their numbers.
+// Processes that start together wait for one another on an advisory lock of the schema's name.
+func migrate(ctx context.Context, cc *pgx.ConnConfig, cfg Config, design fs.FS) error {
+	delete(cc.RuntimeParams, "search_path")
+	conn, err := pgx.ConnectConfig(ctx, cc)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var version int
+	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
+		return err
+	}
+	if version < minVersion {
+		return fmt.Errorf("postgres: the server is version %d; %d or later is needed", version/10000, minVersion/10000)
+	}
+	lock := fnv.New64a()
+	_, _ = lock.Write([]byte("pulley/" + cfg.Schema))
+	key := int64(lock.Sum64())
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", key); err != nil {
+		return err
+	}
+	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", key) }()
+	return runMigrations(ctx, conn, cfg, design)
+}
+
+func runMigrations(ctx context.Context, conn *pgx.Conn, cfg Config, design fs.FS) error {
+	schema := pgx.Identifier{cfg.Schema}.Sanitize()
+	if err := makeSchema(ctx, conn, cfg.Schema); err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "SELECT set_config('search_path', $1, false)", schema); err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, run_at timestamptz NOT NULL DEFAULT now())"); err != nil {
+		return err
+	}
+	for _, source := range []fs.FS{base, design} {
+		names, err := fs.Glob(source, "migrations/*.sql")
+		if err != nil {
+			return err
+		}
+		sort.Strings(names)
+		for _, name := range names {
+			if err := runMigration(ctx, conn, source, name); err != nil {
+				return fmt.Errorf("migration %s: %w", name, err)
+			}
+		}
+	}
+	shards := cfg.Shards
+	if shards == 0 {
+		shards = DefaultShards
+	}
+	_, err := conn.Exec(ctx, "INSERT INTO store (shards) VALUES ($1) ON CONFLICT DO NOTHING", shards)
+	return err
+}
+
+// makeSchema leaves a schema alone that is there: the right to make one may be missing.
+func makeSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
+	var there bool
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema).Scan(&there); err != nil || there {
+		return err
+	}
+	_, err := conn.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize())
+	return err
+}
+
+func runMigration(ctx context.Context, conn *pgx.Conn, source fs.FS, name string) error {
+	text, err := fs.ReadFile(source, name)
+	if err != nil {
+		return err
+	}
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, "INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING", name)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		_, err = tx.Conn().PgConn().Exec(ctx, string(text)).ReadAll()
+		return err
+	})
+}
+
+// DropSchema removes a schema and everything in it. It is for stores that were made for one run.
+func DropSchema(ctx context.Context, dsn, schema string) error {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return Explain(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	_, err = conn.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{schema}.Sanitize()+" CASCADE")
+	return Explain(err)
+}

@@ -1,0 +1,34 @@
+-- What every design keeps: the number of shards, workflow definitions, instances.
+
+CREATE TABLE store (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    shards   smallint NOT NULL CHECK (shards > 0)
+);
+
+CREATE TABLE workflows (
+    id         integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    hash       bytea   NOT NULL UNIQUE,
+    definition json    NOT NULL
+);
+
+-- status changes once. ended_by is the token of the completion that ended the instance; untidy says
+-- that other tables may still hold rows of an instance that has ended.
+CREATE TABLE instances (
+    shard        smallint    NOT NULL,
+    id           uuid        NOT NULL,
+    workflow     integer     NOT NULL,
+    status       text        NOT NULL CHECK (status IN ('running', 'completed', 'failed')),
+    untidy       boolean     NOT NULL DEFAULT false,
+    input        json        NOT NULL,
+    result       json,
+    failure      json,
+    ended_by     bigint,
+    submitted_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    ended_at     timestamptz,
+    PRIMARY KEY (shard, id)
+);
+
+CREATE INDEX instances_untidy ON instances (shard, id) WHERE untidy;
+
+-- Fencing tokens: later is greater, in all tables.
+CREATE SEQUENCE tokens AS bigint;

@@ -1,0 +1,296 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/plan"
+)
+
+const (
+	// commitTries bounds how often one call commits again, after deadlocks and unknown outcomes.
+	commitTries = 5
+	// settleTimeout bounds finding out what became of a commit, when the caller's context has ended.
+	settleTimeout = 10 * time.Second
+)
+
+// happened gives a completion as the core's event.
+func (e *event) happened() plan.Event {
+	c := e.completion
+	return plan.Event{Run: c.Lease.Key.Run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
+}
+
+// Complete implements backend.Backend.
+func (b *Backend) Complete(ctx context.Context, shard int, completions []backend.Completion, grant backend.Grant) (backend.Committed, error) {
+	if err := b.check(shard, grant); err != nil {
+		return backend.Committed{}, err
+	}
+	out := outcomes{answers: make([]backend.Outcome, len(completions))}
+	events, err := b.completed(ctx, shard, completions, &out)
+	if err != nil {
+		return backend.Committed{}, postgres.Explain(err)
+	}
+	if err := b.read(ctx, shard, events); err != nil {
+		return backend.Committed{}, postgres.Explain(err)
+	}
+	var planned, unfit []*event
+	for _, e := range events {
+		if e.plan, e.refused = e.program.Step(e.happened(), e.inbox, b.jitter()); e.refused != nil {
+			unfit = append(unfit, e)
+		} else {
+			planned = append(planned, e)
+		}
+	}
+	if err := b.refuse(ctx, shard, unfit, &out); err != nil {
+		return backend.Committed{}, postgres.Explain(err)
+	}
+	planned, after := untilEnds(planned)
+	inOrder(planned)
+	if err := b.commit(ctx, shard, distinct(planned, &out), grant, &out); err != nil {
+		return backend.Committed{}, postgres.Explain(err)
+	}
+	inOrder(after)
+	grant.Max = max(grant.Max-len(out.result.Tasks), 0)
+	if err := b.commit(ctx, shard, distinct(after, &out), grant, &out); err != nil {
+		out.again(after, err)
+	}
+	return out.committed(), nil
+}
+
+// untilEnds sets completions apart that come after one which would end their instance: they belong to
+// a later transaction, in which they are stale if it did.
+func untilEnds(events []*event) (first, after []*event) {
+	ends := map[uuid.UUID]bool{}
+	for _, e := range events {
+		if ends[e.instance] {
+			after = append(after, e)
+			continue
+		}
+		first = append(first, e)
+		ends[e.instance] = e.plan.End != nil
+	}
+	return first, after
+}
+
+// completed makes events of completions, and answers those that can be none: without a program, or of
+// an instance that another shard would have.
+func (b *Backend) completed(ctx context.Context, shard int, completions []backend.Completion, out *outcomes) ([]*event, error) {
+	var events []*event
+	for i := range completions {
+		c := &completions[i]
+		switch {
+		case c.Program == nil:
+			out.answers[i] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: a completion without its program", c.Lease.Key.Instance)}
+			continue
+		case backend.ShardOf(c.Lease.Key.Instance, b.Shards()) != shard:
+			out.answers[i] = backend.Outcome{Answer: backend.Stale}
+			continue
+		}
+		number, err := b.store.Number(ctx, c.Program)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, &event{ord: int32(i), instance: c.Lease.Key.Instance, program: c.Program, workflow: number, completion: c, token: c.Lease.Token})
+	}
+	return events, nil
+}
+
+// refuse answers completions that the core would not plan. Where the lease is not held either, they
+// are stale like any other.
+func (b *Backend) refuse(ctx context.Context, shard int, unfit []*event, out *outcomes) error {
+	if len(unfit) == 0 {
+		return nil
+	}
+	var l leases
+	for _, e := range unfit {
+		l.add(e.ord, e.completion.Lease)
+	}
+	held, err := b.ords(ctx, heldSQL, shard, &l)
+	if err != nil {
+		return err
+	}
+	for _, e := range unfit {
+		out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+		if held[e.ord] {
+			out.answers[e.ord] = backend.Outcome{Answer: backend.Refused, Err: refusedError(e.program, e.completion.Lease.Key, e.refused)}
+		}
+	}
+	return nil
+}
+
+// distinct leaves one of several completions of the same attempt: a statement meets each row once.
+// The others are stale whatever happens to the one.
+func distinct(events []*event, out *outcomes) []*event {
+	kept := events[:0]
+	for i, e := range events {
+		if i > 0 {
+			before := kept[len(kept)-1]
+			if before.completion.Lease == e.completion.Lease {
+				out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+				continue
+			}
+		}
+		kept = append(kept, e)
+	}
+	return kept
+}
+
+// outcomes collects what several transactions of one call did.
+type outcomes struct {
+	answers []backend.Outcome
+	result  backend.Committed
+}
+
+func (o *outcomes) committed() backend.Committed {
+	o.result.Outcomes = o.answers
+	return o.result
+}
+
+// again answers what was not committed although something else of the call was.
+func (o *outcomes) again(events []*event, err error) {
+	for _, e := range events {
+		if o.answers[e.ord].Answer == "" {
+			o.answers[e.ord] = backend.Outcome{Answer: backend.Again, Err: postgres.Explain(err)}
+		}
+	}
+}
+
+// add takes in a commit. Completions that did not take place are stale, submissions duplicates.
+func (o *outcomes) add(c *commit, events []*event) {
+	for _, e := range events {
+		switch {
+		case c.live[e.ord]:
+			o.answers[e.ord] = backend.Outcome{Answer: backend.Applied}
+		case e.submission != nil:
+			o.answers[e.ord] = backend.Outcome{Answer: backend.Duplicate}
+		default:
+			o.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+		}
+	}
+	ended := map[[16]byte]bool{}
+	for _, e := range c.ended {
+		in := backend.Instance{ID: e.instance, Status: backend.Completed, Result: e.plan.End.Result}
+		if e.plan.End.Failure != nil {
+			in = backend.Instance{ID: e.instance, Status: backend.Failed, Failure: e.plan.End.Failure}
+		}
+		o.result.Ended = append(o.result.Ended, in)
+		ended[e.instance] = true
+	}
+	for _, t := range c.result.Tasks {
+		if !ended[t.Lease.Key.Instance] {
+			o.result.Tasks = append(o.result.Tasks, t)
+		}
+	}
+	o.result.More = o.result.More || c.result.More
+	if due := c.result.NextDue; !due.IsZero() && (o.result.NextDue.IsZero() || due.Before(o.result.NextDue)) {
+		o.result.NextDue = due
+	}
+}
+
+// commit applies events in as few transactions as their data allows: when one of them is at fault,
+// the batch is halved until it stands alone and is refused. What one transaction leased is no longer
+// granted to the next.
+func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) error {
+	if len(events) == 0 {
+		return nil
+	}
+	c, err := b.commitOnce(ctx, shard, events, grant, out)
+	var barrier *barrierError
+	switch {
+	case err == nil:
+		if c != nil {
+			out.add(c, events)
+			b.tidyAfter(ctx, c)
+		}
+		return nil
+	case !postgres.Poisoned(err) && !errors.As(err, &barrier):
+		return err
+	case len(events) > 1:
+		half := len(events) / 2
+		if err := b.commit(ctx, shard, events[:half], grant, out); err != nil {
+			return err
+		}
+		grant.Max = max(grant.Max-len(out.result.Tasks), 0)
+		if err := b.commit(ctx, shard, events[half:], grant, out); err != nil {
+			out.again(events[half:], err)
+		}
+		return nil
+	}
+	if postgres.Overflowed(err) {
+		err = fmt.Errorf("%w: %w", backend.ErrOverflow, err)
+	}
+	out.answers[events[0].ord] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: %w", events[0].instance, err)}
+	return nil
+}
+
+// commitOnce applies events in one transaction, again where the server gave it up for another, and
+// settles what an unconfirmed commit did. It gives no commit where all were settled.
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) (*commit, error) {
+	for try := 1; ; try++ {
+		c, err := b.apply(ctx, shard, events, grant)
+		switch {
+		case err == nil:
+			return c, nil
+		case postgres.Contended(err) && try < commitTries:
+			continue
+		case !backend.IsUnknown(err):
+			return nil, err
+		case events[0].submission != nil:
+			// Submitting again is always right: the id decides.
+			if try == commitTries {
+				return nil, err
+			}
+			continue
+		}
+		open, settled := b.settle(ctx, shard, events, out)
+		if settled != nil || try == commitTries && len(open) > 0 {
+			return nil, errors.Join(err, settled)
+		}
+		if len(open) == 0 {
+			return nil, nil
+		}
+		events = open
+	}
+}
+
+// settle finds out what an unconfirmed commit did. Completions that are open still get a new token,
+// so that the lost commit cannot take place any more, and are given back to be committed again.
+func (b *Backend) settle(ctx context.Context, shard int, events []*event, out *outcomes) ([]*event, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	byOrd := map[int32]*event{}
+	var l leases
+	for _, e := range events {
+		byOrd[e.ord] = e
+		l.add(e.ord, backend.Lease{Key: e.completion.Lease.Key, Token: e.token})
+	}
+	fenced, err := b.fence(ctx, shard, &l)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := b.ords(ctx, standingSQL, shard, &l)
+	if err != nil {
+		return nil, err
+	}
+	var open []*event
+	for _, e := range events {
+		token, isOpen := fenced[e.ord]
+		switch {
+		case isOpen:
+			e.token = token
+			open = append(open, e)
+		case applied[e.ord]:
+			out.answers[e.ord] = backend.Outcome{Answer: backend.Applied}
+		default:
+			out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+		}
+	}
+	out.result.More = true
+	return open, nil
+}

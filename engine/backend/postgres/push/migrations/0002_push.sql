@@ -1,0 +1,45 @@
+-- One row for each node run that became ready, until its instance ends. due_at is when it may be
+-- claimed: at once, after a retry's wait, or when its lease is over. So one index serves queue, timers
+-- and reclaim.
+CREATE TABLE queue (
+    shard       smallint    NOT NULL,
+    instance_id uuid        NOT NULL,
+    node        integer     NOT NULL,
+    path        text        NOT NULL COLLATE "C",
+    status      text        NOT NULL CHECK (status IN ('queued', 'leased', 'completed')),
+    due_at      timestamptz NOT NULL,
+    token       bigint      NOT NULL,
+    attempt     integer     NOT NULL CHECK (attempt > 0),
+    workflow    integer     NOT NULL,
+    owner       text,
+    args        json        NOT NULL,
+    PRIMARY KEY (shard, instance_id, node, path)
+);
+
+CREATE INDEX queue_due ON queue (shard, due_at, token) WHERE status <> 'completed';
+
+-- One row for each barrier that something has arrived at, or whose count is known. soft says that
+-- the barrier's soft group has been counted.
+CREATE TABLE readiness (
+    shard       smallint NOT NULL,
+    instance_id uuid     NOT NULL,
+    node        integer  NOT NULL,
+    path        text     NOT NULL COLLATE "C",
+    required    integer  NOT NULL,
+    completed   integer  NOT NULL,
+    soft        boolean  NOT NULL,
+    PRIMARY KEY (shard, instance_id, node, path),
+    CONSTRAINT readiness_overflow CHECK (completed <= required)
+) WITH (fillfactor = 80);
+
+-- Values on their way: a variable's value under element -1, the values of an aggregate's branches
+-- under their places in its list.
+CREATE TABLE inbox (
+    shard       smallint NOT NULL,
+    instance_id uuid     NOT NULL,
+    variable    integer  NOT NULL,
+    path        text     NOT NULL COLLATE "C",
+    element     integer  NOT NULL,
+    value       json     NOT NULL,
+    PRIMARY KEY (shard, instance_id, variable, path, element)
+);

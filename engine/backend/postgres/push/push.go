@@ -1,0 +1,177 @@
+package push
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/plan"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+var (
+	//go:embed sql/apply.sql
+	applySQL string
+	//go:embed sql/read.sql
+	readSQL string
+	//go:embed sql/gather.sql
+	gatherSQL string
+	//go:embed sql/unset.sql
+	unsetSQL string
+	//go:embed sql/claim.sql
+	claimSQL string
+	//go:embed sql/next_due.sql
+	nextDueSQL string
+	//go:embed sql/extend.sql
+	extendSQL string
+	//go:embed sql/fence.sql
+	fenceSQL string
+	//go:embed sql/held.sql
+	heldSQL string
+	//go:embed sql/standing.sql
+	standingSQL string
+	//go:embed sql/clear_queue.sql
+	clearQueueSQL string
+	//go:embed sql/clear_readiness.sql
+	clearReadinessSQL string
+	//go:embed sql/clear_inbox.sql
+	clearInboxSQL string
+	//go:embed sql/untidy.sql
+	untidySQL string
+	//go:embed sql/tidy.sql
+	tidySQL string
+	//go:embed sql/tidy_queue.sql
+	tidyQueueSQL string
+	//go:embed sql/tidy_readiness.sql
+	tidyReadinessSQL string
+	//go:embed sql/tidy_inbox.sql
+	tidyInboxSQL string
+)
+
+// DefaultSchema holds the tables where Config names no other.
+const DefaultSchema = "pulley_push"
+
+// Config is how a Backend is opened.
+type Config struct {
+	Store  postgres.Config // an empty Schema means DefaultSchema
+	Jitter func() float64  // in [0, 1), for the waits before retries; nil: random
+}
+
+// Backend is a backend.Backend and backend.Listener; see the package's description.
+type Backend struct {
+	store  *postgres.Store
+	jitter func() float64
+}
+
+var (
+	_ backend.Backend  = (*Backend)(nil)
+	_ backend.Listener = (*Backend)(nil)
+)
+
+// Open connects and sets the schema up where needed.
+func Open(ctx context.Context, cfg Config) (*Backend, error) {
+	if cfg.Store.Schema == "" {
+		cfg.Store.Schema = DefaultSchema
+	}
+	store, err := postgres.Open(ctx, cfg.Store, migrations)
+	if err != nil {
+		return nil, err
+	}
+	b := &Backend{store: store, jitter: cfg.Jitter}
+	if b.jitter == nil {
+		b.jitter = rand.Float64
+	}
+	return b, nil
+}
+
+// Shards implements backend.Backend.
+func (b *Backend) Shards() int { return b.store.Shards() }
+
+// Close implements backend.Backend.
+func (b *Backend) Close() { b.store.Close() }
+
+// Lookup implements backend.Backend.
+func (b *Backend) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
+	return b.store.Lookup(ctx, ids)
+}
+
+// Listen implements backend.Listener.
+func (b *Backend) Listen(ctx context.Context, wake func()) error { return b.store.Listen(ctx, wake) }
+
+// Notify implements backend.Listener.
+func (b *Backend) Notify(ctx context.Context) error { return b.store.Notify(ctx) }
+
+// Leftovers counts the rows of each table that belong to instances which have ended; it is for tests
+// of I10, and scans.
+func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
+	out := map[string]int{}
+	for table, query := range map[string]string{
+		"queue":     "SELECT count(*) FROM queue t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
+		"readiness": "SELECT count(*) FROM readiness t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
+		"inbox":     "SELECT count(*) FROM inbox t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
+	} {
+		var n int
+		if err := b.store.Pool.QueryRow(ctx, query).Scan(&n); err != nil {
+			return nil, postgres.Explain(err)
+		}
+		if n > 0 {
+			out[table] = n
+		}
+	}
+	return out, nil
+}
+
+// check refuses calls that name no shard or grant nothing sensible.
+func (b *Backend) check(shard int, grant backend.Grant) error {
+	if err := backend.CheckShard(shard, b.Shards()); err != nil {
+		return err
+	}
+	return grant.Check()
+}
+
+// event is one thing to be committed: a completion, a new instance, or an opened barrier.
+type event struct {
+	ord        int32 // its place in the call; of a barrier, its own number in the transaction
+	instance   uuid.UUID
+	program    *plan.Program
+	workflow   int32
+	submission *backend.Submission
+	completion *backend.Completion
+	barrier    bool
+	token      int64 // of a completion, or of that which opened the barrier
+	inbox      plan.Inbox
+	plan       plan.Plan
+	refused    error // the core would not plan it
+}
+
+// value gives what a slot holds once the event's plan is applied, as far as the event knows it.
+func (e *event) value(slot plan.Slot) (json.RawMessage, bool) {
+	for _, w := range e.plan.Writes {
+		if w.Slot == slot {
+			return w.Value, w.Value != nil
+		}
+	}
+	v, ok := e.inbox.Values[slot]
+	return v, ok
+}
+
+// quiet says whether nothing else can be at work on an instance of the program when it completes:
+// no node of it goes on after the first of several.
+func quiet(p *plan.Program) bool { return !p.EndsEarly() }
+
+// micros gives a duration for the database.
+func micros(d time.Duration) int64 { return d.Microseconds() }
+
+// refusedError words why the core would not plan an event.
+func refusedError(p *plan.Program, key backend.Key, err error) error {
+	return fmt.Errorf("instance %s, %s: %w", key.Instance, p.RunName(key.Run), err)
+}

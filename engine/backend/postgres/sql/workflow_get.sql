@@ -1,0 +1,2 @@
+-- $1 number.
+SELECT definition FROM workflows WHERE id = $1

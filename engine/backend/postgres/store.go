@@ -1,0 +1,146 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"pulley/engine/plan"
+)
+
+//go:embed migrations/*.sql
+var base embed.FS
+
+//go:embed sql/lookup.sql
+var lookupSQL string
+
+//go:embed sql/workflow_put.sql
+var workflowPutSQL string
+
+//go:embed sql/workflow_get.sql
+var workflowGetSQL string
+
+// The defaults of Config.
+const (
+	DefaultShards      = 4
+	DefaultConnections = 8
+)
+
+// statementTimeout bounds every statement, so that no call waits for ever on a lock or a lost server.
+const statementTimeout = 60 * time.Second
+
+// Config says which database a store is in and how it is used.
+type Config struct {
+	DSN    string // a connection string or URL; empty takes what the PG* variables say
+	Schema string // holds the design's tables; it is made if it is not there. Not empty
+
+	// Shards is fixed when the schema is set up; zero takes what is there, or DefaultShards. Asking for
+	// another number than is there is an error.
+	Shards int
+
+	Connections int             // most open at once, from 2; zero: DefaultConnections
+	Application string          // application_name; empty: "pulley"
+	Tracer      pgx.QueryTracer // sees every query; nil: none
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Schema == "":
+		return errors.New("postgres: no schema; name one")
+	case c.Shards < 0 || c.Shards > math.MaxInt16:
+		return fmt.Errorf("postgres: %d shards; choose from 1 to %d", c.Shards, math.MaxInt16)
+	case c.Connections < 0 || c.Connections == 1:
+		return fmt.Errorf("postgres: %d connections; choose 2 or more", c.Connections)
+	}
+	return nil
+}
+
+// Store is an open schema. It is safe for concurrent use.
+type Store struct {
+	Pool   *pgxpool.Pool
+	Schema string
+
+	config   *pgx.ConnConfig // for connections outside the pool
+	shards   int
+	mu       sync.Mutex
+	numbers  map[[32]byte]int32      // of workflows, by hash
+	programs map[int32]*plan.Program // by number
+}
+
+// Open connects, brings the schema up to date with the shared migrations and the design's, and reads
+// the number of shards. Errors are one line and say what to do.
+func Open(ctx context.Context, cfg Config, design fs.FS) (*Store, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	pc, err := poolConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, pc.ConnConfig.Copy(), cfg, design); err != nil {
+		return nil, Explain(err)
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, Explain(err)
+	}
+	s := &Store{Pool: pool, Schema: cfg.Schema, config: pc.ConnConfig.Copy(), numbers: map[[32]byte]int32{}, programs: map[int32]*plan.Program{}}
+	if err := pool.QueryRow(ctx, "SELECT shards FROM store").Scan(&s.shards); err != nil {
+		pool.Close()
+		return nil, Explain(err)
+	}
+	if cfg.Shards != 0 && cfg.Shards != s.shards {
+		pool.Close()
+		return nil, fmt.Errorf("postgres: schema %s was set up with %d shards, not %d; leave the number out or use another schema", cfg.Schema, s.shards, cfg.Shards)
+	}
+	return s, nil
+}
+
+func poolConfig(cfg Config) (*pgxpool.Config, error) {
+	pc, err := pgxpool.ParseConfig(cfg.DSN)
+	if err != nil {
+		return nil, Explain(err)
+	}
+	pc.MaxConns = int32(DefaultConnections)
+	if cfg.Connections > 0 {
+		pc.MaxConns = int32(cfg.Connections)
+	}
+	application := cfg.Application
+	if application == "" {
+		application = "pulley"
+	}
+	for name, value := range map[string]string{
+		"search_path":                         pgx.Identifier{cfg.Schema}.Sanitize(),
+		"application_name":                    application,
+		"enable_seqscan":                      "off",
+		"enable_hashjoin":                     "off",
+		"enable_mergejoin":                    "off",
+		"enable_bitmapscan":                   "off",
+		"jit":                                 "off",
+		"plan_cache_mode":                     "force_generic_plan",
+		"statement_timeout":                   strconv.FormatInt(statementTimeout.Milliseconds(), 10),
+		"idle_in_transaction_session_timeout": strconv.FormatInt(statementTimeout.Milliseconds(), 10),
+	} {
+		pc.ConnConfig.RuntimeParams[name] = value
+	}
+	if pc.ConnConfig.ConnectTimeout == 0 {
+		pc.ConnConfig.ConnectTimeout = 10 * time.Second
+	}
+	pc.ConnConfig.Tracer = cfg.Tracer
+	return pc, nil
+}
+
+// Shards is the number of shards of the schema.
+func (s *Store) Shards() int { return s.shards }
+
+// Close closes all connections, after the calls that use them.
+func (s *Store) Close() { s.Pool.Close() }
