@@ -60,7 +60,7 @@ func (o Options) openDocker(ctx context.Context) (*Server, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.StartTimeout, fmt.Errorf("the container did not answer within %s", o.StartTimeout))
 	defer cancel()
-	e.sweep(ctx, o)
+	e.sweep(ctx, o, time.Now())
 	settings := o.serverSettings(e.imageVersion(ctx, o.Image), containerWALMB)
 	s, err := o.openContainer(ctx, e, settings)
 	if errors.Is(err, errNoStatementStats) {

@@ -161,8 +161,9 @@ func (e *engine) imageVersion(ctx context.Context, image string) int {
 	return 0
 }
 
-// sweep removes containers of ours that were created and never started, or that ended and stayed.
-func (e *engine) sweep(ctx context.Context, o Options) {
+// sweep removes containers of ours that were created and never started, or that ended and stayed,
+// unless they are so young that their run may be about to start them.
+func (e *engine) sweep(ctx context.Context, o Options, now time.Time) {
 	list, err := e.ContainerList(ctx, client.ContainerListOptions{
 		All:     true,
 		Filters: make(client.Filters).Add("label", containerLabel).Add("status", "created", "exited", "dead"),
@@ -172,7 +173,7 @@ func (e *engine) sweep(ctx context.Context, o Options) {
 		return
 	}
 	for _, item := range list.Items {
-		if time.Since(time.Unix(item.Created, 0)) < createdGrace {
+		if now.Sub(time.Unix(item.Created, 0)) < createdGrace {
 			continue
 		}
 		if _, err := e.ContainerRemove(ctx, item.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err == nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -142,6 +143,10 @@ func (p *process) kill() {
 	<-p.done
 }
 
+// failureMarks stand in lines that say what is wrong. A wrong setting is logged before the server
+// gives up, and only there it is named.
+var failureMarks = regexp.MustCompile(`(?:FATAL|PANIC|ERROR|error|HINT|hint): +(.*)|LOG: +(.*(?:configuration parameter|for parameter|syntax error in file).*)`)
+
 // failureIn picks the lines of a program's output that say what is wrong, on one line; other stands
 // in where there are none.
 func failureIn(output, other string) string {
@@ -150,11 +155,8 @@ func failureIn(output, other string) string {
 		if strings.Contains(line, "the database system is starting up") {
 			continue // the answer to our own attempts to connect
 		}
-		for _, mark := range []string{"FATAL:", "PANIC:", "ERROR:", "error:", "HINT:", "hint:"} {
-			if _, text, ok := strings.Cut(line, mark); ok {
-				wrong = append(wrong, strings.TrimSpace(text))
-				break
-			}
+		if match := failureMarks.FindStringSubmatch(line); match != nil {
+			wrong = append(wrong, strings.TrimSpace(match[1]+match[2]))
 		}
 	}
 	text := oneLine(strings.Join(wrong, "; "))

@@ -1,0 +1,234 @@
+package pgserver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	dockercontainer "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+)
+
+// testImage is what the image is called that testdata/image/build.sh makes.
+const testImage = "pulley-test-postgres:debian"
+
+// needEngine makes sure that a Docker engine answers.
+func needEngine(t *testing.T) *engine {
+	t.Helper()
+	o, err := Options{}.resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := o.dialEngine(t.Context())
+	need(t, err, "a Docker engine")
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// needImage returns an image of Postgres: the one that the user named, the official one where it is
+// here already or can be pulled, or one that is made of Debian's packages.
+func needImage(t *testing.T, e *engine) string {
+	t.Helper()
+	image := firstOf(givenEnv["PULLEY_POSTGRES_IMAGE"], testImage)
+	if has, err := e.hasImage(t.Context(), image); err != nil {
+		t.Fatal(err)
+	} else if has || image != testImage {
+		return image
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "testdata/image/build.sh", testImage).CombinedOutput()
+	if err == nil {
+		return testImage
+	}
+	buildErr := errors.New(oneLine(string(out) + " " + err.Error()))
+	if has, _ := e.hasImage(ctx, defaultImage); has || e.canPull(ctx, defaultImage) == nil {
+		return defaultImage
+	}
+	need(t, buildErr, "an image of Postgres, or root and debootstrap to make one")
+	return ""
+}
+
+func containerGone(t *testing.T, e *engine, id string) func() bool {
+	return func() bool {
+		_, err := e.ContainerInspect(context.WithoutCancel(t.Context()), id, client.ContainerInspectOptions{})
+		return errdefs.IsNotFound(err)
+	}
+}
+
+func TestDocker(t *testing.T) {
+	e := needEngine(t)
+	image := needImage(t, e)
+	s := openTest(t, Options{Ways: []Way{WayDocker}, Image: image, Settings: map[string]string{"work_mem": "5MB"}})
+	if weak := s.Durability().Weakness(); weak != "" || s.Way() != WayDocker || !s.Started() {
+		t.Errorf("weakness %q, way %s, started %v", weak, s.Way(), s.Started())
+	}
+	for name, want := range map[string]string{"work_mem": "5MB", "max_connections": "200", "fsync": "on"} {
+		if got := setting(t, s.DSN(), name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if !s.HasStatementStats() {
+		t.Error("there are no statement counters")
+	}
+	execSQL(t, s.DSN(), "CREATE SCHEMA works CREATE TABLE too (x int)")
+	if text := s.String(); !strings.Contains(text, image) || !strings.Contains(text, "Docker") || strings.Contains(text, "postgres://") {
+		t.Errorf("it describes itself as %q", text)
+	}
+	id := s.container.id
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !containerGone(t, e, id)() {
+		t.Error("the container is still there")
+	}
+	if err := s.Stop(t.Context(), StopFast); !errors.Is(err, ErrNotManaged) {
+		t.Errorf("Stop says %v", err)
+	}
+}
+
+// The container is gone, whatever ends the program.
+func TestContainerEndsWithProgram(t *testing.T) {
+	e := needEngine(t)
+	image := needImage(t, e)
+	for name, end := range map[string]func(*child) error{
+		"SIGKILL":            func(c *child) error { return c.cmd.Process.Signal(syscall.SIGKILL) },
+		"SIGTERM":            func(c *child) error { return c.cmd.Process.Signal(syscall.SIGTERM) },
+		"exit without Close": func(c *child) error { return c.stdin.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := startChild(t, selfAs(t, nil), childExit, nil, "CHILD_IMAGE="+image)
+			if c.Err != "" || containerGone(t, e, c.Container)() {
+				t.Fatalf("the child reports %+v", c.childReport)
+			}
+			if err := end(c); err != nil {
+				t.Fatal(err)
+			}
+			c.wait(t)
+			eventually(t, "the container is gone", containerGone(t, e, c.Container))
+		})
+	}
+}
+
+// An image that cannot be had, or is none of Postgres, ends in one line and leaves no container.
+func TestUnfitImages(t *testing.T) {
+	e := needEngine(t)
+	image := needImage(t, e)
+	for name, o := range map[string]Options{
+		"none there":   {Image: "127.0.0.1:1/none/none:none"},
+		"bad name":     {Image: "NOT A NAME"},
+		"bad settings": {Image: image, Settings: map[string]string{"no_such_setting": "1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.Ways = []Way{WayDocker}
+			_, err := Open(t.Context(), o)
+			if !errors.Is(err, ErrNoPostgres) {
+				t.Fatalf("got %v", err)
+			}
+			checkLine(t, err.Error())
+			want := o.Image
+			for setting := range o.Settings {
+				want = setting
+			}
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("it does not name %q: %v", want, err)
+			}
+		})
+	}
+	// Other tests' containers may be about to start or to end, but not for long.
+	eventually(t, "no container is left that does not run", func() bool {
+		return !slices.ContainsFunc(ours(t, e), func(c dockercontainer.Summary) bool { return c.State != dockercontainer.StateRunning })
+	})
+}
+
+func ours(t *testing.T, e *engine) []dockercontainer.Summary {
+	t.Helper()
+	list, err := e.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", containerLabel)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// A container that was created and never started is removed by a later run, but not while somebody
+// may be about to start it.
+func TestNextRunRemovesContainers(t *testing.T) {
+	e := needEngine(t)
+	image := needImage(t, e)
+	created, err := e.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Config: &dockercontainer.Config{Image: image, Labels: map[string]string{containerLabel: "test"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := containerGone(t, e, created.ID)
+	o, err := Options{}.resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.sweep(t.Context(), o, time.Now())
+	if gone() {
+		t.Error("a container that was just created is removed")
+	}
+	e.sweep(t.Context(), o, time.Now().Add(createdGrace+time.Minute))
+	if !gone() {
+		t.Error("an old one is left")
+	}
+}
+
+// Where several addresses might lead to the container, those that cannot are passed over.
+func TestEngineHosts(t *testing.T) {
+	t.Setenv("TESTCONTAINERS_HOST_OVERRIDE", "")
+	if got := (&engine{remote: true, host: "far"}).hosts(); len(got) != 1 || got[0] != "far" {
+		t.Errorf("a remote engine: %q", got)
+	}
+	if got := (&engine{}).hosts(); got[0] != "127.0.0.1" {
+		t.Errorf("a local engine: %q", got)
+	}
+	t.Setenv("TESTCONTAINERS_HOST_OVERRIDE", "given")
+	if got := (&engine{}).hosts(); got[0] != "given" {
+		t.Errorf("the user's word: %q", got)
+	}
+	if addr := (&engine{remote: true}).bindAddress(); !addr.IsUnspecified() {
+		t.Errorf("a remote engine publishes on %s", addr)
+	}
+}
+
+// The lifeline's shell must end with its input and with its server, without Docker too.
+func TestLifelineScript(t *testing.T) {
+	run := func(stdin *os.File, args ...string) *exec.Cmd {
+		cmd := exec.Command("/bin/sh", append([]string{"-c", lifelineScript, "lifeline"}, args...)...)
+		cmd.Stdin = stdin
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+		return cmd
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Close() }()
+	if err := run(reader, "sh", "-c", "exit 3").Wait(); err == nil {
+		t.Error("the status of a server that fails is lost")
+	}
+	mark := filepath.Join(t.TempDir(), "started")
+	waits := run(reader, "sh", "-c", "touch "+mark+"; exec sleep 600")
+	eventually(t, "the server runs", func() bool { return exists(mark) })
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := waits.Wait(); err != nil {
+		t.Errorf("the end of the input: %v", err)
+	}
+}

@@ -1,0 +1,328 @@
+package pgserver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A server that we started is gone, and its directory removed, however the program ends.
+func TestServerEndsWithProgram(t *testing.T) {
+	needBinaries(t)
+	send := func(signal syscall.Signal) func(*testing.T, *child) {
+		return func(t *testing.T, c *child) {
+			if err := c.cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	finish := func(t *testing.T, c *child) {
+		if err := c.stdin.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		name, mode string
+		end        func(*testing.T, *child)
+	}{
+		{"SIGKILL", childClose, send(syscall.SIGKILL)},
+		{"SIGTERM", childClose, send(syscall.SIGTERM)},
+		{"SIGINT", childClose, send(syscall.SIGINT)},
+		{"SIGHUP", childClose, send(syscall.SIGHUP)},
+		{"exit without Close", childExit, finish},
+		{"panic", childPanic, finish},
+		{"Close", childClose, finish},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := startChild(t, selfAs(t, nil), test.mode, nil, "CHILD_TEMPDIR="+openDir(t))
+			if !running(c.Server) || !running(c.Watchdog) || len(c.Dirs) == 0 || !exists(c.Dirs[0]) {
+				t.Fatalf("the child reports what is not there: %+v", c.childReport)
+			}
+			test.end(t, c)
+			c.wait(t)
+			assertGone(t, c)
+		})
+	}
+}
+
+func assertGone(t *testing.T, c *child) {
+	t.Helper()
+	eventually(t, "the server ended", func() bool { return !running(c.Server) })
+	for _, dir := range c.Dirs {
+		eventually(t, dir+" is removed", func() bool { return !exists(dir) })
+	}
+	eventually(t, "the watchdog ended", func() bool { return !running(c.Watchdog) })
+}
+
+// A Ctrl-C goes to every process of the terminal's group: the program must still have its server, to
+// end cleanly with what it has.
+func TestInterruptOfGroupSparesServer(t *testing.T) {
+	needBinaries(t)
+	c := startChild(t, selfAs(t, nil), childInterrupt, &syscall.SysProcAttr{Setpgid: true}, "CHILD_TEMPDIR="+openDir(t))
+	if err := syscall.Kill(-c.cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	c.wait(t) // fails the test if the server did not answer after the signal
+	if code := c.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("the child ended with %d; %s", code, c.stderr)
+	}
+	assertGone(t, c)
+}
+
+// When the watchdog is killed along with the program, the next run ends the server and removes the
+// directory, and leaves those of living runs alone.
+func TestNextRunRemovesLeftovers(t *testing.T) {
+	needBinaries(t)
+	dir := openDir(t)
+	living := openTest(t, Options{Ways: []Way{WayLocal}, TempDir: dir})
+	dead := startChild(t, selfAs(t, nil), childClose, nil, "CHILD_TEMPDIR="+dir)
+	for _, pid := range []int{dead.Watchdog, dead.cmd.Process.Pid} {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead.wait(t)
+	if !running(dead.Server) || !exists(dead.Dirs[0]) {
+		t.Fatal("nothing was left to remove: the test tests nothing")
+	}
+
+	var lines []string
+	next := openTest(t, Options{Ways: []Way{WayLocal}, TempDir: dir, Log: func(line string) { lines = append(lines, line) }})
+	if running(dead.Server) || exists(dead.Dirs[0]) {
+		t.Errorf("the next run left the server (%v) or its directory (%v)", running(dead.Server), exists(dead.Dirs[0]))
+	}
+	if text := strings.Join(lines, "\n"); !strings.Contains(text, "removed "+dead.Dirs[0]) {
+		t.Errorf("the removal is not said:\n%s", text)
+	}
+	for _, s := range []*Server{living, next} {
+		if _, err := inspect(t.Context(), s.DSN()); err != nil {
+			t.Errorf("a living server was hurt: %v", err)
+		}
+	}
+}
+
+// A directory is a leftover only if that is certain.
+func TestLeftovers(t *testing.T) {
+	root := t.TempDir()
+	held, err := makeRunDir(root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.drop()
+	dropped, err := makeRunDir(root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropped.drop()
+	fresh := filepath.Join(root, runDirPrefix+"fresh") // as if its owner were about to lock it
+	other := filepath.Join(root, "pulley-other")
+	for _, dir := range []string{fresh, other} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(other, filepath.Join(root, runDirPrefix+"link")); err != nil {
+		t.Fatal(err)
+	}
+	if got := leftovers([]string{root, filepath.Join(root, "missing")}); len(got) != 1 || got[0] != dropped.path {
+		t.Errorf("leftovers are %q, want only %q", got, dropped.path)
+	}
+}
+
+// The watchdog removes directories that pulley made and nothing else, whatever it is told.
+func TestWatchdogRemovesNothingElse(t *testing.T) {
+	root := t.TempDir()
+	ours, others := filepath.Join(root, runDirPrefix+"a b'c"), filepath.Join(root, "precious")
+	for _, dir := range []string{ours, others} {
+		if err := os.MkdirAll(filepath.Join(dir, "deep"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := clearLeftovers(t.Context(), []string{others, ours, root + "/", ""}); err != nil {
+		t.Fatal(err)
+	}
+	if exists(ours) || !exists(filepath.Join(others, "deep")) {
+		t.Errorf("ours is there: %v; the other is there: %v", exists(ours), exists(others))
+	}
+}
+
+// As root, the server runs under another account, and nobody else may reach it.
+func TestLocalAsRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		need(t, errors.New("the tests run as an ordinary user"), "root")
+	}
+	s := openLocalTest(t)
+	info, err := os.Stat(s.cluster.place.data.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uid := info.Sys().(*syscall.Stat_t).Uid; uid == 0 || uid != s.cluster.who.uid {
+		t.Errorf("the directory belongs to %d, the account is %+v", uid, s.cluster.who)
+	}
+	if mode := info.Mode().Perm(); mode != 0o700 {
+		t.Errorf("the directory is open to others: %v", mode)
+	}
+	checkLocal(t, s.Describe(), s.DSN())
+}
+
+// As an ordinary user, the server runs as that user.
+func TestLocalAsOrdinaryUser(t *testing.T) {
+	needBinaries(t)
+	if os.Geteuid() != 0 {
+		s := openLocalTest(t)
+		checkLocal(t, s.Describe(), s.DSN())
+		return
+	}
+	who := ordinaryUser(t)
+	c := startChild(t, selfAs(t, who), childClose, who.attributes(), "CHILD_TEMPDIR="+openDir(t), "HOME=/")
+	if c.Err != "" {
+		t.Fatal(c.Err)
+	}
+	info, err := os.Stat(c.Dirs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uid := info.Sys().(*syscall.Stat_t).Uid; uid != who.uid {
+		t.Errorf("the directory belongs to %d, the user is %+v", uid, who)
+	}
+	checkLocal(t, c.Describe, c.DSN)
+	if err := c.stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.wait(t)
+	assertGone(t, c)
+}
+
+func ordinaryUser(t *testing.T) *account {
+	t.Helper()
+	u, err := user.Lookup("nobody")
+	need(t, err, "the account nobody")
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &account{name: u.Username, uid: uint32(uid), gid: uint32(gid)}
+}
+
+// checkLocal asks a server that we started whether it is durable and closed to the network.
+func checkLocal(t *testing.T, describe, dsn string) {
+	t.Helper()
+	f, err := inspect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if weak := f.durability.Weakness(); weak != "" {
+		t.Errorf("not durable: %s", weak)
+	}
+	if got := setting(t, dsn, "listen_addresses"); got != "" {
+		t.Errorf("it listens on %q", got)
+	}
+	if !strings.HasPrefix(describe, "local binaries: PostgreSQL "+f.versionText+" in /") {
+		t.Errorf("it describes itself as %q", describe)
+	}
+}
+
+// What is committed survives every way to stop, and the address stays.
+func TestStopAndStart(t *testing.T) {
+	s := openLocalTest(t)
+	execSQL(t, s.DSN(), "CREATE TABLE kept (mode text)")
+	for mode, name := range map[StopMode]string{StopFast: "fast", StopImmediate: "immediate", StopKill: "kill"} {
+		execSQL(t, s.DSN(), "INSERT INTO kept VALUES ('"+name+"')")
+		for range 2 { // stopping a stopped server does nothing
+			if err := s.Stop(t.Context(), mode); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		if _, err := inspect(t.Context(), s.DSN()); err == nil {
+			t.Fatalf("%s: the server still answers", name)
+		}
+		for range 2 { // starting a running server does nothing
+			if err := s.Start(t.Context()); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		execSQL(t, s.DSN(), "DO $$ BEGIN ASSERT (SELECT count(*) FROM kept WHERE mode = '"+name+"') = 1; END $$")
+	}
+	if err := s.Stop(t.Context(), StopMode(7)); err == nil {
+		t.Error("a mode that does not exist is accepted")
+	}
+}
+
+// A server that died by itself can be started again, and one that is closed cannot.
+func TestStartAfterDeathAndClose(t *testing.T) {
+	s := openLocalTest(t)
+	proc := s.cluster.proc
+	if err := proc.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-proc.done
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dirs := s.cluster.place.dirs()
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2 {
+		if err := s.Close(cancelled); err != nil { // a cancelled context does not keep it from ending the server
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range dirs {
+		if exists(dir) {
+			t.Errorf("%s is still there", dir)
+		}
+	}
+	if err := s.Start(t.Context()); err == nil {
+		t.Error("a closed server starts")
+	}
+}
+
+// A TMPDIR whose name is too long for a socket still holds the data, and everything is removed.
+func TestLongTempDir(t *testing.T) {
+	needBinaries(t)
+	long := filepath.Join(openDir(t), strings.Repeat("long", 25))
+	if err := os.Mkdir(long, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, Options{Ways: []Way{WayLocal}, TempDir: long})
+	p := s.cluster.place
+	if !strings.HasPrefix(p.data.path, long) || strings.HasPrefix(p.socket.path, long) {
+		t.Errorf("data in %s, socket in %s", p.data.path, p.socket.path)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if exists(p.data.path) || exists(p.socket.path) {
+		t.Error("a directory is left")
+	}
+}
+
+// A TMPDIR that the server's account cannot enter is not used, which is said.
+func TestClosedTempDir(t *testing.T) {
+	needBinaries(t)
+	if os.Geteuid() != 0 {
+		need(t, errors.New("the tests run as an ordinary user"), "root")
+	}
+	closed := filepath.Join(openDir(t), "closed")
+	if err := os.Mkdir(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	s := openTest(t, Options{Ways: []Way{WayLocal}, TempDir: closed, Log: func(line string) { lines = append(lines, line) }})
+	if strings.HasPrefix(s.cluster.place.data.path, closed) {
+		t.Error("the server lives where its account cannot go")
+	}
+	if text := strings.Join(lines, "\n"); !strings.Contains(text, "may not enter "+closed) {
+		t.Errorf("the reason is not said:\n%s", text)
+	}
+}
