@@ -129,116 +129,118 @@ func TestLimitsBeyondStarlark(t *testing.T) {
 	}
 }
 
+// hostile are programs by what they are full of: something before, something again and again, and
+// something after.
+var hostile = []struct{ name, before, again, after string }{
+	{"nothing but (", "", "(", ""},
+	{"[ in a value", hostileHead + "    x = ", "[", ""},
+	{"{ in a value", hostileHead + "    x = ", "{", ""},
+	{"( of calls", hostileHead + "    x = ", "a(", ""},
+	{"( of actions", hostileHead + "    x = ", "@a(x=", ""},
+	{") in a value", hostileHead + "    x = ", ")", ""},
+	{"not", hostileHead + "    x = ", "not ", "a\n"},
+	{"minus", hostileHead + "    x = ", "-", "a\n"},
+	{"minus apart", hostileHead + "    x = ", "- ", "a\n"},
+	{"plus", hostileHead + "    x = a", "+a", "\n"},
+	{"plus in brackets", hostileHead + "    x = [a", "+a", "]\n"},
+	{"times", hostileHead + "    x = a", "*a", "\n"},
+	{"and", hostileHead + "    x = a", " and a", "\n"},
+	{"equals", hostileHead + "    x = a", "==a", "\n"},
+	{"dots", hostileHead + "    x = a", ".a", "\n"},
+	{"methods", hostileHead + "    x = a", ".get()", "\n"},
+	{"indexes", hostileHead + "    x = a", "[0]", "\n"},
+	{"calls of calls", hostileHead + "    x = a", "()", "\n"},
+	{"else", hostileHead + "    x = a", " if a else a", "\n"},
+	{"if", hostileHead + "    x = a", " if a", "\n"},
+	{"for", hostileHead + "    x = [a", " for a in a", "]\n"},
+	{"targets of for", hostileHead + "    x = [a for ", "a,", "a in a]\n"},
+	{"brackets around for", hostileHead + "    x = [a for ", "(", "a in a]\n"},
+	{"elements", hostileHead + "    x = [", "a,", "]\n"},
+	{"entries", hostileHead + "    x = {", "1:a,", "}\n"},
+	{"arguments", hostileHead + "    x = max(", "a,", "a)\n"},
+	{"one digit after other", hostileHead + "    x = ", "7", "\n"},
+	{"hexadecimal", hostileHead + "    x = 0x", "f", "\n"},
+	{"long float", hostileHead + "    x = 0.", "7", "\n"},
+	{"numbers", hostileHead + "    x = [", "7777777777777777777777777777,", "]\n"},
+	{"long name", hostileHead + "    x = ", "a", "\n"},
+	{"long word", "", "a", ""},
+	{"long sleep", hostileHead + "    (sleep", "p", ")\n"},
+	{"long string", hostileHead + "    x = \"", "a", "\"\n"},
+	{"long escape", hostileHead + "    x = \"", "\\n", "\"\n"},
+	{"long string not ended", hostileHead + "    x = \"", "a", ""},
+	{"quotes", hostileHead + "    x = ", "\"", "\n"},
+	{"strings", hostileHead + "    x = [", "\"\",", "]\n"},
+	{"comment", hostileHead + "    pass\n#", "#", ""},
+	{"comments", hostileHead + "    pass\n", "#\n", ""},
+	{"empty lines", hostileHead + "    pass\n", "\n", ""},
+	{"line ends in brackets", hostileHead + "    x = [", "\n", "]\n"},
+	{"spaces", "", " ", ""},
+	{"spaces in a line", hostileHead + "    x = a", " ", "\n"},
+	{"deep line", hostileHead, "    ", "pass\n"},
+	{"deep and back", hostileHead, "    if a:\n        pass\n", ""},
+	{"statements", hostileHead, "    a\n", ""},
+	{"assignments", hostileHead, "    x = a + 1\n", ""},
+	{"targets", hostileHead + "    x", ",x", " = a\n"},
+	{"second =", hostileHead + "    x", "=x", "\n"},
+	{"spreads", hostileHead, "    spread (a):a->@a()\n", ""},
+	{"spreads in a line", hostileHead + "    spread (", "spread (a) ", ")\n"},
+	{"lines of spread[", hostileHead, "    x=spread[0]\n", ""},
+	{"policies", hostileHead + "    @a()", "[A->retry:1]", "\n"},
+	{"types", hostileHead + "    @a() [A", ",A", " -> retry: 1]\n"},
+	{"handlers", hostileHead + "    try:\n        pass\n", "    except A:\n        pass\n", ""},
+	{"elif", hostileHead + "    if a:\n        pass\n", "    elif a:\n        pass\n", ""},
+	{"parallel", hostileHead + "    parallel:\n", "        @a()\n", ""},
+	{"dotted", hostileHead + "    @a", ".a", "()\n"},
+	{"returns", hostileHead + "    return a", ",a", "\n"},
+	{"functions again", "", "fn a(input:[],output:[]):\n    pass\n", ""},
+	{"NUL", hostileHead, "\x00", ""},
+	{"no UTF-8", hostileHead, "\xff", ""},
+	{"carriage returns", hostileHead, "\r", ""},
+	{"tabs", hostileHead, "\t", ""},
+	{"marks", "", "\ufeff", ""},
+	{"at", hostileHead + "    x = ", "@", ""},
+	{"backslashes", hostileHead + "    x = ", "\\", ""},
+	{"colons", hostileHead + "    x = a[", ":", "]\n"},
+}
+
+const hostileHead = "fn main(input: [a], output: []):\n"
+
 // A long program of anything is read or refused; whatever took the square of its length would not end.
 func TestHostile(t *testing.T) {
-	const size = hostileBytes
-	fill := func(before, again, after string) string {
-		n := (size - len(before) - len(after)) / len(again)
-		return before + strings.Repeat(again, n) + after
+	for _, h := range hostile {
+		n := (hostileBytes - len(h.before) - len(h.after)) / len(h.again)
+		tryHostile(t, h.name, h.before+strings.Repeat(h.again, n)+h.after)
 	}
-	head := "fn main(input: [a], output: []):\n"
 	var functions, names, pairs strings.Builder
-	for i := 0; functions.Len() < size/2; i++ {
+	for i := 0; functions.Len() < hostileBytes/2; i++ {
 		fmt.Fprintf(&functions, "fn f%d(input: [], output: []):\n    f%d()\n", i, i+1)
 	}
-	fmt.Fprintf(&functions, "fn main(input: [], output: []):\n    f%d()\n", 0)
-	for i := 0; names.Len() < size/2; i++ {
+	fmt.Fprintf(&functions, "fn main(input: [], output: []):\n    f0()\n")
+	for i := 0; names.Len() < hostileBytes/2; i++ {
 		fmt.Fprintf(&names, "a%d, ", i)
 		fmt.Fprintf(&pairs, "a%d=%d, ", i, i)
 	}
-	for name, source := range map[string]string{
-		"nothing but (":         fill("", "(", ""),
-		"[ in a value":          fill(head+"    x = ", "[", ""),
-		"{ in a value":          fill(head+"    x = ", "{", ""),
-		"( of calls":            fill(head+"    x = ", "a(", ""),
-		"( of actions":          fill(head+"    x = ", "@a(x=", ""),
-		") in a value":          fill(head+"    x = ", ")", ""),
-		"not":                   fill(head+"    x = ", "not ", "a\n"),
-		"minus":                 fill(head+"    x = ", "-", "a\n"),
-		"minus apart":           fill(head+"    x = ", "- ", "a\n"),
-		"plus":                  fill(head+"    x = a", "+a", "\n"),
-		"plus in brackets":      fill(head+"    x = [a", "+a", "]\n"),
-		"times":                 fill(head+"    x = a", "*a", "\n"),
-		"and":                   fill(head+"    x = a", " and a", "\n"),
-		"equals":                fill(head+"    x = a", "==a", "\n"),
-		"dots":                  fill(head+"    x = a", ".a", "\n"),
-		"methods":               fill(head+"    x = a", ".get()", "\n"),
-		"indexes":               fill(head+"    x = a", "[0]", "\n"),
-		"calls of calls":        fill(head+"    x = a", "()", "\n"),
-		"else":                  fill(head+"    x = a", " if a else a", "\n"),
-		"if":                    fill(head+"    x = a", " if a", "\n"),
-		"for":                   fill(head+"    x = [a", " for a in a", "]\n"),
-		"targets of for":        fill(head+"    x = [a for ", "a,", "a in a]\n"),
-		"brackets around for":   fill(head+"    x = [a for ", "(", "a in a]\n"),
-		"elements":              fill(head+"    x = [", "a,", "]\n"),
-		"entries":               fill(head+"    x = {", "1:a,", "}\n"),
-		"arguments":             fill(head+"    x = max(", "a,", "a)\n"),
-		"one digit after other": fill(head+"    x = ", "7", "\n"),
-		"hexadecimal":           fill(head+"    x = 0x", "f", "\n"),
-		"long float":            fill(head+"    x = 0.", "7", "\n"),
-		"numbers":               fill(head+"    x = [", "7777777777777777777777777777,", "]\n"),
-		"long name":             fill(head+"    x = ", "a", "\n"),
-		"long word":             fill("", "a", ""),
-		"long sleep":            fill(head+"    (sleep", "p", ")\n"),
-		"long string":           fill(head+"    x = \"", "a", "\"\n"),
-		"long escape":           fill(head+"    x = \"", "\\n", "\"\n"),
-		"long string not ended": fill(head+"    x = \"", "a", ""),
-		"quotes":                fill(head+"    x = ", "\"", "\n"),
-		"strings":               fill(head+"    x = [", "\"\",", "]\n"),
-		"comment":               fill(head+"    pass\n#", "#", ""),
-		"comments":              fill(head+"    pass\n", "#\n", ""),
-		"empty lines":           fill(head+"    pass\n", "\n", ""),
-		"line ends in brackets": fill(head+"    x = [", "\n", "]\n"),
-		"spaces":                fill("", " ", ""),
-		"spaces in a line":      fill(head+"    x = a", " ", "\n"),
-		"deep line":             fill(head, "    ", "pass\n"),
-		"deep and back":         fill(head, "    if a:\n        pass\n", ""),
-		"statements":            fill(head, "    a\n", ""),
-		"assignments":           fill(head, "    x = a + 1\n", ""),
-		"targets":               fill(head+"    x", ",x", " = a\n"),
-		"second =":              fill(head+"    x", "=x", "\n"),
-		"spreads":               fill(head, "    spread (a):a->@a()\n", ""),
-		"spreads in a line":     fill(head+"    spread (", "spread (a) ", ")\n"),
-		"lines of spread[":      fill(head, "    x=spread[0]\n", ""),
-		"policies":              fill(head+"    @a()", "[A->retry:1]", "\n"),
-		"types":                 fill(head+"    @a() [A", ",A", " -> retry: 1]\n"),
-		"handlers":              fill(head+"    try:\n        pass\n", "    except A:\n        pass\n", ""),
-		"elif":                  fill(head+"    if a:\n        pass\n", "    elif a:\n        pass\n", ""),
-		"parallel":              fill(head+"    parallel:\n", "        @a()\n", ""),
-		"dotted":                fill(head+"    @a", ".a", "()\n"),
-		"returns":               fill(head+"    return a", ",a", "\n"),
-		"functions again":       fill("", "fn a(input:[],output:[]):\n    pass\n", ""),
-		"functions in a chain":  functions.String(),
-		"inputs":                "fn main(input: [" + names.String() + "a], output: []):\n    pass\n",
-		"named arguments":       head + "    @f(" + pairs.String() + ")\n",
-		"keywords of dict":      head + "    x = dict(" + pairs.String() + ")\n",
-		"NUL":                   fill(head, "\x00", ""),
-		"no UTF-8":              fill(head, "\xff", ""),
-		"carriage returns":      fill(head, "\r", ""),
-		"tabs":                  fill(head, "\t", ""),
-		"marks":                 fill("", "\ufeff", ""),
-		"at":                    fill(head+"    x = ", "@", ""),
-		"backslashes":           fill(head+"    x = ", "\\", ""),
-		"colons":                fill(head+"    x = a[", ":", "]\n"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			if len(source) > size {
-				t.Fatalf("%d bytes", len(source))
+	tryHostile(t, "functions in a chain", functions.String())
+	tryHostile(t, "inputs", "fn main(input: ["+names.String()+"a], output: []):\n    pass\n")
+	tryHostile(t, "named arguments", hostileHead+"    @f("+pairs.String()+")\n")
+	tryHostile(t, "keywords of dict", hostileHead+"    x = dict("+pairs.String()+")\n")
+}
+
+func tryHostile(t *testing.T, name, source string) {
+	t.Run(name, func(t *testing.T) {
+		p, err := Parse("w.ir", []byte(source), Limits{})
+		if err != nil {
+			var e *Error
+			if !errors.As(err, &e) || e.Pos.Line < 1 || len(err.Error()) > 1000 {
+				t.Errorf("%.1000v", err)
 			}
-			p, err := Parse("w.ir", []byte(source), Limits{})
-			if err != nil {
-				var e *Error
-				if !errors.As(err, &e) || e.Pos.Line < 1 || len(err.Error()) > 1000 {
-					t.Errorf("%.1000v", err)
-				}
-				return
-			}
-			again, err := Parse("w.ir", []byte(Print(p)), Limits{SourceBytes: 8 * size})
-			if err != nil || !Equal(p, again) {
-				t.Errorf("the print is another program: %.1000v", err)
-			}
-		})
-	}
+			return
+		}
+		again, err := Parse("w.ir", []byte(Print(p)), Limits{SourceBytes: 8 * hostileBytes})
+		if err != nil || !Equal(p, again) {
+			t.Errorf("the print is another program: %.1000v", err)
+		}
+	})
 }
 
 // What is no text is refused before anything else, at its place.

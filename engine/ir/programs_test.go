@@ -149,3 +149,16 @@ func here(lines []string, pos Pos) string {
 	}
 	return line
 }
+
+func BenchmarkParse(b *testing.B) {
+	source, err := os.ReadFile("testdata/programs/orders.ir")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(source)))
+	for b.Loop() {
+		if _, err := Parse("orders.ir", source, Limits{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -13,49 +13,52 @@ func (p *parser) statement() (Stmt, error) {
 	case t.kind != kName || p.atTarget():
 		return p.assign()
 	}
-	word := p.text(t)
-	if parse, ok := compound[word]; ok {
-		return parse(p)
-	}
-	if parse, ok := simple[word]; ok && !p.atCallOf(wordSleep) {
-		s, err := parse(p)
-		if err != nil {
-			return nil, err
-		}
-		return s, p.endLine("the statement")
-	}
-	switch {
+	switch word := p.text(t); {
+	case word == "for":
+		return p.forLoop()
+	case word == "while":
+		return p.whileLoop()
+	case word == "if":
+		return p.ifElse()
+	case word == "try":
+		return p.try()
+	case word == "return":
+		return p.line(p.returns())
+	case word == "break":
+		return p.line(p.breaks())
+	case word == "continue":
+		return p.line(p.continues())
+	case word == "pass":
+		return p.line(&Pass{Pos: p.take()}, nil)
+	case word == wordSleep && !p.atCallOf(wordSleep):
+		return p.line(p.sleep())
+	case reserved[word] && !operatorWords[word], word == "else":
+		return nil, p.misplaced(t)
 	case word == wordFn && p.peek(1).kind == kName && p.isOp(p.peek(2), "("):
 		return nil, p.wrong(t, "a function inside a block; begin it at the first column")
-	case word == "elif", word == "else":
-		return nil, p.wrong(t, "%s without an if before it; write it as deep as its if", word)
-	case word == "except":
-		return nil, p.wrong(t, "except without a try before it; write it as deep as its try")
-	case foreign[word] != "":
-		return nil, p.wrong(t, "%s is not in the language; %s", word, foreign[word])
 	}
 	return p.assign()
 }
 
-// compound and simple are the statements by the word that they begin with.
-var (
-	compound map[string]func(*parser) (Stmt, error)
-	simple   map[string]func(*parser) (Stmt, error)
-)
-
-func init() { // the parsers of blocks come back to statement
-	compound = map[string]func(*parser) (Stmt, error){
-		"for":   (*parser).forLoop,
-		"while": (*parser).whileLoop,
-		"if":    (*parser).ifElse,
-		"try":   (*parser).try,
+// line ends a statement with its line.
+func (p *parser) line(s Stmt, err error) (Stmt, error) {
+	if err != nil {
+		return nil, err
 	}
-	simple = map[string]func(*parser) (Stmt, error){
-		"return":   (*parser).returns,
-		"break":    (*parser).breaks,
-		"continue": (*parser).continues,
-		"pass":     (*parser).pass,
-		"sleep":    (*parser).sleep,
+	return s, p.endLine("the statement")
+}
+
+// misplaced refuses a reserved word that begins no statement.
+func (p *parser) misplaced(t token) error {
+	switch word := p.text(t); word {
+	case "elif", "else":
+		return p.wrong(t, "%s without an if before it; write it as deep as its if", word)
+	case "except":
+		return p.wrong(t, "except without a try before it; write it as deep as its try")
+	case "as":
+		return p.wrong(t, "%s", nameFault(word))
+	default:
+		return p.wrong(t, "%s is not in the language; %s", word, foreign[word])
 	}
 }
 
@@ -82,7 +85,9 @@ func (p *parser) endLine(what string) error {
 	switch {
 	case p.atOp("="):
 		return p.wrong(t, "an assignment inside a statement; write == to compare, or assign on a line of its own")
-	case t.kind == kOp && len(text) > 1 && text[len(text)-1] == '=':
+	case p.atOp(":="):
+		return p.wrong(t, "%q is not in the language; write =", text)
+	case t.kind == kOp && isAssignment(text):
 		return p.wrong(t, "%q is not in the language; write x = x %s y", text, text[:len(text)-1])
 	}
 	return p.wrong(t, "found %s after %s; end the line there", p.describe(t), what)
@@ -257,8 +262,6 @@ func (p *parser) leaveLoop() error {
 	p.take()
 	return nil
 }
-
-func (p *parser) pass() (Stmt, error) { return &Pass{Pos: p.take()}, nil }
 
 // atTarget says whether a name to be assigned to comes next.
 func (p *parser) atTarget() bool { return p.isOp(p.peek(1), "=") || p.isOp(p.peek(1), ",") }
