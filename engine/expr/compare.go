@@ -16,7 +16,7 @@ func Equal(a, b Value) bool {
 	return equal
 }
 
-// equal compares two values; a tuple counts as a list. The work is charged to m unless that is nil.
+// equal compares two values. The work is charged to m unless that is nil.
 func equal(m *meter, a, b starlark.Value) (bool, error) {
 	if m != nil {
 		if err := m.work(compareUnits); err != nil {
@@ -44,13 +44,12 @@ func equal(m *meter, a, b starlark.Value) (bool, error) {
 			return false, nil
 		}
 		return equalDicts(m, a, b)
-	case *starlark.List, starlark.Tuple:
-		x := a.(starlark.Indexable)
-		y, ok := sequence(b)
-		if !ok || x.Len() != y.Len() {
+	case *starlark.List:
+		b, ok := b.(*starlark.List)
+		if !ok || a.Len() != b.Len() {
 			return false, nil
 		}
-		return equalSequences(m, x, y)
+		return equalLists(m, a, b)
 	}
 	return starlark.Equal(a, b)
 }
@@ -104,18 +103,7 @@ func chargeNumbers(m *meter, a, b starlark.Value) error {
 	return m.ints(x, y)
 }
 
-// sequence tells whether v is a list or counts as one.
-func sequence(v starlark.Value) (starlark.Indexable, bool) {
-	switch v := v.(type) {
-	case *starlark.List:
-		return v, true
-	case starlark.Tuple:
-		return v, true
-	}
-	return nil, false
-}
-
-func equalSequences(m *meter, a, b starlark.Indexable) (bool, error) {
+func equalLists(m *meter, a, b *starlark.List) (bool, error) {
 	for i := range a.Len() {
 		if same, err := equal(m, a.Index(i), b.Index(i)); err != nil || !same {
 			return false, err
@@ -150,10 +138,10 @@ func equalDicts(m *meter, a, b *starlark.Dict) (bool, error) {
 // order gives -1, 0 or +1 for two numbers, strings, bools, or lists of such, the latter element by
 // element.
 func order(m *meter, op syntax.Token, a, b starlark.Value) (int, error) {
-	x, isX := sequence(a)
-	y, isY := sequence(b)
-	if isX && isY {
-		return orderSequences(m, op, x, y)
+	x, isList := a.(*starlark.List)
+	y, isAlsoList := b.(*starlark.List)
+	if isList && isAlsoList {
+		return orderLists(m, op, x, y)
 	}
 	if err := m.work(compareUnits); err != nil {
 		return 0, err
@@ -179,7 +167,7 @@ func order(m *meter, op syntax.Token, a, b starlark.Value) (int, error) {
 	return +1, nil
 }
 
-func orderSequences(m *meter, op syntax.Token, a, b starlark.Indexable) (int, error) {
+func orderLists(m *meter, op syntax.Token, a, b *starlark.List) (int, error) {
 	for i := range min(a.Len(), b.Len()) {
 		same, err := equal(m, a.Index(i), b.Index(i))
 		if err != nil {

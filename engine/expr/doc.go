@@ -17,12 +17,12 @@
 //
 // The language is Starlark's with these differences, all of which follow from values being JSON:
 //
-//   - A range is its list at once, and a tuple counts as a list: (1, 2) == [1, 2], and one can be
-//     added to the other.
+//   - There are no tuples, and a range is its list at once: enumerate, zip and items give lists of
+//     lists, and "%s is %s" % [a, b] takes its arguments from a list.
 //   - The keys of a dict are strings. Nothing can be changed in place: the methods that would are
 //     refused when the expression is compiled, and lists have no methods at all.
 //   - A float that is not finite is an error where it arises.
-//   - Lambdas, sets, bytes, bit operators, star arguments, and functions other than [Builtins] are
+//   - Lambdas, tuples, sets, bytes, bit operators, star arguments, and functions other than [Builtins] are
 //     refused when the expression is compiled.
 //
 // The name of a built-in function means the function where it is called, and where it is the value

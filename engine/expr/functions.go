@@ -3,7 +3,6 @@ package expr
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"go.starlark.net/starlark"
@@ -16,7 +15,7 @@ var functions = map[string]builtinFunc{
 	"range":       rangeList,
 	"len":         universal("len", chargeNothing),
 	"enumerate":   enumerate,
-	"zip":         universal("zip", chargeZip),
+	"zip":         zip,
 	"min":         extreme,
 	"max":         extreme,
 	"sorted":      sorted,
@@ -77,20 +76,6 @@ func chargeScan(m *meter, args starlark.Tuple) error {
 		return nil
 	}
 	return m.work(compareUnits * max(0, starlark.Len(args[0])))
-}
-
-func chargeZip(m *meter, args starlark.Tuple) error {
-	rows := math.MaxInt
-	for _, arg := range args {
-		rows = min(rows, max(0, starlark.Len(arg)))
-	}
-	if len(args) == 0 {
-		return nil
-	}
-	if err := m.list(rows); err != nil {
-		return err
-	}
-	return m.work(mul(rows, rowUnits+elementUnits*len(args)))
 }
 
 // chargeParse charges a conversion to a number: of text, in time that grows with the square of its
@@ -184,14 +169,42 @@ func enumerate(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple
 		return nil, err
 	}
 	one := starlark.MakeInt(1)
-	cells := make([]starlark.Value, 2*len(elems))
 	for i, elem := range elems {
-		pair := cells[2*i : 2*i+2 : 2*i+2]
-		pair[0], pair[1] = number, elem
-		elems[i] = starlark.Tuple(pair)
+		elems[i] = starlark.NewList([]starlark.Value{number, elem})
 		number = number.Add(one)
 	}
 	return starlark.NewList(elems), nil
+}
+
+// zip gives the list of the first elements, of the second ones, and so on, as far as the shortest goes.
+func zip(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(kwargs) > 0 {
+		return nil, errors.New("zip does not accept keyword arguments")
+	}
+	m := meterOf(thread)
+	columns := make([][]starlark.Value, len(args))
+	rows := 0
+	for i, arg := range args {
+		var err error
+		if columns[i], err = elements(m, b.Name(), arg); err != nil {
+			return nil, err
+		}
+		if n := len(columns[i]); i == 0 || n < rows {
+			rows = n
+		}
+	}
+	if err := m.work(mul(rows, rowUnits+elementUnits*(len(args)+1))); err != nil {
+		return nil, err
+	}
+	result := make([]starlark.Value, rows)
+	for i := range result {
+		row := make([]starlark.Value, len(columns))
+		for j, column := range columns {
+			row[j] = column[i]
+		}
+		result[i] = starlark.NewList(row)
+	}
+	return starlark.NewList(result), nil
 }
 
 // keysOf gives what to compare instead of the elements: the results of key, or the elements themselves.
@@ -326,50 +339,57 @@ func dict(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwa
 		return nil, fmt.Errorf("dict: got %d arguments, want at most 1", len(args))
 	}
 	m := meterOf(thread)
-	var pairs []starlark.Value
+	var items []starlark.Tuple
 	if len(args) == 1 {
-		if from, ok := args[0].(*starlark.Dict); ok {
-			if err := m.list(2 * from.Len()); err != nil {
-				return nil, err
-			}
-			for _, item := range from.Items() {
-				pairs = append(pairs, item)
-			}
-		} else {
-			var err error
-			if pairs, err = elements(m, b.Name(), args[0]); err != nil {
-				return nil, err
-			}
+		var err error
+		if items, err = pairs(m, args[0]); err != nil {
+			return nil, err
 		}
 	}
-	for _, pair := range kwargs {
-		pairs = append(pairs, pair)
-	}
-	if err := m.work(add(dictUnits, mul(len(pairs), 2*rowUnits))); err != nil {
+	items = append(items, kwargs...)
+	if err := m.work(add(dictUnits, mul(len(items), dictUnits/8))); err != nil {
 		return nil, err
 	}
-	d := starlark.NewDict(len(pairs))
-	for i, pair := range pairs {
-		if err := setPair(m, d, i, pair); err != nil {
+	d := starlark.NewDict(len(items))
+	for _, item := range items {
+		key, ok := item[0].(starlark.String)
+		if !ok {
+			return nil, keyError(item[0])
+		}
+		if err := m.work(len(key)); err != nil {
+			return nil, err
+		}
+		if err := d.SetKey(key, item[1]); err != nil {
 			return nil, err
 		}
 	}
 	return d, nil
 }
 
-func setPair(m *meter, d *starlark.Dict, i int, pair starlark.Value) error {
-	kv, ok := sequence(pair)
-	if !ok || kv.Len() != 2 {
-		return fmt.Errorf("dict: element %d is not a pair of key and value", i)
+// pairs gives the entries of a dict, or of a list of lists of two.
+func pairs(m *meter, v starlark.Value) ([]starlark.Tuple, error) {
+	if d, ok := v.(*starlark.Dict); ok {
+		if err := m.work(mul(d.Len(), rowUnits+2*elementUnits)); err != nil {
+			return nil, err
+		}
+		return d.Items(), nil
 	}
-	key, ok := kv.Index(0).(starlark.String)
-	if !ok {
-		return keyError(kv.Index(0))
+	elems, err := elements(m, "dict", v)
+	if err != nil {
+		return nil, err
 	}
-	if err := m.work(len(key)); err != nil {
-		return err
+	if err := m.work(mul(len(elems), rowUnits+2*elementUnits)); err != nil {
+		return nil, err
 	}
-	return d.SetKey(key, kv.Index(1))
+	items := make([]starlark.Tuple, len(elems))
+	for i, elem := range elems {
+		pair, ok := elem.(*starlark.List)
+		if !ok || pair.Len() != 2 {
+			return nil, fmt.Errorf("dict: element %d is not a list of key and value", i)
+		}
+		items[i] = starlark.Tuple{pair.Index(0), pair.Index(1)}
+	}
+	return items, nil
 }
 
 // sum adds the numbers of a list; the sum of no numbers is 0.
@@ -379,7 +399,7 @@ func sum(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwar
 		return nil, err
 	}
 	m := meterOf(thread)
-	numbers, ok := sequence(list)
+	numbers, ok := list.(*starlark.List)
 	if !ok {
 		return nil, fmt.Errorf("sum: got %s, want a list of numbers", list.Type())
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.starlark.net/starlark"
@@ -13,14 +12,14 @@ import (
 	"pulley/engine/ir"
 )
 
-// hostile are expressions that ask for more than there is. Values: s and t have half a megabyte of text,
-// xs 100,000 elements, n is 2,000, big has 100,000 digits, tree and twig share their parts 60 deep.
+// hostile are expressions that ask for more than there is, with the values of hostileEnv; tree and twig
+// share their parts 60 deep.
 var hostile = []string{
 	// One operator asks for everything.
-	`"x" * 1000000000`, `1000000000000 * "x"`, `[0] * 10000000000`, `(0,) * 2147483647`, `xs * n`, `s * 9223372036854775807`, `s * big`, `s + t + s`,
+	`"x" * 1000000000`, `1000000000000 * "x"`, `[0] * 10000000000`, `2147483647 * [0]`, `xs * n`, `s * 9223372036854775807`, `s * big`, `s + t + s`,
 	`list(range(10000000000))`, `range(10000000)`, `len(range(1000000000))`, `sum(range(10000000))`, `enumerate(range(10000000))`, `zip(range(10000000), range(10000000))`,
-	`sorted(range(10000000))`, `reversed(range(10000000))`, `big * big * big * big`, `big * big // big * big`, `int(s)`, `int("9" * 500000)`, `str(big * big)`,
-	`s.replace("", t)`, `s.replace("a", "bbb")`, `s.join(xs_text)`, `t.join(d100)`, `s.format() + s.format() + s`, `"{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}".format(s)`, `"%s%s%s" % (s, s, s)`, `"%(a)s%(a)s%(a)s" % {"a": s}`,
+	`sorted(range(10000000))`, `reversed(range(10000000))`, `[big * big * big for i in range(n)]`, `[big * big // big for i in range(n)]`, `int(s)`, `int("9" * 90000)`, `[str(big * big) for i in range(n)]`,
+	`s.replace("", t)`, `s.replace("a", "bbb")`, `s.join(xs_text)`, `t.join(d100)`, `s.format() + s.format() + s`, `"{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}".format(s)`, `"%s%s%s" % [s, s, s]`, `"%(a)s%(a)s%(a)s" % {"a": s}`,
 	`("{0}" * 1000).format(s)`, `("%(a)s" * 100) % {"a": s}`, `("{}" * 300000).format(1)`, `"%r" % tree`, `"%s" % twig`, `"{}".format(tree)`, `"{!r}".format(tree)`, `str(tree)`, `str(twig)`, `s.strip(t)`, `s.lstrip(umlauts)`,
 	`"é".join(xs_text * 11)`, `[tree]`, `[twig]`, `{"a": tree}`, `tree == tree2`, `tree < tree2`, `tree in [tree2]`, `min(tree, tree2)`, `sorted([tree, tree2])`, `{"a": twig} == {"a": twig2}`,
 	// Growth from level to level of one expression.
@@ -28,48 +27,33 @@ var hostile = []string{
 	`[` + strings.Repeat(`[v, v] for v in [`, 40) + `0` + strings.Repeat(`]`, 40) + `]`,
 	`[v * v for v in [v * v for v in [v * v for v in [v * v for v in [big]]]]]`,
 	// Small steps that add up.
-	`[xs[:] for i in range(n)]`, `[xs[::2] for i in range(n)]`, `[xs + [i] for i in range(n)]`, `[s + "x" for i in range(n)]`, `[s[1:] + "x" for i in range(n)]`, `[big + i for i in range(n)]`, `[-big for i in range(n)]`, `[big // 3 for i in range(n)]`, `[big % 3 for i in range(n)]`,
+	`[xs[:] for i in range(n)]`, `[xs[::2] for i in range(n)]`, `[xs + [i] for i in range(n)]`, `[s + "x" for i in range(n)]`, `[s[1:] + "x" for i in range(n)]`, `[big + i for i in range(n)]`, `[-big for i in range(n)]`, `[big // 3 for i in range(n)]`, `[big % big2 for i in range(n)]`,
 	`[big - 1 for i in range(n)]`, `[big / big2 for i in range(n)]`, `[str(xs) for i in range(n)]`, `[list(xs) for i in range(n)]`, `[sorted(xs) for i in range(n)]`, `[xs.index(1) for i in range(n)]`, `[reversed(xs) for i in range(n)]`,
 	`[max(xs) for i in range(n)]`, `[sum(xs) for i in range(n)]`, `[any(zeros) for i in range(n)]`, `[all(ones) for i in range(n)]`, `[n in xs for i in range(n)]`, `[xs == xs2 for i in range(n)]`, `[s == s2 for i in range(n)]`, `[s < s2 for i in range(n)]`,
-	`[t in s for i in range(n)]`, `[d.items() for i in xs]`, `[d100.keys() for i in range(n)]`, `[dict(d100) for i in range(n)]`, `[d100 == d101 for i in range(n)]`, `[{} for i in xs]`, `[{"a": i} for i in xs]`, `[{k: 1 for k in d100} for i in range(n)]`,
+	`[t in s for i in range(n)]`, `[d.items() for i in xs]`, `[d100.keys() for i in range(n)]`, `[dict(d100) for i in range(n)]`, `[d100 == d101 for i in xs]`, `[{} for i in xs]`, `[{"a": i} for i in xs]`, `[{k: 1 for k in d100} for i in range(n)]`,
 	`[{s: 1} for i in xs]`, `[d.get(s) for i in xs]`, `[s in d for i in xs]`, `[s.split("a") for i in range(n)]`, `[s.upper() for i in range(n)]`, `[s.elems() for i in range(n)]`, `[s.count("a") for i in range(n)]`, `[s.startswith(xs_text) for i in range(n)]`,
-	`[s.find(t) for i in range(n)]`, `[s.codepoints() for i in range(n)]`, `[s.splitlines() for i in range(n)]`, `["%s" % s for i in range(n)]`, `["".join(xs_text) for i in range(n)]`, `[big == big2 for i in range(n)]`, `[big < big2 for i in range(n)]`, `[big < 1.5 for i in range(n)]`,
+	`[s.find(t) for i in range(n)]`, `[s.codepoints() for i in range(n)]`, `[s.splitlines() for i in range(n)]`, `["%s" % s for i in range(n)]`, `["".join(xs_text) for i in range(n)]`, `[big == big2 for i in range(n)]`, `[big < big2 for i in range(n)]`, `[big < 1.5 for i in xs]`,
 	`[[] for a in xs for b in xs]`, `[0 for a in xs for b in xs if False]`, `[sorted(d100, key=len) for i in range(n)]`, `[max(xs_text, key=str) for i in range(n)]`, `[zip(xs, xs, xs) for i in range(n)]`, `[enumerate(xs) for i in range(n)]`, `[float(s) for i in range(n)]`, `[enumerate(xs, big) for i in [1]]`,
-	`sorted([s + "b", s + "a"] * 1000)`, `[s.rsplit(None, 2147483647) for i in range(n)]`, `[xs[i] + xs_text[i] for i in xs]`, `[(i, i) for i in xs for j in xs]`, `{str(i): [i] * n for i in xs}`,
+	`sorted([s + "b", s + "a"] * 1000)`, `[s.rsplit(None, 2147483647) for i in range(n)]`, `[xs[i] + xs_text[i] for i in xs]`, `[[i, i] for i in xs for j in xs]`, `{str(i): [i] * n for i in xs}`,
 }
 
-// hostileEnv is what the hostile expressions read.
-func hostileEnv(t testing.TB) map[string]expr.Value {
+// hostileEnv is what the hostile expressions read: lists of size elements, an int of as many digits, text
+// of half as many bytes as a value of 10 * size may have.
+func hostileEnv(t testing.TB, size int) map[string]expr.Value {
 	t.Helper()
-	vars, err := hostileOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return vars
-}
-
-var hostileOnce = sync.OnceValues(func() (map[string]expr.Value, error) {
 	vars := map[string]expr.Value{}
-	c := map[string]string{
-		"s": `"a" * 500000`, "s2": `"a" * 500000`, "t": `"a" * 499999 + "b"`, "umlauts": `"ä" * 250000`, "n": `2000`, "xs": `range(100000)`, "xs2": `range(100000)`,
-		"zeros": `[0] * 100000`, "ones": `[1] * 100000`, "xs_text": `["a"] * 100000`, "d": `{"a": 1}`, "d100": `{str(i): i for i in range(100)}`, "d101": `{str(i): i for i in range(100)}`,
-	}
-	for name, text := range c {
-		compiled, err := expr.Compile(&ir.Expr{Text: text}, ir.Limits{})
+	for name, text := range map[string]string{
+		"s": `"a" * 5 * size`, "s2": `"a" * 5 * size`, "t": `"a" * (5 * size - 1) + "b"`, "umlauts": `"ä" * 2 * size`, "n": `1000`, "xs": `range(size)`, "xs2": `range(size)`,
+		"zeros": `[0] * size`, "ones": `[1] * size`, "xs_text": `["a"] * size`, "d": `{"a": 1}`, "d100": `{str(i): i for i in range(100)}`, "d101": `{str(i): i for i in range(100)}`,
+	} {
+		v, err := eval(mustCompile(t, text), map[string]expr.Value{"size": starlark.MakeInt(size)})
 		if err != nil {
-			return nil, err
-		}
-		if vars[name], err = compiled.Eval(nil); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range []string{"big", "big2"} {
-		v, err := expr.Decode([]byte(strings.Repeat("7", 100_000)), ir.Limits{})
-		if err != nil {
-			return nil, err
+			t.Fatalf("%s: %v", text, err)
 		}
 		vars[name] = v
 	}
+	vars["big"] = mustDecode(t, strings.Repeat("7", size))
+	vars["big2"] = mustDecode(t, strings.Repeat("7", size))
 	// What shares its parts is no Value of that size, but an expression can make it on its way.
 	for name, leaf := range map[string]starlark.Value{"tree": starlark.MakeInt(1), "tree2": starlark.MakeInt(1), "twig": starlark.String("t"), "twig2": starlark.String("t")} {
 		v := leaf
@@ -79,19 +63,22 @@ var hostileOnce = sync.OnceValues(func() (map[string]expr.Value, error) {
 		v.Freeze()
 		vars[name] = v
 	}
-	return vars, nil
-})
+	return vars
+}
 
 // TestHostile holds that every such expression is refused, and that none takes more memory than its
-// budget of steps allows, at 64 bytes a step, and some values beside.
+// budget of steps allows, at 64 bytes a step and as much for garbage, and some values beside. The
+// limits and the values are a tenth of the default ones, so that the test does not take long.
 func TestHostile(t *testing.T) {
 	const (
-		steps        = 40_000
-		allocatedMax = 64*steps + 90<<20 // bytes, garbage included
+		size         = 10_000
+		steps        = 5 * size
+		allocatedMax = 32<<20 + 2*64*steps // bytes
 	)
-	vars := hostileEnv(t)
+	lim := ir.Limits{ExpressionSteps: steps, ValueBytes: 10 * size}
+	vars := hostileEnv(t, size)
 	for _, text := range hostile {
-		c, err := expr.Compile(&ir.Expr{Pos: where, Text: text}, ir.Limits{ExpressionSteps: steps})
+		c, err := expr.Compile(&ir.Expr{Pos: where, Text: text}, lim)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -128,7 +115,7 @@ func TestLimitsAreNamed(t *testing.T) {
 		{`range(100)`, ir.Limits{ValueBytes: 200}, `bytes of a value: …`},
 		{`"a" * 100`, ir.Limits{ValueBytes: 99}, `bytes of a string: 100 is over the limit of 99; make it smaller or raise the limit`},
 		{`"a" * 98`, ir.Limits{ValueBytes: 99}, `bytes of a value: 100 is over the limit of 99; make it smaller or raise the limit`},
-		{`"%s%s" % ("a" * 60, "b" * 60)`, ir.Limits{ValueBytes: 99}, `bytes of a string: 120 is over the limit of 99; …`},
+		{`"%s%s" % ["a" * 60, "b" * 60]`, ir.Limits{ValueBytes: 99}, `bytes of a string: 120 is over the limit of 99; …`},
 		{`("{0}" * 30).format("a" * 90)`, ir.Limits{ValueBytes: 99}, `bytes of formatted text: …`},
 		{`str([["a" * 90] * 90])`, ir.Limits{ValueBytes: 99}, `bytes of formatted text: …`},
 	} {
@@ -144,10 +131,10 @@ func TestLimitsAreNamed(t *testing.T) {
 
 // TestLargeWorkIsAllowed holds that the budget is no smaller than honest work on the largest values.
 func TestLargeWorkIsAllowed(t *testing.T) {
-	vars := hostileEnv(t)
+	vars := hostileEnv(t, 100_000)
 	for _, text := range []string{
 		`len([x for x in xs[:50000] if x > 10])`, `len(sorted(xs, reverse=True))`, `sum(xs)`, `len([xs[i * 10:(i + 1) * 10] for i in range(2000)])`, `s + t[:500000]`, `len(s.split("a"))`, `max(xs) + min(xs)`,
-		`len(s.replace("a", "b"))`, `len(zip(xs, xs))`, `len({str(x): x for x in xs[:10000]})`, `len(enumerate(xs))`, `xs == xs2`, `len("-".join(xs_text))`, `"{} {}".format(s, n)[:5]`, `"%s is %s" % ("x", s[:400000])`, `big + 1 > big`, `len(range(1000000))`,
+		`len(s.replace("a", "b"))`, `len(zip(xs, xs))`, `len({str(x): x for x in xs[:10000]})`, `len(enumerate(xs))`, `xs == xs2`, `len("-".join(xs_text))`, `"{} {}".format(s, n)[:5]`, `"%s is %s" % ["x", s[:400000]]`, `big + 1 > big`, `len(range(1000000))`,
 	} {
 		if _, err := eval(mustCompile(t, text), vars); err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -162,7 +149,7 @@ func TestBudgetIsFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := mustCompile(t, `[x + 1 for x in xs[:1000]]`)
-	vars := hostileEnv(t)
+	vars := hostileEnv(t, 10_000)
 	for range 20 {
 		if _, err := eval(spend, vars); err == nil {
 			t.Fatal("the budget is not spent")

@@ -290,8 +290,8 @@ func agrees(t fataler, data []byte) {
 			t.Fatalf("%q: %v", read.data, err)
 		}
 	}
-	a, errA := json.Marshal(ours)
-	b, errB := json.Marshal(theirs)
+	a, errA := json.Marshal(positiveZero(ours))
+	b, errB := json.Marshal(positiveZero(theirs))
 	if errA != nil || errB != nil || !bytes.Equal(a, b) {
 		t.Fatalf("%q is %s, encoding/json reads %s", data, a, b)
 	}
@@ -299,6 +299,26 @@ func agrees(t fataler, data []byte) {
 	if err != nil || !same(v, again) {
 		t.Fatalf("%q is written as %s, which reads as %v, %v", data, encoded, again, err)
 	}
+}
+
+// positiveZero makes zeroes positive: -0 is an int to Decode, and so has no sign, and a float to
+// encoding/json.
+func positiveZero(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v == 0 {
+			return 0.0
+		}
+	case []any:
+		for i := range v {
+			v[i] = positiveZero(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = positiveZero(v[key])
+		}
+	}
+	return v
 }
 
 // fragments are pieces of JSON and of almost JSON.

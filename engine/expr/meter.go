@@ -14,7 +14,7 @@ import (
 const (
 	stepUnits    = 64
 	elementUnits = 16 // an element of a list: two words
-	rowUnits     = 48 // a list or tuple in a list: its header
+	rowUnits     = 64 // a list in a list, without its elements
 	dictUnits    = 512
 	printUnits   = 4 // a byte of a value in print
 	compareUnits = 8 // one comparison of two small values

@@ -77,17 +77,30 @@ func callMethod(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tupl
 	if err != nil {
 		return nil, err
 	}
-	return m.methodResult(result)
+	if name == "get" {
+		return result, nil
+	}
+	return m.methodResult(name, result)
 }
 
-// methodResult charges what a method made, and makes lists of iterables that are no values.
-func (m *meter) methodResult(v starlark.Value) (starlark.Value, error) {
+// methodResult charges what a method made, and makes lists of the tuples and other iterables in it.
+func (m *meter) methodResult(name string, v starlark.Value) (starlark.Value, error) {
 	switch v := v.(type) {
 	case starlark.String:
 		return v, m.text(len(v))
+	case starlark.Tuple:
+		return starlark.NewList(v), nil
 	case *starlark.List:
-		return v, m.list(v.Len())
-	case starlark.NoneType, starlark.Bool, starlark.Int, starlark.Float, starlark.Tuple, *starlark.Dict:
+		if name != "items" {
+			return v, m.list(v.Len())
+		}
+		for i := range v.Len() {
+			if err := v.SetIndex(i, starlark.NewList(v.Index(i).(starlark.Tuple))); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
+	case starlark.NoneType, starlark.Bool, starlark.Int, starlark.Float, *starlark.Dict:
 		return v, nil
 	}
 	iter := starlark.Iterate(v)
@@ -108,14 +121,11 @@ func (m *meter) methodResult(v starlark.Value) (starlark.Value, error) {
 
 func (m *meter) chargeDict(name string, d *starlark.Dict, args starlark.Tuple) error {
 	if name != "get" {
-		return m.work(mul(d.Len(), rowUnits+2*elementUnits))
+		return m.work(mul(d.Len(), 2*rowUnits))
 	}
 	if len(args) > 0 {
-		switch key := args[0].(type) {
-		case starlark.String:
+		if key, ok := args[0].(starlark.String); ok {
 			return m.work(len(key))
-		case starlark.Tuple:
-			return keyError(key) // to hash one takes as long as it has parts, which may be shared
 		}
 	}
 	return nil
@@ -219,7 +229,7 @@ func (m *meter) chargeAffixes(args starlark.Tuple) (starlark.Tuple, error) {
 	if len(args) == 0 {
 		return args, nil
 	}
-	list, ok := sequence(args[0])
+	list, ok := args[0].(*starlark.List)
 	if !ok {
 		return args, nil
 	}
@@ -263,24 +273,34 @@ func (m *meter) chargeSplit(recv string, args starlark.Tuple) (starlark.Tuple, e
 	return append(starlark.Tuple{args[0], starlark.MakeInt(-1)}, args[2:]...), nil
 }
 
-// interpolate does format % x.
-func interpolate(m *meter, format starlark.String, x starlark.Value) (starlark.Value, error) {
+// interpolate does format % x. What Starlark takes from a tuple, it takes from a list: the arguments of
+// a format that has more than one. A format with one prints the list.
+func interpolate(m *meter, format string, x starlark.Value) (starlark.Value, error) {
 	if err := m.work(len(format)); err != nil {
 		return nil, err
 	}
-	args, ok := x.(starlark.Tuple)
-	if !ok {
-		args = starlark.Tuple{x}
+	args := starlark.Tuple{x}
+	list, isList := x.(*starlark.List)
+	places := strings.ReplaceAll(format, "%%", "")
+	fields := strings.Count(places, "%")
+	if isList && fields != 1 {
+		if err := m.list(list.Len()); err != nil {
+			return nil, err
+		}
+		args = make(starlark.Tuple, list.Len())
+		for i := range args {
+			args[i] = list.Index(i)
+		}
+		x = args
 	}
-	fields := strings.Count(string(format), "%")
-	if err := m.chargeFormat(len(format), fields, strings.Contains(string(format), "%("), args); err != nil {
+	if err := m.chargeFormat(len(format), fields, strings.Contains(places, "%("), args); err != nil {
 		return nil, err
 	}
-	v, err := starlark.Binary(syntax.PERCENT, format, x)
+	v, err := starlark.Binary(syntax.PERCENT, starlark.String(format), x)
 	if err != nil {
 		return nil, err
 	}
-	return m.methodResult(v)
+	return m.methodResult("%", v)
 }
 
 // printed charges the printing of v and gives a bound on the length of the text.
@@ -317,17 +337,16 @@ func (p *printer) value(v starlark.Value) error {
 			return err
 		}
 		return p.grow(intBytes(v))
-	case *starlark.List, starlark.Tuple:
-		list := v.(starlark.Indexable)
-		for i := range list.Len() {
+	case *starlark.List:
+		for i := range v.Len() {
 			if err := p.grow(len(", ")); err != nil {
 				return err
 			}
-			if err := p.value(list.Index(i)); err != nil {
+			if err := p.value(v.Index(i)); err != nil {
 				return err
 			}
 		}
-		return p.grow(len("(,)"))
+		return p.grow(len("[]"))
 	case *starlark.Dict:
 		for key, elem := range v.Entries() {
 			if err := p.grow(len(", : ")); err != nil {

@@ -91,25 +91,14 @@ func plus(m *meter, op syntax.Token, x, y starlark.Value) (starlark.Value, error
 				return nil, err
 			}
 		}
-	case *starlark.List, starlark.Tuple:
-		if y, ok := sequence(y); ok {
-			return concatenate(m, x.(starlark.Indexable), y)
+	case *starlark.List:
+		if y, ok := y.(*starlark.List); ok {
+			if err := m.list(x.Len() + y.Len()); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return minus(m, op, x, y)
-}
-
-func concatenate(m *meter, x, y starlark.Indexable) (starlark.Value, error) {
-	if err := m.list(x.Len() + y.Len()); err != nil {
-		return nil, err
-	}
-	elems := make([]starlark.Value, 0, x.Len()+y.Len())
-	for _, part := range []starlark.Indexable{x, y} {
-		for i := range part.Len() {
-			elems = append(elems, part.Index(i))
-		}
-	}
-	return starlark.NewList(elems), nil
 }
 
 func times(m *meter, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
@@ -165,7 +154,7 @@ func percent(m *meter, op syntax.Token, x, y starlark.Value) (starlark.Value, er
 	if !ok {
 		return divide(m, op, x, y)
 	}
-	return interpolate(m, format, y)
+	return interpolate(m, string(format), y)
 }
 
 func negate(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
@@ -213,10 +202,9 @@ func contains(m *meter, op syntax.Token, x, y starlark.Value) (starlark.Value, e
 			}
 			found = has
 		}
-	case *starlark.List, starlark.Tuple:
-		list := y.(starlark.Indexable)
-		for i := 0; i < list.Len() && !found; i++ {
-			same, err := equal(m, list.Index(i), x)
+	case *starlark.List:
+		for i := 0; i < y.Len() && !found; i++ {
+			same, err := equal(m, y.Index(i), x)
 			if err != nil {
 				return nil, err
 			}

@@ -76,7 +76,7 @@ func (r *rewriter) bracketed(e syntax.Expr) (syntax.Expr, error) {
 	case *syntax.ParenExpr:
 		return r.expr(e.X)
 	case *syntax.TupleExpr:
-		return e, r.all(e.List)
+		return nil, r.refuse("there are no tuples; write a list: [a, b]")
 	case *syntax.ListExpr:
 		return e, r.all(e.List)
 	case *syntax.DictExpr:
@@ -331,9 +331,7 @@ func (r *rewriter) argument(callee string, arg syntax.Expr) (syntax.Expr, error)
 			named.Y = &syntax.Ident{NamePos: fn.NamePos, Name: fn.Name + "()"}
 			return named, nil
 		}
-		if !ok || !isConstant(fn.Name) {
-			return nil, r.refuse("key= takes the name of a built-in function, such as key=len")
-		}
+		return nil, r.refuse("key= takes the name of a built-in function, such as key=len")
 	}
 	return named, r.each(&named.Y)
 }

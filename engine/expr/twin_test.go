@@ -87,7 +87,7 @@ func (w *writer) comprehension(depth int) string {
 
 func TestEvalAgreesWithStarlark(t *testing.T) {
 	vars := env(t)
-	delete(vars, "sum") // Starlark has a function neither of this name nor a variable
+	delete(vars, "len") // to plain Starlark the variable would be what len(...) calls
 	agreed, failed := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := writer{t: t}
