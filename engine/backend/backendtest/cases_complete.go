@@ -259,8 +259,10 @@ func completeOrder(r *rig) {
 	}
 	for i := len(tasks) - 1; i >= 0; i-- {
 		t := tasks[i]
-		out := r.complete(grant(1), done(t, fmt.Sprint(100+t.Lease.Key.Run.Path.Last())))
+		c := done(t, fmt.Sprint(100+t.Lease.Key.Run.Path.Last()))
+		out := r.complete(grant(1), c)
 		r.answers(out, backend.Applied)
+		spoil(c.Result)
 		if over := len(out.Ended) > 0; over != (i == 0) {
 			r.Fatalf("after %d of 12 elements the instance has ended: %t", 12-i, over)
 		}
@@ -364,9 +366,9 @@ func completeRace(r *rig) {
 	var wg sync.WaitGroup
 	for c := range callers {
 		wg.Go(func() {
-			out, err := backends[c%2].Complete(r.ctx, 0, []backend.Completion{done(task, fmt.Sprint(c))}, grant(0))
-			if err != nil || len(out.Outcomes) != 1 {
-				r.Errorf("Complete: %v, %d outcomes", err, len(out.Outcomes))
+			out, err := r.offer(backends[c%2], grant(0), []backend.Completion{done(task, fmt.Sprint(c))})
+			if err != nil {
+				r.Errorf("Complete: %v", err)
 				return
 			}
 			answers[c] = out.Outcomes[0].Answer
@@ -409,7 +411,7 @@ func completeBatches(r *rig) {
 					t := tasks[k*6+c]
 					batch = append(batch, done(t, fmt.Sprint(t.Lease.Key.Run.Path.Last())))
 				}
-				out, err := backends[c%2].Complete(r.ctx, 0, batch, grant(0))
+				out, err := r.offer(backends[c%2], grant(0), batch)
 				if err != nil {
 					r.Errorf("Complete: %v", err)
 					return

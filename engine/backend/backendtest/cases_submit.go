@@ -3,6 +3,7 @@ package backendtest
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -203,7 +204,11 @@ func submitRace(r *rig) {
 	errs := make([]error, callers)
 	var wg sync.WaitGroup
 	for c := range callers {
-		wg.Go(func() { outs[c], errs[c] = r.b.Submit(r.ctx, subs, grant(100)) })
+		wg.Go(func() {
+			outs[c], errs[c] = insist(subs, grant(100), func(subs []backend.Submission, g backend.Grant) (backend.Committed, error) {
+				return r.b.Submit(r.ctx, subs, g)
+			})
+		})
 	}
 	wg.Wait()
 	seen := map[backend.Key]bool{}
@@ -252,22 +257,41 @@ func submitShards(r *rig) {
 	}
 }
 
+// submitBytes overwrites everything that was handed over once the calls have returned.
 func submitBytes(r *rig) {
 	input := json.RawMessage(`{"v": "mine"}`)
-	sub := submission(MustCompile(r, single), "")
+	sub := submission(MustCompile(r, `
+fn main(input: [v], output: [r]):
+    big = @echo(value=v)
+    r = @echo(value=big)
+`), "")
 	sub.Input = input
 	r.submit(grant(0), sub)
-	copy(input, `{"v": "yours"`)
+	spoil(input)
 	task := r.claim(0, grant(1)).Tasks[0]
 	if got := compact(task.Args); got != `{"value":"mine"}` {
 		r.Fatalf("arguments %s: the store kept the caller's bytes", got)
 	}
-	result := json.RawMessage(`"first"`)
-	c := done(task, "")
-	c.Result = result
-	r.complete(grant(0), c)
-	copy(result, `"wrong"`)
-	got := r.instance(sub.ID)
-	copy(got.Result, `"wrong"`)
-	r.completed(sub.ID, `"first"`)
+	large := `"` + strings.Repeat("x", 1<<16) + `"` // large enough to be passed by reference
+	c := done(task, large)
+	r.answers(r.complete(grant(0), c), backend.Applied)
+	spoil(c.Result)
+	next := r.claim(0, grant(1)).Tasks[0]
+	if got := compact(next.Args); got != `{"value":`+large+`}` {
+		r.Fatalf("arguments %s: the store kept the caller's bytes", short(next.Args))
+	}
+	c = done(next, `"end"`)
+	out := r.complete(grant(0), c)
+	r.answers(out, backend.Applied)
+	spoil(c.Result)
+	spoil(out.Ended[0].Result)
+	spoil(r.instance(sub.ID).Result)
+	r.completed(sub.ID, `"end"`)
+}
+
+// spoil overwrites bytes that are the test's own.
+func spoil(v json.RawMessage) {
+	for i := range v {
+		v[i] = '!'
+	}
 }

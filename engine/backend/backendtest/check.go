@@ -197,7 +197,12 @@ func (c *checking) order() {
 		return // a completion whose answer was lost may have been the one before
 	}
 	for _, key := range c.keys {
-		g := c.rec.Programs[key.Instance].Graph()
+		p := c.rec.Programs[key.Instance]
+		if p == nil || int(key.Run.Node) >= len(p.Graph().Nodes) {
+			c.bad("I12", "%s is of no program that was submitted", c.name(key))
+			continue
+		}
+		g := p.Graph()
 		to := g.Nodes[key.Run.Node]
 		for _, e := range g.In(to.ID) {
 			from := g.Nodes[e.From]

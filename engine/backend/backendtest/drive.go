@@ -117,33 +117,39 @@ func newDrive(b backend.Backend, cfg DriveConfig) *drive {
 	}
 }
 
-// submit stores all instances in one call.
+// submit stores all instances, in one call and as many more as the backend asks for.
 func (d *drive) submit(ctx context.Context, subs []backend.Submission) error {
 	for _, s := range subs {
 		d.open[s.ID] = true
 		d.rec.rec.Programs[s.ID] = s.Program
 	}
 	d.left.Store(int64(len(d.open)))
-	out, begin, err := d.call(ctx, func() (backend.Committed, error) {
-		return d.backends[0].Submit(ctx, subs, d.grant(d.cfg.Max))
-	})
-	if err != nil {
-		return fmt.Errorf("drive: submit: %w", err)
-	}
-	if len(out.Outcomes) != len(subs) {
-		return fmt.Errorf("drive: submit: %d outcomes for %d submissions", len(out.Outcomes), len(subs))
-	}
-	own := make([]Step, len(subs))
-	for i, o := range out.Outcomes {
-		own[i] = Step{Kind: Submitted, Instance: subs[i].ID, Answer: o.Answer, Err: o.Err}
-		if o.Answer == backend.Refused {
-			d.rec.committed(begin, own[:i+1], out)
-			return fmt.Errorf("drive: instance %s was refused: %w", subs[i].ID, o.Err)
+	for len(subs) > 0 {
+		out, begin, err := d.call(ctx, func() (backend.Committed, error) {
+			return d.backends[0].Submit(ctx, subs, d.grant(d.cfg.Max))
+		})
+		if err != nil {
+			return fmt.Errorf("drive: submit: %w", err)
 		}
+		if len(out.Outcomes) != len(subs) {
+			return fmt.Errorf("drive: submit: %d outcomes for %d submissions", len(out.Outcomes), len(subs))
+		}
+		var again []backend.Submission
+		own := make([]Step, len(subs))
+		for i, o := range out.Outcomes {
+			own[i] = Step{Kind: Submitted, Instance: subs[i].ID, Answer: o.Answer, Err: o.Err}
+			switch o.Answer {
+			case backend.Refused:
+				return fmt.Errorf("drive: instance %s was refused: %w", subs[i].ID, o.Err)
+			case backend.Again:
+				again = append(again, subs[i])
+			}
+		}
+		d.rec.committed(begin, own, out)
+		d.ended(out)
+		d.first = append(d.first, out.Tasks...)
+		subs = again
 	}
-	d.rec.committed(begin, own, out)
-	d.ended(out)
-	d.first = out.Tasks
 	return nil
 }
 
@@ -330,6 +336,9 @@ func (w *worker) complete(ctx context.Context, shard int) error {
 		own[i] = Step{
 			Kind: Answered, Instance: c.Lease.Key.Instance, Lease: c.Lease, Attempt: c.Attempt,
 			Answer: o.Answer, Err: o.Err, Failed: c.Failure != nil,
+		}
+		if o.Answer == backend.Again {
+			w.held[shard] = append(w.held[shard], tasks[i])
 		}
 	}
 	w.d.rec.committed(begin, own, out)

@@ -3,6 +3,7 @@ package backendtest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -34,13 +35,13 @@ type Store struct {
 
 	// Advance moves the store's clock forward. Nil: the clock runs by itself, in real time.
 	Advance func(d time.Duration)
+
+	// Patience bounds every case: what has not happened by then will not. Zero: a minute.
+	Patience time.Duration
 }
 
 // Open makes a new, empty store for a case.
 type Open func(t *testing.T, opts Options) Store
-
-// patience bounds every case: what has not happened by then will not.
-const patience = 60 * time.Second
 
 // Leases for cases in which a lease must not expire, and in which it must. The short one has no lower
 // bound on being observed in time: cases never depend on it still being held.
@@ -82,22 +83,25 @@ type rig struct {
 
 func start(t *testing.T, open Open, shards int) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
 	shards = max(shards, 1)
 	s := open(t, Options{Shards: shards})
 	t.Cleanup(s.Backend.Close)
+	if s.Patience <= 0 {
+		s.Patience = time.Minute
+	}
 	if got := s.Backend.Shards(); got != shards {
 		t.Fatalf("the store has %d shards; %d were asked for", got, shards)
 	}
-	return &rig{T: t, Store: s, ctx: ctx, b: s.Backend, shards: shards}
+	r := &rig{Store: s, b: s.Backend, shards: shards}
+	return r.in(t)
 }
 
-// in gives a subtest the use of the store, with a deadline of its own.
+// in gives a test the use of the store, with a deadline of its own.
 func (r *rig) in(t *testing.T) *rig {
+	t.Helper()
 	sub := *r
 	sub.T = t
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), r.Patience)
 	t.Cleanup(cancel)
 	sub.ctx = ctx
 	return &sub
@@ -151,17 +155,48 @@ func submission(p *plan.Program, input string) backend.Submission {
 
 func (r *rig) submit(g backend.Grant, subs ...backend.Submission) backend.Committed {
 	r.Helper()
-	out, err := r.b.Submit(r.ctx, subs, g)
+	out, err := insist(subs, g, func(subs []backend.Submission, g backend.Grant) (backend.Committed, error) {
+		return r.b.Submit(r.ctx, subs, g)
+	})
 	if err != nil {
 		r.Fatalf("Submit: %v", err)
 	}
-	if len(out.Outcomes) != len(subs) {
-		r.Fatalf("Submit: %d outcomes for %d submissions", len(out.Outcomes), len(subs))
-	}
-	if len(out.Tasks) > g.Max {
-		r.Fatalf("Submit: %d tasks; the grant was for %d", len(out.Tasks), g.Max)
-	}
 	return out
+}
+
+// insist makes a call, and further ones for members that are to be offered again. What comes back is as
+// of one call.
+func insist[T any](members []T, g backend.Grant, call func([]T, backend.Grant) (backend.Committed, error)) (backend.Committed, error) {
+	all := backend.Committed{Outcomes: make([]backend.Outcome, len(members))}
+	open := make([]int, len(members)) // those without a final answer
+	for i := range open {
+		open[i] = i
+	}
+	for first := true; first || len(open) > 0; first = false {
+		batch := make([]T, len(open))
+		for i, at := range open {
+			batch[i] = members[at]
+		}
+		out, err := call(batch, g)
+		if err == nil && (len(out.Outcomes) != len(batch) || len(out.Tasks) > g.Max) {
+			err = fmt.Errorf("%d outcomes for %d members, and %d tasks for a grant of %d",
+				len(out.Outcomes), len(batch), len(out.Tasks), g.Max)
+		}
+		if err != nil {
+			return all, err
+		}
+		g.Max -= len(out.Tasks)
+		all.Tasks, all.Ended = append(all.Tasks, out.Tasks...), append(all.Ended, out.Ended...)
+		all.More, all.NextDue = out.More, out.NextDue
+		var again []int
+		for i, o := range out.Outcomes {
+			if all.Outcomes[open[i]] = o; o.Answer == backend.Again {
+				again = append(again, open[i])
+			}
+		}
+		open = again
+	}
+	return all, nil
 }
 
 // launch submits one instance of a program's text and gives its id and tasks.
@@ -217,21 +252,22 @@ func (r *rig) complete(g backend.Grant, completions ...backend.Completion) backe
 // completeOn offers completions of one shard to a backend.
 func (r *rig) completeOn(b backend.Backend, g backend.Grant, completions ...backend.Completion) backend.Committed {
 	r.Helper()
+	out, err := r.offer(b, g, completions)
+	if err != nil {
+		r.Fatalf("Complete: %v", err)
+	}
+	return out
+}
+
+// offer is completeOn for any goroutine: it gives the error.
+func (r *rig) offer(b backend.Backend, g backend.Grant, completions []backend.Completion) (backend.Committed, error) {
 	shard := 0
 	if len(completions) > 0 {
 		shard = backend.ShardOf(completions[0].Lease.Key.Instance, r.shards)
 	}
-	out, err := b.Complete(r.ctx, shard, completions, g)
-	if err != nil {
-		r.Fatalf("Complete: %v", err)
-	}
-	if len(out.Outcomes) != len(completions) {
-		r.Fatalf("Complete: %d outcomes for %d completions", len(out.Outcomes), len(completions))
-	}
-	if len(out.Tasks) > g.Max {
-		r.Fatalf("Complete: %d tasks; the grant was for %d", len(out.Tasks), g.Max)
-	}
-	return out
+	return insist(completions, g, func(cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
+		return b.Complete(r.ctx, shard, cs, g)
+	})
 }
 
 // answers wants the outcomes of a call to be these.

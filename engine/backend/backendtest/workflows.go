@@ -95,6 +95,15 @@ var branching = []Workflow{
 	{Name: "else", Input: `{"n": 1}`, Want: `-1`, Source: choose},
 	{Name: "if without else taken", Input: `{"n": 7}`, Want: `[14]`, Source: maybe},
 	{Name: "if without else not taken", Input: `{"n": 1}`, Want: `[1]`, Source: maybe},
+	{Name: "first arm does nothing", Input: `{"n": 9}`, Want: `9`, Source: `
+fn main(input: [n], output: [n]):
+    if n > 5:
+        pass
+    elif n > 2:
+        n = @double(value=n)
+    else:
+        n = 0
+`},
 	{Name: "return from a branch", Input: `{"n": 1}`, Want: `"early"`, Runs: map[string]int{"double": 0}, Source: `
 fn main(input: [n], output: [n]):
     if n == 1:
@@ -134,6 +143,17 @@ fn main(input: [], output: [r]):
     r = "none"
     for i in []:
         r = @echo(value=i)
+`},
+	{Name: "break and continue", Input: `{}`, Want: `[[0,0],[2,4]]`, Source: `
+fn main(input: [], output: [r]):
+    r = []
+    for i, x in enumerate([0, 1, 2, 3, 4]):
+        if x == 1:
+            continue
+        if x == 3:
+            break
+        y = @double(value=x)
+        r = r + [[i, y]]
 `},
 	{Name: "nested loops", Input: `{}`, Want: `[[0,10],[1,11],[10,20],[11,21]]`, Source: `
 fn main(input: [], output: [r]):

@@ -8,6 +8,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/memory"
+	"pulley/engine/plan"
 )
 
 // clock is a store's clock that a test moves.
@@ -61,3 +62,5 @@ func TestConformance(t *testing.T) {
 		})
 	})
 }
+
+func flaky() *plan.Failure { return &plan.Failure{Type: "Flaky", Message: "made to fail"} }

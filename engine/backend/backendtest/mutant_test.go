@@ -1,0 +1,372 @@
+package backendtest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/memory"
+)
+
+// mutantVariable names the planted bug that TestSubject runs with; unset, it runs without one.
+const mutantVariable = "BACKENDTEST_MUTANT"
+
+// mutant is a backend with a planted bug, and a case of the suite that must catch it.
+type mutant struct {
+	name  string
+	catch string // the case's name
+	plant func(*bug)
+	store func(*backendtest.Store) // changes the ways into the store, where the bug lies there
+}
+
+// bug wraps a backend; each hook that is set replaces the call, and may make it on the real one.
+type bug struct {
+	backend.Backend
+	submit   func(context.Context, []backend.Submission, backend.Grant) (backend.Committed, error)
+	claim    func(context.Context, int, backend.Grant) (backend.Committed, error)
+	complete func(context.Context, int, []backend.Completion, backend.Grant) (backend.Committed, error)
+	extend   func(context.Context, int, []backend.Lease, backend.Grant) ([]bool, error)
+	lookup   func(context.Context, []uuid.UUID) ([]backend.Instance, error)
+	after    func(*backend.Committed) // changes what every call gives
+	shut     func()
+
+	mu     sync.Mutex
+	newest map[backend.Key]int64
+	tasks  []backend.Task
+}
+
+func (b *bug) Submit(ctx context.Context, subs []backend.Submission, g backend.Grant) (backend.Committed, error) {
+	if b.submit != nil {
+		return b.changed(b.submit(ctx, subs, g))
+	}
+	return b.changed(b.Backend.Submit(ctx, subs, g))
+}
+
+func (b *bug) Claim(ctx context.Context, shard int, g backend.Grant) (backend.Committed, error) {
+	if b.claim != nil {
+		return b.changed(b.claim(ctx, shard, g))
+	}
+	return b.changed(b.Backend.Claim(ctx, shard, g))
+}
+
+func (b *bug) Complete(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
+	if b.complete != nil {
+		return b.changed(b.complete(ctx, shard, cs, g))
+	}
+	return b.changed(b.Backend.Complete(ctx, shard, cs, g))
+}
+
+func (b *bug) Extend(ctx context.Context, shard int, leases []backend.Lease, g backend.Grant) ([]bool, error) {
+	if b.extend != nil {
+		return b.extend(ctx, shard, leases, g)
+	}
+	return b.Backend.Extend(ctx, shard, leases, g)
+}
+
+func (b *bug) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
+	if b.lookup != nil {
+		return b.lookup(ctx, ids)
+	}
+	return b.Backend.Lookup(ctx, ids)
+}
+
+func (b *bug) Close() {
+	if b.shut != nil {
+		b.shut()
+		return
+	}
+	b.Backend.Close()
+}
+
+func (b *bug) Listen(ctx context.Context, wake func()) error {
+	return b.Backend.(backend.Listener).Listen(ctx, wake)
+}
+
+func (b *bug) Notify(ctx context.Context) error { return b.Backend.(backend.Listener).Notify(ctx) }
+
+// changed remembers the newest tokens and lets the bug change an answer.
+func (b *bug) changed(out backend.Committed, err error) (backend.Committed, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.newest == nil {
+		b.newest = map[backend.Key]int64{}
+	}
+	for _, t := range out.Tasks {
+		b.newest[t.Lease.Key] = t.Lease.Token
+		b.tasks = append(b.tasks, t)
+	}
+	if err == nil && b.after != nil {
+		b.after(&out)
+	}
+	return out, err
+}
+
+// mutants are the planted bugs. None of them is in a release: they live in this test.
+var mutants = []mutant{
+	{name: "token ignored", catch: "complete/reclaimed_by_another", plant: ignoreToken},
+	{name: "stale completion acknowledged", catch: "complete/repeated", plant: func(b *bug) {
+		b.after = answer(backend.Stale, backend.Applied)
+	}},
+	{name: "duplicate submission acknowledged", catch: "submit/duplicate", plant: func(b *bug) {
+		b.after = answer(backend.Duplicate, backend.Applied)
+	}},
+	{name: "grant exceeded", catch: "submit/grant_is_a_maximum", plant: func(b *bug) {
+		b.claim = func(ctx context.Context, shard int, g backend.Grant) (backend.Committed, error) {
+			g.Max++
+			return b.Backend.Claim(ctx, shard, g)
+		}
+	}},
+	{name: "last in, first out", catch: "claim/maximum_and_order", plant: func(b *bug) {
+		b.after = func(out *backend.Committed) { slices.Reverse(out.Tasks) }
+	}},
+	{name: "work left over not told", catch: "submit/grant_is_a_maximum", plant: func(b *bug) {
+		b.after = func(out *backend.Committed) { out.More = false }
+	}},
+	{name: "due time not told", catch: "claim/retry_is_due", plant: func(b *bug) {
+		b.after = func(out *backend.Committed) { out.NextDue = time.Time{} }
+	}},
+	{name: "leased task never reclaimed", catch: "claim/expired_lease", plant: func(b *bug) {
+		b.submit = func(ctx context.Context, subs []backend.Submission, g backend.Grant) (backend.Committed, error) {
+			g.Lease = 1 << 62
+			return b.Backend.Submit(ctx, subs, g)
+		}
+	}},
+	{name: "lost lease counted as an attempt", catch: "claim/expired_lease", plant: func(b *bug) {
+		b.after = func(out *backend.Committed) {
+			for i := range out.Tasks {
+				if len(b.tasks) > 3 {
+					out.Tasks[i].Attempt++
+				}
+			}
+		}
+	}},
+	{name: "leased twice at once", catch: "claim/concurrent_claimers_share", plant: func(b *bug) {
+		b.after = func(out *backend.Committed) {
+			if len(b.tasks) > 50 && len(out.Tasks) > 0 {
+				out.Tasks[0] = b.tasks[3]
+			}
+		}
+	}},
+	{name: "lease kept in words only", catch: "extend/kept_and_lost", plant: func(b *bug) {
+		b.extend = func(_ context.Context, _ int, leases []backend.Lease, _ backend.Grant) ([]bool, error) {
+			return slices.Repeat([]bool{true}, len(leases)), nil
+		}
+	}},
+	{name: "extension forgotten", catch: "extend/prolongs", plant: func(b *bug) {
+		b.extend = func(_ context.Context, _ int, leases []backend.Lease, _ backend.Grant) ([]bool, error) {
+			return slices.Repeat([]bool{true}, len(leases)), nil
+		}
+	}},
+	{name: "instances in any order", catch: "lookup/order_and_unknown", plant: func(b *bug) {
+		b.lookup = func(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
+			out, err := b.Backend.Lookup(ctx, ids)
+			slices.Reverse(out)
+			return out, err
+		}
+	}},
+	{name: "one bad completion fails the batch", catch: "complete/mixed_batch", plant: failBatch},
+	{name: "batch dropped after its first member", catch: "complete/two_open_a_barrier", plant: func(b *bug) {
+		b.complete = func(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
+			out, err := b.Backend.Complete(ctx, shard, cs[:min(1, len(cs))], g)
+			for len(out.Outcomes) < len(cs) {
+				out.Outcomes = append(out.Outcomes, backend.Outcome{Answer: backend.Applied})
+			}
+			return out, err
+		}
+	}},
+	{name: "end not told", catch: "complete/applied", plant: func(b *bug) {
+		b.after = func(out *backend.Committed) { out.Ended = nil }
+	}},
+	{name: "end told twice", catch: "complete/element_order", plant: func(b *bug) {
+		b.complete = func(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
+			out, err := b.Backend.Complete(ctx, shard, cs, g)
+			if id := cs[0].Lease.Key.Instance; err == nil {
+				out.Ended = append(out.Ended, backend.Instance{ID: id, Status: backend.Completed})
+			}
+			return out, err
+		}
+	}},
+	{name: "element index ignored", catch: "workflows/spread", plant: swapResults},
+	{name: "numbers through floats", catch: "workflows/integers_stay_integers", plant: func(b *bug) {
+		b.after = func(out *backend.Committed) {
+			for i := range out.Tasks {
+				out.Tasks[i].Args = throughFloat(out.Tasks[i].Args)
+			}
+		}
+	}},
+	{name: "dead context ignored", catch: "context/a_call_that_is_cut_off", plant: func(b *bug) {
+		b.complete = func(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
+			return b.Backend.Complete(context.WithoutCancel(ctx), shard, cs, g)
+		}
+	}},
+	{name: "closed and still there", catch: "close/ends_the_calls", plant: func(b *bug) { b.shut = func() {} }},
+	{name: "rows left behind", catch: "complete/applied", store: func(s *backendtest.Store) {
+		s.Leftovers = func(context.Context) (map[string]int, error) { return map[string]int{"queue": 1}, nil }
+	}},
+	{name: "nothing survives", catch: "reopen/continues", store: func(s *backendtest.Store) {
+		s.Reopen = func(*testing.T) backend.Backend { return memory.New(memory.Options{}) }
+	}},
+	{name: "deaf listener", catch: "listen/is_woken", store: func(s *backendtest.Store) {
+		s.Reopen = func(*testing.T) backend.Backend { return memory.New(memory.Options{}) }
+	}},
+}
+
+// ignoreToken completes with whatever token is current.
+func ignoreToken(b *bug) {
+	b.complete = func(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
+		cs = slices.Clone(cs)
+		b.mu.Lock()
+		for i := range cs {
+			if token, ok := b.newest[cs[i].Lease.Key]; ok {
+				cs[i].Lease.Token = token
+			}
+		}
+		b.mu.Unlock()
+		return b.Backend.Complete(ctx, shard, cs, g)
+	}
+}
+
+// failBatch makes a refused completion an error of its whole call.
+func failBatch(b *bug) {
+	b.complete = func(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
+		for _, c := range cs {
+			if c.Program == nil {
+				return backend.Committed{}, errors.New("transaction rolled back")
+			}
+		}
+		return b.Backend.Complete(ctx, shard, cs, g)
+	}
+}
+
+// swapResults gives one element of a batch the value of another.
+func swapResults(b *bug) {
+	b.complete = func(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
+		cs = slices.Clone(cs)
+		if len(cs) > 1 {
+			cs[0].Result, cs[1].Result = cs[1].Result, cs[0].Result
+		}
+		return b.Backend.Complete(ctx, shard, cs, g)
+	}
+}
+
+// answer changes every answer of one kind into another.
+func answer(from, to backend.Answer) func(*backend.Committed) {
+	return func(out *backend.Committed) {
+		for i := range out.Outcomes {
+			if out.Outcomes[i].Answer == from {
+				out.Outcomes[i].Answer = to
+			}
+		}
+	}
+}
+
+func throughFloat(v json.RawMessage) json.RawMessage {
+	var any any
+	if json.Unmarshal(v, &any) != nil {
+		return v
+	}
+	out, err := json.Marshal(any)
+	if err != nil {
+		return v
+	}
+	return out
+}
+
+// virtual is a clock that the suite moves.
+type virtual struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *virtual) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *virtual) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// subject opens a memory store for the suite, with a planted bug or without.
+func subject(m mutant) backendtest.Open {
+	return func(t *testing.T, opts backendtest.Options) backendtest.Store {
+		c := &virtual{now: time.Unix(1_000_000, 0)}
+		o := memory.Options{Shards: opts.Shards, Clock: c.Now}
+		real := memory.New(o)
+		planted := &bug{}
+		wrap := func(b backend.Backend) backend.Backend {
+			if m.plant == nil {
+				return b
+			}
+			w := planted
+			if w.Backend != nil {
+				w = &bug{}
+			}
+			w.Backend = b
+			m.plant(w)
+			return w
+		}
+		s := backendtest.Store{
+			Backend:   wrap(real),
+			Reopen:    func(*testing.T) backend.Backend { return wrap(real.Open(o)) },
+			Leftovers: real.Open(o).Leftovers,
+			Advance:   c.Advance,
+		}
+		if m.name != "" {
+			s.Patience = time.Second
+		}
+		if m.store != nil {
+			m.store(&s)
+		}
+		return s
+	}
+}
+
+// TestSubject runs the suite on the memory backend, with the planted bug that the environment names.
+func TestSubject(t *testing.T) {
+	var m mutant
+	if name := os.Getenv(mutantVariable); name != "" {
+		i := slices.IndexFunc(mutants, func(m mutant) bool { return m.name == name })
+		if i < 0 {
+			t.Fatalf("%s: there is no mutant %q", mutantVariable, name)
+		}
+		m = mutants[i]
+	}
+	backendtest.Run(t, subject(m))
+}
+
+// TestMutants runs the suite in a process of its own on every planted bug: the case that is there for
+// it must fail.
+func TestMutants(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			pattern := "^TestSubject$/^" + strings.ReplaceAll(m.catch, "/", "$/^") + "$"
+			cmd := exec.CommandContext(ctx, os.Args[0], "-test.run="+pattern, "-test.v")
+			cmd.Env = append(os.Environ(), mutantVariable+"="+m.name)
+			out, err := cmd.CombinedOutput()
+			if want := "--- FAIL: TestSubject/" + m.catch; err == nil || !strings.Contains(string(out), want) {
+				t.Errorf("the bug was not caught by %s: %v\n%s\nto repeat: %s='%s' go test ./engine/backend/backendtest -run '%s'",
+					m.catch, err, out, mutantVariable, m.name, pattern)
+			}
+			if strings.Contains(string(out), "panic:") {
+				t.Errorf("the suite panicked:\n%s", out)
+			}
+		})
+	}
+}

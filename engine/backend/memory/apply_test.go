@@ -1,0 +1,333 @@
+package memory
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// script is a core that answers with prepared plans: what no compiled program would plan.
+type script struct {
+	start plan.Plan
+	needs plan.Needs
+	steps map[graph.NodeID]plan.Plan
+	err   error
+	seen  []plan.Inbox
+}
+
+func (s *script) Start(json.RawMessage) (plan.Plan, error) { return s.start, s.err }
+func (s *script) Needs(plan.Event) plan.Needs              { return s.needs }
+
+func (s *script) Step(ev plan.Event, in plan.Inbox, _ float64) (plan.Plan, error) {
+	s.seen = append(s.seen, in)
+	p, ok := s.steps[ev.Run.Node]
+	if !ok {
+		return plan.Plan{}, plan.ErrEvent
+	}
+	return p, nil
+}
+
+func run(node graph.NodeID) graph.Run { return graph.Run{Node: node} }
+
+func enqueue(nodes ...graph.NodeID) []plan.Enqueue {
+	var out []plan.Enqueue
+	for _, n := range nodes {
+		out = append(out, plan.Enqueue{Run: run(n), Action: "a"})
+	}
+	return out
+}
+
+var lease = backend.Grant{Owner: "o", Max: 100, Lease: time.Minute}
+
+// scripted starts an instance with a script.
+func scripted(t *testing.T, s *script, crash func(string) error) (*Backend, []backend.Task) {
+	t.Helper()
+	p := program(t)
+	b := New(Options{Crash: crash})
+	b.core = func(*plan.Program) core { return s }
+	out, err := b.Submit(t.Context(), []backend.Submission{{ID: uuid.UUID{1}, Program: p}}, lease)
+	if err != nil || out.Outcomes[0].Answer != backend.Applied {
+		t.Fatalf("Submit: %+v, %v", out, err)
+	}
+	return b, out.Tasks
+}
+
+// program is a program of no matter; scripts plan in its place.
+func program(t *testing.T) *plan.Program {
+	t.Helper()
+	b := graph.New("any")
+	b.Output("1").After(b.Action("a", "noop"))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func completion(t backend.Task) backend.Completion {
+	return backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt, Result: json.RawMessage("1")}
+}
+
+// TestRefusals wants a plan that contradicts the store to be refused, to leave nothing behind, and not
+// to disturb the other member of its batch.
+func TestRefusals(t *testing.T) {
+	slot := plan.Slot{Var: 7, Scope: "1"}
+	for _, c := range []struct {
+		name     string
+		plan     plan.Plan
+		want     string
+		overflow bool
+	}{
+		{"overflow", plan.Plan{Arrivals: []plan.Arrival{{Run: run(50), Required: 1}}}, "arrival 2 of 1", true},
+		{"overflow within", plan.Plan{
+			Writes:   []plan.Write{{Slot: slot, Value: json.RawMessage("1")}, {Slot: plan.Slot{Var: 1}}},
+			Elements: []plan.Element{{Barrier: run(51), Value: json.RawMessage("1")}},
+			Arrivals: []plan.Arrival{{Run: run(51), Required: 2}, {Run: run(51), Required: 2}, {Run: run(51), Required: 2}},
+		}, "arrival 3 of 2", true},
+		{"opened twice", plan.Plan{Opens: []plan.Open{{Run: run(50), Required: 2}}}, "is known already", false},
+		{"opened for nobody", plan.Plan{Opens: []plan.Open{{Run: run(52)}}}, "takes at least one", false},
+		{"never opened", plan.Plan{Arrivals: []plan.Arrival{{Run: run(52)}}}, "whose count is not known", false},
+		{"other count", plan.Plan{Arrivals: []plan.Arrival{{Run: run(50), Required: 3}}}, "1 arrivals in the store and 3", false},
+		{"enqueued twice", plan.Plan{Enqueues: enqueue(3, 2)}, "was enqueued before", false},
+		{"missing reference", plan.Plan{Enqueues: []plan.Enqueue{
+			{Run: run(9), Action: "a", Args: []plan.Arg{{Name: "x", Ref: &slot}}},
+		}}, "variable 7 at 1, which has no value", false},
+		{"impossible barrier", plan.Plan{Arrivals: []plan.Arrival{{Run: run(77), Required: 1}}}, "does not fit", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &script{
+				start: plan.Plan{
+					Writes:   []plan.Write{{Slot: plan.Slot{Var: 1}, Value: json.RawMessage(`"kept"`)}},
+					Arrivals: []plan.Arrival{{Run: run(50), Required: 1}},
+					Enqueues: enqueue(1, 2),
+				},
+				steps: map[graph.NodeID]plan.Plan{1: c.plan, 2: {Enqueues: enqueue(4)}, 50: {}, 51: {}},
+			}
+			b, tasks := scripted(t, s, nil)
+			before := b.Dump()
+			bad, err := b.Complete(t.Context(), 0, []backend.Completion{completion(tasks[0])}, lease)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := bad.Outcomes[0]
+			if o.Answer != backend.Refused || o.Err == nil || !strings.Contains(o.Err.Error(), c.want) {
+				t.Fatalf("the answer is %q (%v); want it refused with %q", o.Answer, o.Err, c.want)
+			}
+			if errors.Is(o.Err, backend.ErrOverflow) != c.overflow {
+				t.Errorf("is %v an overflow? want %t", o.Err, c.overflow)
+			}
+			if after := b.Dump(); after != before {
+				t.Errorf("a refusal changed\n%s\nto\n%s", before, after)
+			}
+			batch := []backend.Completion{completion(tasks[0]), completion(tasks[1]), completion(tasks[0])}
+			out, err := b.Complete(t.Context(), 0, batch, lease)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range []backend.Answer{backend.Refused, backend.Applied, backend.Refused} {
+				if out.Outcomes[i].Answer != want {
+					t.Errorf("member %d is %q; want %q", i, out.Outcomes[i].Answer, want)
+				}
+			}
+			if len(out.Tasks) != 1 || out.Tasks[0].Lease.Key.Run != run(4) {
+				t.Errorf("tasks %+v; want node 4", out.Tasks)
+			}
+			if err := b.Check(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestStartRefused wants a start that contradicts itself, and one that the core refuses, to leave no
+// instance.
+func TestStartRefused(t *testing.T) {
+	for _, s := range []*script{
+		{start: plan.Plan{Enqueues: enqueue(1, 1)}},
+		{err: &plan.InputError{Msg: "no"}},
+	} {
+		b := New(Options{})
+		b.core = func(*plan.Program) core { return s }
+		p := program(t)
+		out, err := b.Submit(t.Context(), []backend.Submission{{ID: uuid.UUID{1}, Program: p}, {ID: uuid.UUID{2}}}, lease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, o := range out.Outcomes {
+			if o.Answer != backend.Refused || o.Err == nil {
+				t.Errorf("submission %d is %q (%v)", i, o.Answer, o.Err)
+			}
+		}
+		if got := b.Dump(); got != "" || len(out.Tasks) > 0 {
+			t.Errorf("%d tasks, and the store holds\n%s", len(out.Tasks), got)
+		}
+		var input *plan.InputError
+		if s.err != nil && !errors.As(out.Outcomes[0].Err, &input) {
+			t.Errorf("the reason is %v; want the core's", out.Outcomes[0].Err)
+		}
+	}
+}
+
+// TestCompletionOfAnother wants a completion that does not belong to its lease to be refused.
+func TestCompletionOfAnother(t *testing.T) {
+	b, tasks := scripted(t, &script{start: plan.Plan{Enqueues: enqueue(1)}}, nil)
+	g := graph.New("other")
+	g.Output("2").After(g.Action("b", "noop"))
+	built, err := g.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := plan.Compile(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrongProgram, wrongAttempt, none := completion(tasks[0]), completion(tasks[0]), completion(tasks[0])
+	wrongProgram.Program, wrongAttempt.Attempt, none.Program = other, 2, nil
+	before := b.Dump()
+	out, err := b.Complete(t.Context(), 0, []backend.Completion{wrongProgram, wrongAttempt, none}, lease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"another program", "completed as attempt 2", "has no program"} {
+		if o := out.Outcomes[i]; o.Answer != backend.Refused || !strings.Contains(o.Err.Error(), want) {
+			t.Errorf("member %d is %q (%v); want it refused with %q", i, o.Answer, o.Err, want)
+		}
+	}
+	if after := b.Dump(); after != before {
+		t.Errorf("changed\n%s\nto\n%s", before, after)
+	}
+}
+
+// TestBarrierChain wants a barrier that opens another to be settled in the same call, and to read what
+// the call has written: here from the start on.
+func TestBarrierChain(t *testing.T) {
+	s := &script{
+		needs: plan.Needs{Slots: []plan.Slot{{Var: 1}, {Var: 2}}, Elements: true},
+		start: plan.Plan{
+			Writes:   []plan.Write{{Slot: plan.Slot{Var: 1}, Value: json.RawMessage(`1`)}},
+			Elements: []plan.Element{{Barrier: run(10), Index: 3, Value: json.RawMessage(`"e"`)}},
+			Arrivals: []plan.Arrival{{Run: run(10), Required: 1, Soft: true}, {Run: run(10), Required: 1, Soft: true}},
+		},
+		steps: map[graph.NodeID]plan.Plan{
+			10: {
+				Writes:   []plan.Write{{Slot: plan.Slot{Var: 1}}, {Slot: plan.Slot{Var: 2}, Value: json.RawMessage(`2`)}},
+				Opens:    []plan.Open{{Run: run(11), Required: 2}},
+				Arrivals: []plan.Arrival{{Run: run(11)}, {Run: run(11)}, {Run: run(12), Required: 1}},
+			},
+			11: {Enqueues: enqueue(5)},
+			12: {End: &plan.End{Result: json.RawMessage(`"over"`)}},
+		},
+	}
+	crashes := 0
+	b, tasks := scripted(t, s, func(point string) error {
+		if point == "submit.barrier" {
+			crashes++
+		}
+		return nil
+	})
+	if crashes != 3 {
+		t.Errorf("%d barriers passed the crash point; want 3", crashes)
+	}
+	if len(tasks) != 0 {
+		t.Errorf("the instance has ended, and %d of its node runs were leased", len(tasks))
+	}
+	if v := s.seen[0].Values; len(v) != 1 || string(v[plan.Slot{Var: 1}]) != `1` {
+		t.Errorf("the first barrier read %v", v)
+	}
+	if e := s.seen[0].Elements; len(e) != 1 || e[0].Index != 3 || string(e[0].Value) != `"e"` || e[0].Barrier != run(10) {
+		t.Errorf("the first barrier read elements %+v", e)
+	}
+	if v := s.seen[1].Values; len(v) != 1 || string(v[plan.Slot{Var: 2}]) != `2` {
+		t.Errorf("the second barrier read %v; the first took variable 1 away", v)
+	}
+	if got := b.Dump(); !strings.Contains(got, `status=completed result="over"`) || strings.Count(got, "\n") != 1 {
+		t.Errorf("the store holds\n%s", got)
+	}
+}
+
+// TestCrashInStart crashes at the points that only a start with a barrier passes.
+func TestCrashInStart(t *testing.T) {
+	s := &script{
+		start: plan.Plan{Arrivals: []plan.Arrival{{Run: run(10), Required: 1}}},
+		steps: map[graph.NodeID]plan.Plan{10: {Enqueues: enqueue(5)}},
+	}
+	crash := errors.New("crash")
+	for _, point := range []string{"submit.instance", "submit.barrier", "submit.enqueues", "submit.lease", "submit.commit"} {
+		b := New(Options{Crash: func(p string) error {
+			if p == point {
+				return crash
+			}
+			return nil
+		}})
+		b.core = func(*plan.Program) core { return s }
+		_, err := b.Submit(t.Context(), []backend.Submission{{ID: uuid.UUID{1}, Program: program(t)}}, lease)
+		if !errors.Is(err, crash) || backend.IsUnknown(err) {
+			t.Errorf("%s: %v", point, err)
+		}
+		if got := b.Dump(); got != "" {
+			t.Errorf("%s: the store holds\n%s", point, got)
+		}
+		if err := b.Check(); err != nil {
+			t.Errorf("%s: %v", point, err)
+		}
+	}
+}
+
+// TestPanicLeavesNothing wants a core that panics to leave the store as it was, and usable.
+func TestPanicLeavesNothing(t *testing.T) {
+	b, tasks := scripted(t, &script{start: plan.Plan{Enqueues: enqueue(1)}}, nil)
+	before := b.Dump()
+	b.core = func(*plan.Program) core { panic("a bug in the core") }
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_, _ = b.Complete(t.Context(), 0, []backend.Completion{completion(tasks[0])}, lease)
+	}()
+	if after := b.Dump(); after != before {
+		t.Errorf("the panic changed\n%s\nto\n%s", before, after)
+	}
+}
+
+// TestCheckFinds breaks a store in every way that Check looks for.
+func TestCheckFinds(t *testing.T) {
+	for name, c := range map[string]struct {
+		want  string
+		spoil func(*Backend, *instance, *row)
+	}{
+		"nothing":        {"", func(*Backend, *instance, *row) {}},
+		"counter":        {"I2", func(_ *Backend, i *instance, _ *row) { i.readiness[run(50)] = counter{required: 1, completed: 2} }},
+		"no count":       {"I2", func(_ *Backend, i *instance, _ *row) { i.readiness[run(50)] = counter{} }},
+		"done and there": {"done is true", func(_ *Backend, _ *instance, r *row) { r.done = true }},
+		"wrong heap":     {"not in the heap", func(b *Backend, i *instance, r *row) { b.store.shards[0].heap(r.place).rows[0] = &row{inst: i} }},
+		"no token":       {"has token 0", func(_ *Backend, _ *instance, r *row) { r.token = 0 }},
+		"future token":   {"has token 99", func(_ *Backend, _ *instance, r *row) { r.token = 99 }},
+		"leftovers": {"I10", func(_ *Backend, i *instance, _ *row) {
+			i.status, i.slots = backend.Completed, map[plan.Slot]json.RawMessage{{}: nil}
+			i.elements[run(1)] = map[int]json.RawMessage{}
+			i.readiness[run(1)] = counter{required: 1}
+		}},
+	} {
+		b, tasks := scripted(t, &script{start: plan.Plan{Enqueues: enqueue(1)}}, nil)
+		inst := b.store.instances[tasks[0].Lease.Key.Instance]
+		c.spoil(b, inst, inst.rows[run(1)])
+		err := b.Check()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: Check says %v; want %q", name, err, c.want)
+		}
+	}
+}

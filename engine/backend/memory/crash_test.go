@@ -1,0 +1,221 @@
+package memory_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/memory"
+)
+
+var errCrash = errors.New("made to crash")
+
+// crasher crashes at one pass of one point, counting all passes.
+type crasher struct {
+	mu     sync.Mutex
+	passes map[string]int
+	point  string // where to crash; empty: nowhere
+	pass   int    // at which pass, from one
+	fired  bool
+}
+
+func (c *crasher) at(point string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.passes == nil {
+		c.passes = map[string]int{}
+	}
+	c.passes[point]++
+	if c.point == point && c.passes[point] == c.pass {
+		c.fired = true
+		return errCrash
+	}
+	return nil
+}
+
+// witness compares the store before and after every call that fails: before its commit nothing may
+// have changed.
+type witness struct {
+	*memory.Backend
+	t *testing.T
+}
+
+func watched[T any](w witness, call func() (T, error)) (T, error) {
+	before := w.Dump()
+	out, err := call()
+	if err != nil && !backend.IsUnknown(err) {
+		if after := w.Dump(); after != before {
+			w.t.Errorf("the call failed with %v, and the store changed from\n%s\nto\n%s", err, before, after)
+		}
+	}
+	if err := w.Open(memory.Options{}).Check(); err != nil {
+		w.t.Error(err)
+	}
+	return out, err
+}
+
+func (w witness) Submit(ctx context.Context, subs []backend.Submission, g backend.Grant) (backend.Committed, error) {
+	return watched(w, func() (backend.Committed, error) { return w.Backend.Submit(ctx, subs, g) })
+}
+
+func (w witness) Claim(ctx context.Context, shard int, g backend.Grant) (backend.Committed, error) {
+	return watched(w, func() (backend.Committed, error) { return w.Backend.Claim(ctx, shard, g) })
+}
+
+func (w witness) Complete(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
+	out, err := watched(w, func() (backend.Committed, error) { return w.Backend.Complete(ctx, shard, cs, g) })
+	if len(cs) > 0 && err == nil {
+		leases := []backend.Lease{cs[0].Lease}
+		for _, t := range out.Tasks {
+			leases = append(leases, t.Lease)
+		}
+		g.Lease = time.Minute
+		if _, err := watched(w, func() ([]bool, error) { return w.Backend.Extend(ctx, shard, leases, g) }); err != nil && !errors.Is(err, errCrash) {
+			w.t.Errorf("Extend: %v", err)
+		}
+	}
+	return out, err
+}
+
+// everything passes the crash points: one instance ends at its start, one fails, and one has retries,
+// elements, counters, an empty spread and values.
+var everything = []backendtest.Workflow{
+	{Name: "all", Input: `{"n": 3}`, Want: `[6,[0,1],7]`, Source: `
+fn main(input: [n], output: [r]):
+    none = spread []:x -> @double(value=x)
+    total = 0
+    for i in range(n):
+        xs = spread range(i + 1):x -> @double(value=x)
+        t = @sum(values=xs)
+        total = t
+    a, b = parallel:
+        @flaky(times=0) [retry: 1]
+        @flaky(times=1) [retry: 1, backoff: 10ms]
+    return [total, [len(none), a], a + b + 4]
+`},
+	{Name: "at once", Input: `{"n": 3}`, Want: `6`, Source: `
+fn main(input: [n], output: [m]):
+    m = n * 2
+`},
+	{Name: "fails", Input: `{}`, Failure: "Bad", Source: `
+fn main(input: [], output: []):
+    @fail(type="Bad", message="no") [Other -> retry: 3]
+`},
+}
+
+// runAll drives the programs with a crash somewhere, and wants them to end as they must.
+func runAll(t *testing.T, c *crasher) {
+	t.Helper()
+	clock := newClock()
+	b := memory.New(memory.Options{Clock: clock.Now, Jitter: func() float64 { return 0.5 }, Crash: c.at})
+	var subs []backend.Submission
+	want := map[uuid.UUID]backendtest.Workflow{}
+	for i, w := range everything {
+		id := uuid.UUID{byte(i + 1)}
+		want[id] = w
+		subs = append(subs, backend.Submission{ID: id, Program: w.Program(t), Input: json.RawMessage(w.Input)})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	rec, err := backendtest.Drive(ctx, witness{b, t}, subs, backendtest.DriveConfig{
+		Max: 2, Lease: 50 * time.Millisecond, Advance: clock.Advance,
+		Again: func(err error) bool { return errors.Is(err, errCrash) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rec.Check(); err != nil {
+		t.Error(err)
+	}
+	for id, inst := range rec.Instances {
+		if err := want[id].Expect(inst); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCrashEverywhere crashes once at the first, the third and the last pass of every point.
+func TestCrashEverywhere(t *testing.T) {
+	quiet := &crasher{}
+	runAll(t, quiet)
+	for _, point := range memory.Points() {
+		passes := quiet.passes[point]
+		if point == "submit.barrier" {
+			continue // no compiled program opens a barrier at its start; TestCrashInStart does
+		}
+		if passes == 0 {
+			t.Errorf("inconclusive: %s is never passed", point)
+		}
+		for _, pass := range slices.Compact([]int{1, min(3, passes), passes}) {
+			t.Run(fmt.Sprintf("%s/%d", point, pass), func(t *testing.T) {
+				c := &crasher{point: point, pass: pass}
+				runAll(t, c)
+				if !c.fired {
+					t.Error("inconclusive: the crash did not happen")
+				}
+			})
+		}
+	}
+	for point := range quiet.passes {
+		if !slices.Contains(memory.Points(), point) {
+			t.Errorf("%s is passed, and Points does not list it", point)
+		}
+	}
+}
+
+// TestCrashAfterCommit wants a call that dies after its commit to have happened whole, and the same call
+// again to change nothing.
+func TestCrashAfterCommit(t *testing.T) {
+	c := &crasher{}
+	b := memory.New(memory.Options{Clock: newClock().Now, Crash: c.at})
+	twin := memory.New(memory.Options{Clock: newClock().Now})
+	w := everything[0]
+	sub := []backend.Submission{{ID: uuid.UUID{9}, Program: w.Program(t), Input: json.RawMessage(w.Input)}}
+	g := backend.Grant{Owner: "o", Max: 5, Lease: time.Minute}
+
+	same := func(call string, out backend.Committed, err, twinErr error, answers ...backend.Answer) {
+		t.Helper()
+		if !backend.IsUnknown(err) || !errors.Is(err, errCrash) || twinErr != nil {
+			t.Fatalf("%s: %v, and without the crash %v", call, err, twinErr)
+		}
+		if len(out.Outcomes)+len(out.Tasks)+len(out.Ended) > 0 {
+			t.Errorf("%s: an unknown outcome tells of %+v", call, out)
+		}
+		if b.Dump() != twin.Dump() {
+			t.Errorf("%s: the store is\n%s\nand without the crash\n%s", call, b.Dump(), twin.Dump())
+		}
+	}
+	crashAt := func(point string) { c.mu.Lock(); c.point, c.pass = point, c.passes[point]+1; c.mu.Unlock() }
+
+	crashAt("submit.committed")
+	out, err := b.Submit(t.Context(), sub, g)
+	first, twinErr := twin.Submit(t.Context(), sub, g)
+	same("Submit", out, err, twinErr)
+	if again, err := b.Submit(t.Context(), sub, g); err != nil || again.Outcomes[0].Answer != backend.Duplicate {
+		t.Errorf("Submit again: %+v, %v", again, err)
+	}
+
+	done := []backend.Completion{{Lease: first.Tasks[0].Lease, Program: sub[0].Program, Attempt: 1, Result: json.RawMessage("0")}}
+	crashAt("complete.committed")
+	out, err = b.Complete(t.Context(), 0, done, g)
+	_, twinErr = twin.Complete(t.Context(), 0, done, g)
+	same("Complete", out, err, twinErr)
+	if again, err := b.Complete(t.Context(), 0, done, g); err != nil || again.Outcomes[0].Answer != backend.Stale {
+		t.Errorf("Complete again: %+v, %v", again, err)
+	}
+	for _, point := range memory.Points() {
+		if memory.Committed(point) != strings.HasSuffix(point, ".committed") {
+			t.Errorf("Committed(%s) is %t", point, memory.Committed(point))
+		}
+	}
+}
