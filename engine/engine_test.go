@@ -16,6 +16,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/memory"
+	"pulley/engine/dispatch"
 	"pulley/engine/ir"
 	"pulley/engine/worker"
 )
@@ -431,6 +432,7 @@ func TestSubmitWaitsForRoomAndGivesUp(t *testing.T) {
 // TestFaultsLoseNothing runs instances on two engines whose every call may fail before or after it was
 // carried out. All end, with the right result, and no completion is applied twice.
 func TestFaultsLoseNothing(t *testing.T) {
+	stale := 0
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			store := memoryBackend(t, int(seed%3)+1)
@@ -467,8 +469,55 @@ func TestFaultsLoseNothing(t *testing.T) {
 			if backends[0].count() == 0 || backends[1].count() == 0 {
 				t.Errorf("seed %d: no faults happened", seed)
 			}
+			log.locked(func() { stale += log.answers[backend.Stale] })
 		})
 	}
+	if stale == 0 {
+		t.Error("no completion was ever offered again after it had been applied")
+	}
+}
+
+// disowning is a backend that once says that leases are lost which are not.
+type disowning struct {
+	backend.Backend
+	once atomic.Bool
+}
+
+func (b *disowning) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
+	if b.once.CompareAndSwap(false, true) {
+		return make([]bool, len(leases)), nil
+	}
+	return b.Backend.Extend(ctx, shard, leases, grant)
+}
+
+func TestLostLeaseCancelsTheAction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := newLedger()
+		causes := make(chan error, 8)
+		e := start(t, Config{
+			Backend: &disowning{Backend: memoryBackend(t, 1)}, Lease: 3 * time.Second, Observer: log.observer(),
+			Workers: registry(t, map[string]worker.Func{"slow": func(ctx context.Context, _ worker.Call) (any, error) {
+				timer := time.NewTimer(2 * time.Second)
+				defer timer.Stop()
+				select {
+				case <-timer.C:
+					return "done", nil
+				case <-ctx.Done():
+					causes <- context.Cause(ctx)
+					return "not to be seen", nil
+				}
+			}}),
+		})
+		inst := run(t, e, compile(t, "fn main(input: [], output: [x]):\n    x = @slow()\n    return x\n"), `{}`)
+		wantResult(t, inst, `"done"`)
+		if len(causes) != 1 || !errors.Is(<-causes, dispatch.ErrLeaseLost) {
+			t.Errorf("the action was cancelled %d times", len(causes))
+		}
+		log.check(t)
+		if len(log.started) != 2 || len(log.applied) != 1 {
+			t.Errorf("%d starts, %d applied; want 2 deliveries of one run", len(log.started), len(log.applied))
+		}
+	})
 }
 
 // TestTwoEnginesShareAFanOut checks that both work, and that all is done once; then again with one
@@ -544,4 +593,42 @@ func (l listening) Listen(ctx context.Context, wake func()) error {
 
 func (l listening) Notify(ctx context.Context) error {
 	return l.Backend.(backend.Listener).Notify(ctx)
+}
+
+// TestNoTimerIsOnThePath runs work on a store that takes no time, where time stands still unless all
+// wait for it: had any hop waited for a poll, a pause or company, the clock would show it.
+func TestNoTimerIsOnThePath(t *testing.T) {
+	for _, cfg := range []Config{
+		{}, {Batch: 1}, {Batch: 3, Committers: 1}, {Prefetch: -1, Slots: 1}, {Prefetch: 1, Slots: 5, Pending: 1}, {Slots: 8, Committers: 2, Queue: 7},
+	} {
+		for _, shards := range []int{1, 5} {
+			synctest.Test(t, func(t *testing.T) {
+				log := newLedger()
+				cfg.Backend, cfg.Observer = memoryBackend(t, shards), log.observer()
+				e := start(t, cfg)
+				synctest.Wait()
+				begun := time.Now()
+				p, f := chain(t, 10), fanOut(t)
+				var reqs []SubmitRequest
+				for range 40 {
+					reqs = append(reqs,
+						SubmitRequest{Program: p, Input: json.RawMessage(`{"x": 0}`)},
+						SubmitRequest{Program: f, Input: json.RawMessage(`{"count": 30}`)})
+				}
+				ids, err := e.SubmitAll(t.Context(), reqs)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, id := range ids {
+					if inst, err := e.Wait(t.Context(), id); err != nil || inst.Status != backend.Completed {
+						t.Fatal(inst, err)
+					}
+				}
+				if took := time.Since(begun); took != 0 {
+					t.Errorf("%d shards, %+v: it waited for %v", shards, cfg, took)
+				}
+				log.check(t)
+			})
+		}
+	}
 }

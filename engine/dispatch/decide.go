@@ -63,11 +63,11 @@ func (m *Machine) checkLeases(now time.Time) {
 		switch {
 		case t.lost:
 			m.unwatch(t)
-		case !now.Before(t.expires):
+		case !now.Before(t.task.Expires):
 			m.expire(t)
 		default:
 			t.shard.renew = append(t.shard.renew, t)
-			m.watch(t, t.expires)
+			m.watch(t, t.task.Expires)
 		}
 	}
 }
@@ -150,18 +150,25 @@ func (m *Machine) room() int {
 func (m *Machine) kept() int {
 	sum := 0
 	for i := range m.shards {
-		s := &m.shards[i]
-		n := s.offered.len()
-		sum += min((n*s.yieldTasks+s.yieldOf-1)/s.yieldOf, n)
+		sum += m.shards[i].expected(m.shards[i].offered.len())
 	}
 	return sum
 }
 
-func (s *shard) wantsClaim(now time.Time, overdue bool) bool {
+// expected is how many successors n completions will bring, if they are like those before; at most n.
+func (s *shard) expected(n int) int {
+	return min((n*s.yieldTasks+s.yieldOf-1)/s.yieldOf, n)
+}
+
+// stocked says that enough tasks wait for a slot: with half of Prefetch or more there is time to let
+// room gather, so that one claim fills it and not one for each slot that becomes free.
+func (m *Machine) stocked() bool { return m.ready.len() > m.cfg.Prefetch/2 }
+
+func (m *Machine) wantsClaim(s *shard, now time.Time, overdue bool) bool {
 	if s.claiming || !s.claimPause.over(now) {
 		return false
 	}
-	return s.pollDue(now) || !overdue && s.more
+	return s.pollDue(now) || !overdue && s.more && !m.stocked()
 }
 
 func (s *shard) pollDue(now time.Time) bool {
@@ -179,7 +186,7 @@ func (m *Machine) claim(now time.Time, overdue bool) {
 		spread = room
 	}
 	for i := range m.shards {
-		if m.shards[i].wantsClaim(now, overdue) {
+		if m.wantsClaim(&m.shards[i], now, overdue) {
 			want++
 		}
 	}
@@ -187,7 +194,7 @@ func (m *Machine) claim(now time.Time, overdue bool) {
 	for i := 0; i < m.cfg.Shards && want > 0 && room > 0 && m.claims < m.cfg.Committers; i++ {
 		at := (first + i) % m.cfg.Shards
 		s := &m.shards[at]
-		if !s.wantsClaim(now, overdue) {
+		if !m.wantsClaim(s, now, overdue) {
 			continue
 		}
 		part := max(1, (spread+want-1)/want)
@@ -234,7 +241,7 @@ func (m *Machine) commit(now time.Time, s *shard) bool {
 		t.state = committing
 		completions[i] = t.completion
 	}
-	grant := m.grant(m.share(s, len(tasks)))
+	grant := m.grant(m.share(now, s, len(tasks)))
 	s.committing++
 	m.writes++
 	m.send(now, &call{op: OpComplete, shard: s, tasks: tasks}, Call{Completions: completions, Grant: grant})
@@ -257,17 +264,22 @@ func (m *Machine) submit(now time.Time, s *shard) bool {
 	for i, sub := range subs {
 		submissions[i] = sub.sub
 	}
-	grant := m.grant(m.share(s, len(subs)))
+	grant := m.grant(m.share(now, s, len(subs)))
 	s.submitting = true
 	m.writes++
 	m.send(now, &call{op: OpSubmit, shard: s, subs: subs}, Call{Submissions: submissions, Grant: grant})
 	return true
 }
 
-// share is what a write that is about to go may lease: all the room if it is the only one, else a
-// part, but one for each of its n members while there is room.
-func (m *Machine) share(s *shard, n int) int {
+// share is what a write of n members that is about to go may lease. While work is known to be ready
+// that a claim would bring, it is what the members are expected to make ready, and one, to learn if
+// there is more; else all the room if no other write wants some, a part if one does, and in any case
+// one for each member while there is room.
+func (m *Machine) share(now time.Time, s *shard, n int) int {
 	room, others := m.room(), 0
+	if m.claimWanted(now) {
+		return min(room, max(1, s.expected(n)))
+	}
 	if m.cfg.Batch == 1 {
 		others = m.running + s.offered.len()
 	} else {
@@ -279,6 +291,16 @@ func (m *Machine) share(s *shard, n int) int {
 	}
 	parts := 1 + min(others, m.cfg.Committers-m.writes-1)
 	return min(room, max(n, (room+parts-1)/parts))
+}
+
+// claimWanted says that a claim will follow the writes, if there is room.
+func (m *Machine) claimWanted(now time.Time) bool {
+	for i := range m.shards {
+		if m.wantsClaim(&m.shards[i], now, false) {
+			return true
+		}
+	}
+	return false
 }
 
 // sweep clears up after ended instances, one shard at a time.
@@ -301,7 +323,7 @@ func (m *Machine) sweep(now time.Time) {
 
 // notify wakes other engines for work that this one has no room for.
 func (m *Machine) notify(now time.Time) {
-	full := m.room() == 0
+	full := m.room() == 0 || m.stocked()
 	for i := range m.shards {
 		if s := &m.shards[i]; s.wake && full && s.more {
 			m.wantNotify = true
@@ -375,7 +397,7 @@ func (m *Machine) nextOf(s *shard, by func(time.Time)) {
 		if !s.due.IsZero() && s.due.Before(at) {
 			at = s.due
 		}
-		if s.more && m.room() > m.kept() {
+		if s.more && m.room() > m.kept() && !m.stocked() {
 			at = s.claimPause.until
 		}
 		by(later(at, s.claimPause.until))

@@ -102,15 +102,14 @@ const (
 type task struct {
 	id         TaskID
 	shard      *shard
-	task       backend.Task
+	task       backend.Task // Expires moves with every extension
 	state      state
 	lost       bool // it is no longer ours: what it returns is dropped
 	refused    bool // the store refused its result, the completion is the failure that says so
 	completion backend.Completion
 
-	expires time.Time // of the lease, on the local clock
-	check   time.Time // when to prolong the lease or, once that is under way, to give up
-	place   int       // in leases; -1: not watched
+	check time.Time // when to prolong the lease or, once that is under way, to give up
+	place int       // in leases; -1: not watched
 }
 
 type submission struct {
@@ -295,7 +294,7 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 			continue
 		}
 		m.nextTask++
-		t := &task{id: m.nextTask, shard: s, task: tasks[i], expires: tasks[i].Expires}
+		t := &task{id: m.nextTask, shard: s, task: tasks[i]}
 		t.place = -1
 		m.tasks[t.id] = t
 		m.watch(t, m.renewAt(t))
@@ -304,7 +303,7 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 }
 
 // renewAt is when a third of the lease is used.
-func (m *Machine) renewAt(t *task) time.Time { return t.expires.Add(-m.cfg.Lease / 3 * 2) }
+func (m *Machine) renewAt(t *task) time.Time { return t.task.Expires.Add(-m.cfg.Lease / 3 * 2) }
 
 // lose ends what is no longer ours.
 func (m *Machine) lose(t *task, cause error) {

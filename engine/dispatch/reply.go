@@ -168,9 +168,11 @@ func (m *Machine) completed(now time.Time, c *call, ev Reply) {
 	}
 	s.commitPause.reset()
 	s.limit = min(m.cfg.Batch, s.limit*2)
-	s.yieldTasks, s.yieldOf = len(ev.Committed.Tasks), len(c.tasks)
-	if len(ev.Committed.Tasks) >= c.max {
-		s.yieldTasks = s.yieldOf // it would have brought more, had there been room
+	if c.max > 0 { // else nothing is learnt
+		s.yieldTasks, s.yieldOf = len(ev.Committed.Tasks), len(c.tasks)
+		if len(ev.Committed.Tasks) >= c.max {
+			s.yieldTasks = s.yieldOf // it may have brought more, had there been room
+		}
 	}
 	for i, t := range c.tasks {
 		if out := ev.Committed.Outcomes[i]; out.Answer == backend.Refused {
@@ -238,7 +240,7 @@ func (m *Machine) extended(now time.Time, c *call, ev Reply) {
 		switch {
 		case m.tasks[t.id] != t || t.lost: // ended meanwhile
 		case ev.Held[i]:
-			t.expires = c.sent.Add(m.cfg.Lease)
+			t.task.Expires = c.sent.Add(m.cfg.Lease)
 			m.watch(t, m.renewAt(t))
 		default:
 			m.lost(t)
