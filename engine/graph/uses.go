@@ -67,6 +67,15 @@ func (n *Node) Writes() []VarID {
 	return out
 }
 
+// Kills lists the variables whose value from before cannot be read behind the node. The head of a loop
+// binds its targets only if there is another round.
+func (n *Node) Kills() []VarID {
+	if n.Kind == LoopHead {
+		return nil
+	}
+	return n.Writes()
+}
+
 // Live holds, for every node, which variables may still be read from there on with the value that
 // they have: what a commit must keep for it, and no more (D12).
 type Live struct {
@@ -84,7 +93,7 @@ func (l *Live) In(n NodeID, v VarID) bool {
 // Across says whether the variable is live while the node runs: something after it reads what the
 // variable holds now.
 func (l *Live) Across(n *Node, v VarID) bool {
-	for _, w := range n.Writes() {
+	for _, w := range n.Kills() {
 		if w == v {
 			return false
 		}
@@ -107,7 +116,7 @@ func (g *Graph) Liveness(reads [][]VarID) *Live {
 		for _, v := range reads[id] {
 			readers[v] = append(readers[v], NodeID(id))
 		}
-		for _, v := range n.Writes() {
+		for _, v := range n.Kills() {
 			if writers[v] == nil {
 				writers[v] = map[NodeID]bool{}
 			}
@@ -215,7 +224,7 @@ func (g *Graph) dataFrom(n *Node, v VarID, reads []map[VarID]bool) []*Edge {
 			if reads[to.ID][v] || to.Kind == Aggregate && e.Var == v {
 				out = append(out, &Edge{From: n.ID, To: to.ID, Kind: Data, Var: v})
 			}
-			if !slices.Contains(to.Writes(), v) {
+			if !slices.Contains(to.Kills(), v) {
 				stack = append(stack, e.To)
 			}
 		}

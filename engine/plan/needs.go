@@ -22,7 +22,7 @@ func (p *Program) readsAfter(reads [][]graph.VarID, id graph.NodeID) []graph.Var
 	set := map[graph.VarID]bool{}
 	for _, to := range p.next(id) {
 		for v := range r.from[to] {
-			if !slices.Contains(p.nodes[id].Writes(), v) {
+			if !slices.Contains(p.nodes[id].Kills(), v) {
 				set[v] = true
 			}
 		}
@@ -70,7 +70,7 @@ func (r *region) update(id graph.NodeID) bool {
 		set[v] = true
 	}
 	if !r.p.rim(id) {
-		writes := r.p.nodes[id].Writes()
+		writes := r.p.nodes[id].Kills()
 		for _, to := range r.p.next(id) {
 			for v := range r.from[to] {
 				if !slices.Contains(writes, v) {
