@@ -63,7 +63,7 @@
 //	bench/stats                | medians, intervals, ratios, slopes                             | reports/record
 //	bench/measure              | Postgres' own counters; histograms                             | reports/record
 //	bench/load                 | planned: open-loop pacing                                      | reports/record
-//	bench                      | planned: runs scenarios on backends, checked; comparisons      | engine, engine/backend/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/load
+//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/load
 //	sim                        | planned: a seeded world in virtual time around the same code   | engine/dispatch, engine/backend/memory, scenarios, chaos/check, reports/record
 //	cmd/pulley                 | planned: flags to configuration to run                         | any
 //
