@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.uber.org/goleak"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
@@ -18,6 +19,8 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // pair is a graph of two actions, a and then b, and the history of one instance that ran it.
 type pair struct {
@@ -82,68 +85,71 @@ func (h *pair) answered(node graph.NodeID, token, begin, end int64) backendtest.
 
 func (h *pair) add(s backendtest.Step) { h.rec.Steps = append(h.rec.Steps, s) }
 
-// TestCheckFinds plants one wrong thing at a time in a good history: each has its invariant named.
+// planted are the good history with one wrong thing each, and a few that are right after all.
+var planted = []struct {
+	name string
+	want string // the invariant; empty: nothing is wrong
+	do   func(*pair)
+}{
+	{"good", "", func(*pair) {}},
+	{"reclaimed, the old one stale", "", func(h *pair) {
+		late := h.answered(nodeA, 0, 3, 4)
+		late.Answer = backend.Stale
+		h.rec.Steps = append(h.rec.Steps[:1:1], append([]backendtest.Step{h.leased(nodeA, 0, 1, 1), late}, h.rec.Steps[1:]...)...)
+	}},
+	{"handed out after success", "I1", func(h *pair) { h.add(h.leased(nodeA, 9, 7, 8)) }},
+	{"handed out after success as a retry", "I1", func(h *pair) {
+		s := h.leased(nodeA, 9, 7, 8)
+		s.Attempt = 2
+		h.add(s)
+	}},
+	{"attempts with a gap", "I1", func(h *pair) { h.rec.Steps[3].Attempt = 2 }},
+	{"attempt zero", "I1", func(h *pair) { h.rec.Steps[3].Attempt = 0 }},
+	{"other arguments", "I1", func(h *pair) {
+		s := h.leased(nodeB, 9, 4, 5)
+		s.Args = json.RawMessage(`{"x":1}`)
+		h.add(s)
+	}},
+	{"overflow", "I2", func(h *pair) {
+		s := h.answered(nodeB, 2, 7, 8)
+		s.Answer, s.Err = backend.Refused, fmt.Errorf("barrier: %w", backend.ErrOverflow)
+		h.add(s)
+	}},
+	{"applied twice", "I3", func(h *pair) { h.add(h.answered(nodeB, 2, 7, 8)) }},
+	{"applied with an old token", "I3", func(h *pair) {
+		h.rec.Steps = append([]backendtest.Step{h.leased(nodeB, 9, 4, 4)}, h.rec.Steps...)
+	}},
+	{"before its predecessor", "I5", func(h *pair) {
+		h.rec.Steps[3].Begin, h.rec.Steps[3].End = 1, 2
+	}},
+	{"never ended", "I7", func(h *pair) { h.rec.Instances[h.id] = backend.Instance{ID: h.id, Status: backend.Running} }},
+	{"ended twice", "I7", func(h *pair) { h.add(h.rec.Steps[5]) }},
+	{"end not told", "I7", func(h *pair) { h.rec.Steps = h.rec.Steps[:5] }},
+	{"ended otherwise", "I7", func(h *pair) {
+		h.rec.Instances[h.id] = backend.Instance{ID: h.id, Status: backend.Failed, Failure: &plan.Failure{Type: "X"}}
+	}},
+	{"one token for two leases", "I11", func(h *pair) { h.add(h.leased(nodeB, 2, 4, 5)) }},
+	{"token went back", "I11", func(h *pair) { h.add(h.leased(nodeB, 1, 5, 5)) }},
+	{"refused", "I12", func(h *pair) {
+		s := h.answered(nodeB, 2, 7, 8)
+		s.Answer, s.Err = backend.Refused, errors.New("no such column")
+		h.add(s)
+	}},
+	{"of an unknown program", "I12", func(h *pair) {
+		s := h.answered(77, 2, 7, 8)
+		s.Answer, s.Err = backend.Refused, errors.New("no such node")
+		h.add(s)
+	}},
+	{"nothing", "inconclusive", func(h *pair) { *h.rec = backendtest.Recording{} }},
+	{"an answer was lost", "", func(h *pair) {
+		h.rec.Steps = append(h.rec.Steps[:2:2], h.rec.Steps[3:5]...)
+		h.add(backendtest.Step{Kind: backendtest.Lost, Begin: 3, End: 4, Err: backend.ErrUnknown})
+	}},
+}
+
+// TestCheckFinds wants the invariant of every planted wrong thing to be named.
 func TestCheckFinds(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		want string // the invariant; empty: nothing is wrong
-		do   func(*pair)
-	}{
-		{"good", "", func(*pair) {}},
-		{"reclaimed, the old one stale", "", func(h *pair) {
-			late := h.answered(nodeA, 0, 3, 4)
-			late.Answer = backend.Stale
-			h.rec.Steps = append(h.rec.Steps[:1:1], append([]backendtest.Step{h.leased(nodeA, 0, 1, 1), late}, h.rec.Steps[1:]...)...)
-		}},
-		{"handed out after success", "I1", func(h *pair) { h.add(h.leased(nodeA, 9, 7, 8)) }},
-		{"handed out after success as a retry", "I1", func(h *pair) {
-			s := h.leased(nodeA, 9, 7, 8)
-			s.Attempt = 2
-			h.add(s)
-		}},
-		{"attempts with a gap", "I1", func(h *pair) { h.rec.Steps[3].Attempt = 2 }},
-		{"attempt zero", "I1", func(h *pair) { h.rec.Steps[3].Attempt = 0 }},
-		{"other arguments", "I1", func(h *pair) {
-			s := h.leased(nodeB, 9, 4, 5)
-			s.Args = json.RawMessage(`{"x":1}`)
-			h.add(s)
-		}},
-		{"overflow", "I2", func(h *pair) {
-			s := h.answered(nodeB, 2, 7, 8)
-			s.Answer, s.Err = backend.Refused, fmt.Errorf("barrier: %w", backend.ErrOverflow)
-			h.add(s)
-		}},
-		{"applied twice", "I3", func(h *pair) { h.add(h.answered(nodeB, 2, 7, 8)) }},
-		{"applied with an old token", "I3", func(h *pair) {
-			h.rec.Steps = append([]backendtest.Step{h.leased(nodeB, 9, 4, 4)}, h.rec.Steps...)
-		}},
-		{"before its predecessor", "I5", func(h *pair) {
-			h.rec.Steps[3].Begin, h.rec.Steps[3].End = 1, 2
-		}},
-		{"never ended", "I7", func(h *pair) { h.rec.Instances[h.id] = backend.Instance{ID: h.id, Status: backend.Running} }},
-		{"ended twice", "I7", func(h *pair) { h.add(h.rec.Steps[5]) }},
-		{"end not told", "I7", func(h *pair) { h.rec.Steps = h.rec.Steps[:5] }},
-		{"ended otherwise", "I7", func(h *pair) {
-			h.rec.Instances[h.id] = backend.Instance{ID: h.id, Status: backend.Failed, Failure: &plan.Failure{Type: "X"}}
-		}},
-		{"one token for two leases", "I11", func(h *pair) { h.add(h.leased(nodeB, 2, 4, 5)) }},
-		{"token went back", "I11", func(h *pair) { h.add(h.leased(nodeB, 1, 5, 5)) }},
-		{"refused", "I12", func(h *pair) {
-			s := h.answered(nodeB, 2, 7, 8)
-			s.Answer, s.Err = backend.Refused, errors.New("no such column")
-			h.add(s)
-		}},
-		{"of an unknown program", "I12", func(h *pair) {
-			s := h.answered(77, 2, 7, 8)
-			s.Answer, s.Err = backend.Refused, errors.New("no such node")
-			h.add(s)
-		}},
-		{"nothing", "inconclusive", func(h *pair) { *h.rec = backendtest.Recording{} }},
-		{"an answer was lost", "", func(h *pair) {
-			h.rec.Steps = append(h.rec.Steps[:2:2], h.rec.Steps[3:5]...)
-			h.add(backendtest.Step{Kind: backendtest.Lost, Begin: 3, End: 4, Err: backend.ErrUnknown})
-		}},
-	} {
+	for _, c := range planted {
 		t.Run(c.name, func(t *testing.T) {
 			h := newPair(t)
 			c.do(h)

@@ -45,7 +45,7 @@ type DriveConfig struct {
 }
 
 // Drive submits instances and plays the engine until all have ended: claim, run actions, complete. It
-// returns what it saw; the error is the first that a backend gave, or says which instances had not
+// offers again what a backend answers Again, and returns what it saw; the error is the first that a backend gave, or says which instances had not
 // ended when ctx did.
 func Drive(ctx context.Context, b backend.Backend, subs []backend.Submission, cfg DriveConfig) (*Recording, error) {
 	d := newDrive(b, cfg)

@@ -172,6 +172,17 @@ fn main(input: [n], output: [x]):
     for i in range(n):
         x = @double(value=x)
 `},
+	{Name: "while", Input: `{"n": 3}`, Want: `[48,5]`, Source: `
+fn main(input: [n], output: [r]):
+    turns = 0
+    while n < 40:
+        n = @double(value=n)
+        turns = turns + 1
+        if turns > 100:
+            break
+    n = @echo(value=n)
+    return [n, turns + 1]
+`},
 	{Name: "return from a loop", Input: `{}`, Want: `[3,6]`, Source: `
 fn main(input: [], output: [r]):
     r = 0

@@ -15,7 +15,6 @@ import (
 type refusal struct{ err error }
 
 func (r refusal) Error() string { return r.err.Error() }
-func (r refusal) Unwrap() error { return r.err }
 
 func refuse(format string, args ...any) error { return refusal{fmt.Errorf(format, args...)} }
 

@@ -80,32 +80,38 @@ func completion(t backend.Task) backend.Completion {
 	return backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt, Result: json.RawMessage("1")}
 }
 
+// missing is a slot that no script writes but to try it.
+var missing = plan.Slot{Var: 7, Scope: "1"}
+
+// contradictions are plans that do not fit a store in which barrier 50 has had its one arrival and nodes
+// 1 and 2 are ready.
+var contradictions = []struct {
+	name     string
+	plan     plan.Plan
+	want     string
+	overflow bool
+}{
+	{"overflow", plan.Plan{Arrivals: []plan.Arrival{{Run: run(50), Required: 1}}}, "arrival 2 of 1", true},
+	{"overflow within", plan.Plan{
+		Writes:   []plan.Write{{Slot: missing, Value: json.RawMessage("1")}, {Slot: plan.Slot{Var: 1}}},
+		Elements: []plan.Element{{Barrier: run(51), Value: json.RawMessage("1")}},
+		Arrivals: []plan.Arrival{{Run: run(51), Required: 2}, {Run: run(51), Required: 2}, {Run: run(51), Required: 2}},
+	}, "arrival 3 of 2", true},
+	{"opened twice", plan.Plan{Opens: []plan.Open{{Run: run(50), Required: 2}}}, "is known already", false},
+	{"opened for nobody", plan.Plan{Opens: []plan.Open{{Run: run(52)}}}, "takes at least one", false},
+	{"never opened", plan.Plan{Arrivals: []plan.Arrival{{Run: run(52)}}}, "whose count is not known", false},
+	{"other count", plan.Plan{Arrivals: []plan.Arrival{{Run: run(50), Required: 3}}}, "1 arrivals in the store and 3", false},
+	{"enqueued twice", plan.Plan{Enqueues: enqueue(3, 2)}, "was enqueued before", false},
+	{"missing reference", plan.Plan{Enqueues: []plan.Enqueue{
+		{Run: run(9), Action: "a", Args: []plan.Arg{{Name: "x", Ref: &missing}}},
+	}}, "variable 7 at 1, which has no value", false},
+	{"impossible barrier", plan.Plan{Arrivals: []plan.Arrival{{Run: run(77), Required: 1}}}, "does not fit", false},
+}
+
 // TestRefusals wants a plan that contradicts the store to be refused, to leave nothing behind, and not
 // to disturb the other member of its batch.
 func TestRefusals(t *testing.T) {
-	slot := plan.Slot{Var: 7, Scope: "1"}
-	for _, c := range []struct {
-		name     string
-		plan     plan.Plan
-		want     string
-		overflow bool
-	}{
-		{"overflow", plan.Plan{Arrivals: []plan.Arrival{{Run: run(50), Required: 1}}}, "arrival 2 of 1", true},
-		{"overflow within", plan.Plan{
-			Writes:   []plan.Write{{Slot: slot, Value: json.RawMessage("1")}, {Slot: plan.Slot{Var: 1}}},
-			Elements: []plan.Element{{Barrier: run(51), Value: json.RawMessage("1")}},
-			Arrivals: []plan.Arrival{{Run: run(51), Required: 2}, {Run: run(51), Required: 2}, {Run: run(51), Required: 2}},
-		}, "arrival 3 of 2", true},
-		{"opened twice", plan.Plan{Opens: []plan.Open{{Run: run(50), Required: 2}}}, "is known already", false},
-		{"opened for nobody", plan.Plan{Opens: []plan.Open{{Run: run(52)}}}, "takes at least one", false},
-		{"never opened", plan.Plan{Arrivals: []plan.Arrival{{Run: run(52)}}}, "whose count is not known", false},
-		{"other count", plan.Plan{Arrivals: []plan.Arrival{{Run: run(50), Required: 3}}}, "1 arrivals in the store and 3", false},
-		{"enqueued twice", plan.Plan{Enqueues: enqueue(3, 2)}, "was enqueued before", false},
-		{"missing reference", plan.Plan{Enqueues: []plan.Enqueue{
-			{Run: run(9), Action: "a", Args: []plan.Arg{{Name: "x", Ref: &slot}}},
-		}}, "variable 7 at 1, which has no value", false},
-		{"impossible barrier", plan.Plan{Arrivals: []plan.Arrival{{Run: run(77), Required: 1}}}, "does not fit", false},
-	} {
+	for _, c := range contradictions {
 		t.Run(c.name, func(t *testing.T) {
 			s := &script{
 				start: plan.Plan{
