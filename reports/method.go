@@ -1,0 +1,179 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// noMethod stands where a method should be: the reader sees that it is missing.
+const noMethod = "No method was recorded for this figure."
+
+// method returns how a figure was measured.
+func (v *view) method(figure string) string {
+	for _, m := range v.manifest.Methods {
+		if m.Figure == figure {
+			return m.Text
+		}
+	}
+	return noMethod
+}
+
+// figureNames are the figures of a row under the names that the page gives them.
+var figureNames = []entry{
+	{"nodes_per_s", "nodes/s, time per node"}, {"hop_ns", "hop latency"}, {"instance_ns", "instance latency"},
+	{"rows_read_per_node", "rows read per node"}, {"statements_per_node", "statements per node"},
+	{"commits_per_node", "commits per node"}, {"wal_bytes_per_node", "WAL per node"},
+}
+
+// methods says for every figure of the page how it was measured.
+func (v *view) methods() []entry {
+	var out []entry
+	for _, f := range figureNames {
+		out = append(out, entry{f.Text, v.method(f.Name)})
+	}
+	for _, m := range v.manifest.Methods {
+		known := false
+		for _, f := range figureNames {
+			known = known || f.Name == m.Figure
+		}
+		if !known {
+			out = append(out, entry{m.Figure, m.Text})
+		}
+	}
+	return append(out,
+		entry{"ratio", "Median of the one divided by the median of the other, at the same scenario and size. In brackets, where " +
+			"single runs were recorded, the lowest and highest ratio of two runs with the same number, which were neighbours in time."},
+		entry{"validity", "A run is valid when every instance ended with the expected result and the run was measured as planned. A " +
+			"row is valid when all its runs are."})
+}
+
+// facts is the line under the verdict.
+func (v *view) facts() []string {
+	m := v.manifest
+	var out []string
+	if !m.StartedAt.IsZero() {
+		out = append(out, instant(m.StartedAt))
+	}
+	if p := m.Postgres; p != nil {
+		text := "Postgres " + p.Version
+		if p.Way != "" {
+			text += ", " + p.Way
+		}
+		out = append(out, text, durability(p.Setting("fsync"), p.Setting("synchronous_commit")))
+	}
+	if h := m.Host; h.OS != "" {
+		out = append(out, plural(h.Cores, "core")+" "+strings.TrimSpace(h.CPU+" "+h.OS+"/"+h.Arch))
+	}
+	if m.Runs > 0 {
+		out = append(out, strings.TrimSpace(plural(m.Runs, "repetition")+" "+inOrder(m.Order)))
+	}
+	if len(out) == 0 {
+		out = append(out, "Nothing is known of how this was run: there was no manifest.")
+	}
+	return out
+}
+
+func inOrder(order string) string {
+	if order == "" {
+		return ""
+	}
+	return "in " + order + " order"
+}
+
+// durability says at once whether the figures were bought with safety.
+func durability(fsync, synchronousCommit string) string {
+	switch {
+	case fsync == "" || synchronousCommit == "":
+		return "durability settings not recorded"
+	case fsync == "on" && synchronousCommit != "off":
+		return "durable (fsync on, synchronous_commit " + synchronousCommit + ")"
+	}
+	return fmt.Sprintf("NOT DURABLE (fsync %s, synchronous_commit %s)", fsync, synchronousCommit)
+}
+
+// run says what was run, where and when.
+func (v *view) run() []entry {
+	m := v.manifest
+	var out []entry
+	add := func(name, text string) {
+		if text != "" {
+			out = append(out, entry{name, text})
+		}
+	}
+	add("command", strings.Join(m.Command, " "))
+	add("program", v.tool())
+	if !m.StartedAt.IsZero() {
+		text := instant(m.StartedAt) + " to " + instant(m.EndedAt)
+		if m.EndedAt.After(m.StartedAt) {
+			text += fmt.Sprintf(", %v", m.EndedAt.Sub(m.StartedAt).Round(100*time.Millisecond))
+		}
+		add("time", text)
+	}
+	if m.Interrupted {
+		add("interrupted", "yes: some repetitions are missing")
+	}
+	add("machine", v.machine())
+	if p := m.Postgres; p != nil {
+		add("Postgres", p.Version)
+		add("had by", p.Way)
+	}
+	add("backends", strings.Join(m.Backends, ", "))
+	add("scenarios", strings.Join(m.Scenarios, ", "))
+	var sizes []string
+	for _, s := range m.Sizes {
+		sizes = append(sizes, thousands(int64(s)))
+	}
+	add("sizes", strings.Join(sizes, "; "))
+	if m.Runs > 0 {
+		add("repetitions", thousands(int64(m.Runs)))
+		add("order of runs", m.Order)
+		add("seed", fmt.Sprint(m.Seed))
+	}
+	return out
+}
+
+func (v *view) machine() string {
+	h := v.manifest.Host
+	if h.OS == "" {
+		return ""
+	}
+	parts := []string{plural(h.Cores, "core")}
+	if h.CPU != "" {
+		parts = append(parts, h.CPU)
+	}
+	if h.MemoryBytes > 0 {
+		parts = append(parts, fmt.Sprintf("%.1f GiB of memory", float64(h.MemoryBytes)/(1<<30)))
+	}
+	return strings.Join(append(parts, h.OS+"/"+h.Arch), ", ")
+}
+
+func (v *view) settings() []entry {
+	if v.manifest.Postgres == nil {
+		return nil
+	}
+	var out []entry
+	for _, s := range v.manifest.Postgres.Settings {
+		out = append(out, entry{s.Name, s.Value})
+	}
+	return out
+}
+
+// tool names the program with its version and revision.
+func (v *view) tool() string {
+	t := v.manifest.Tool
+	if t.Name == "" {
+		return "pulley"
+	}
+	text := t.Name + " " + t.Version
+	if t.Revision != "" {
+		text += ", revision " + clip(t.Revision, 12)
+		if t.Modified {
+			text += " with changes"
+		}
+	}
+	if t.Go != "" {
+		text += ", " + t.Go
+	}
+	return text
+}

@@ -1,0 +1,445 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pulley/reports/record"
+)
+
+// view is the records in the order in which they are shown.
+type view struct {
+	summary  *record.Summary
+	manifest *record.Manifest // Never nil; empty when there was none.
+	// backends are all backends, in the order of the manifest, then of their first row.
+	backends []string
+	// baseline is the backend that others are compared with; empty when there are no rows.
+	baseline string
+	families []family
+	// samples are the valid single runs of each row.
+	samples map[record.Key][]*record.Sample
+	spreads map[record.Key]map[string]spread
+}
+
+// family is all rows of one scenario, by size and then in the order of backends.
+type family struct {
+	scenario string
+	rows     []*record.Row
+}
+
+// spread is the lowest and highest figure of the single runs of a row.
+type spread struct{ lo, hi float64 }
+
+func newView(s *record.Summary, m *record.Manifest) *view {
+	v := &view{summary: s, manifest: m}
+	if s == nil {
+		v.summary = &record.Summary{}
+	}
+	if m == nil {
+		v.manifest = &record.Manifest{}
+	}
+	v.orderBackends()
+	v.orderFamilies()
+	v.samples = make(map[record.Key][]*record.Sample)
+	for i := range v.manifest.Samples {
+		if s := &v.manifest.Samples[i]; s.Valid {
+			v.samples[s.Key()] = append(v.samples[s.Key()], s)
+		}
+	}
+	v.spreads = sampleSpreads(v.samples)
+	return v
+}
+
+func (v *view) orderBackends() {
+	present := make(map[string]bool)
+	for _, r := range v.summary.Rows {
+		present[r.Backend] = true
+	}
+	add := func(name string) {
+		if present[name] && !slices.Contains(v.backends, name) {
+			v.backends = append(v.backends, name)
+		}
+	}
+	for _, name := range v.manifest.Backends {
+		add(name)
+	}
+	for _, r := range v.summary.Rows {
+		add(r.Backend)
+	}
+	i := slices.IndexFunc(v.backends, func(name string) bool { return kind(name) == "push" })
+	if len(v.backends) > 0 {
+		v.baseline = v.backends[max(i, 0)]
+	}
+}
+
+func (v *view) orderFamilies() {
+	at := make(map[string]int)
+	place := func(scenario string) int {
+		i, ok := at[scenario]
+		if !ok {
+			i = len(v.families)
+			at[scenario] = i
+			v.families = append(v.families, family{scenario: scenario})
+		}
+		return i
+	}
+	present := func(r record.Row, scenario string) bool { return r.Scenario == scenario }
+	for _, scenario := range v.manifest.Scenarios {
+		if slices.ContainsFunc(v.summary.Rows, func(r record.Row) bool { return present(r, scenario) }) {
+			place(scenario)
+		}
+	}
+	for i := range v.summary.Rows {
+		f := &v.families[place(v.summary.Rows[i].Scenario)]
+		f.rows = append(f.rows, &v.summary.Rows[i])
+	}
+	for _, f := range v.families {
+		slices.SortStableFunc(f.rows, func(a, b *record.Row) int {
+			return cmp.Or(cmp.Compare(a.Size, b.Size),
+				cmp.Compare(slices.Index(v.backends, a.Backend), slices.Index(v.backends, b.Backend)))
+		})
+	}
+}
+
+// largest returns the family's largest size that has a valid row; ok is false when none has.
+func (f *family) largest() (size int, ok bool) {
+	for _, r := range f.rows {
+		if r.Valid && (!ok || r.Size > size) {
+			size, ok = r.Size, true
+		}
+	}
+	return size, ok
+}
+
+// find returns the valid row of that backend and size, or nil.
+func (f *family) find(backend string, size int) *record.Row {
+	for _, r := range f.rows {
+		if r.Backend == backend && r.Size == size && r.Valid {
+			return r
+		}
+	}
+	return nil
+}
+
+// sizes is how many different sizes have a valid row.
+func (f *family) sizes() int {
+	seen := make(map[int]bool)
+	for _, r := range f.rows {
+		if r.Valid {
+			seen[r.Size] = true
+		}
+	}
+	return len(seen)
+}
+
+// cost is a figure of which less is better, and which can be compared between backends.
+type cost struct {
+	// figure is its name in the records, short and long its names for people; short is per node without saying so.
+	figure, short, long string
+	// row gives the figure of a row, sample that of a single run.
+	row    func(*record.Row) *float64
+	sample func(*record.Sample) *float64
+	text   func(float64) string
+}
+
+var (
+	rowsRead = cost{
+		figure: "rows_read_per_node", short: "rows read", long: "rows read per node",
+		row:    func(r *record.Row) *float64 { return r.RowsReadPerNode },
+		sample: perNode(func(c *record.Counters) *int64 { return c.RowsRead }), text: number,
+	}
+	timeCost = cost{
+		figure: "nodes_per_s", short: "time", long: "time per node",
+		row: func(r *record.Row) *float64 {
+			if r.NodesPerS == nil {
+				return nil
+			}
+			return inverse(r.NodesPerS.Median)
+		},
+		sample: func(s *record.Sample) *float64 { return inverse(s.NodesPerS) }, text: duration,
+	}
+	walBytes = cost{
+		figure: "wal_bytes_per_node", short: "WAL", long: "WAL per node",
+		row:    func(r *record.Row) *float64 { return r.WALBytesPerNode },
+		sample: perNode(func(c *record.Counters) *int64 { return c.WALBytes }), text: bytesText,
+	}
+	statements = cost{
+		figure: "statements_per_node", short: "statements", long: "statements per node",
+		row:    func(r *record.Row) *float64 { return r.StatementsPerNode },
+		sample: perNode(func(c *record.Counters) *int64 { return c.Statements }), text: number,
+	}
+	commits = cost{
+		figure: "commits_per_node", short: "commits", long: "commits per node",
+		row:    func(r *record.Row) *float64 { return r.CommitsPerNode },
+		sample: perNode(func(c *record.Counters) *int64 { return c.Commits }), text: number,
+	}
+	costs = []cost{rowsRead, timeCost, walBytes, statements, commits}
+)
+
+// inverse turns nodes per second into nanoseconds per node.
+func inverse(perS float64) *float64 {
+	if perS <= 0 {
+		return nil
+	}
+	ns := 1e9 / perS
+	return &ns
+}
+
+func perNode(get func(*record.Counters) *int64) func(*record.Sample) *float64 {
+	return func(s *record.Sample) *float64 {
+		if s.Counters == nil || s.NodeRuns() == 0 || get(s.Counters) == nil {
+			return nil
+		}
+		v := float64(*get(s.Counters)) / float64(s.NodeRuns())
+		return &v
+	}
+}
+
+// sampleSpreads finds, for every row and figure, the range of its single runs.
+func sampleSpreads(samples map[record.Key][]*record.Sample) map[record.Key]map[string]spread {
+	out := make(map[record.Key]map[string]spread)
+	for key, runs := range samples {
+		out[key] = make(map[string]spread)
+		for _, c := range costs {
+			for _, s := range runs {
+				v := c.sample(s)
+				if v == nil {
+					continue
+				}
+				old, ok := out[key][c.figure]
+				if !ok {
+					old = spread{*v, *v}
+				}
+				out[key][c.figure] = spread{min(old.lo, *v), max(old.hi, *v)}
+			}
+		}
+	}
+	return out
+}
+
+// around returns the range of a row's figure over its runs: the interval of the row where it has one, else the range of
+// its samples, else none.
+func (v *view) around(r *record.Row, c cost) (spread, bool) {
+	if c.figure == timeCost.figure && r.NodesPerS != nil {
+		lo, hi := inverse(r.NodesPerS.Hi), inverse(r.NodesPerS.Lo)
+		if lo != nil && hi != nil {
+			return spread{*lo, *hi}, true
+		}
+	}
+	s, ok := v.spreads[r.Key()][c.figure]
+	return s, ok
+}
+
+// ratio is a cost as a multiple of the baseline's.
+type ratio struct {
+	value float64
+	// lo and hi are the range over neighbouring runs; ok says whether there is one.
+	lo, hi float64
+	ok     bool
+}
+
+// String gives "3.2× [3.0–3.4]".
+func (r ratio) String() string {
+	if !r.ok {
+		return times(r.value)
+	}
+	return fmt.Sprintf("%s [%s–%s]", times(r.value), number(r.lo), number(r.hi))
+}
+
+// ratio compares a row with the baseline's row of the same scenario and size. It is nil where either is missing or
+// invalid, where the row is the baseline's own, and where the baseline's figure is zero.
+func (v *view) ratio(f *family, r *record.Row, c cost) *ratio {
+	base := f.find(v.baseline, r.Size)
+	if base == nil || base == r || !r.Valid {
+		return nil
+	}
+	a, b := c.row(r), c.row(base)
+	if a == nil || b == nil || *b == 0 {
+		return nil
+	}
+	out := &ratio{value: *a / *b, lo: math.Inf(1), hi: math.Inf(-1)}
+	for _, s := range v.samples[r.Key()] {
+		for _, t := range v.samples[base.Key()] {
+			x, y := c.sample(s), c.sample(t)
+			if s.Run == t.Run && x != nil && y != nil && *y != 0 {
+				out.lo, out.hi, out.ok = min(out.lo, *x / *y), max(out.hi, *x / *y), true
+			}
+		}
+	}
+	return out
+}
+
+// invalid counts the rows that decide nothing.
+func (v *view) invalid() int {
+	n := 0
+	for _, r := range v.summary.Rows {
+		if !r.Valid {
+			n++
+		}
+	}
+	return n
+}
+
+// maxSaid is how much of a name is said in a sentence; tables have it whole.
+const maxSaid = 60
+
+// verdict is the finding in one sentence: how the others compare with the baseline, at the largest size of the scenario
+// that says most about size.
+func (v *view) verdict() string {
+	f, size := v.telling()
+	if f == nil {
+		switch {
+		case len(v.summary.Rows) == 0:
+			return "Nothing was measured."
+		case v.invalid() == len(v.summary.Rows):
+			return "No row is valid, so nothing can be said."
+		}
+		return fmt.Sprintf("Only %s was measured on valid runs, so there is nothing to compare it with.", list(v.validBackends()))
+	}
+	base := f.find(v.baseline, size)
+	var parts []string
+	for _, r := range v.rivals(f, size) {
+		parts = append(parts, v.sentence(f, r))
+	}
+	return fmt.Sprintf("On %s with %s, compared with %s: %s.", clip(f.scenario, maxSaid), plural(base.Nodes, "node"),
+		clip(v.baseline, maxSaid), strings.Join(parts, "; "))
+}
+
+// rivals are the rows that the verdict speaks of: those of another kind than the baseline and with a database, as far as
+// there are such; a variant of the baseline and what is not durable stand in the tables.
+func (v *view) rivals(f *family, size int) []*record.Row {
+	var all, counted, rivals []*record.Row
+	for _, backend := range v.backends {
+		r := f.find(backend, size)
+		if r == nil || v.sentence(f, r) == "" {
+			continue
+		}
+		all = append(all, r)
+		if v.ratio(f, r, rowsRead) == nil {
+			continue
+		}
+		counted = append(counted, r)
+		if kind(backend) != kind(v.baseline) {
+			rivals = append(rivals, r)
+		}
+	}
+	for _, choice := range [][]*record.Row{rivals, counted} {
+		if len(choice) > 0 {
+			return choice
+		}
+	}
+	return all
+}
+
+// kind is a backend without its options.
+func kind(backend string) string {
+	name, _, _ := strings.Cut(backend, ":")
+	return name
+}
+
+// telling returns the family with the most sizes, at the largest size at which the baseline and another backend can be
+// compared; nil when there is none.
+func (v *view) telling() (*family, int) {
+	var best *family
+	bestSize := 0
+	for i := range v.families {
+		f := &v.families[i]
+		size, ok := v.comparable(f)
+		if ok && (best == nil || f.sizes() > best.sizes()) {
+			best, bestSize = f, size
+		}
+	}
+	return best, bestSize
+}
+
+// comparable returns the largest size at which the family has a sentence to say.
+func (v *view) comparable(f *family) (size int, ok bool) {
+	for _, r := range f.rows {
+		if r.Valid && v.sentence(f, r) != "" && (!ok || r.Size > size) {
+			size, ok = r.Size, true
+		}
+	}
+	return size, ok
+}
+
+// sentence says how a row compares with the baseline: "pull read 17.0 times the rows and took 2.10 times as long".
+func (v *view) sentence(f *family, r *record.Row) string {
+	var parts []string
+	if x := v.ratio(f, r, rowsRead); x != nil {
+		parts = append(parts, fmt.Sprintf("read %s times the rows per node", number(x.value)))
+	}
+	if x := v.ratio(f, r, timeCost); x != nil {
+		parts = append(parts, fmt.Sprintf("took %s times as long", number(x.value)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return clip(r.Backend, maxSaid) + " " + strings.Join(parts, " and ")
+}
+
+func (v *view) validBackends() []string {
+	var out []string
+	for _, name := range v.backends {
+		if slices.ContainsFunc(v.summary.Rows, func(r record.Row) bool { return r.Valid && r.Backend == name }) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// state says in one sentence how far the run can be believed, and whether that is without reserve.
+func (v *view) state() (text string, good bool) {
+	rows, bad := len(v.summary.Rows), v.invalid()
+	switch {
+	case rows == 0:
+		text = "There are no rows."
+	case bad == 0:
+		text, good = fmt.Sprintf("All %s are valid: every run gave the expected result.", plural(rows, "row")), true
+		if rows == 1 {
+			text = "The one row is valid: every run gave the expected result."
+		}
+	default:
+		text = fmt.Sprintf("%d of %s: invalid, and left out of charts and ratios.", bad, plural(rows, "row"))
+	}
+	if v.manifest.Interrupted {
+		return text + " The run was interrupted: this is what it had by then.", false
+	}
+	return text, good
+}
+
+// warning is one text with the rows it belongs to.
+type warning struct {
+	Text string
+	Rows []string
+}
+
+// warnings gathers the warnings of the run and of all rows, each text once.
+func (v *view) warnings() []warning {
+	var out []warning
+	at := make(map[string]int)
+	add := func(text, row string) {
+		i, ok := at[text]
+		if !ok {
+			i = len(out)
+			at[text] = i
+			out = append(out, warning{Text: text})
+		}
+		if row != "" && !slices.Contains(out[i].Rows, row) {
+			out[i].Rows = append(out[i].Rows, row)
+		}
+	}
+	for _, text := range v.manifest.Warnings {
+		add(text, "")
+	}
+	for _, f := range v.families {
+		for _, r := range f.rows {
+			for _, text := range r.Warnings {
+				add(text, r.Key().String())
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,500 @@
+package reports_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pulley/reports"
+	"pulley/reports/record"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (go test ./reports -update rewrites it):\n%s", path, diff)
+	}
+}
+
+// situations are all the kinds of records that a report must cope with.
+func situations() map[string]func() (*record.Summary, *record.Manifest) {
+	return map[string]func() (*record.Summary, *record.Manifest){
+		"full": synthetic,
+		"empty": func() (*record.Summary, *record.Manifest) {
+			return &record.Summary{Schema: 1}, &record.Manifest{Schema: 1}
+		},
+		"nothing at all": func() (*record.Summary, *record.Manifest) { return nil, nil },
+		"no manifest": func() (*record.Summary, *record.Manifest) {
+			s, _ := synthetic()
+			return s, nil
+		},
+		"one size": func() (*record.Summary, *record.Manifest) {
+			return only(func(r record.Row) bool { return r.Size == 100 })
+		},
+		"one backend": func() (*record.Summary, *record.Manifest) {
+			return only(func(r record.Row) bool { return r.Backend == "pull:scan=app" })
+		},
+		"nulls":       nulls,
+		"invalid":     invalid,
+		"interrupted": interrupted,
+		"zeros":       zeros,
+		"hostile":     hostile,
+	}
+}
+
+// only keeps some rows of the full run, with their samples.
+func only(keep func(record.Row) bool) (*record.Summary, *record.Manifest) {
+	s, m := synthetic()
+	rows, samples := s.Rows, m.Samples
+	s.Rows, m.Samples, s.Claims = nil, nil, nil
+	kept := make(map[record.Key]bool)
+	for _, r := range rows {
+		if keep(r) {
+			s.Rows = append(s.Rows, r)
+			kept[r.Key()] = true
+		}
+	}
+	for _, sample := range samples {
+		if kept[sample.Key()] {
+			m.Samples = append(m.Samples, sample)
+		}
+	}
+	return s, m
+}
+
+func nulls() (*record.Summary, *record.Manifest) {
+	s, m := synthetic()
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		r.NodesPerS, r.HopNS, r.InstanceNS, r.RowsReadPerNode = nil, nil, nil, nil
+		r.StatementsPerNode, r.CommitsPerNode, r.WALBytesPerNode = nil, nil, nil
+		r.Warnings = []string{"nothing could be measured"}
+	}
+	m.Samples, m.Methods, m.Postgres = nil, nil, nil
+	return s, m
+}
+
+func invalid() (*record.Summary, *record.Manifest) {
+	s, m := synthetic()
+	for i := range s.Rows {
+		if s.Rows[i].Backend == "pull:scan=app" {
+			s.Rows[i].Valid = false
+			s.Rows[i].Warnings = []string{"the result was wrong in run 3"}
+		}
+	}
+	return s, m
+}
+
+func interrupted() (*record.Summary, *record.Manifest) {
+	s, m := only(func(r record.Row) bool { return r.Scenario == "fanout" && r.Size <= 50 })
+	m.Interrupted = true
+	return s, m
+}
+
+func zeros() (*record.Summary, *record.Manifest) {
+	s, m := synthetic()
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		r.NodesPerS, r.RowsReadPerNode, r.WALBytesPerNode = &record.Spread{}, ptr(0.0), ptr(0.0)
+		r.HopNS, r.InstanceNS, r.Nodes = &record.Percentiles{}, &record.InstancePercentiles{}, 0
+	}
+	for i := range m.Samples {
+		m.Samples[i].NodesPerS, m.Samples[i].Counters = 0, &record.Counters{RowsRead: ptr(int64(0))}
+	}
+	return s, m
+}
+
+// evil are names that try to get out of where they stand.
+var evil = []string{
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</svg><script src="http://evil.example/x.js"></script>`,
+	`</title></style><b>`, "line\nbreak\x1b[2J\x00", `{{.Title}}`, "fill:#0072B2", strings.Repeat("wide", 400),
+}
+
+func hostile() (*record.Summary, *record.Manifest) {
+	s, m := synthetic()
+	rename := make(map[string]string)
+	for i, b := range synthBackends {
+		rename[b.name] = evil[i]
+	}
+	for i, sc := range synthScenarios {
+		rename[sc.name] = evil[len(evil)-1-i]
+	}
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		r.Scenario, r.Backend = rename[r.Scenario], rename[r.Backend]
+		r.Warnings = append(r.Warnings, evil...)
+	}
+	for i := range s.Claims {
+		s.Claims[i].Name, s.Claims[i].Method, s.Claims[i].Unit = evil[1], evil[2], evil[3]
+		if s.Claims[i].Series != "" {
+			s.Claims[i].Series = evil[i/4]
+		}
+	}
+	s.Notes, m.Warnings, m.Command, m.Scenarios, m.Backends, m.Samples = evil, evil, evil, evil, evil, nil
+	m.Tool.Name, m.Host.CPU, m.Order, m.Postgres.Way = evil[0], evil[1], evil[2], evil[3]
+	m.Postgres.Settings = []record.Setting{{Name: evil[0], Value: evil[2]}}
+	m.Methods = []record.Method{{Figure: evil[0], Text: evil[2]}, {Figure: "hop_ns", Text: evil[1]}}
+	m.Cases = []record.Case{{Scenario: evil[0], Program: evil[2], Source: evil[3], Input: []byte(`"</pre><script>"`)}}
+	return s, m
+}
+
+func render(t *testing.T, s *record.Summary, m *record.Manifest) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := reports.WriteHTML(&b, s, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestPageIsSound renders every situation and looks at the page as a parser sees it.
+func TestPageIsSound(t *testing.T) {
+	for name, make := range situations() {
+		t.Run(name, func(t *testing.T) {
+			s, m := make()
+			page := render(t, s, m)
+			p := parse(t, page)
+			if p.count["script"] != 1 || p.count["style"] != 1 || p.count["img"] != 0 || p.count["b"] != 0 {
+				t.Errorf("elements that do not belong: %v", p.count)
+			}
+			for _, link := range p.links {
+				if id, ok := strings.CutPrefix(link, "#"); !ok || !p.ids[id] {
+					t.Errorf("a link leads nowhere or out of the page: %q", link)
+				}
+			}
+			rows := 0
+			if s != nil {
+				rows = len(s.Rows)
+				for _, r := range s.Rows {
+					if want := strings.Join(strings.Fields(controls.ReplaceAllString(r.Scenario, "")), " "); !strings.Contains(p.text, want) {
+						t.Errorf("scenario %q is not on the page", r.Scenario)
+					}
+				}
+			}
+			if got := p.tableRows["All rows"]; got != rows {
+				t.Errorf("table has %d rows, want %d", got, rows)
+			}
+			if name == "full" && render(t, s, m) != page {
+				t.Error("rendered twice, the page differs")
+			}
+		})
+	}
+}
+
+// parsed is what TestPageIsSound looks at.
+type parsed struct {
+	count     map[string]int
+	ids       map[string]bool
+	links     []string
+	text      string
+	tableRows map[string]int
+}
+
+var controls = regexp.MustCompile("[\x00\x1b\uFFFD]")
+
+var rawText = regexp.MustCompile(`(?s)<(script|style)>.*?</(script|style)>`)
+
+// parse reads the page as strict XML, which it also is; style and script are checked and left out.
+func parse(t *testing.T, page string) parsed {
+	t.Helper()
+	for _, raw := range rawText.FindAllString(page, -1) {
+		for _, out := range []string{"//evil", "http:", "https:", "url(", "@import", "fetch(", "ZgotmplZ"} {
+			if strings.Contains(raw, out) {
+				t.Errorf("style or script holds %q", out)
+			}
+		}
+	}
+	stripped := rawText.ReplaceAllString(page, "<$1></$2>")
+	// A control character is harmless to a browser, and refused by this parser only.
+	stripped = controls.ReplaceAllString(stripped, "")
+	d := xml.NewDecoder(strings.NewReader(stripped))
+	d.Entity = xml.HTMLEntity
+	p := parsed{count: map[string]int{}, ids: map[string]bool{}, tableRows: map[string]int{}}
+	var text strings.Builder
+	var region string
+	inBody := false
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("not well-formed: %v", err)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			name := strings.ToLower(e.Name.Local)
+			p.count[name]++
+			inBody = inBody || name == "tbody"
+			for _, a := range e.Attr {
+				p.attribute(t, name, a, &region)
+			}
+			if name == "tr" && inBody {
+				p.tableRows[region]++
+			}
+		case xml.EndElement:
+			inBody = inBody && e.Name.Local != "tbody"
+		case xml.CharData:
+			text.Write(e)
+		}
+	}
+	p.text = strings.Join(strings.Fields(text.String()), " ")
+	return p
+}
+
+func (p *parsed) attribute(t *testing.T, element string, a xml.Attr, region *string) {
+	switch name := strings.ToLower(a.Name.Local); {
+	case name == "id":
+		if p.ids[a.Value] {
+			t.Errorf("id %q stands twice", a.Value)
+		}
+		p.ids[a.Value] = true
+	case name == "href" || name == "src" || name == "action" || name == "data":
+		p.links = append(p.links, a.Value)
+	case strings.HasPrefix(name, "on"):
+		t.Errorf("<%s> has %s", element, name)
+	case name == "aria-label" && element == "div":
+		*region = a.Value
+	}
+}
+
+func TestPageSays(t *testing.T) {
+	cases := map[string]struct{ has, hasNot []string }{
+		"full": {[]string{
+			"On fanout with 2,002 nodes, compared with push: pull:scan=app read 330 times the rows per node and took 57.6 times as " +
+				"long; pull:scan=sql read 208 times the rows per node and took 20.0 times as long.",
+			"All 55 rows are valid", "durable (fsync on, synchronous_commit on)", "from pg_stat_user_tables", "ABBA",
+			"client and server shared two cores", "memory has no database", "shared_buffers", "256MB", "Cost against workflow size",
+			"revision 0123456789a… with changes", "Payloads are 64 bytes.", "3m20s", "push: 3.18 → 3.10 (0.974×)", "not measured: no valid run",
+		}, []string{"interrupted", "No method was recorded"}},
+		"empty":       {[]string{"Nothing was measured.", "There are no rows.", "There are none."}, []string{"<figure", "Every run in its order"}},
+		"no manifest": {[]string{"there was no manifest", "No method was recorded", "read 330 times"}, []string{"Settings of the server"}},
+		"one size":    {[]string{"On fanout with 102 nodes", "Hop latency"}, []string{"Cost against workflow size"}},
+		"one backend": {[]string{"Only pull:scan=app was measured", "Cost against workflow size"}, []string{"At a glance"}},
+		"nulls":       {[]string{"nothing could be measured", "No method was recorded"}, []string{"Cost against", "Hop latency", "At a glance"}},
+		"invalid": {[]string{"11 of 55 rows: invalid, and left out of charts and ratios.", "the result was wrong in run 3", `class="invalid"`,
+			"pull:scan=sql read 208 times"}, []string{"pull:scan=app read", "pull:scan=app: 8.12"}},
+		"interrupted": {[]string{"The run was interrupted", "some repetitions are missing", `class="state bad"`}, []string{`class="state good"`}},
+		"zeros":       {[]string{"Hop latency"}, []string{">NaN", "NaN×", "+Inf", ">Inf"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, m := situations()[name]()
+			page := render(t, s, m)
+			for _, want := range c.has {
+				if !strings.Contains(page, want) {
+					t.Errorf("page lacks %q", want)
+				}
+			}
+			for _, not := range c.hasNot {
+				if strings.Contains(page, not) {
+					t.Errorf("page holds %q", not)
+				}
+			}
+		})
+	}
+}
+
+// TestNotDurableIsSeen: figures that were bought with safety must not look like others.
+func TestNotDurableIsSeen(t *testing.T) {
+	s, m := synthetic()
+	m.Postgres.Settings[0].Value = "off"
+	if page := render(t, s, m); !strings.Contains(page, "NOT DURABLE (fsync off, synchronous_commit on)") {
+		t.Error("the page does not say so")
+	}
+}
+
+func TestText(t *testing.T) {
+	for name, make := range situations() {
+		t.Run(name, func(t *testing.T) {
+			s, m := make()
+			var b bytes.Buffer
+			if err := reports.WriteText(&b, s, m); err != nil {
+				t.Fatal(err)
+			}
+			if strings.ContainsAny(b.String(), "\x00\x1b") {
+				t.Error("a name reached the terminal's controls")
+			}
+			if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
+				t.Errorf("not a number:\n%s", b.String())
+			}
+			switch name {
+			case "full", "empty", "invalid", "interrupted", "one backend":
+				golden(t, strings.ReplaceAll(name, " ", "_")+".txt", b.String())
+			}
+		})
+	}
+}
+
+// TestCharts draws every chart of every situation, and wants every text where it can be read: where it begins and ends
+// must lie within the drawing.
+func TestCharts(t *testing.T) {
+	for name, make := range situations() {
+		t.Run(name, func(t *testing.T) {
+			s, m := make()
+			seen := map[string]bool{}
+			for _, c := range reports.Charts(s, m) {
+				if seen[c.Name] || len(c.Name) > 120 || strings.ContainsAny(c.Name, "/\\ <\"") {
+					t.Errorf("name %q stands twice or is unfit for a file", c.Name)
+				}
+				seen[c.Name] = true
+				var svg bytes.Buffer
+				if err := c.Write(&svg, "svg"); err != nil {
+					t.Fatal(err)
+				}
+				if err := xml.Unmarshal(svg.Bytes(), new(struct{})); err != nil {
+					t.Errorf("%s: not well-formed: %v", c.Name, err)
+				}
+				for _, l := range labels(t, svg.Bytes()) {
+					if l.x < -0.5 || l.x+l.width > l.canvas+0.5 || l.y > 0 {
+						t.Errorf("%s: %q from %.1f to %.1f of %.1f at height %.1f", c.Name, l.text, l.x, l.x+l.width, l.canvas, -l.y)
+					}
+				}
+			}
+			if name == "full" && len(seen) != 12 {
+				t.Errorf("%d charts, want 12", len(seen))
+			}
+		})
+	}
+}
+
+func TestPicture(t *testing.T) {
+	s, m := only(func(r record.Row) bool { return r.Scenario == "chain" })
+	c := reports.Charts(s, m)[0]
+	var picture bytes.Buffer
+	if err := c.Write(&picture, "png"); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(&picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := img.Bounds().Size(); size.X < 900 || size.Y < 600 {
+		t.Errorf("size %v", size)
+	}
+	if err := c.Write(io.Discard, "gif"); err == nil || !strings.Contains(err.Error(), "use svg or png") {
+		t.Errorf("gif: %v", err)
+	}
+}
+
+// broken is a writer on a full disk.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestWritersReportErrors(t *testing.T) {
+	s, m := synthetic()
+	for name, err := range map[string]error{
+		"HTML": reports.WriteHTML(broken{}, s, m), "text": reports.WriteText(broken{}, s, m),
+		"chart": reports.Charts(s, m)[0].Write(broken{}, "svg"),
+	} {
+		if err == nil || !strings.HasSuffix(err.Error(), "no space left on device") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestLargeReport bounds what a long campaign makes.
+func TestLargeReport(t *testing.T) {
+	s, m := synthetic()
+	for i := range 20_000 {
+		m.Samples = append(m.Samples, record.Sample{Scenario: "fanout", Backend: "push", Size: 10, Run: i + 7, Order: i, Nodes: 12, Valid: true})
+	}
+	page := render(t, s, m)
+	if len(page) > 8<<20 || !strings.Contains(page, fmt.Sprintf("(1500 of %d)", len(m.Samples))) {
+		t.Errorf("%d bytes", len(page))
+	}
+}
+
+type label struct {
+	text                string
+	x, y, width, canvas float64
+}
+
+var fontSize = regexp.MustCompile(`font-size:([0-9.]+)px`)
+
+// labels lists the texts of a drawing that are not turned. Their width is bounded from below by a third of the font size
+// for each character, which no usual word falls short of.
+func labels(t *testing.T, svg []byte) []label {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(svg))
+	var out []label
+	var canvas float64
+	turned := 0
+	var open *label
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			get := func(name string) string {
+				for _, a := range e.Attr {
+					if a.Name.Local == name {
+						return a.Value
+					}
+				}
+				return ""
+			}
+			switch e.Name.Local {
+			case "svg":
+				fmt.Sscanf(get("viewBox"), "0 0 %g", &canvas)
+			case "g":
+				if turned > 0 || strings.Contains(get("transform"), "rotate") {
+					turned++
+				}
+			case "text":
+				if turned == 0 {
+					open = &label{canvas: canvas}
+					fmt.Sscanf(get("x"), "%g", &open.x)
+					fmt.Sscanf(get("y"), "%g", &open.y)
+					fmt.Sscanf(fontSize.FindStringSubmatch(get("style"))[1], "%g", &open.width)
+				}
+			}
+		case xml.CharData:
+			if open != nil {
+				open.text += string(e)
+			}
+		case xml.EndElement:
+			if e.Name.Local == "g" && turned > 0 {
+				turned--
+			}
+			if e.Name.Local == "text" && open != nil {
+				open.width *= math.Max(1, float64(len([]rune(open.text)))) / 3
+				out = append(out, *open)
+				open = nil
+			}
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"pulley/reports/record"
+)
+
+// WriteText writes the report on these records as tables for a terminal: the same rows and ratios as the page, without
+// colours, some 140 columns wide. The manifest may be nil.
+func WriteText(w io.Writer, s *record.Summary, m *record.Manifest) error {
+	v := newView(s, m)
+	var b bytes.Buffer
+	state, _ := v.state()
+	fmt.Fprintf(&b, "%s\n%s\n%s\n", printable(v.verdict()), printable(state), printable(strings.Join(v.facts(), " · ")))
+	for i := range v.families {
+		v.writeFamily(&b, &v.families[i])
+	}
+	v.writeClaims(&b)
+	v.writeWarnings(&b)
+	for _, note := range v.summary.Notes {
+		fmt.Fprintf(&b, "\nNote: %s\n", printable(note))
+	}
+	if _, err := b.WriteTo(w); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// writeFamily writes the table of one scenario. A column of multiples follows time and rows when there is something to
+// compare with.
+func (v *view) writeFamily(b *bytes.Buffer, f *family) {
+	compared := len(v.backends) > 1
+	t := columns{left: map[int]bool{2: true}}
+	head := []string{"size", "nodes", "backend", "runs", "nodes/s", "[lo, hi]"}
+	if compared {
+		head = append(head, "time ×")
+	}
+	head = append(head, "hop p50", "hop p99", "inst. p50", "rows")
+	if compared {
+		head = append(head, "rows ×")
+	}
+	t.add(append(head, "stmts", "commits", "WAL", "")...)
+	for _, r := range f.rows {
+		t.add(v.textRow(f, r, compared)...)
+	}
+	fmt.Fprintf(b, "\n%s   (rows read, statements, commits and WAL per node", printable(f.scenario))
+	if compared {
+		fmt.Fprintf(b, "; × = multiples of %s", printable(v.baseline))
+	}
+	b.WriteString(")\n")
+	t.write(b)
+}
+
+func (v *view) textRow(f *family, r *record.Row, compared bool) []string {
+	rate, interval := missing, ""
+	if s := r.NodesPerS; s != nil {
+		rate, interval = number(s.Median), "["+number(s.Lo)+", "+number(s.Hi)+"]"
+	}
+	cells := []string{thousands(int64(r.Size)), thousands(int64(r.Nodes)), r.Backend, thousands(int64(r.Runs)), rate, interval}
+	if compared {
+		cells = append(cells, v.textRatio(f, r, timeCost))
+	}
+	hop50, hop99, instance := missing, missing, missing
+	if r.HopNS != nil {
+		hop50, hop99 = duration(float64(r.HopNS.P50)), duration(float64(r.HopNS.P99))
+	}
+	if r.InstanceNS != nil {
+		instance = duration(float64(r.InstanceNS.P50))
+	}
+	cells = append(cells, hop50, hop99, instance, optional(r.RowsReadPerNode))
+	if compared {
+		cells = append(cells, v.textRatio(f, r, rowsRead))
+	}
+	wal := missing
+	if r.WALBytesPerNode != nil {
+		wal = bytesText(*r.WALBytesPerNode)
+	}
+	mark := ""
+	if !r.Valid {
+		mark = "INVALID"
+	}
+	return append(cells, optional(r.StatementsPerNode), optional(r.CommitsPerNode), wal, mark)
+}
+
+// textRatio gives 1.00× for the baseline itself, which the page leaves out.
+func (v *view) textRatio(f *family, r *record.Row, c cost) string {
+	if x := v.ratio(f, r, c); x != nil {
+		return times(x.value)
+	}
+	if r.Backend == v.baseline && r.Valid && c.row(r) != nil {
+		return times(1)
+	}
+	return missing
+}
+
+func (v *view) writeClaims(b *bytes.Buffer) {
+	if len(v.summary.Claims) == 0 {
+		return
+	}
+	t := columns{left: map[int]bool{0: true}}
+	t.add("claim", "claimed", "measured", "[lo, hi]")
+	for _, c := range v.summary.Claims {
+		measured, interval := missing, ""
+		if c.Measured != nil {
+			measured = claimFormat(c.Unit)(*c.Measured)
+		}
+		if c.Lo != nil && c.Hi != nil {
+			interval = "[" + number(*c.Lo) + ", " + number(*c.Hi) + "]"
+		}
+		t.add(c.Name, claimedText(c), measured, interval)
+	}
+	b.WriteString("\nPublished claims beside what was measured\n")
+	t.write(b)
+}
+
+func (v *view) writeWarnings(b *bytes.Buffer) {
+	list := v.warnings()
+	if len(list) == 0 {
+		return
+	}
+	b.WriteString("\nWarnings\n")
+	for _, w := range list {
+		fmt.Fprintf(b, "  - %s", printable(w.Text))
+		if n := len(w.Rows); n > 3 {
+			fmt.Fprintf(b, " (%s and %d more)", printable(strings.Join(w.Rows[:3], ", ")), n-3)
+		} else if n > 0 {
+			fmt.Fprintf(b, " (%s)", printable(strings.Join(w.Rows, ", ")))
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// columns lays out text in columns, flush right except where left says so.
+type columns struct {
+	rows [][]string
+	left map[int]bool
+}
+
+func (g *columns) add(cells ...string) {
+	for i := range cells {
+		cells[i] = printable(cells[i])
+	}
+	g.rows = append(g.rows, cells)
+}
+
+func (g *columns) write(b *bytes.Buffer) {
+	var widths []int
+	for _, row := range g.rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	for _, row := range g.rows {
+		var line strings.Builder
+		for i, c := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+			line.WriteString("  ")
+			if g.left[i] {
+				line.WriteString(c + pad)
+			} else {
+				line.WriteString(pad + c)
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " "))
+		b.WriteByte('\n')
+	}
+}

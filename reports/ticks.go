@@ -1,0 +1,128 @@
+package reports
+
+import (
+	"math"
+
+	"gonum.org/v1/plot"
+)
+
+// An axis of a chart is logarithmic: sizes and costs span decades, and a straight line on it is a power law. Its ticks are
+// of the series 1, 2, 5, 10, 20, 50 …, and it is at least one decade long. So there are always at least two labelled ticks,
+// and figures that hardly differ do not look as if they did.
+
+// niceSteps are the limits and labels within a decade.
+var niceSteps = []float64{1, 2, 5}
+
+// axisMargin is what an axis has beyond its data on either side, as a factor.
+const axisMargin = 1.12
+
+// logLimits returns limits around lo … hi, which are above zero. Less than a decade is widened to one between ticks.
+func logLimits(lo, hi float64) (from, to float64) {
+	if hi/lo >= 10 {
+		return lo / axisMargin, hi * axisMargin
+	}
+	below, above := niceIndex(lo, math.Floor), niceIndex(hi, math.Ceil)
+	for above-below < len(niceSteps) {
+		above++
+		if above-below < len(niceSteps) {
+			below--
+		}
+	}
+	return niceValue(below), niceValue(above)
+}
+
+// niceIndex returns the place of v in the series, 0 for 1, 3 for 10, rounded by round.
+func niceIndex(v float64, round func(float64) float64) int {
+	decade := math.Floor(math.Log10(v) + 1e-9)
+	mantissa := v / math.Pow(10, decade)
+	place := float64(len(niceSteps))
+	for i, step := range niceSteps {
+		if math.Abs(mantissa-step) < 1e-6 {
+			place = float64(i)
+			break
+		}
+		if mantissa < step {
+			place = float64(i) - 0.5
+			break
+		}
+	}
+	if place == float64(len(niceSteps)) {
+		place -= 0.5 // Between the last step and the next decade.
+	}
+	return int(decade)*len(niceSteps) + int(round(place))
+}
+
+func niceValue(index int) float64 {
+	n := len(niceSteps)
+	decade := int(math.Floor(float64(index) / float64(n)))
+	return niceSteps[index-decade*n] * math.Pow(10, float64(decade))
+}
+
+// logTicker labels an axis between limits from logLimits: every step where that makes no more than max labels, else
+// decades, else every so many decades. All else is an unlabelled tick. max is at least 5.
+type logTicker struct {
+	label func(float64) string
+	max   int
+}
+
+func (t logTicker) Ticks(lo, hi float64) []plot.Tick {
+	first, last := niceIndex(lo, math.Ceil), niceIndex(hi, math.Floor)
+	every := 1
+	for (last-first)/every+1 > t.max {
+		if every == 1 {
+			every = 0
+		}
+		every += len(niceSteps)
+	}
+	var ticks []plot.Tick
+	for i := first; i <= last; i++ {
+		tick := plot.Tick{Value: niceValue(i)}
+		if mod(i, every) == 0 {
+			tick.Label = t.label(tick.Value)
+		}
+		ticks = append(ticks, tick)
+	}
+	return ticks
+}
+
+func mod(a, b int) int { return ((a % b) + b) % b }
+
+// tickNumber labels a tick of a plain figure: 0.1, 10, 2,000, 100k.
+func tickNumber(v float64) string {
+	switch {
+	case v >= 999_999_999:
+		return shortNumber(v/1e9) + "G"
+	case v >= 999_999:
+		return shortNumber(v/1e6) + "M"
+	case v >= 99_999:
+		return shortNumber(v/1e3) + "k"
+	}
+	return shortNumber(v)
+}
+
+// tickUnit labels a tick in the largest fitting unit: 20 µs.
+func tickUnit(units []unit) func(float64) string {
+	return func(v float64) string {
+		u := units[0]
+		for _, next := range units[1:] {
+			if v >= 0.999*next.size {
+				u = next
+			}
+		}
+		return shortNumber(v/u.size) + " " + u.name
+	}
+}
+
+// shortNumber gives a tick's value without the digits that a figure would show: 10, not 10.0.
+func shortNumber(v float64) string {
+	if v >= 0.999 {
+		return thousands(int64(math.Round(v)))
+	}
+	return number1(v)
+}
+
+// number1 gives one significant digit below one: 0.05.
+func number1(v float64) string {
+	digits := -int(math.Floor(math.Log10(v) + 1e-9))
+	return trimFloat(v, digits)
+}
