@@ -140,7 +140,7 @@ func ptr[T any](v T) *T { return &v }
 
 // TestExactCounts does a known amount of work and wants the exact figures.
 func TestExactCounts(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	got, warnings := run(t, "exact", func(c *pgx.Conn) {
 		exec(t, c, "INSERT INTO exact.item SELECT i, i FROM generate_series(101, 150) i") // 50 rows in
 		exec(t, c, "SELECT sum(v) FROM exact.item")                                       // 150 rows by a sequential scan
