@@ -37,6 +37,8 @@ const (
 	engineTimeout = 10 * time.Second
 )
 
+var errNoAnswer = errors.New("no address of it answers")
+
 //go:embed lifeline.sh
 var lifelineScript string
 
@@ -217,7 +219,7 @@ func (c *container) awaitReady(ctx context.Context, dsns []string) (string, erro
 		case <-c.life.ended:
 			return "", c.ended(ctx, "the container ended before it was ready")
 		case <-ctx.Done():
-			return "", fmt.Errorf("%w: %v%s", context.Cause(ctx), last, c.life.lastWords())
+			return "", fmt.Errorf("%w: %w%s", context.Cause(ctx), firstError(last, errNoAnswer), c.life.lastWords())
 		case <-tick.C:
 		}
 	}

@@ -1,8 +1,10 @@
 package pgserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,16 +47,57 @@ func needImage(t *testing.T, e *engine) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "testdata/image/build.sh", testImage).CombinedOutput()
-	if err == nil {
+	buildErr := buildImage(ctx, e)
+	if buildErr == nil {
 		return testImage
 	}
-	buildErr := errors.New(oneLine(string(out) + " " + err.Error()))
 	if has, _ := e.hasImage(ctx, defaultImage); has || e.canPull(ctx, defaultImage) == nil {
 		return defaultImage
 	}
 	need(t, buildErr, "an image of Postgres, or root and debootstrap to make one")
 	return ""
+}
+
+// buildImage makes testImage, about a minute's work, for this and all later runs.
+func buildImage(ctx context.Context, e *engine) error {
+	work, err := os.MkdirTemp("", "pulley-image-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	var said bytes.Buffer
+	build := exec.CommandContext(ctx, "testdata/image/build.sh", work)
+	build.Stderr = &said
+	major, err := build.Output()
+	if err != nil {
+		return errors.New(oneLine(said.String() + " " + err.Error()))
+	}
+	files := exec.CommandContext(ctx, "tar", "-C", filepath.Join(work, "root"), "--exclude=./proc/*", "--exclude=./sys/*", "-c", ".")
+	root, err := files.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := files.Start(); err != nil {
+		return err
+	}
+	version := strings.TrimSpace(string(major))
+	imported, err := e.ImageImport(ctx, client.ImageImportSource{Source: root, SourceName: "-"}, testImage, client.ImageImportOptions{
+		Changes: []string{
+			"ENV PATH=/usr/lib/postgresql/" + version + "/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+			"ENV PG_MAJOR=" + version,
+			"ENV PGDATA=/var/lib/postgresql/data",
+			"ENV LANG=C.UTF-8",
+			"VOLUME /var/lib/postgresql/data",
+			`ENTRYPOINT ["docker-entrypoint.sh"]`,
+			`CMD ["postgres"]`,
+			"EXPOSE 5432",
+		},
+	})
+	if err == nil {
+		_, err = io.Copy(io.Discard, imported) // the engine is done at its end
+		_ = imported.Close()
+	}
+	return errors.Join(err, files.Wait())
 }
 
 func containerGone(t *testing.T, e *engine, id string) func() bool {

@@ -116,7 +116,7 @@ func freeBytes(dir string) (uint64, error) {
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return 0, err
 	}
-	return uint64(fs.Bavail) * uint64(fs.Bsize), nil
+	return fs.Bavail * uint64(fs.Bsize), nil
 }
 
 // plainCause is the error without the path and the operation that the caller names itself.

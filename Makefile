@@ -1,0 +1,45 @@
+# Two targets are all that one needs: demo and test. Each sets up what it needs by itself.
+
+GO ?= go
+
+# What the demonstration runs, and where its report goes.
+DEMO_OUT ?= out/demo
+DEMO_FLAGS ?= --out $(DEMO_OUT)
+
+# How long one package's tests may take.
+TEST_TIMEOUT ?= 15m
+TEST_FLAGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint setup clean
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+
+demo: ## Compare a pushing and a pulling scheduler, and write a report
+	@scripts/setup.sh postgres
+	$(GO) run ./cmd/pulley compare $(DEMO_FLAGS)
+
+test: ## Vet, then run every test with the race detector, on a real Postgres
+	@scripts/setup.sh compiler postgres
+	$(GO) vet ./...
+	CGO_ENABLED=1 $(GO) test -race -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+
+bench: ## Run the Go benchmarks
+	@scripts/setup.sh postgres
+	$(GO) test -run '^$$' -bench . -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+
+lint: ## Check the format and the code; golangci-lint and shellcheck where they are installed
+	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "gofmt -w is due for:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	@if command -v golangci-lint >/dev/null; then golangci-lint run; \
+	else echo "golangci-lint is not installed: its checks are left out"; fi
+	@if command -v shellcheck >/dev/null; then shellcheck $$(git ls-files '*.sh' .ci/run); \
+	else echo "shellcheck is not installed: its checks are left out"; fi
+
+setup: ## Install what demo and test need, if it is missing
+	@scripts/setup.sh
+
+clean: ## Remove what the runs wrote
+	rm -rf out
