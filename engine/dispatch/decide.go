@@ -241,7 +241,7 @@ func (m *Machine) commit(now time.Time, s *shard) bool {
 		t.state = committing
 		completions[i] = t.completion
 	}
-	grant := m.grant(m.share(now, s, len(tasks)))
+	grant := m.grant(m.share(s, len(tasks)))
 	s.committing++
 	m.writes++
 	m.send(now, &call{op: OpComplete, shard: s, tasks: tasks}, Call{Completions: completions, Grant: grant})
@@ -264,20 +264,20 @@ func (m *Machine) submit(now time.Time, s *shard) bool {
 	for i, sub := range subs {
 		submissions[i] = sub.sub
 	}
-	grant := m.grant(m.share(now, s, len(subs)))
+	grant := m.grant(m.share(s, len(subs)))
 	s.submitting = true
 	m.writes++
 	m.send(now, &call{op: OpSubmit, shard: s, subs: subs}, Call{Submissions: submissions, Grant: grant})
 	return true
 }
 
-// share is what a write of n members that is about to go may lease. While work is known to be ready
-// that a claim would bring, it is what the members are expected to make ready, and one, to learn if
-// there is more; else all the room if no other write wants some, a part if one does, and in any case
-// one for each member while there is room.
-func (m *Machine) share(now time.Time, s *shard, n int) int {
+// share is what a write of n members that is about to go may lease. While there is a backlog, which
+// claims need room for, it is what the members are expected to make ready, or one, to learn if there
+// is more; else all the room if no other write wants some, a part if one does, and in any case one
+// for each member while there is room.
+func (m *Machine) share(s *shard, n int) int {
 	room, others := m.room(), 0
-	if m.claimWanted(now) {
+	if m.backlog() {
 		return min(room, max(1, s.expected(n)))
 	}
 	if m.cfg.Batch == 1 {
@@ -293,10 +293,10 @@ func (m *Machine) share(now time.Time, s *shard, n int) int {
 	return min(room, max(n, (room+parts-1)/parts))
 }
 
-// claimWanted says that a claim will follow the writes, if there is room.
-func (m *Machine) claimWanted(now time.Time) bool {
+// backlog says that work is known to be ready which only a claim brings.
+func (m *Machine) backlog() bool {
 	for i := range m.shards {
-		if m.wantsClaim(&m.shards[i], now, false) {
+		if m.shards[i].backlog {
 			return true
 		}
 	}

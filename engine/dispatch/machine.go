@@ -75,10 +75,11 @@ type shard struct {
 
 	limit, subLimit int // of the next batch; halved by errors
 
-	more bool      // work is ready there
-	wake bool      // and others were not told of it yet
-	due  time.Time // when a task becomes due; zero: none known
-	poll time.Time // when to look even so
+	more    bool      // work is, or may be, ready there
+	wake    bool      // and others were not told of it yet
+	backlog bool      // the last reply that could know said so
+	due     time.Time // when a task becomes due; zero: none known
+	poll    time.Time // when to look even so
 
 	sweepAt time.Time
 

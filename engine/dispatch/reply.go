@@ -21,6 +21,9 @@ func (m *Machine) takeReply(now time.Time, ev Reply) {
 	if ev.Err == nil {
 		ev.Err = c.checkAnswer(ev)
 	}
+	if due := ev.Committed.NextDue; !due.IsZero() && !due.After(now) {
+		ev.Committed.More, ev.Committed.NextDue = true, time.Time{} // it is due by now
+	}
 	switch c.op {
 	case OpSubmit:
 		m.submitted(now, c, ev)
@@ -133,7 +136,7 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 	} else {
 		s.claimPause.reset()
 	}
-	s.more = s.more || ev.Committed.More
+	s.more, s.backlog = s.more || ev.Committed.More, ev.Committed.More
 	m.merge(s, ev.Committed)
 	m.adopt(now, ev.Committed.Tasks)
 	m.end(ev.Committed.Ended)
@@ -142,7 +145,7 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 // committed takes in what a commit or submission changed.
 func (m *Machine) committed(now time.Time, s *shard, done backend.Committed) {
 	if done.More {
-		s.more, s.wake = true, true
+		s.more, s.wake, s.backlog = true, true, true
 	}
 	m.merge(s, done)
 	m.adopt(now, done.Tasks)
