@@ -23,7 +23,7 @@ func (v *view) method(figure string) string {
 var figureNames = []entry{
 	{"nodes_per_s", "nodes/s, time per node"}, {"hop_ns", "hop latency"}, {"instance_ns", "instance latency"},
 	{"rows_read_per_node", "rows read per node"}, {"statements_per_node", "statements per node"},
-	{"commits_per_node", "commits per node"}, {"wal_bytes_per_node", "WAL per node"},
+	{"commits_per_node", "commits per node"}, {"wal_bytes_per_node", "WAL per node"}, {"valid", "valid"},
 }
 
 // methods says for every figure of the page how it was measured.
@@ -42,10 +42,10 @@ func (v *view) methods() []entry {
 		}
 	}
 	return append(out,
-		entry{"ratio", "Median of the one divided by the median of the other, at the same scenario and size. In brackets, where " +
-			"single runs were recorded, the lowest and highest ratio of two runs with the same number, which were neighbours in time."},
-		entry{"validity", "A run is valid when every instance ended with the expected result and the run was measured as planned. A " +
-			"row is valid when all its runs are."})
+		entry{"intervals", "Beneath nodes/s: the interval in which the median lies with 95 % confidence, by order statistics over " +
+			"runs, or the range where a warning says that there were too few of them. Beneath other figures: the range over runs."},
+		entry{"ratios", "Median of the one divided by the median of the other, at the same scenario and size. In brackets, where " +
+			"single runs were recorded, the lowest and highest ratio of two runs with the same number, which were neighbours in time."})
 }
 
 // facts is the line under the verdict.

@@ -416,6 +416,17 @@ type warning struct {
 	Rows []string
 }
 
+// maxNamedRows is how many rows a warning names before it only counts them.
+const maxNamedRows = 5
+
+// Where says which rows the warning belongs to; empty for the run as a whole.
+func (w warning) Where() string {
+	if more := len(w.Rows) - maxNamedRows; more > 1 {
+		return fmt.Sprintf("%s and %d more rows", strings.Join(w.Rows[:maxNamedRows], ", "), more)
+	}
+	return strings.Join(w.Rows, ", ")
+}
+
 // warnings gathers the warnings of the run and of all rows, each text once.
 func (v *view) warnings() []warning {
 	var out []warning

@@ -65,6 +65,7 @@ func synthetic() (*record.Summary, *record.Manifest) {
 			{Figure: "instance_ns", Text: "from submission to end"}, {Figure: "rows_read_per_node", Text: "from pg_stat_user_tables"},
 			{Figure: "statements_per_node", Text: "from pg_stat_statements"}, {Figure: "commits_per_node", Text: "from pg_stat_database"},
 			{Figure: "wal_bytes_per_node", Text: "from the WAL position, of the whole server"},
+			{Figure: "valid", Text: "every result was the expected one"},
 		},
 		Cases:    []record.Case{{Scenario: "fanout", Size: 10, Nodes: 12, Program: "fn main(input: [n], output: [total]):\n    return n\n"}},
 		Warnings: []string{"client and server shared two cores"},

@@ -126,10 +126,8 @@ func (v *view) writeWarnings(b *bytes.Buffer) {
 	b.WriteString("\nWarnings\n")
 	for _, w := range list {
 		fmt.Fprintf(b, "  - %s", printable(w.Text))
-		if n := len(w.Rows); n > 3 {
-			fmt.Fprintf(b, " (%s and %d more)", printable(strings.Join(w.Rows[:3], ", ")), n-3)
-		} else if n > 0 {
-			fmt.Fprintf(b, " (%s)", printable(strings.Join(w.Rows, ", ")))
+		if where := w.Where(); where != "" {
+			fmt.Fprintf(b, " (%s)", printable(where))
 		}
 		b.WriteByte('\n')
 	}

@@ -80,16 +80,10 @@ func Command(args []string) []string {
 	return out
 }
 
-// Methods says how each figure of a row is measured.
+// Methods says how each figure of a row that comes from the server's counters is measured. How times were taken is said
+// by whoever took them.
 func Methods() []record.Method {
 	return []record.Method{
-		{Figure: "nodes_per_s", Text: "node runs completed, divided by the wall time from the first submission to the last " +
-			"committed end. Median over the valid runs; the interval is of order statistics for 95 %, or the range where " +
-			"there are fewer than six runs."},
-		{Figure: "hop_ns", Text: "time from the commit that made a node ready to its start. One HdrHistogram per worker " +
-			"(1 ns to 1 h, three digits), merged over workers and valid runs; the maximum is exact."},
-		{Figure: "instance_ns", Text: "time from submitting an instance to its committed end, in a HdrHistogram over all " +
-			"instances of the valid runs; the maximum is exact."},
 		{Figure: "rows_read_per_node", Text: "rows that scans of the backend's own tables returned, from pg_stat_user_tables " +
 			"and pg_stat_user_indexes: seq_tup_read plus, per table, the larger of idx_tup_read and idx_tup_fetch, so that " +
 			"index-only scans and dead index entries count. System catalogs and TOAST are not in it. Read after all " +

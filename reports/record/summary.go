@@ -38,7 +38,8 @@ type Row struct {
 	Runs int `json:"runs"`
 	// NodesPerS is the completed node runs per second of wall time: median over runs, with an interval.
 	NodesPerS *Spread `json:"nodes_per_s"`
-	// HopNS is the time from a node's commit to the start of the node it made ready, over all runs.
+	// HopNS is how long a node that had become ready waited for its start, over all runs. From which moment that is
+	// taken is said by the method of the figure.
 	HopNS *Percentiles `json:"hop_ns"`
 	// InstanceNS is the time from submitting an instance to its committed end, over all runs.
 	InstanceNS *InstancePercentiles `json:"instance_ns"`
