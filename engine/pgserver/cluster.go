@@ -210,10 +210,11 @@ func (c *cluster) close(ctx context.Context) error {
 	c.closed = true
 	err = errors.Join(err, c.watchdog.release(ctx))
 	c.place.drop()
-	for _, dir := range c.place.dirs() {
-		if _, statErr := os.Lstat(dir); statErr == nil {
-			err = errors.Join(err, fmt.Errorf("%s could not be removed: remove it by hand", dir))
-		}
+	if len(c.place.left()) > 0 { // somebody killed the watchdog
+		err = errors.Join(err, clearLeftovers(ctx, c.place.dirs()))
+	}
+	for _, dir := range c.place.left() {
+		err = errors.Join(err, fmt.Errorf("%s could not be removed: remove it by hand", dir))
 	}
 	return err
 }

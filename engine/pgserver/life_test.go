@@ -287,6 +287,25 @@ func TestStartAfterDeathAndClose(t *testing.T) {
 	}
 }
 
+// Close does the watchdog's work where somebody killed the watchdog.
+func TestCloseWithoutWatchdog(t *testing.T) {
+	s := openLocalTest(t)
+	c := s.cluster
+	if err := syscall.Kill(c.watchdog.pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-c.watchdog.done
+	if _, err := inspect(t.Context(), s.DSN()); err != nil {
+		t.Errorf("the server went with its watchdog: %v", err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := c.place.left(); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
 // A TMPDIR whose name is too long for a socket still holds the data, and everything is removed.
 func TestLongTempDir(t *testing.T) {
 	needBinaries(t)

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -93,6 +95,14 @@ func (p *place) dirs() []string {
 		return []string{p.data.path}
 	}
 	return []string{p.data.path, p.socket.path}
+}
+
+// left names the directories that are still there.
+func (p *place) left() []string {
+	return slices.DeleteFunc(p.dirs(), func(dir string) bool {
+		_, err := os.Lstat(dir)
+		return errors.Is(err, os.ErrNotExist)
+	})
 }
 
 // drop gives up the locks, after which the directories count as leftovers.
