@@ -1,0 +1,272 @@
+package engine_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/push"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/pgserver"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+)
+
+// childEnv makes this test binary an engine on the database that it names.
+const childEnv = "PULLEY_TEST_ENGINE_DSN"
+
+// elements is the width of the shared fan-out.
+const elements = 2000
+
+const sharedSource = `fn main(input: [count], output: [total]):
+    all = spread range(count):i -> @work(i=i)
+    return sum(all)
+`
+
+func compileShared(t *testing.T) *plan.Program {
+	t.Helper()
+	parsed, err := ir.Parse("shared.ir", []byte(sharedSource), ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.Compile(parsed, ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestChildEngine is not a test but the other process of those below, and does nothing by itself. It
+// says on its output what it does, one line each, and stops when its input ends.
+func TestChildEngine(t *testing.T) {
+	dsn := os.Getenv(childEnv)
+	if dsn == "" {
+		return
+	}
+	if err := childEngine(dsn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func childEngine(dsn string) error {
+	ctx := context.Background()
+	store, err := push.Open(ctx, push.Config{Store: postgres.Config{DSN: dsn}})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	actions, err := worker.NewRegistry(worker.Action{Name: "work", Run: func(ctx context.Context, call worker.Call) (any, error) {
+		timer := time.NewTimer(2 * time.Millisecond)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return 1, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	say := make(chan string, 4*elements) // every line has a place: observers must not wait
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for line := range say {
+			fmt.Println(line)
+		}
+	}()
+	e, err := engine.New(engine.Config{
+		Backend: store, Workers: actions, Slots: 16, Lease: 3 * time.Second,
+		Observer: engine.Observer{
+			Answered: func(c backend.Completion, out backend.Outcome, err error, _ time.Time) {
+				if err == nil && out.Answer == backend.Applied {
+					say <- fmt.Sprintf("applied %d/%s", c.Lease.Key.Run.Node, c.Lease.Key.Run.Path)
+				}
+			},
+			Ended: func(inst backend.Instance, _ time.Time) { say <- fmt.Sprintf("ended %s %s", inst.Status, inst.Result) },
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.Start(ctx); err != nil {
+		return err
+	}
+	say <- "ready"
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it, or dies
+	err = e.Stop(ctx)
+	close(say)
+	<-written
+	return err
+}
+
+// child is an engine in a process of its own.
+type child struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+}
+
+// line is what a child said; ok is false at the end of its output.
+type line struct {
+	child int
+	text  string
+	ok    bool
+}
+
+func startChild(t *testing.T, ctx context.Context, n int, dsn string, lines chan<- line) *child {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestChildEngine$", "-test.timeout=5m")
+	cmd.Env = append(os.Environ(), childEnv+"="+dsn)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for scan := bufio.NewScanner(stdout); scan.Scan(); {
+			lines <- line{child: n, text: scan.Text(), ok: true}
+		}
+		lines <- line{child: n}
+	}()
+	return &child{cmd: cmd, stdin: stdin}
+}
+
+// share runs the fan-out on two children, and kills the first after it has applied killAfter
+// completions; zero: never. It gives what each said it applied.
+func share(t *testing.T, killAfter int) [2]map[string]int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	server, err := pgserver.Open(ctx, pgserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := server.Close(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	}()
+	store, err := push.Open(ctx, push.Config{Store: postgres.Config{DSN: server.DSN()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+
+	lines := make(chan line, 4*elements)
+	var children [2]*child
+	for i := range children {
+		children[i] = startChild(t, ctx, i, server.DSN(), lines)
+	}
+	applied := [2]map[string]int{{}, {}}
+	ready, open, result := 0, 2, ""
+	for open > 0 {
+		said := <-lines
+		switch kind, rest, _ := strings.Cut(said.text, " "); {
+		case !said.ok:
+			open--
+			if open == 1 && result == "" && killAfter == 0 {
+				t.Errorf("engine %d ended early", said.child)
+			}
+		case kind == "ready":
+			if ready++; ready == 2 {
+				submitShared(t, ctx, store)
+			}
+		case kind == "applied":
+			applied[said.child][rest]++
+			if said.child == 0 && len(applied[0]) == killAfter {
+				if err := children[0].cmd.Process.Kill(); err != nil {
+					t.Error(err)
+				}
+			}
+		case kind == "ended":
+			result = rest
+			for _, c := range children {
+				_ = c.stdin.Close() // of a killed one it is closed already
+			}
+		}
+	}
+	for i, c := range children {
+		var exit *exec.ExitError
+		if err := c.cmd.Wait(); err != nil && !(killAfter > 0 && i == 0 && errors.As(err, &exit)) {
+			t.Errorf("engine %d: %v", i, err)
+		}
+	}
+	if want := fmt.Sprintf("completed %d", elements); result != want {
+		t.Errorf("the instance %q, want %q", result, want)
+	}
+	return applied
+}
+
+func submitShared(t *testing.T, ctx context.Context, store backend.Backend) {
+	t.Helper()
+	sub := backend.Submission{ID: uuid.New(), Program: compileShared(t), Input: json.RawMessage(fmt.Sprintf(`{"count": %d}`, elements))}
+	grant := backend.Grant{Owner: "test", Lease: time.Second}
+	if _, err := store.Submit(ctx, []backend.Submission{sub}, grant); err != nil {
+		t.Fatal(err)
+	}
+	if l, ok := store.(backend.Listener); ok {
+		if err := l.Notify(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTwoProcessesShareAFanOut: nothing is completed twice, nothing is lost, both work.
+func TestTwoProcessesShareAFanOut(t *testing.T) {
+	applied := share(t, 0)
+	total := 0
+	for i, runs := range applied {
+		if total += len(runs); len(runs) == 0 {
+			t.Errorf("engine %d did nothing", i)
+		}
+		for run, n := range runs {
+			if _, both := applied[1-i][run]; n != 1 || both {
+				t.Errorf("run %s was applied %d times by engine %d, by both: %v", run, n, i, both)
+			}
+		}
+	}
+	if total != elements {
+		t.Errorf("%d runs were applied, want %d", total, elements)
+	}
+}
+
+// TestOneOfTwoProcessesIsKilled: as above, with SIGKILL for one in the middle. What the killed one
+// applied in its last moment it could not say.
+func TestOneOfTwoProcessesIsKilled(t *testing.T) {
+	const killAfter = elements / 8
+	applied := share(t, killAfter)
+	if len(applied[0]) < killAfter || len(applied[1]) < elements/4 {
+		t.Errorf("the killed engine applied %d, the other %d: the kill was not in the middle", len(applied[0]), len(applied[1]))
+	}
+	for run, n := range applied[1] {
+		if n != 1 || applied[0][run] > 0 {
+			t.Errorf("run %s was applied %d times, and %d times by the killed engine", run, n, applied[0][run])
+		}
+	}
+}
