@@ -58,7 +58,7 @@ func (d *delta) rows() {
 			return
 		}
 		sum = sum.plus(grown)
-		read += grown.SeqRowsRead + max(grown.IndexRowsFetched, grown.IndexEntriesRead)
+		read += grown.SeqRowsRead + grown.IndexRowsFetched
 	}
 	if len(old) > 0 {
 		d.warn("rows were not counted: %d tables of schema %q were dropped during the run", len(old), d.after.scope.Schema)

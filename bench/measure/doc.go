@@ -14,12 +14,10 @@
 //
 // What a figure includes:
 //
-//   - Rows read are counted in the tables of one schema; system catalogs and TOAST tables are not. A row is read when a
-//     sequential scan returns it, or when an index scan returns its entry, whether or not the table is then visited.
-//     Postgres counts an index-only scan in idx_tup_read of the index alone, and a bitmap scan in idx_tup_fetch of the
-//     table alone, so per table the larger of the two stands for its index scans. Entries that lead to dead rows
-//     are in it, since somebody had to look at them; dead rows that a sequential scan passes over are not, since
-//     Postgres does not count those. An entry that the planner looks up to learn how far an index reaches is in it too.
+//   - Rows read are live rows of the tables of one schema that a sequential scan returned (seq_tup_read) or an index
+//     or bitmap scan fetched (idx_tup_fetch); system catalogs and TOAST tables are not counted. Postgres does not count
+//     the rows of an index-only scan there, so sessions that are to be measured switch those off. Index entries, among
+//     them those that lead to dead rows, are counted apart. A change of a row by its address reads none.
 //   - Statements come from pg_stat_statements and exclude transaction control, which that extension only sees under one
 //     of its settings, and which commits count already. A statement that failed is not counted.
 //   - Commits are transactions of this database that the server counts as committed, reading ones and each prepare

@@ -84,9 +84,9 @@ func Command(args []string) []string {
 // by whoever took them.
 func Methods() []record.Method {
 	return []record.Method{
-		{Figure: "rows_read_per_node", Text: "rows that scans of the backend's own tables returned, from pg_stat_user_tables " +
-			"and pg_stat_user_indexes: seq_tup_read plus, per table, the larger of idx_tup_read and idx_tup_fetch, so that " +
-			"index-only scans and dead index entries count. System catalogs and TOAST are not in it. Read after all " +
+		{Figure: "rows_read_per_node", Text: "live rows that scans of the backend's own tables returned, from " +
+			"pg_stat_user_tables: seq_tup_read plus idx_tup_fetch. Index-only scans would not be counted, so the backends' " +
+			"sessions switch them off; dead index entries, system catalogs and TOAST are not in it. Read after all " +
 			"sessions of the run had ended, divided by the node runs. Median over the valid runs."},
 		{Figure: "statements_per_node", Text: "calls in pg_stat_statements in this database, without transaction control and " +
 			"without the measuring session, divided by the node runs. Failed statements are not in it. Median over the valid runs."},

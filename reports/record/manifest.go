@@ -154,7 +154,7 @@ func (s *Sample) NodeRuns() int { return s.Instances * s.Nodes }
 
 // Counters are what the server counted during one run. A counter that could not be read is null.
 type Counters struct {
-	// RowsRead is SeqRowsRead plus, per table, the larger of IndexEntriesRead and IndexRowsFetched.
+	// RowsRead is SeqRowsRead plus IndexRowsFetched: live rows. Index-only scans would be missing from it.
 	RowsRead *int64 `json:"rows_read"`
 	// SeqRowsRead are live rows that sequential scans returned.
 	SeqRowsRead *int64 `json:"seq_rows_read"`
