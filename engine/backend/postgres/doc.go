@@ -8,11 +8,13 @@
 // # Plans that stay right
 //
 // The statements of a design are set-based: the same text carries one completion or five hundred. A
-// planner that trusts statistics picks a scan for one of the two, and a tiny table's statistics are
-// always wrong a second later. So sessions switch off what a lookup by key never needs: sequential
-// scans, hash and merge joins, and just-in-time compilation. Joins are then nested loops from the
-// arrays into primary keys, in the order of the arrays, which also makes the order of row locks that
-// of the arrays (D5).
+// planner that trusts statistics finds a scan of a shard cheaper than ten lookups as long as the tables
+// are small, keeps that plan, and so makes every completion read every row once they are not. So no
+// statement leaves the choice: rows are looked up one by one, by their whole key, in LATERAL subqueries
+// that OFFSET 0 or FOR UPDATE keep from being merged into a join, in the order of the arrays, which is
+// then also the order of row locks (D5); and they are changed by the address (ctid) that the lookup
+// found. Membership is tested with IN … IS TRUE, which is hashed and never becomes a join. Sequential
+// and bitmap scans and just-in-time compilation are switched off for the same reason.
 //
 // # Errors
 //

@@ -122,9 +122,9 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 		"search_path":                         pgx.Identifier{cfg.Schema}.Sanitize(),
 		"application_name":                    application,
 		"enable_seqscan":                      "off",
-		"enable_hashjoin":                     "off",
-		"enable_mergejoin":                    "off",
+		"random_page_cost":                    "0.01",
 		"enable_bitmapscan":                   "off",
+		"enable_indexonlyscan":                "off", // their rows are missing from the server's counters
 		"jit":                                 "off",
 		"plan_cache_mode":                     "force_generic_plan",
 		"statement_timeout":                   strconv.FormatInt(statementTimeout.Milliseconds(), 10),

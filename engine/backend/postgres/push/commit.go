@@ -30,7 +30,8 @@ type commit struct {
 	leased int
 
 	live   map[int32]bool
-	taken  []*event // what took place in the last round
+	moved  map[int32]bool // their row was being changed: to be offered once more
+	taken  []*event       // what took place in the last round
 	fired  []backend.Key
 	ended  []*event
 	result backend.Committed
@@ -39,7 +40,7 @@ type commit struct {
 // apply commits the events, all that are not stale, in one transaction. It is answered for by
 // c.live. An unconfirmed outcome is backend.ErrUnknown.
 func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant) (*commit, error) {
-	c := &commit{b: b, shard: shard, grant: grant, sent: time.Now(), events: map[int32]*event{}, from: map[uuid.UUID]*event{}, live: map[int32]bool{}}
+	c := &commit{b: b, shard: shard, grant: grant, sent: time.Now(), events: map[int32]*event{}, from: map[uuid.UUID]*event{}, live: map[int32]bool{}, moved: map[int32]bool{}}
 	single := true // one statement, which commits by itself
 	for _, e := range events {
 		c.events[e.ord] = e
@@ -173,6 +174,8 @@ func (c *commit) row(rows pgx.Rows, enqueues map[backend.Key]enqueue) error {
 		return c.lease(q, key, token)
 	case "queued":
 		c.result.More = c.result.More || ord > 0
+	case "moved":
+		c.moved[ord] = true
 	case "ended":
 		c.ended = append(c.ended, c.events[ord])
 	}

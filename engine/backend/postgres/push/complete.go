@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -204,11 +205,12 @@ func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant 
 	var barrier *barrierError
 	switch {
 	case err == nil:
-		if c != nil {
-			out.add(c, events)
-			b.tidyAfter(ctx, c)
+		if c == nil {
+			return nil
 		}
-		return nil
+		out.add(c, events)
+		b.tidyAfter(ctx, c)
+		return b.offerMoved(ctx, c, events, grant, out)
 	case !postgres.Poisoned(err) && !errors.As(err, &barrier):
 		return err
 	case len(events) > 1:
@@ -226,6 +228,23 @@ func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant 
 		err = fmt.Errorf("%w: %w", backend.ErrOverflow, err)
 	}
 	out.answers[events[0].ord] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: %w", events[0].instance, err)}
+	return nil
+}
+
+// offerMoved commits completions again whose row was being changed by another transaction, such as the
+// extension of the lease.
+func (b *Backend) offerMoved(ctx context.Context, c *commit, events []*event, grant backend.Grant, out *outcomes) error {
+	if len(c.moved) == 0 {
+		return nil
+	}
+	moved := slices.DeleteFunc(slices.Clone(events), func(e *event) bool { return !c.moved[e.ord] })
+	for _, e := range moved {
+		out.answers[e.ord] = backend.Outcome{}
+	}
+	grant.Max = max(grant.Max-c.leased, 0)
+	if err := b.commit(ctx, c.shard, moved, grant, out); err != nil {
+		out.again(moved, err)
+	}
 	return nil
 }
 

@@ -29,18 +29,24 @@ func (l *leases) add(ord int32, lease backend.Lease) {
 	l.token = append(l.token, lease.Token)
 }
 
-// fence gives the leases that are still held new tokens.
+// fence gives the leases that are still held new tokens. It waits for a commit that is in flight.
 func (b *Backend) fence(ctx context.Context, shard int, l *leases) (map[int32]int64, error) {
-	rows, err := b.store.Pool.Query(ctx, fenceSQL, shard, l.ord, l.instance, l.node, l.path, l.token)
-	if err != nil {
-		return nil, err
-	}
 	out := map[int32]int64{}
-	var ord int32
-	var token int64
-	_, err = pgx.ForEachRow(rows, []any{&ord, &token}, func() error {
-		out[ord] = token
-		return nil
+	err := pgx.BeginFunc(ctx, b.store.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, heldSQL, shard, l.ord, l.instance, l.node, l.path, l.token); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, fenceSQL, shard, l.ord, l.instance, l.node, l.path, l.token)
+		if err != nil {
+			return err
+		}
+		var ord int32
+		var token int64
+		_, err = pgx.ForEachRow(rows, []any{&ord, &token}, func() error {
+			out[ord] = token
+			return nil
+		})
+		return err
 	})
 	return out, err
 }

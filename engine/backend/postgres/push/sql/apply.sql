@@ -3,6 +3,11 @@
 -- nothing takes place. Arrays that belong together have the same length. Rows are met in the order
 -- of the arrays, which are sorted, so that two commits never wait for one another in a circle.
 --
+-- Rows are looked up by their whole key, one by one, and changed by their address: see the package's
+-- description for why a plain join is not to be trusted here. A row that another transaction has just
+-- changed, as the extension of its lease does, is locked in its new version but not seen by the update;
+-- its completion comes back as moved, to be offered once more.
+--
 -- An arrival whose required is 0 is at a barrier that has been opened with its count. Should its row not
 -- be there, the count is one that is never reached, and the arrival comes back as unopened.
 --
@@ -15,17 +20,28 @@
 -- node runs: $29 ord, $30 instance, $31 node, $32 path, $33 workflow, $34 args
 -- ends: $35 ord, $36 instance, $37 status, $38 untidy, $39 result, $40 failure, $41 token
 -- grant: $42 owner, $43 most, $44 lease in µs
-WITH done AS (
-    UPDATE queue q
-    SET status = CASE WHEN c.wait IS NULL THEN 'completed' ELSE 'queued' END,
-        attempt = q.attempt + CASE WHEN c.wait IS NULL THEN 0 ELSE 1 END,
-        due_at = clock_timestamp() + coalesce(c.wait, 0) * interval '1 microsecond'
+WITH offered AS MATERIALIZED (
+    SELECT c.ord, c.wait, q.at, q.attempt
     FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[], $7::bigint[])
         AS c (ord, instance_id, node, path, token, wait)
-    WHERE q.shard = $1 AND q.instance_id = c.instance_id AND q.node = c.node AND q.path = c.path
-        AND q.token = c.token AND q.status = 'leased'
-        AND EXISTS (SELECT FROM instances i WHERE i.shard = $1 AND i.id = c.instance_id AND i.status = 'running')
-    RETURNING c.ord
+    CROSS JOIN LATERAL (
+        SELECT i.status FROM instances i WHERE i.shard = $1 AND i.id = c.instance_id OFFSET 0
+    ) i
+    CROSS JOIN LATERAL (
+        SELECT q.ctid AS at, q.token, q.status, q.attempt
+        FROM queue q
+        WHERE q.shard = $1 AND q.instance_id = c.instance_id AND q.node = c.node AND q.path = c.path
+        FOR UPDATE
+    ) q
+    WHERE q.token = c.token AND q.status = 'leased' AND i.status = 'running'
+), done AS (
+    UPDATE queue q
+    SET status = CASE WHEN o.wait IS NULL THEN 'completed' ELSE 'queued' END,
+        attempt = q.attempt + CASE WHEN o.wait IS NULL THEN 0 ELSE 1 END,
+        due_at = clock_timestamp() + coalesce(o.wait, 0) * interval '1 microsecond'
+    FROM offered o
+    WHERE q.ctid = o.at
+    RETURNING o.ord
 ), born AS (
     INSERT INTO instances (shard, id, workflow, input, status, result, failure, ended_at)
     SELECT $1, b.id, b.workflow, b.input, b.status, b.result, b.failure,
@@ -45,14 +61,14 @@ WITH done AS (
     SELECT $1, v.instance_id, v.variable, v.path, v.element, v.value
     FROM unnest($16::int[], $17::uuid[], $18::int[], $19::text[], $20::int[], $21::json[])
         AS v (ord, instance_id, variable, path, element, value)
-    WHERE v.ord IN (SELECT ord FROM live)
+    WHERE (v.ord IN (SELECT ord FROM live)) IS TRUE
     ON CONFLICT (shard, instance_id, variable, path, element) DO UPDATE SET value = excluded.value
 ), arrived AS (
     INSERT INTO readiness AS r (shard, instance_id, node, path, required, completed, soft)
     SELECT $1, a.instance_id, a.node, a.path, coalesce(nullif(max(a.required), 0), 2147483647), sum(a.hard) + max(a.soft), max(a.soft) > 0
     FROM unnest($22::int[], $23::uuid[], $24::int[], $25::text[], $26::int[], $27::int[], $28::int[])
         AS a (ord, instance_id, node, path, required, hard, soft)
-    WHERE a.ord IN (SELECT ord FROM live)
+    WHERE (a.ord IN (SELECT ord FROM live)) IS TRUE
     GROUP BY a.instance_id, a.node, a.path
     ORDER BY a.instance_id, a.node, a.path
     ON CONFLICT (shard, instance_id, node, path) DO UPDATE
@@ -70,7 +86,7 @@ WITH done AS (
         SELECT q.*, row_number() OVER () AS place
         FROM unnest($29::int[], $30::uuid[], $31::int[], $32::text[], $33::int[], $34::json[])
             AS q (ord, instance_id, node, path, workflow, args)
-        WHERE q.ord IN (SELECT ord FROM live)
+        WHERE (q.ord IN (SELECT ord FROM live)) IS TRUE
     ) e
     RETURNING instance_id, node, path, status, token
 ), ended AS (
@@ -78,13 +94,16 @@ WITH done AS (
     SET status = e.status, untidy = e.untidy, result = e.result, failure = e.failure, ended_by = e.token,
         ended_at = clock_timestamp()
     FROM (
-        SELECT DISTINCT ON (u.instance_id) u.*
+        SELECT DISTINCT ON (u.instance_id) u.*, r.at
         FROM unnest($35::int[], $36::uuid[], $37::text[], $38::boolean[], $39::json[], $40::json[], $41::bigint[])
             AS u (ord, instance_id, status, untidy, result, failure, token)
-        WHERE u.ord IN (SELECT ord FROM live)
+        CROSS JOIN LATERAL (
+            SELECT r.ctid AS at, r.status FROM instances r WHERE r.shard = $1 AND r.id = u.instance_id FOR UPDATE
+        ) r
+        WHERE (u.ord IN (SELECT ord FROM live)) IS TRUE AND r.status = 'running'
         ORDER BY u.instance_id, u.ord
     ) e
-    WHERE i.shard = $1 AND i.id = e.instance_id AND i.status = 'running'
+    WHERE i.ctid = e.at
     RETURNING e.ord
 )
 SELECT 'live' AS what, ord, NULL::uuid AS instance_id, 0 AS node, '' AS path, 0::bigint AS token FROM live
@@ -95,5 +114,7 @@ UNION ALL
 SELECT 'leased', 0, instance_id, node, path, token FROM queued WHERE status = 'leased'
 UNION ALL
 SELECT 'queued', count(*)::int, NULL, 0, '', 0 FROM queued WHERE status = 'queued'
+UNION ALL
+SELECT 'moved', ord, NULL, 0, '', 0 FROM offered WHERE ord NOT IN (SELECT ord FROM done)
 UNION ALL
 SELECT 'ended', ord, NULL, 0, '', 0 FROM ended

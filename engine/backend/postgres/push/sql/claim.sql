@@ -1,17 +1,20 @@
 -- Leases node runs that are due: queued ones and those whose lease is over. Rows of an instance that has
 -- ended wait to be swept.
 -- $1 shard, $2 most, $3 owner, $4 lease in µs.
-WITH due AS (
-    SELECT d.instance_id, d.node, d.path
+WITH due AS MATERIALIZED (
+    SELECT d.ctid AS at
     FROM queue d
-    WHERE d.shard = $1 AND d.status <> 'completed' AND d.due_at <= clock_timestamp()
-        AND EXISTS (SELECT FROM instances i WHERE i.shard = $1 AND i.id = d.instance_id AND i.status = 'running')
+    CROSS JOIN LATERAL (
+        SELECT i.status FROM instances i WHERE i.shard = $1 AND i.id = d.instance_id OFFSET 0
+    ) i
+    WHERE d.shard = $1 AND d.status <> 'completed' AND d.due_at <= clock_timestamp() AND i.status = 'running'
     ORDER BY d.due_at, d.token
     LIMIT $2
     FOR UPDATE OF d SKIP LOCKED
 )
 UPDATE queue q
-SET status = 'leased', due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', token = nextval('tokens'), owner = $3::text
+SET status = 'leased', due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', token = nextval('tokens'),
+    owner = $3::text
 FROM due
-WHERE q.shard = $1 AND q.instance_id = due.instance_id AND q.node = due.node AND q.path = due.path
+WHERE q.ctid = due.at
 RETURNING q.instance_id, q.node, q.path, q.token, q.attempt, q.workflow, q.args

@@ -1,2 +1,9 @@
 -- Removes all counters of instances that this transaction ended and that nothing else works on. $1 shard, $2 instances.
-DELETE FROM readiness r USING unnest($2::uuid[]) AS e (instance_id) WHERE r.shard = $1 AND r.instance_id = e.instance_id
+WITH old AS MATERIALIZED (
+    SELECT t.at
+    FROM unnest($2::uuid[]) AS e (instance_id)
+    CROSS JOIN LATERAL (
+        SELECT t.ctid AS at FROM readiness t WHERE t.shard = $1 AND t.instance_id = e.instance_id OFFSET 0
+    ) t
+)
+DELETE FROM readiness t USING old WHERE t.ctid = old.at

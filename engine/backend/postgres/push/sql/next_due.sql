@@ -1,7 +1,9 @@
 -- How long until the next node run of a shard is due, in µs; negative if one is. $1 shard.
 SELECT (extract(epoch FROM d.due_at - clock_timestamp()) * 1000000)::bigint
 FROM queue d
-WHERE d.shard = $1 AND d.status <> 'completed'
-    AND EXISTS (SELECT FROM instances i WHERE i.shard = $1 AND i.id = d.instance_id AND i.status = 'running')
+CROSS JOIN LATERAL (
+    SELECT i.status FROM instances i WHERE i.shard = $1 AND i.id = d.instance_id OFFSET 0
+) i
+WHERE d.shard = $1 AND d.status <> 'completed' AND i.status = 'running'
 ORDER BY d.due_at, d.token
 LIMIT 1

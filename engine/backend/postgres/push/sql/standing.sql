@@ -2,6 +2,12 @@
 -- $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token.
 SELECT c.ord
 FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[]) AS c (ord, instance_id, node, path, token)
-JOIN instances i ON i.shard = $1 AND i.id = c.instance_id
-LEFT JOIN queue q ON q.shard = $1 AND q.instance_id = c.instance_id AND q.node = c.node AND q.path = c.path
+CROSS JOIN LATERAL (
+    SELECT i.ended_by FROM instances i WHERE i.shard = $1 AND i.id = c.instance_id OFFSET 0
+) i
+LEFT JOIN LATERAL (
+    SELECT q.token, q.status FROM queue q
+    WHERE q.shard = $1 AND q.instance_id = c.instance_id AND q.node = c.node AND q.path = c.path
+    OFFSET 0
+) q ON true
 WHERE i.ended_by = c.token OR q.token = c.token AND q.status <> 'leased'

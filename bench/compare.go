@@ -1,0 +1,272 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pulley/bench/measure"
+	"pulley/bench/stats"
+	"pulley/engine/plan"
+	"pulley/reports/record"
+	"pulley/scenarios"
+)
+
+// CompareConfig says what is compared with what.
+type CompareConfig struct {
+	Cases    []Case        // at least one
+	Backends []BackendSpec // at least one
+	Runs     int           // repetitions of every case on every backend; at least 1
+
+	DSN string // of the database; empty only if no backend needs one
+	Way string // how the server was had, for the manifest
+
+	Workers    int           // actions at once. Zero: 16
+	InFlight   int           // instances at once. Zero: 1
+	MinNodes   int           // node runs in one run at least: instances are repeated until then. Zero: 2,000
+	RunTimeout time.Duration // of one run, which is invalid if it takes longer. Zero: 5 min
+	Seed       uint64        // of generated traces, for the manifest
+
+	Command  []string       // the command line, for the manifest
+	Progress func(Progress) // called before and after every run, from one goroutine; may be nil
+}
+
+// Case is a workload to run, and the size that it was asked for with.
+type Case struct {
+	Workload scenarios.Workload
+	Source   string // the file of a trace; empty otherwise
+}
+
+// Progress tells where a comparison is.
+type Progress struct {
+	Done, Total int // runs
+	Case        string
+	Backend     string
+	Run         int            // repetition, from 1
+	Sample      *record.Sample // of the run that has just ended; nil before a run
+}
+
+// Comparison is what a comparison found.
+type Comparison struct {
+	Summary  *record.Summary
+	Manifest *record.Manifest
+	hops     []measure.Tagged
+	spans    []measure.Tagged
+}
+
+func (c CompareConfig) withDefaults() CompareConfig {
+	if c.Workers == 0 {
+		c.Workers = 16
+	}
+	if c.InFlight == 0 {
+		c.InFlight = 1
+	}
+	if c.MinNodes == 0 {
+		c.MinNodes = 2000
+	}
+	if c.RunTimeout == 0 {
+		c.RunTimeout = 5 * time.Minute
+	}
+	return c
+}
+
+func (c CompareConfig) validate() error {
+	switch {
+	case len(c.Cases) == 0:
+		return errors.New("compare: no scenario; name one")
+	case len(c.Backends) == 0:
+		return errors.New("compare: no backend; name one")
+	case c.Runs < 1 || c.Runs > 1000:
+		return fmt.Errorf("compare: %d runs; choose from 1 to 1000", c.Runs)
+	case c.Workers < 1 || c.Workers > 10_000:
+		return fmt.Errorf("compare: %d workers; choose from 1 to 10000", c.Workers)
+	case c.InFlight < 1 || c.InFlight > 10_000:
+		return fmt.Errorf("compare: %d instances in flight; choose from 1 to 10000", c.InFlight)
+	case c.MinNodes < 1:
+		return fmt.Errorf("compare: at least %d nodes a run; choose 1 or more", c.MinNodes)
+	case c.RunTimeout < time.Second:
+		return fmt.Errorf("compare: %s a run; choose one second or more", c.RunTimeout)
+	}
+	if c.DSN == "" {
+		for _, b := range c.Backends {
+			if b.NeedsPostgres() {
+				return fmt.Errorf("compare: backend %s needs a Postgres, and there is no DSN", b)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, k := range c.Cases {
+		if seen[k.String()] {
+			return fmt.Errorf("compare: %s is named twice", k)
+		}
+		seen[k.String()] = true
+	}
+	return nil
+}
+
+// String names the case: scenario and size.
+func (c Case) String() string { return fmt.Sprintf("%s %d", c.Workload.Name, c.Workload.Size) }
+
+// Compare runs every case on every backend and gives what was measured. When ctx ends, it gives what
+// it has, marked as interrupted. It fails only where nothing could be run at all.
+func Compare(ctx context.Context, cfg CompareConfig) (*Comparison, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	c := &comparer{cfg: cfg, hists: map[record.Key]*latencies{}}
+	if err := c.prepare(ctx); err != nil {
+		return nil, err
+	}
+	defer c.close()
+	for i := range cfg.Cases {
+		if err := c.runCase(ctx, &cfg.Cases[i]); err != nil {
+			if ctx.Err() != nil {
+				c.manifest.Interrupted = true
+				break
+			}
+			return nil, err
+		}
+	}
+	return c.finish(), nil
+}
+
+// comparer is a comparison under way.
+type comparer struct {
+	cfg      CompareConfig
+	runner   *runner
+	manifest record.Manifest
+	hists    map[record.Key]*latencies
+	done     int
+}
+
+func (c *comparer) prepare(ctx context.Context) error {
+	m := &c.manifest
+	m.Command = measure.Command(c.cfg.Command)
+	m.Tool, m.Host = measure.Tool("pulley"), measure.Host()
+	m.Seed, m.Runs, m.Order = c.cfg.Seed, c.cfg.Runs, "ABBA"
+	m.StartedAt = time.Now()
+	m.Methods = append(measure.Methods(), methods(c.cfg)...)
+	for _, b := range c.cfg.Backends {
+		m.Backends = append(m.Backends, b.String())
+	}
+	for _, k := range c.cfg.Cases {
+		w := k.Workload
+		if !slices.Contains(m.Scenarios, w.Name) {
+			m.Scenarios = append(m.Scenarios, w.Name)
+		}
+		if !slices.Contains(m.Sizes, w.Size) {
+			m.Sizes = append(m.Sizes, w.Size)
+		}
+		for _, warning := range w.Warnings {
+			m.Warnings = append(m.Warnings, k.String()+": "+warning)
+		}
+		m.Cases = append(m.Cases, record.Case{Scenario: w.Name, Size: w.Size, Nodes: w.Nodes, Program: w.Source, Source: k.Source, Input: w.Input, Want: w.Expected})
+	}
+	var err error
+	if c.runner, err = newRunner(ctx, c.cfg); err != nil {
+		return err
+	}
+	m.Postgres = c.runner.server
+	return nil
+}
+
+func (c *comparer) close() { c.runner.close() }
+
+// runCase runs all repetitions of a case. The order of the backends turns round every time.
+func (c *comparer) runCase(ctx context.Context, k *Case) error {
+	program, err := plan.Compile(k.Workload.Graph)
+	if err != nil {
+		return fmt.Errorf("%s: %w", k, err)
+	}
+	for run := 1; run <= c.cfg.Runs; run++ {
+		order := slices.Clone(c.cfg.Backends)
+		if run%2 == 0 {
+			slices.Reverse(order)
+		}
+		for _, b := range order {
+			c.progress(k, b, run, nil)
+			sample, lat, err := c.runner.run(ctx, k, program, b)
+			if err != nil {
+				return err
+			}
+			c.done++
+			sample.Run, sample.Order = run, c.done
+			c.manifest.Samples = append(c.manifest.Samples, *sample)
+			if sample.Valid {
+				c.keep(sample.Key(), lat)
+			}
+			c.progress(k, b, run, sample)
+		}
+	}
+	return nil
+}
+
+func (c *comparer) keep(key record.Key, lat *latencies) {
+	if have := c.hists[key]; have != nil {
+		have.merge(lat)
+		return
+	}
+	c.hists[key] = lat
+}
+
+func (c *comparer) progress(k *Case, b BackendSpec, run int, s *record.Sample) {
+	if c.cfg.Progress != nil {
+		total := len(c.cfg.Cases) * len(c.cfg.Backends) * c.cfg.Runs
+		c.cfg.Progress(Progress{Done: c.done, Total: total, Case: k.String(), Backend: b.String(), Run: run, Sample: s})
+	}
+}
+
+// finish makes the record of what there is.
+func (c *comparer) finish() *Comparison {
+	m := &c.manifest
+	m.EndedAt = time.Now()
+	out := &Comparison{Manifest: m, Summary: &record.Summary{Rows: []record.Row{}}}
+	out.Summary.Rows = stats.Rows(m.Samples, func(key record.Key) stats.Latencies {
+		lat := c.hists[key]
+		if lat == nil {
+			return stats.Latencies{}
+		}
+		return stats.Latencies{Hop: lat.hop.Percentiles(), Instance: lat.instance.InstancePercentiles()}
+	})
+	out.Summary.Claims = stats.Claims(m.Samples, c.claims())
+	for i := range out.Summary.Rows {
+		row := &out.Summary.Rows[i]
+		lat := c.hists[row.Key()]
+		if lat == nil {
+			continue
+		}
+		row.Warnings = append(row.Warnings, lat.warnings()...)
+		tag := strings.ReplaceAll(row.Key().String(), " ", "_")
+		out.hops = append(out.hops, measure.Tagged{Tag: "hop/" + tag, Start: m.StartedAt, End: m.EndedAt, Hist: lat.hop})
+		out.spans = append(out.spans, measure.Tagged{Tag: "instance/" + tag, Start: m.StartedAt, End: m.EndedAt, Hist: lat.instance})
+	}
+	return out
+}
+
+// claims says which of the backends the published claims are held against: the first push, and all pulls.
+func (c *comparer) claims() stats.Comparison {
+	out := stats.Comparison{Fanout: "fanout", Loop: "loop", LoopSize: 32}
+	for _, b := range c.cfg.Backends {
+		switch {
+		case b.Name() == "push" && out.Push == "":
+			out.Push = b.String()
+		case b.Name() == "pull":
+			out.Pulls = append(out.Pulls, b.String())
+		}
+	}
+	return out
+}
+
+// methods says how the figures that are taken here are measured.
+func methods(cfg CompareConfig) []record.Method {
+	return []record.Method{
+		{Figure: "nodes_per_s", Text: fmt.Sprintf("node runs of actions that completed, divided by the wall time from the first submission to the last committed end of a run; %d instance(s) in flight, %d workers, new sessions in every run. Median over runs.", cfg.InFlight, cfg.Workers)},
+		{Figure: "hop_ns", Text: "from the latest completion offered in the instance, when a task came to the engine, to the start of that task, on the engine's clock: commit, dispatch and the wait for a free worker. HdrHistogram over all valid runs."},
+		{Figure: "instance_ns", Text: "from the call of Submit to the committed end of the instance, on the engine's clock. HdrHistogram over all valid runs."},
+		{Figure: "valid", Text: "every instance completed with the scenario's expected result, every node run was applied exactly once, and the run ended in time."},
+	}
+}

@@ -1,0 +1,200 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/memory"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/push"
+)
+
+// BackendSpec is a backend and its options, as a user names them: "push:batch=1".
+type BackendSpec struct {
+	name string
+	text string // canonical: options in order, defaults left out where they were
+	opts map[string]string
+}
+
+// kind is a backend that can be named.
+type kind struct {
+	name     string
+	doc      string
+	postgres bool
+	options  []option
+}
+
+// option is one option of a backend: a number within bounds, or one of several words.
+type option struct {
+	name        string
+	words       []string
+	least, most int
+}
+
+var (
+	shardsOption      = option{name: "shards", least: 1, most: 1024}
+	batchOption       = option{name: "batch", least: 1, most: 10_000}
+	connectionsOption = option{name: "connections", least: 2, most: 1000}
+)
+
+// kinds are the backends, in the order in which help lists them.
+var kinds = []kind{
+	{"push", "readiness counters; a completion pushes its effects forward in one commit", true,
+		[]option{batchOption, shardsOption, connectionsOption}},
+	{"pull", "a ledger that every cycle scans again for what has become runnable", true,
+		[]option{{name: "scan", words: []string{"app", "sql"}}, batchOption, shardsOption, connectionsOption}},
+	{"memory", "no durability; the same decisions without a database", false,
+		[]option{batchOption, shardsOption}},
+}
+
+// BackendHelp lists the backends and their options, a line each.
+func BackendHelp() string {
+	var b strings.Builder
+	for _, k := range kinds {
+		fmt.Fprintf(&b, "%-7s %s\n", k.name, k.doc)
+		for _, o := range k.options {
+			fmt.Fprintf(&b, "        %s:%s=%s\n", k.name, o.name, o.values())
+		}
+	}
+	return b.String()
+}
+
+// ParseBackend reads NAME or NAME:OPTION=VALUE:…; errors say what there is.
+func ParseBackend(text string) (BackendSpec, error) {
+	parts := strings.Split(strings.TrimSpace(text), ":")
+	k, err := findKind(parts[0])
+	if err != nil {
+		return BackendSpec{}, err
+	}
+	s := BackendSpec{name: k.name, opts: map[string]string{}}
+	for _, part := range parts[1:] {
+		name, value, ok := strings.Cut(part, "=")
+		o := slices.IndexFunc(k.options, func(o option) bool { return o.name == name })
+		switch {
+		case !ok || o < 0:
+			return s, fmt.Errorf("backend %q: no option %q; %s", text, part, k.usage())
+		case s.opts[name] != "":
+			return s, fmt.Errorf("backend %q: the option %s is there twice", text, name)
+		}
+		if err := k.options[o].check(value); err != nil {
+			return s, fmt.Errorf("backend %q: %w", text, err)
+		}
+		s.opts[name] = value
+	}
+	s.text = k.name
+	for _, o := range k.options {
+		if v := s.opts[o.name]; v != "" {
+			s.text += ":" + o.name + "=" + v
+		}
+	}
+	return s, nil
+}
+
+// ParseBackends reads several, and refuses one that is there twice.
+func ParseBackends(texts []string) ([]BackendSpec, error) {
+	var out []BackendSpec
+	for _, text := range texts {
+		s, err := ParseBackend(text)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(out, func(o BackendSpec) bool { return o.text == s.text }) {
+			return nil, fmt.Errorf("backend %s: it is named twice", s.text)
+		}
+		out = append(out, s)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no backend; name one of %s", kindNames())
+	}
+	return out, nil
+}
+
+func findKind(name string) (kind, error) {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+	if i < 0 {
+		return kind{}, fmt.Errorf("no backend %q; there are %s", name, kindNames())
+	}
+	return kinds[i], nil
+}
+
+func kindNames() string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name
+	}
+	return strings.Join(names, ", ")
+}
+
+func (k kind) usage() string {
+	forms := make([]string, len(k.options))
+	for i, o := range k.options {
+		forms[i] = fmt.Sprintf("%s:%s=%s", k.name, o.name, o.values())
+	}
+	return "it takes " + strings.Join(forms, ", ")
+}
+
+func (o option) values() string {
+	if o.words != nil {
+		return strings.Join(o.words, "|")
+	}
+	return fmt.Sprintf("%d…%d", o.least, o.most)
+}
+
+func (o option) check(value string) error {
+	if o.words != nil {
+		if slices.Contains(o.words, value) {
+			return nil
+		}
+		return fmt.Errorf("%s is %q; choose %s", o.name, value, strings.Join(o.words, " or "))
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < o.least || n > o.most {
+		return fmt.Errorf("%s is %q; choose a number from %d to %d", o.name, value, o.least, o.most)
+	}
+	return nil
+}
+
+// String gives the spec in its canonical form, which ParseBackend reads again.
+func (s BackendSpec) String() string { return s.text }
+
+// Name is the backend's name without options.
+func (s BackendSpec) Name() string { return s.name }
+
+// NeedsPostgres says whether Open needs a database.
+func (s BackendSpec) NeedsPostgres() bool { return s.name != "memory" }
+
+// Batch is how many completions may share a commit; zero leaves it to the engine.
+func (s BackendSpec) Batch() int { return s.number("batch") }
+
+func (s BackendSpec) number(name string) int {
+	n, err := strconv.Atoi(s.opts[name])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// OpenOptions say where a backend is opened.
+type OpenOptions struct {
+	DSN         string // unused by a backend that needs no Postgres
+	Schema      string // empty: the backend's default
+	Application string // application_name; empty: "pulley"
+}
+
+// Open opens the backend, setting its schema up where needed. The caller closes it.
+func (s BackendSpec) Open(ctx context.Context, o OpenOptions) (backend.Backend, error) {
+	store := postgres.Config{
+		DSN: o.DSN, Schema: o.Schema, Application: o.Application,
+		Shards: s.number("shards"), Connections: s.number("connections"),
+	}
+	switch s.name {
+	case "memory":
+		return memory.New(memory.Options{Shards: s.number("shards")}), nil
+	default:
+		return push.Open(ctx, push.Config{Store: store})
+	}
+}

@@ -1,0 +1,42 @@
+package bench
+
+import (
+	"io"
+	"path/filepath"
+
+	"pulley/bench/measure"
+	"pulley/reports/record"
+)
+
+// Write writes manifest.json, summary.json, samples.ndjson and the histograms into a directory, which
+// is made if it is not there. Each file appears whole or not at all.
+func (c *Comparison) Write(dir string) error {
+	if err := record.WriteManifest(dir, c.Manifest); err != nil {
+		return err
+	}
+	if err := record.WriteSummary(dir, c.Summary); err != nil {
+		return err
+	}
+	if err := record.WriteSamples(dir, c.Manifest.Samples); err != nil {
+		return err
+	}
+	for name, hists := range map[string][]measure.Tagged{"hop.hlog": c.hops, "instance.hlog": c.spans} {
+		err := record.WriteFile(filepath.Join(dir, name), func(w io.Writer) error {
+			return measure.WriteHLog(w, nil, hists)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Valid says whether every run was.
+func (c *Comparison) Valid() bool {
+	for _, s := range c.Manifest.Samples {
+		if !s.Valid {
+			return false
+		}
+	}
+	return true
+}
