@@ -93,7 +93,7 @@ func (e *Engine) Start(ctx context.Context) error {
 
 // run is the life of the loop and of all that it owns.
 func (e *Engine) run(ctx context.Context) {
-	l := newLoop(e, ctx)
+	l := newLoop(ctx, e)
 	l.run()
 	e.endLife()
 	e.running.Wait()

@@ -192,7 +192,7 @@ func TestStartsContextEndsTheEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	cause := errors.New("told to")
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(t.Context())
 	if err := e.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestWaitHearsOfWhatOthersEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			inst, err := watcher.Wait(context.Background(), id)
+			inst, err := watcher.Wait(t.Context(), id)
 			if err != nil {
 				t.Error(err)
 			}
@@ -375,7 +375,7 @@ func TestStopDoesNotWaitForeverForAnAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start(context.Background()); err != nil {
+	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := e.Submit(t.Context(), SubmitRequest{Program: compile(t, "fn main(input: [], output: [x]):\n    x = @deaf()\n    return x\n")}); err != nil {

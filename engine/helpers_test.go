@@ -95,11 +95,12 @@ func start(t testing.TB, cfg Config) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start(context.Background()); err != nil {
+	kept := context.WithoutCancel(t.Context()) // which ends before what Cleanup does
+	if err := e.Start(kept); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(kept, time.Minute)
 		defer cancel()
 		if err := e.Stop(ctx); err != nil {
 			t.Error(err)
@@ -111,7 +112,7 @@ func start(t testing.TB, cfg Config) *Engine {
 // run submits an instance and waits for its end.
 func run(t testing.TB, e *Engine, p *plan.Program, input string) backend.Instance {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	id, err := e.Submit(ctx, SubmitRequest{Program: p, Input: json.RawMessage(input)})
 	if err != nil {

@@ -32,7 +32,7 @@ type loop struct {
 	stopped  bool
 }
 
-func newLoop(e *Engine, ctx context.Context) *loop {
+func newLoop(ctx context.Context, e *Engine) *loop {
 	return &loop{
 		Engine:  e,
 		over:    ctx.Done(),

@@ -132,7 +132,7 @@ type line struct {
 	ok    bool
 }
 
-func startChild(t *testing.T, ctx context.Context, n int, dsn string, lines chan<- line) *child {
+func startChild(ctx context.Context, t *testing.T, n int, dsn string, lines chan<- line) *child {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestChildEngine$", "-test.timeout=5m")
 	cmd.Env = append(os.Environ(), childEnv+"="+dsn)
@@ -157,8 +157,17 @@ func startChild(t *testing.T, ctx context.Context, n int, dsn string, lines chan
 	return &child{cmd: cmd, stdin: stdin}
 }
 
-// share runs the fan-out on two children, and kills the first after it has applied killAfter
-// completions; zero: never. It gives what each said it applied.
+// sharing is a fan-out on two engines, and what they said of it.
+type sharing struct {
+	store     backend.Backend
+	children  [2]*child
+	killAfter int // completions of the first engine, which is killed then; zero: never
+	ready     int
+	applied   [2]map[string]int // how often each run, by engine
+	result    string
+}
+
+// share runs the fan-out, and gives what each engine said it applied.
 func share(t *testing.T, killAfter int) [2]map[string]int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -178,52 +187,55 @@ func share(t *testing.T, killAfter int) [2]map[string]int {
 	}
 	defer store.Close()
 
+	s := &sharing{store: store, killAfter: killAfter, applied: [2]map[string]int{{}, {}}}
 	lines := make(chan line, 4*elements)
-	var children [2]*child
-	for i := range children {
-		children[i] = startChild(t, ctx, i, server.DSN(), lines)
+	for i := range s.children {
+		s.children[i] = startChild(ctx, t, i, server.DSN(), lines)
 	}
-	applied := [2]map[string]int{{}, {}}
-	ready, open, result := 0, 2, ""
-	for open > 0 {
+	for open := len(s.children); open > 0; {
 		said := <-lines
-		switch kind, rest, _ := strings.Cut(said.text, " "); {
-		case !said.ok:
+		if !said.ok {
 			open--
-			if open == 1 && result == "" && killAfter == 0 {
-				t.Errorf("engine %d ended early", said.child)
-			}
-		case kind == "ready":
-			if ready++; ready == 2 {
-				submitShared(t, ctx, store)
-			}
-		case kind == "applied":
-			applied[said.child][rest]++
-			if said.child == 0 && len(applied[0]) == killAfter {
-				if err := children[0].cmd.Process.Kill(); err != nil {
-					t.Error(err)
-				}
-			}
-		case kind == "ended":
-			result = rest
-			for _, c := range children {
-				_ = c.stdin.Close() // of a killed one it is closed already
-			}
+			continue
 		}
+		s.hear(ctx, t, said)
 	}
-	for i, c := range children {
+	for i, c := range s.children {
 		var exit *exec.ExitError
 		if err := c.cmd.Wait(); err != nil && !(killAfter > 0 && i == 0 && errors.As(err, &exit)) {
 			t.Errorf("engine %d: %v", i, err)
 		}
 	}
-	if want := fmt.Sprintf("completed %d", elements); result != want {
-		t.Errorf("the instance %q, want %q", result, want)
+	if want := fmt.Sprintf("completed %d", elements); s.result != want {
+		t.Errorf("the instance %q, want %q", s.result, want)
 	}
-	return applied
+	return s.applied
 }
 
-func submitShared(t *testing.T, ctx context.Context, store backend.Backend) {
+// hear takes in what an engine said, and acts when its time has come.
+func (s *sharing) hear(ctx context.Context, t *testing.T, said line) {
+	t.Helper()
+	switch kind, rest, _ := strings.Cut(said.text, " "); kind {
+	case "ready":
+		if s.ready++; s.ready == len(s.children) {
+			submitShared(ctx, t, s.store)
+		}
+	case "applied":
+		s.applied[said.child][rest]++
+		if said.child == 0 && len(s.applied[0]) == s.killAfter {
+			if err := s.children[0].cmd.Process.Kill(); err != nil {
+				t.Error(err)
+			}
+		}
+	case "ended":
+		s.result = rest
+		for _, c := range s.children {
+			_ = c.stdin.Close() // of a killed one it is closed already
+		}
+	}
+}
+
+func submitShared(ctx context.Context, t *testing.T, store backend.Backend) {
 	t.Helper()
 	sub := backend.Submission{ID: uuid.New(), Program: compileShared(t), Input: json.RawMessage(fmt.Sprintf(`{"count": %d}`, elements))}
 	grant := backend.Grant{Owner: "test", Lease: time.Second}

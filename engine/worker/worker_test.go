@@ -186,11 +186,8 @@ func TestHowFunctionsEnd(t *testing.T) {
 			return nil, fmt.Errorf("wrapped: %w", &Error{Type: "Declined", Message: "no"})
 		}, "Declined: no"},
 		{"panic", func(context.Context, Call) (any, error) { panic("oh") }, "Panic: action act panicked: oh"},
-		{"nil map", func(context.Context, Call) (any, error) {
-			var m map[string]int
-			m["x"] = 1
-			return nil, nil
-		}, "Panic: action act panicked: assignment to entry in nil map"},
+		{"out of range", func(_ context.Context, call Call) (any, error) { return []int{}[call.Attempt], nil },
+			"Panic: action act panicked: runtime error: index out of range [1] with length 0"},
 		{"broken text", func(context.Context, Call) (any, error) { return nil, errors.New("a\xffb") }, "Error: a\uFFFDb"},
 		{"long text", func(context.Context, Call) (any, error) { return nil, errors.New(long) }, "Error: " + long[:messageBytes] + "… (shortened)"},
 	} {
