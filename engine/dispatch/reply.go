@@ -76,11 +76,22 @@ func (m *Machine) submitted(now time.Time, c *call, ev Reply) {
 	}
 	s.submitPause.reset()
 	s.subLimit = min(m.cfg.Batch, s.subLimit*2)
+	var again []*submission
 	for i, sub := range c.subs {
+		out := ev.Committed.Outcomes[i]
+		if out.Answer == backend.Again {
+			sub.err = out.Err
+			again = append(again, sub)
+			continue
+		}
 		delete(m.subs, sub.ticket)
 		if !sub.forgotten {
-			m.do(Answer{Ticket: sub.ticket, Outcome: ev.Committed.Outcomes[i]})
+			m.do(Answer{Ticket: sub.ticket, Outcome: out})
 		}
+	}
+	if len(again) > 0 {
+		m.failed(now, c, &s.submitPause, again[0].err)
+		m.resubmit(again, again[0].err)
 	}
 	m.committed(now, s, ev.Committed)
 }
@@ -177,12 +188,21 @@ func (m *Machine) completed(now time.Time, c *call, ev Reply) {
 			s.yieldTasks = s.yieldOf // it may have brought more, had there been room
 		}
 	}
+	var again []*task
+	var err error
 	for i, t := range c.tasks {
-		if out := ev.Committed.Outcomes[i]; out.Answer == backend.Refused {
+		switch out := ev.Committed.Outcomes[i]; out.Answer {
+		case backend.Refused:
 			m.refuse(t, out.Err)
-			continue
+		case backend.Again:
+			again, err = append(again, t), out.Err
+		default:
+			m.remove(t) // applied, or stale: it is another's now
 		}
-		m.remove(t) // applied, or stale: it is another's now
+	}
+	if len(again) > 0 {
+		m.failed(now, c, &s.commitPause, err)
+		m.reoffer(s, again)
 	}
 	m.committed(now, s, ev.Committed)
 }
