@@ -1,0 +1,51 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"pulley/reports/record"
+)
+
+// ProgressPrinter gives a function for CompareConfig.Progress. On a terminal it keeps one line up to
+// date, elsewhere it writes a line for every run that has ended. now gives the time.
+func ProgressPrinter(w io.Writer, terminal bool, now func() time.Time) func(Progress) {
+	began := now()
+	return func(p Progress) {
+		switch {
+		case terminal && p.Sample == nil:
+			fmt.Fprintf(w, "\r\x1b[K[%d/%d] %s on %s, run %d%s", p.Done+1, p.Total, p.Case, p.Backend, p.Run, remaining(p, now().Sub(began)))
+		case terminal && !p.Sample.Valid:
+			fmt.Fprintf(w, "\r\x1b[K%s\n", outcome(p))
+		case terminal && p.Done == p.Total:
+			fmt.Fprint(w, "\r\x1b[K")
+		case !terminal && p.Sample != nil:
+			fmt.Fprintf(w, "%s%s\n", outcome(p), remaining(p, now().Sub(began)))
+		}
+	}
+}
+
+func outcome(p Progress) string {
+	return fmt.Sprintf("[%d/%d] %s on %s, run %d: %s", p.Done, p.Total, p.Case, p.Backend, p.Run, verdict(p.Sample))
+}
+
+func verdict(s *record.Sample) string {
+	if s.Valid {
+		return fmt.Sprintf("%.0f nodes/s", s.NodesPerS)
+	}
+	reason := "no reason given"
+	if len(s.Warnings) > 0 {
+		reason = s.Warnings[0]
+	}
+	return "INVALID: " + reason
+}
+
+// remaining guesses from what the runs so far took; the first ones tell little.
+func remaining(p Progress, elapsed time.Duration) string {
+	if p.Done < 3 || p.Done == p.Total {
+		return ""
+	}
+	left := time.Duration(float64(elapsed) / float64(p.Done) * float64(p.Total-p.Done))
+	return fmt.Sprintf(", about %s left", left.Round(time.Second))
+}
