@@ -2,9 +2,14 @@
 
 GO ?= go
 
-# What the demonstration runs, and where its report goes.
+# What the demonstration runs, and where its report goes: every scenario, on the pushing and the pulling
+# schedulers. Traces are real ones where a folder with some is at hand, and generated ones otherwise.
 DEMO_OUT ?= out/demo
-DEMO_FLAGS ?= --out $(DEMO_OUT)
+PULLEY_WFINSTANCES ?= ../shared/wfinstances
+DEMO_TRACES ?= $(wordlist 1,3,$(sort $(wildcard $(PULLEY_WFINSTANCES)/*.json)))
+DEMO_FLAGS ?= --out $(DEMO_OUT) --backends push,pull,pull:scan=sql --runs 2 --min-nodes 500 \
+	--sizes fanout=10,50,100,500,2000 --sizes loop=8,32,100 --sizes spread=10,100 --sizes chain=10,50,200 \
+	--sizes diamond=2,8 --sizes pipeline=16,128 --time-scale 0.00005 $(addprefix --trace ,$(DEMO_TRACES))
 
 # How long one package's tests may take.
 TEST_TIMEOUT ?= 15m
