@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"pulley/bench"
+	"pulley/reports"
+	"pulley/reports/record"
+	"pulley/scenarios"
+)
+
+// compareCmd is pulley compare.
+type compareCmd struct {
+	Scenarios []string `arg:"" optional:"" help:"What to run: ${scenarios}. Default: all."`
+	serverFlags
+	Backends   []string      `default:"push,pull" help:"The schedulers, with their options after colons, joined by commas. Default: push,pull."`
+	Sizes      []string      `sep:"none" placeholder:"SIZES" help:"Sizes of every scenario, as in 10,100, or of one, as in fanout=10,100; may be repeated. Default: each scenario's own."`
+	Runs       int           `default:"3" help:"Repetitions, from 1 to 1000; six or more give 95 % intervals. Default: 3."`
+	Out        string        `default:"out/compare" placeholder:"DIR" help:"Where the record and the report are written. Default: out/compare."`
+	Format     string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	Trace      []string      `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace; may be repeated. Default: generated ones."`
+	TimeScale  float64       `default:"0.0001" help:"Multiplies the run times of a trace's tasks; 0 waits for nothing. Default: 0.0001."`
+	Workers    int           `default:"16" help:"Actions that run at once. Default: 16."`
+	InFlight   int           `default:"1" help:"Instances at once. Default: 1."`
+	MinNodes   int           `default:"1000" help:"Node runs in one run at least: instances are repeated until then. Default: 1000."`
+	RunTimeout time.Duration `default:"5m" help:"Of one run, which is invalid if it takes longer. Default: 5m."`
+	Seed       uint64        `default:"1" help:"Of generated traces. Default: 1."`
+}
+
+// Help is the end of the command's help.
+func (compareCmd) Help() string {
+	var b strings.Builder
+	b.WriteString("Every result is checked against the expected one. Written are manifest.json, summary.json, samples.ndjson, " +
+		"hop.hlog, instance.hlog and report.html. Ctrl-C ends the comparison with what it has.\n\n" +
+		"Exit status: 0 if every run was valid, 1 if one was not, 2 if nothing could be run.\n\nScenarios:\n\n")
+	for _, s := range scenarios.All() {
+		fmt.Fprintf(&b, "  %-9s %s; size: %s\n", s.Name, s.Doc, s.SizeMeans)
+	}
+	b.WriteString("\nBackends:\n\n")
+	for line := range strings.Lines(bench.BackendHelp()) {
+		b.WriteString("  " + line)
+	}
+	return b.String()
+}
+
+// Run compares, writes the record and the report, and prints the table.
+func (o *compareCmd) Run(c *console) error {
+	cfg, err := o.config()
+	if err != nil {
+		return refuse(err)
+	}
+	if err := writable(o.Out); err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	found, err := o.compare(ctx, c, cfg)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	if err := o.write(found); err != nil {
+		return err
+	}
+	if err := o.print(c, found); err != nil {
+		return err
+	}
+	if found.Manifest.Interrupted {
+		return ended(ctx, nil)
+	}
+	if !found.Valid() {
+		return &status{code: exitFailed, err: fmt.Errorf("some runs were not valid: see the warnings in %s", filepath.Join(o.Out, record.SummaryFile))}
+	}
+	return nil
+}
+
+// config checks and builds everything that needs no server.
+func (o *compareCmd) config() (bench.CompareConfig, error) {
+	if o.TimeScale < 0 || math.IsNaN(o.TimeScale) || math.IsInf(o.TimeScale, 0) {
+		return bench.CompareConfig{}, fmt.Errorf("--time-scale %v: choose 0 or more", o.TimeScale)
+	}
+	if o.Runs < 1 || o.Runs > 1000 {
+		return bench.CompareConfig{}, fmt.Errorf("--runs %d: choose from 1 to 1000", o.Runs)
+	}
+	for flag, n := range map[string]int{"workers": o.Workers, "in-flight": o.InFlight, "min-nodes": o.MinNodes} {
+		if n < 1 || n > 1_000_000 {
+			return bench.CompareConfig{}, fmt.Errorf("--%s %d: choose from 1 to 1000000", flag, n)
+		}
+	}
+	specs, err := bench.ParseBackends(o.Backends)
+	if err != nil {
+		return bench.CompareConfig{}, err
+	}
+	cases, err := bench.Cases(bench.CaseOptions{
+		Scenarios: o.Scenarios, Sizes: o.Sizes, Traces: o.Trace,
+		Options: scenarios.Options{TimeScale: o.TimeScale, Seed: o.Seed},
+	})
+	if err != nil {
+		return bench.CompareConfig{}, err
+	}
+	return bench.CompareConfig{
+		Cases: cases, Backends: specs, Runs: o.Runs, Workers: o.Workers, InFlight: o.InFlight,
+		MinNodes: o.MinNodes, RunTimeout: o.RunTimeout, Seed: o.Seed, Command: os.Args,
+	}, nil
+}
+
+// compare opens a server if one is needed, and runs everything.
+func (o *compareCmd) compare(ctx context.Context, c *console, cfg bench.CompareConfig) (*bench.Comparison, error) {
+	if slices.ContainsFunc(cfg.Backends, bench.BackendSpec.NeedsPostgres) {
+		server, err := o.open(ctx, func(line string) { c.say("%s", line) })
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err := server.Close(context.WithoutCancel(ctx)); err != nil {
+				c.say("pulley: ending the server: %v", err)
+			}
+		}()
+		cfg.DSN, cfg.Way = server.DSN(), server.Describe()
+	}
+	cfg.Progress = bench.ProgressPrinter(c.err, isTerminal(c.err), time.Now)
+	return bench.Compare(ctx, cfg)
+}
+
+// write puts the record and the report into the directory.
+func (o *compareCmd) write(found *bench.Comparison) error {
+	if err := found.Write(o.Out); err != nil {
+		return err
+	}
+	return record.WriteFile(filepath.Join(o.Out, record.ReportFile), func(w io.Writer) error {
+		return reports.WriteHTML(w, found.Summary, found.Manifest)
+	})
+}
+
+func (o *compareCmd) print(c *console, found *bench.Comparison) error {
+	var b bytes.Buffer
+	if o.Format == "json" {
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		summary, err := record.ReadSummary(filepath.Join(o.Out, record.SummaryFile))
+		if err != nil {
+			return err
+		}
+		if err := e.Encode(summary); err != nil {
+			return err
+		}
+	} else if err := reports.WriteText(&b, found.Summary, found.Manifest); err != nil {
+		return err
+	}
+	if err := c.print(b.String()); err != nil {
+		return err
+	}
+	c.say("report: %s", filepath.Join(o.Out, record.ReportFile))
+	return nil
+}
+
+// writable makes the directory and sees that a file can be written there, before hours are spent.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, err)
+	}
+	f, err := os.CreateTemp(dir, ".writable-*")
+	if err != nil {
+		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, err)
+	}
+	_ = f.Close()
+	return os.Remove(f.Name())
+}
+
+// isTerminal says whether somebody watches.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// scenarioNames lists the scenarios for help.
+func scenarioNames() string {
+	var names []string
+	for _, s := range scenarios.All() {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, ", ")
+}

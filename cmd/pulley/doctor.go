@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"pulley/engine/pgserver"
+)
+
+// doctorCmd is pulley doctor.
+type doctorCmd struct {
+	serverFlags
+	Format string `enum:"text,json" default:"text" help:"text or json."`
+	Quiet  bool   `short:"q" help:"Print nothing; the exit status tells."`
+}
+
+// Help is the end of the command's help.
+func (doctorCmd) Help() string {
+	return "Servers are started and ended again, and asked for their settings; nothing is fetched.\n\n" +
+		"Exit status: 0 if the other commands will get a Postgres, 1 if not. Somebody who names a server means that server: " +
+		"with a DSN, it alone counts."
+}
+
+// diagnosis is what doctor found.
+type diagnosis struct {
+	Takes *pgserver.Way      `json:"takes"` // the way that the other commands take; null if there is none
+	Ways  []pgserver.Finding `json:"ways"`
+}
+
+// Run looks at every way to a Postgres.
+func (d *doctorCmd) Run(c *console) error {
+	ctx, stop := interruptible()
+	defer stop()
+	found, err := pgserver.Probe(ctx, pgserver.Options{DSN: d.DSN})
+	if ctx.Err() != nil {
+		return ended(ctx, err)
+	}
+	if err != nil {
+		return err
+	}
+	result := diagnosis{Takes: taken(found, d.DSN != "" || os.Getenv("PULLEY_DSN") != ""), Ways: found}
+	if !d.Quiet {
+		text, err := result.format(d.Format)
+		if err != nil {
+			return err
+		}
+		if err := c.print(text); err != nil {
+			return err
+		}
+	}
+	if result.Takes == nil {
+		return &status{code: exitFailed}
+	}
+	return nil
+}
+
+// taken gives the way that pgserver.Open takes: a server that was named or none, else the first that
+// works.
+func taken(found []pgserver.Finding, named bool) *pgserver.Way {
+	for _, f := range found {
+		if f.Usable {
+			return &f.Way
+		}
+		if f.Way == pgserver.WayDSN && named {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (d *diagnosis) format(format string) (string, error) {
+	if format == "text" {
+		return d.text(), nil
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(d); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+func (d *diagnosis) text() string {
+	var b strings.Builder
+	line := func(head, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "%-9s %s\n", head, oneLine(text))
+		}
+	}
+	for _, f := range d.Ways {
+		verdict := "no"
+		switch {
+		case f.Verified && f.Usable:
+			verdict = "yes"
+		case f.Usable:
+			verdict = "yes, once it is fetched"
+		}
+		line(string(f.Way), verdict)
+		line("", f.Found)
+		line("", f.Problem)
+		line("", f.Advice)
+		if f.Verified {
+			line("", f.Durability.String())
+			if weak := f.Durability.Weakness(); weak != "" {
+				line("", "warning: "+weak)
+			}
+		}
+	}
+	if d.Takes == nil {
+		line("takes", "none: a backend on Postgres cannot run here")
+	} else {
+		line("takes", string(*d.Takes))
+	}
+	return b.String()
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+
+	"pulley/engine/pgserver"
+	"pulley/engine/pgserver/pgtest"
+)
+
+func TestDoctorOnAServer(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.DSN(t)
+	got := run(t, nil, "doctor", "--dsn", dsn, "--format", "json")
+	if got.code != 0 || got.err != "" {
+		t.Fatalf("%+v", got)
+	}
+	var d diagnosis
+	if err := json.Unmarshal([]byte(got.out), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Takes == nil || *d.Takes != pgserver.WayDSN || len(d.Ways) != len(pgserver.Ways()) {
+		t.Fatalf("%s", got.out)
+	}
+	if f := d.Ways[0]; f.Way != pgserver.WayDSN || !f.Verified || f.Version < pgserver.MinVersion || f.Durability.Fsync == "" {
+		t.Errorf("%+v", f)
+	}
+	text := run(t, nil, "doctor", "--dsn", dsn)
+	wantParts(t, text.out, "dsn       yes\n", "PostgreSQL", "fsync=", "local ", "docker ", "download ", "takes     dsn\n")
+}
+
+// TestADSNThatDoesNotWork: no other way counts, for doctor as for the others.
+func TestADSNThatDoesNotWork(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close() // nothing listens there now
+	dsn := "postgres://somebody:s3cret@" + l.Addr().String() + "/db"
+	if got := run(t, nil, "doctor", "--dsn", dsn, "--quiet"); got != (result{code: exitFailed}) {
+		t.Errorf("%+v", got)
+	}
+	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    x = 1\n")
+	for _, c := range []struct {
+		name, dsn string
+		parts     []string
+	}{
+		{"nothing listens", dsn, []string{"pulley: ", l.Addr().String(), "start Postgres there"}},
+		{"no host", "postgres://nowhere.invalid/db", []string{"nowhere.invalid"}},
+		{"no DSN", "postgres://somebody:s3cret@host:port/db", []string{"the DSN cannot be read", "write postgres://"}},
+		{"no database", strings.Replace(pgtest.DSN(t), "/postgres?", "/nowhere?", 1), []string{`no database "nowhere"`, "createdb"}},
+		{"no user", withUser(t, pgtest.DSN(t), "nobody_here"), []string{"nobody_here"}},
+	} {
+		got := run(t, nil, "run", prog, "--dsn", c.dsn, "--format", "json")
+		if got.code != exitUsage || got.out != "" || strings.Contains(got.err, "s3cret") {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+		wantLine(t, got.err, c.parts...)
+	}
+}
+
+// withUser gives a URL that names another user, and no password.
+func withUser(t *testing.T, dsn, user string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Del("user")
+	query.Del("password")
+	u.User, u.RawQuery = url.User(user), query.Encode()
+	return u.String()
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestGraphFormats(t *testing.T) {
+	for format, parts := range map[string][]string{
+		"text":    {"graph " + pipeline, "fetch_items", "required: number of elements", "loop_head"},
+		"dot":     {"digraph", "@fetch_items", "->", "}\n"},
+		"mermaid": {"flowchart", "@fetch_items", "-->"},
+	} {
+		printed := run(t, nil, "graph", pipeline, "--format", format)
+		if printed.code != 0 || printed.err != "" {
+			t.Fatalf("%s: %+v", format, printed)
+		}
+		wantParts(t, printed.out, parts...)
+
+		path := filepath.Join(t.TempDir(), "new", "graph.out")
+		if got := run(t, nil, "graph", pipeline, "--format", format, "-o", path); got.code != 0 || got.out != "" || got.err != "" {
+			t.Fatalf("%s: %+v", format, got)
+		}
+		if written, err := os.ReadFile(path); err != nil || string(written) != printed.out {
+			t.Errorf("%s: the file holds something else (%v): %s", format, err, written)
+		}
+	}
+}
+
+func TestGraphNeedsNoActions(t *testing.T) {
+	src := "fn main(input: [], output: [x]):\n    x = @payments.charge(order=1)\n"
+	if got := run(t, strings.NewReader(src), "graph", "-"); got.code != 0 || !strings.Contains(got.out, "payments.charge") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestGraphRefusals(t *testing.T) {
+	src, err := os.ReadFile(pipeline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, stdin string
+		args        []string
+		parts       []string
+	}{
+		{"what is not compiled yet", "fn main(input: [], output: []):\n    try:\n        @noop()\n    except:\n        pass\n", []string{"-"}, []string{"<stdin>:2:5: ", "try"}},
+		{"nested too deep", "fn main(input: [], output: [x]):\n    x = " + strings.Repeat("[", 100) + "\n", []string{"-"}, []string{"<stdin>:2:", "nesting"}},
+		{"out is a directory", string(src), []string{"-", "-o", t.TempDir()}, []string{"is a directory"}},
+		{"out is below a file", string(src), []string{"-", "-o", filepath.Join(file(t, "f", ""), "graph.dot")}, []string{"not a directory"}},
+		{"out is full", string(src), []string{"-", "-o", "/dev/full"}, []string{"/dev/full", "no space left on device"}},
+	} {
+		if _, err := os.Stat("/dev/full"); c.name == "out is full" && err != nil {
+			continue // only Linux has this device
+		}
+		t.Run(c.name, func(t *testing.T) {
+			got := run(t, strings.NewReader(c.stdin), append([]string{"graph"}, c.args...)...)
+			if got.code != exitUsage || got.out != "" {
+				t.Errorf("exit status %d, output %q", got.code, got.out)
+			}
+			wantLine(t, got.err, c.parts...)
+		})
+	}
+}
+
+// TestManyMistakesAreBounded has more mistakes than anybody reads.
+func TestManyMistakesAreBounded(t *testing.T) {
+	src := "fn main(input: [], output: []):\n" + strings.Repeat("    x = y\n", 100)
+	got := run(t, strings.NewReader(src), "graph", "-")
+	lines := strings.Split(strings.TrimSuffix(got.err, "\n"), "\n")
+	if got.code != exitUsage || len(lines) > reasonsMost+1 {
+		t.Fatalf("exit status %d, %d lines", got.code, len(lines))
+	}
+	wantParts(t, lines[0], "<stdin>:2:9: ")
+}

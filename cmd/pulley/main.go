@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit statuses besides 0 and those of signals.
+const (
+	exitFailed = 1  // the instance failed, or the answer is no
+	exitUsage  = 2  // there is no result
+	exitBug    = 70 // a panic
+)
+
+// cli is the command line.
+type cli struct {
+	VersionFlag versionFlag `name:"version" help:"Print the version."`
+
+	Run     runCmd     `cmd:"" help:"Run one instance of a workflow, and print its result."`
+	Compare compareCmd `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
+	Graph   graphCmd   `cmd:"" help:"Print the graph that a workflow compiles to."`
+	Doctor  doctorCmd  `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+const description = `pulley shows, with evidence, how durable workflow schedulers on Postgres behave.
+
+Exit status: 0 if it worked, 1 if the instance failed (run) or nothing was found (doctor), 2 for a mistake in ` +
+	`the command line, a refused program or input, or an unusable database, 130 after Ctrl-C.`
+
+func main() {
+	// Only a channel, not Ignore, which the server that we start would inherit: with it a closed pipe
+	// is an error of the write, and whatever is open is closed in order.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	os.Exit(pulley(os.Args[1:], &console{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}
+
+// pulley runs a command line and gives the exit status.
+func pulley(args []string, c *console) (code int) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.say("pulley: %v; this is a bug in pulley, please report it (PULLEY_STACK=1 shows where)", v)
+			if os.Getenv("PULLEY_STACK") == "1" {
+				c.err.Write(debug.Stack())
+			}
+			code = exitBug
+		}
+	}()
+	parser, err := kong.New(&cli{}, kong.Name("pulley"), kong.Description(description),
+		kong.Writers(c.out, c.err), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Vars{"scenarios": scenarioNames()}, kong.Bind(c))
+	if err != nil {
+		panic(err)
+	}
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		return c.fail(usage(err))
+	}
+	if err := twice(ctx); err != nil {
+		return c.fail(err)
+	}
+	return c.fail(ctx.Run())
+}
+
+// usage words a mistake in the command line, and says where the right form stands.
+func usage(err error) error {
+	help := "pulley --help"
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context != nil {
+		if node := parse.Context.Selected(); node != nil && node.Type == kong.CommandNode {
+			help = "pulley " + node.Name + " --help"
+		}
+	}
+	return fmt.Errorf("%w; see %s", err, help)
+}
+
+// twice refuses a flag that is there twice: the first one would count for nothing.
+func twice(ctx *kong.Context) error {
+	seen := map[*kong.Flag]bool{}
+	for _, p := range ctx.Path {
+		if p.Flag == nil || p.Resolved || p.Flag.IsCumulative() {
+			continue
+		}
+		if seen[p.Flag] {
+			return fmt.Errorf("--%s is there twice; write it once", p.Flag.Name)
+		}
+		seen[p.Flag] = true
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pulley/engine/pgserver/pgtest"
+)
+
+// asCommand has the test binary be the command itself, so that it is tested as its users run it, and
+// with the race detector where the tests have it.
+const asCommand = "PULLEY_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) == "1" {
+		main()
+		return
+	}
+	pgtest.Main(m)
+}
+
+// deadline bounds every command of a test.
+const deadline = 90 * time.Second
+
+// result is how a command ended.
+type result struct {
+	code     int
+	out, err string
+}
+
+// command makes a command that is killed if the test ends first. It gets no DSN of the tester's.
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1", "PULLEY_DSN=")
+	return cmd
+}
+
+// run runs a command to its end.
+func run(t *testing.T, stdin io.Reader, args ...string) result {
+	t.Helper()
+	var out, stderr bytes.Buffer
+	cmd := command(t, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &stderr
+	return result{code: status0(t, cmd.Run()), out: out.String(), err: stderr.String()}
+}
+
+// status0 gives the exit status that an error of exec tells of.
+func status0(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit) && exit.ExitCode() >= 0:
+		return exit.ExitCode()
+	}
+	t.Fatalf("the command did not end by itself: %v", err)
+	return -1
+}
+
+// file writes a file for a test and gives its path.
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// wantLine checks that a text is one line that holds the parts in their order, and nothing of a stack
+// trace.
+func wantLine(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	if strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "\n") {
+		t.Errorf("not one line: %q", text)
+	}
+	wantParts(t, text, parts...)
+}
+
+func wantParts(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	if strings.Contains(text, "goroutine") {
+		t.Errorf("a stack trace: %q", text)
+	}
+	rest := text
+	for _, part := range parts {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			t.Errorf("%q does not hold %q where it should", text, part)
+			return
+		}
+		rest = after
+	}
+}
+
+// panicking is an output that no command expects.
+type panicking struct{}
+
+func (panicking) Write([]byte) (int, error) { panic("out of order") }
+
+func TestAPanicIsOneLine(t *testing.T) {
+	t.Setenv("PULLEY_STACK", "")
+	var stderr bytes.Buffer
+	if code := pulley([]string{"version"}, &console{in: strings.NewReader(""), out: panicking{}, err: &stderr}); code != exitBug {
+		t.Errorf("exit status %d, want %d", code, exitBug)
+	}
+	wantLine(t, stderr.String(), "pulley: out of order; this is a bug")
+}
+
+func TestCommandLine(t *testing.T) {
+	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    x = 1\n")
+	for _, c := range []struct {
+		name  string
+		args  []string
+		parts []string
+	}{
+		{"no command", nil, []string{"pulley: expected one of", `"run"`, `"doctor"`, "see pulley --help"}},
+		{"unknown command", []string{"rum"}, []string{`unexpected argument rum, did you mean "run"?`}},
+		{"unknown flag", []string{"run", prog, "--backends", "push"}, []string{"unknown flag --backends, did you mean \"--backend\"?", "see pulley run --help"}},
+		{"no file", []string{"run"}, []string{`expected "<file>"`, "see pulley run --help"}},
+		{"two files", []string{"graph", prog, prog}, []string{"unexpected argument"}},
+		{"flag twice", []string{"graph", prog, "--format", "dot", "--format=text"}, []string{"--format is there twice"}},
+		{"no value", []string{"run", prog, "--input"}, []string{"--input"}},
+		{"format", []string{"run", prog, "--format", "yaml"}, []string{"--format must be one of", `"yaml"`}},
+		{"workers, no number", []string{"run", prog, "--workers", "many"}, []string{"--workers", "many"}},
+		{"workers, none", []string{"run", prog, "--workers", "0"}, []string{"--workers 0: choose from 1 to 100000"}},
+		{"timeout", []string{"run", prog, "--timeout", "soon"}, []string{"--timeout"}},
+		{"negative timeout", []string{"run", prog, "--timeout=-1s"}, []string{"--timeout -1s: choose a positive time"}},
+		{"id", []string{"run", prog, "--id", "7"}, []string{`--id "7": this is not a UUID such as `}},
+		{"backend", []string{"run", prog, "--backend", "pusch"}, []string{`no backend "pusch"; there are push, pull, memory`}},
+		{"option", []string{"run", prog, "--backend", "push:scan=sql"}, []string{`no option "scan=sql"`, "push:batch="}},
+		{"option's value", []string{"run", prog, "--backend", "pull:scan=both"}, []string{`scan is "both"; choose app or sql`}},
+		{"option's number", []string{"run", prog, "--backend", "push:batch=0"}, []string{`batch is "0"; choose a number from 1 to 10000`}},
+		{"memory with a DSN", []string{"run", prog, "--backend", "memory", "--dsn", "postgres://x"}, []string{"backend memory uses no database; leave --dsn out"}},
+		{"memory with a schema", []string{"run", prog, "--backend", "memory", "--schema", "s"}, []string{"backend memory has no schema"}},
+		{"unknown limit", []string{"graph", prog, "--limit", "node=3"}, []string{"--limit node: there is no such limit; there are source_bytes, nesting, nodes,"}},
+		{"limit of none", []string{"graph", prog, "--limit", "nodes=0"}, []string{"--limit nodes=0: choose 1 or more"}},
+		{"all from standard input", []string{"run", "-", "--input", "-"}, []string{"standard input cannot be both"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, nil, c.args...)
+			if got.code != exitUsage || got.out != "" {
+				t.Errorf("exit status %d, output %q", got.code, got.out)
+			}
+			wantLine(t, got.err, c.parts...)
+		})
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"graph", "--help"}, {"doctor", "--help"}, {"version"}, {"--version"}} {
+		got := run(t, nil, args...)
+		if got.code != 0 || got.err != "" || got.out == "" {
+			t.Errorf("%v: exit status %d, output %q, errors %q", args, got.code, got.out, got.err)
+		}
+	}
+	help := run(t, nil, "run", "--help").out
+	wantParts(t, help, "Exit status: 0 if the instance completed, 1 if it failed, 2 if", "pull:scan=app|sql", "flaky(times)", "--dsn")
+}
+
+func TestAClosedOutputIsAnError(t *testing.T) {
+	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    x = 1\n")
+	for _, args := range [][]string{{"run", prog, "--backend", "memory"}, {"graph", prog}, {"version"}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		var stderr bytes.Buffer
+		cmd := command(t, args...)
+		cmd.Stdout, cmd.Stderr = w, &stderr
+		if code := status0(t, cmd.Run()); code != exitUsage {
+			t.Errorf("%v: exit status %d", args, code)
+		}
+		w.Close()
+		wantLine(t, stderr.String(), "pulley: writing the output: ", "broken pipe")
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+	"strings"
+
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+)
+
+// programArg is a command's program and the limits it is held to.
+type programArg struct {
+	File  string         `arg:"" name:"file" help:"The workflow, FILE.ir; - reads standard input."`
+	Limit map[string]int `placeholder:"NAME=N" help:"Change a limit, for example nodes=20000 or value_bytes=4194304. May be repeated."`
+}
+
+// compile reads, checks and compiles the program.
+func (p *programArg) compile(c *console) (*plan.Program, error) {
+	limits, err := limitsOf(p.Limit)
+	if err != nil {
+		return nil, err
+	}
+	name, src, err := c.read(p.File, limits.WithDefaults().SourceBytes)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := ir.Parse(name, src, limits)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	compiled, err := graph.Compile(tree, limits)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	program, err := plan.Compile(compiled)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	return program, nil
+}
+
+// read reads a file, or standard input for -, and gives the name to call it by. It reads one byte
+// more than most, so that whoever is to check the length sees that it is exceeded.
+func (c *console) read(path string, most int) (name string, data []byte, err error) {
+	if path == "-" {
+		data, err = io.ReadAll(io.LimitReader(c.in, int64(most)+1))
+		if err != nil {
+			return "", nil, fmt.Errorf("reading standard input: %w", cause(err))
+		}
+		return "<stdin>", data, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: %w; name a file that can be read", path, cause(err))
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return "", nil, fmt.Errorf("%s: this is a directory; name a file in it", path)
+	}
+	data, err = io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: %w; name a file that can be read", path, cause(err))
+	}
+	return path, data, nil
+}
+
+// cause takes away what an error of the file system repeats: operation and path.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// limitsOf makes limits of names and numbers.
+func limitsOf(given map[string]int) (ir.Limits, error) {
+	var limits ir.Limits
+	if len(given) == 0 {
+		return limits, nil
+	}
+	names := limitNames()
+	for name, n := range given {
+		if !names[name] {
+			return limits, fmt.Errorf("--limit %s: there is no such limit; there are %s", name, listLimits())
+		}
+		if n < 1 {
+			return limits, fmt.Errorf("--limit %s=%d: choose 1 or more", name, n)
+		}
+	}
+	data, err := json.Marshal(given)
+	if err != nil {
+		return limits, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return limits, d.Decode(&limits)
+}
+
+// limitNames are the limits' names: those that they have in a graph's definition.
+func limitNames() map[string]bool {
+	names := map[string]bool{}
+	for name := range strings.SplitSeq(listLimits(), ", ") {
+		names[name] = true
+	}
+	return names
+}
+
+func listLimits() string {
+	var names []string
+	for field := range reflect.TypeFor[ir.Limits]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/bench"
+	"pulley/engine/backend"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+)
+
+// runCmd is pulley run.
+type runCmd struct {
+	programArg
+	serverFlags
+	Input   string        `default:"{}" placeholder:"JSON" help:"What main takes, as a JSON object; @FILE reads it from a file, - from standard input. Default: {}."`
+	Backend string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons: push, pull:scan=sql, memory, … Default: push."`
+	Schema  string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_ and the backend's name. It is kept in a database that a DSN names."`
+	ID      string        `name:"id" placeholder:"UUID" help:"The instance's id. An id that is in the schema already goes on, or gives its result. Default: a new one."`
+	Workers int           `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
+	Timeout time.Duration `default:"10m" help:"How long to wait for the instance. Default: 10m."`
+	Format  string        `enum:"text,json" default:"text" help:"text or json."`
+	Verbose bool          `short:"v" help:"Tell on standard error what is used and what is tried again."`
+}
+
+// Help is the end of the command's help.
+func (runCmd) Help() string {
+	var b strings.Builder
+	b.WriteString("Exit status: 0 if the instance completed, 1 if it failed, 2 if there is no result. With --format json, statuses 0 and 1 " +
+		"come with one line on standard output:\n\n" +
+		`  {"status":"completed"|"failed","result":…,"error":{"type","message","action","position"}|null}` +
+		"\n\nBackends:\n\n")
+	for line := range strings.Lines(bench.BackendHelp()) {
+		b.WriteString("  " + line)
+	}
+	b.WriteString("\nActions:\n\n")
+	if actions, err := bench.Actions(); err == nil {
+		for _, a := range actions.Describe() {
+			fmt.Fprintf(&b, "  %s(%s): %s\n", a.Name, strings.Join(a.Args, ", "), a.Doc)
+		}
+	}
+	return b.String()
+}
+
+// job is an instance that is ready to be run: whatever can be refused without a server has been
+// checked.
+type job struct {
+	id      uuid.UUID
+	program *plan.Program
+	input   json.RawMessage
+	spec    bench.BackendSpec
+	actions *worker.Registry
+	schema  string
+}
+
+// Run runs one instance and prints how it ended.
+func (r *runCmd) Run(c *console) error {
+	j, err := r.prepare(c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	instance, err := r.execute(ctx, c, j)
+	if err != nil {
+		return err
+	}
+	return r.report(c, instance)
+}
+
+// prepare reads and checks everything that needs no server.
+func (r *runCmd) prepare(c *console) (*job, error) {
+	spec, err := bench.ParseBackend(r.Backend)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !spec.NeedsPostgres() && r.DSN != "":
+		return nil, fmt.Errorf("backend %s uses no database; leave --dsn out, or choose another backend", spec)
+	case !spec.NeedsPostgres() && r.Schema != "":
+		return nil, fmt.Errorf("backend %s has no schema; leave --schema out, or choose another backend", spec)
+	case r.Workers < 1 || r.Workers > 100_000:
+		return nil, fmt.Errorf("--workers %d: choose from 1 to 100000", r.Workers)
+	case r.Timeout <= 0:
+		return nil, fmt.Errorf("--timeout %s: choose a positive time, such as 30s", r.Timeout)
+	case r.File == "-" && r.Input == "-":
+		return nil, errors.New("standard input cannot be both the program and its input; write --input @FILE")
+	}
+	j := &job{spec: spec, schema: r.Schema, id: uuid.Must(uuid.NewV7())}
+	if r.ID != "" {
+		if j.id, err = uuid.Parse(r.ID); err != nil || j.id == uuid.Nil {
+			return nil, fmt.Errorf("--id %q: this is not a UUID such as %s", r.ID, uuid.Must(uuid.NewV7()))
+		}
+	}
+	if j.schema == "" {
+		j.schema = "pulley_" + spec.Name()
+	}
+	if j.program, err = r.compile(c); err != nil {
+		return nil, err
+	}
+	if j.actions, err = bench.Actions(); err != nil {
+		return nil, err
+	}
+	if err := j.actions.Check(j.program.Graph()); err != nil {
+		return nil, refuse(err, "pulley: the actions are "+actionNames(j.actions))
+	}
+	j.input, err = r.readInput(c, j.program)
+	return j, err
+}
+
+func actionNames(r *worker.Registry) string {
+	var names []string
+	for _, a := range r.Describe() {
+		names = append(names, "@"+a.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// readInput reads the input and has the program take it.
+func (r *runCmd) readInput(c *console, program *plan.Program) (json.RawMessage, error) {
+	name, data := "--input", []byte(r.Input)
+	path, isFile := strings.CutPrefix(r.Input, "@")
+	if isFile || r.Input == "-" {
+		var err error
+		most := program.Graph().Limits.WithDefaults().ValueBytes
+		if name, data, err = c.read(path, most); err != nil {
+			return nil, err
+		}
+	}
+	// A check only; the backend plans the start again, and commits it.
+	var wrong *plan.InputError
+	if _, err := program.Start(data); errors.As(err, &wrong) {
+		return nil, fmt.Errorf("%s: %s", name, wrong.Msg)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return data, nil
+}
+
+// report prints how the instance ended.
+func (r *runCmd) report(c *console, in backend.Instance) error {
+	text, err := words(in, r.Format)
+	if err != nil {
+		return err
+	}
+	if err := c.print(text); err != nil {
+		return err
+	}
+	if in.Status != backend.Completed {
+		return &status{code: exitFailed}
+	}
+	return nil
+}
+
+// outcome is an instance's end as JSON.
+type outcome struct {
+	Status backend.Status  `json:"status"`
+	Result json.RawMessage `json:"result"`
+	Error  *failure        `json:"error"`
+}
+
+// failure is why an instance failed.
+type failure struct {
+	Type     string `json:"type"`
+	Message  string `json:"message"`
+	Action   string `json:"action"`   // empty where an expression failed
+	Position string `json:"position"` // file:line:col
+}
+
+// words tells how an instance ended, in one line.
+func words(in backend.Instance, format string) (string, error) {
+	switch {
+	case format == "text" && in.Failure != nil:
+		return "failed: " + oneLine(in.Failure.String()) + "\n", nil
+	case format == "text":
+		return fmt.Sprintf("%s: %s\n", in.Status, oneLine(string(in.Result))), nil
+	}
+	out := outcome{Status: in.Status, Result: in.Result}
+	if f := in.Failure; f != nil {
+		out.Error = &failure{Type: f.Type, Message: f.Message, Action: f.Action}
+		if f.Pos != (ir.Pos{}) {
+			out.Error.Position = f.Pos.String()
+		}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(out); err != nil {
+		return "", fmt.Errorf("the result cannot be written as JSON: %w", err)
+	}
+	return b.String(), nil
+}
+
+// execute gets a server where one is needed, and runs the instance. All that it started has ended
+// when it returns.
+func (r *runCmd) execute(ctx context.Context, c *console, j *job) (backend.Instance, error) {
+	tell := func(line string) {
+		if r.Verbose {
+			c.say("pulley: %s", line)
+		}
+	}
+	var o bench.OpenOptions
+	kept := false
+	if j.spec.NeedsPostgres() {
+		server, err := r.open(ctx, tell)
+		if err != nil {
+			return backend.Instance{}, err
+		}
+		defer func() {
+			if err := server.Close(context.Background()); err != nil {
+				c.say("pulley: ending the server: %v", err)
+			}
+		}()
+		if !r.Verbose && r.Format == "text" {
+			c.say("pulley: using %s", server.Describe())
+		}
+		o = bench.OpenOptions{DSN: server.DSN(), Schema: j.schema, Application: "pulley run"}
+		kept = !server.Started()
+	}
+	opening, cancel := context.WithTimeoutCause(ctx, openTimeout, errSlow)
+	defer cancel()
+	store, err := j.spec.Open(opening, o)
+	if err != nil {
+		return backend.Instance{}, ended(ctx, err)
+	}
+	defer store.Close()
+	d := &drive{job: j, workers: r.Workers, timeout: r.Timeout, tell: tell}
+	in, err := d.run(ctx, store)
+	if err == nil {
+		return in, nil
+	}
+	if kept {
+		err = fmt.Errorf("%w; instance %s stays in schema %s: with --id %s the same command goes on", err, j.id, j.schema, j.id)
+	}
+	return in, ended(ctx, err)
+}
