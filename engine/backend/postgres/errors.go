@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -21,10 +22,16 @@ func Unconfirmed(err error) bool {
 	case err == nil, errors.Is(err, pgx.ErrTxCommitRollback):
 		return false
 	case errors.As(err, &server):
-		// An administrator's shutdown can cut a session off after the commit record was written.
-		return strings.HasPrefix(server.Code, "57P")
+		return parting(server)
 	}
 	return true
+}
+
+// parting says whether an error was the last of its session: a shutdown or a crash, which can come after
+// the commit record was written, or what a pooler says for a server that it lost.
+func parting(e *pgconn.PgError) bool {
+	return e.Severity == "FATAL" || e.Severity == "PANIC" || e.SeverityUnlocalized == "FATAL" || e.SeverityUnlocalized == "PANIC" ||
+		strings.HasPrefix(e.Code, "57P") || strings.HasPrefix(e.Code, "08") || e.Code == "40003"
 }
 
 // Poisoned says whether an error is the fault of the data of a call: the same call will fail again,
@@ -61,7 +68,7 @@ func Contended(err error) bool {
 }
 
 // secrets finds passwords in connection strings and URLs.
-var secrets = regexp.MustCompile(`(?i)(password\s*=\s*)('[^']*'|\S+)|(://[^:/@\s]*:)[^@\s]*@`)
+var secrets = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)|(://[^:/@\s]*:)\S*@`)
 
 // Explain gives an error of the database as one line that says what to do. It keeps the error's chain,
 // and never a password.
@@ -69,11 +76,14 @@ func Explain(err error) error {
 	if err == nil {
 		return nil
 	}
+	var done *explained
 	var server *pgconn.PgError
 	var parse *pgconn.ParseConfigError
 	var network net.Error
 	hint := ""
 	switch {
+	case errors.As(err, &done):
+		return &explained{err: err} // which has said what to do
 	case errors.As(err, &parse):
 		hint = "check the DSN; it looks like postgres://user:password@host:5432/database"
 	case errors.As(err, &server):
@@ -104,6 +114,8 @@ func serverHint(e *pgconn.PgError) string {
 		return "the server's disk is full; free space and run again"
 	case "53300":
 		return "the server has no connection left; close some or raise max_connections"
+	case "57014":
+		return "it took longer than a statement may; check the server's load, and what holds locks"
 	case "25006":
 		return "the server is read-only; connect to the primary"
 	}
@@ -119,7 +131,13 @@ type explained struct {
 func (e *explained) Unwrap() error { return e.err }
 
 func (e *explained) Error() string {
-	text := strings.Join(strings.Fields(secrets.ReplaceAllString(e.err.Error(), "${1}${3}***")), " ")
+	var lines []string // errors that were joined stand on lines of their own, and can be the same
+	for line := range strings.Lines(secrets.ReplaceAllString(e.err.Error(), "${1}${3}***")) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	text := strings.Join(lines, " ")
 	if !strings.HasPrefix(text, "postgres: ") {
 		text = "postgres: " + text
 	}

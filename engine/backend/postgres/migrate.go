@@ -26,8 +26,8 @@ func migrate(ctx context.Context, cc *pgx.ConnConfig, cfg Config, design fs.FS) 
 	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
 		return err
 	}
-	if version < minVersion {
-		return fmt.Errorf("postgres: the server is version %d; %d or later is needed", version/10000, minVersion/10000)
+	if err := checkVersion(version); err != nil {
+		return err
 	}
 	lock := fnv.New64a()
 	_, _ = lock.Write([]byte("pulley/" + cfg.Schema))
@@ -37,6 +37,14 @@ func migrate(ctx context.Context, cc *pgx.ConnConfig, cfg Config, design fs.FS) 
 	}
 	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", key) }()
 	return runMigrations(ctx, conn, cfg, design)
+}
+
+// checkVersion refuses a server that is too old, by its server_version_num.
+func checkVersion(number int) error {
+	if number < minVersion {
+		return fmt.Errorf("postgres: the server is version %d; %d or later is needed: upgrade it, or name another in the DSN", number/10000, minVersion/10000)
+	}
+	return nil
 }
 
 func runMigrations(ctx context.Context, conn *pgx.Conn, cfg Config, design fs.FS) error {

@@ -38,7 +38,8 @@ type commit struct {
 }
 
 // apply commits the events, all that are not stale, in one transaction. It is answered for by
-// c.live. An unconfirmed outcome is backend.ErrUnknown.
+// c.live. An unconfirmed outcome is backend.ErrUnknown; c.live then holds what the server had said
+// before it was asked to commit.
 func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant) (*commit, error) {
 	c := &commit{b: b, shard: shard, grant: grant, sent: time.Now(), events: map[int32]*event{}, from: map[uuid.UUID]*event{}, live: map[int32]bool{}, moved: map[int32]bool{}}
 	single := true // one statement, which commits by itself
@@ -54,16 +55,18 @@ func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant b
 	}
 	defer conn.Release()
 	if single {
-		err = c.round(ctx, conn, events)
-		if postgres.Unconfirmed(err) {
-			return nil, fmt.Errorf("%w: %w", backend.ErrUnknown, err)
-		}
-		return c, err
+		return c, unknown(c.round(ctx, conn, events))
 	}
-	if err := c.transaction(ctx, conn, events); err != nil {
-		return nil, err
+	return c, c.transaction(ctx, conn, events)
+}
+
+// unknown marks the error of something that commits when it leaves open whether it did.
+func unknown(err error) error {
+	var unfit *unfitError
+	if postgres.Unconfirmed(err) && !errors.As(err, &unfit) {
+		return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 	}
-	return c, nil
+	return err
 }
 
 // transaction applies the events and the barriers that they open, and removes what instances leave
@@ -85,11 +88,7 @@ func (c *commit) transaction(ctx context.Context, conn *pgxpool.Conn, events []*
 	c.unset(batch)
 	c.clear(batch)
 	batch.Queue("COMMIT")
-	err := conn.SendBatch(ctx, batch).Close()
-	if postgres.Unconfirmed(err) {
-		return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
-	}
-	return err
+	return unknown(conn.SendBatch(ctx, batch).Close())
 }
 
 // round sends one apply statement, after the given ones, and takes in what it did.
@@ -97,7 +96,7 @@ func (c *commit) round(ctx context.Context, conn *pgxpool.Conn, events []*event,
 	var a arrays
 	for _, e := range events {
 		if err := a.add(e); err != nil {
-			return refusedError(e.program, backend.Key{Instance: e.instance, Run: e.run()}, err)
+			return &unfitError{refusedError(e.program, backend.Key{Instance: e.instance, Run: e.run()}, err)}
 		}
 	}
 	batch := &pgx.Batch{}
@@ -108,7 +107,10 @@ func (c *commit) round(ctx context.Context, conn *pgxpool.Conn, events []*event,
 	batch.Queue(applySQL, a.parameters(c.shard, c.grant, most)...)
 	results := conn.SendBatch(ctx, batch)
 	err := c.take(results, len(before), events)
-	return errors.Join(err, results.Close())
+	if end := results.Close(); err == nil {
+		return end // otherwise it is the same once more
+	}
+	return err
 }
 
 // take reads the rows of one apply statement.
@@ -163,7 +165,7 @@ func (c *commit) row(rows pgx.Rows, enqueues map[backend.Key]enqueue) error {
 		c.taken = append(c.taken, c.events[ord])
 		c.applied(c.events[ord])
 	case "unopened":
-		return &barrierError{fmt.Errorf("%w: instance %s, %s: its count is not known, or it was reached before", backend.ErrOverflow, key.Instance, c.from[key.Instance].program.RunName(key.Run))}
+		return &unfitError{fmt.Errorf("%w: instance %s, %s: its count is not known, or it was reached before", backend.ErrOverflow, key.Instance, c.from[key.Instance].program.RunName(key.Run))}
 	case "fired":
 		c.fired = append(c.fired, key)
 	case "leased":
@@ -254,14 +256,16 @@ func (c *commit) open(ctx context.Context, conn *pgxpool.Conn) ([]*event, error)
 	for i, e := range barriers {
 		var err error
 		if e.plan, err = e.program.Step(plan.Event{Run: c.fired[i].Run, Fired: true}, e.inbox, 0); err != nil {
-			return nil, &barrierError{refusedError(e.program, c.fired[i], err)}
+			return nil, &unfitError{refusedError(e.program, c.fired[i], err)}
 		}
 	}
 	return barriers, nil
 }
 
-// barrierError is a barrier that the core would not open: the store and the program disagree.
-type barrierError struct{ error }
+// unfitError is an event that cannot be committed whatever is done: the store and its program disagree.
+type unfitError struct{ error }
+
+func (e *unfitError) Unwrap() error { return e.error }
 
 func (c *commit) elements(rows pgx.Rows) error {
 	defer rows.Close()

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
 
@@ -57,7 +60,6 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 		return backend.Committed{}, postgres.Explain(err)
 	}
 	inOrder(after)
-	grant.Max = max(grant.Max-len(out.result.Tasks), 0)
 	if err := b.commit(ctx, shard, distinct(after, &out), grant, &out); err != nil {
 		out.again(after, err)
 	}
@@ -89,7 +91,7 @@ func (b *Backend) completed(ctx context.Context, shard int, completions []backen
 		case c.Program == nil:
 			out.answers[i] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: a completion without its program", c.Lease.Key.Instance)}
 			continue
-		case backend.ShardOf(c.Lease.Key.Instance, b.Shards()) != shard:
+		case backend.ShardOf(c.Lease.Key.Instance, b.Shards()) != shard, !storable(c.Lease.Key.Run.Path):
 			out.answers[i] = backend.Outcome{Answer: backend.Stale}
 			continue
 		}
@@ -100,6 +102,12 @@ func (b *Backend) completed(ctx context.Context, shard int, completions []backen
 		events = append(events, &event{ord: int32(i), instance: c.Lease.Key.Instance, program: c.Program, workflow: number, completion: c, token: c.Lease.Token})
 	}
 	return events, nil
+}
+
+// storable says whether a row can have the path: the server takes no other text, not even to say that
+// there is none.
+func storable(path graph.Path) bool {
+	return utf8.ValidString(string(path)) && !strings.Contains(string(path), "\x00")
 }
 
 // refuse answers completions that the core would not plan. Where the lease is not held either, they
@@ -195,14 +203,14 @@ func (o *outcomes) add(c *commit, events []*event) {
 }
 
 // commit applies events in as few transactions as their data allows: when one of them is at fault,
-// the batch is halved until it stands alone and is refused. What one transaction leased is no longer
-// granted to the next.
+// the batch is halved until it stands alone and is refused. grant is that of the whole call: what one
+// transaction leased is no longer granted to the next.
 func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) error {
 	if len(events) == 0 {
 		return nil
 	}
 	c, err := b.commitOnce(ctx, shard, events, grant, out)
-	var barrier *barrierError
+	var unfit *unfitError
 	switch {
 	case err == nil:
 		if c == nil {
@@ -211,14 +219,13 @@ func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant 
 		out.add(c, events)
 		b.tidyAfter(ctx, c)
 		return b.offerMoved(ctx, c, events, grant, out)
-	case !postgres.Poisoned(err) && !errors.As(err, &barrier):
+	case !postgres.Poisoned(err) && !errors.As(err, &unfit):
 		return err
 	case len(events) > 1:
 		half := len(events) / 2
 		if err := b.commit(ctx, shard, events[:half], grant, out); err != nil {
 			return err
 		}
-		grant.Max = max(grant.Max-len(out.result.Tasks), 0)
 		if err := b.commit(ctx, shard, events[half:], grant, out); err != nil {
 			out.again(events[half:], err)
 		}
@@ -241,7 +248,6 @@ func (b *Backend) offerMoved(ctx context.Context, c *commit, events []*event, gr
 	for _, e := range moved {
 		out.answers[e.ord] = backend.Outcome{}
 	}
-	grant.Max = max(grant.Max-c.leased, 0)
 	if err := b.commit(ctx, c.shard, moved, grant, out); err != nil {
 		out.again(moved, err)
 	}
@@ -251,6 +257,8 @@ func (b *Backend) offerMoved(ctx context.Context, c *commit, events []*event, gr
 // commitOnce applies events in one transaction, again where the server gave it up for another, and
 // settles what an unconfirmed commit did. It gives no commit where all were settled.
 func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) (*commit, error) {
+	grant.Max = max(grant.Max-len(out.result.Tasks), 0)
+	fenced := false
 	for try := 1; ; try++ {
 		c, err := b.apply(ctx, shard, events, grant)
 		switch {
@@ -258,6 +266,9 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 			return c, nil
 		case postgres.Contended(err) && try < commitTries:
 			continue
+		case !backend.IsUnknown(err) && fenced && !postgres.Poisoned(err):
+			// The leases are not any more what the caller knows: not nothing has happened.
+			return nil, fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 		case !backend.IsUnknown(err):
 			return nil, err
 		case events[0].submission != nil:
@@ -267,26 +278,26 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 			}
 			continue
 		}
-		open, settled := b.settle(ctx, shard, events, out)
+		open, settled := b.settle(ctx, shard, events, c, out)
 		if settled != nil || try == commitTries && len(open) > 0 {
 			return nil, errors.Join(err, settled)
 		}
 		if len(open) == 0 {
 			return nil, nil
 		}
-		events = open
+		events, fenced = open, true
 	}
 }
 
 // settle finds out what an unconfirmed commit did. Completions that are open still get a new token,
-// so that the lost commit cannot take place any more, and are given back to be committed again.
-func (b *Backend) settle(ctx context.Context, shard int, events []*event, out *outcomes) ([]*event, error) {
+// so that the lost commit cannot take place any more, and are given back to be committed again. All of
+// a commit took place if any of it did: so what it had found to be live was applied, also where the end
+// of the instance has taken its rows away.
+func (b *Backend) settle(ctx context.Context, shard int, events []*event, lost *commit, out *outcomes) ([]*event, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	byOrd := map[int32]*event{}
 	var l leases
 	for _, e := range events {
-		byOrd[e.ord] = e
 		l.add(e.ord, backend.Lease{Key: e.completion.Lease.Key, Token: e.token})
 	}
 	fenced, err := b.fence(ctx, shard, &l)
@@ -304,7 +315,7 @@ func (b *Backend) settle(ctx context.Context, shard int, events []*event, out *o
 		case isOpen:
 			e.token = token
 			open = append(open, e)
-		case applied[e.ord]:
+		case applied[e.ord], len(applied) > 0 && lost.live[e.ord]:
 			out.answers[e.ord] = backend.Outcome{Answer: backend.Applied}
 		default:
 			out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}

@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -77,15 +78,22 @@ func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, g
 	}
 	var l leases
 	for i, lease := range held {
-		l.add(int32(i), lease)
+		if storable(lease.Key.Run.Path) {
+			l.add(int32(i), lease)
+		}
 	}
-	rows, err := b.store.Pool.Query(ctx, extendSQL, shard, l.ord, l.instance, l.node, l.path, l.token, micros(grant.Lease))
+	conn, err := b.store.Pool.Acquire(ctx)
 	if err != nil {
 		return nil, postgres.Explain(err)
+	}
+	defer conn.Release()
+	rows, err := conn.Query(ctx, extendSQL, shard, l.ord, l.instance, l.node, l.path, l.token, micros(grant.Lease))
+	if err != nil {
+		return nil, postgres.Explain(unknown(err))
 	}
 	kept, err := pgx.CollectRows(rows, pgx.RowTo[int32])
 	if err != nil {
-		return nil, postgres.Explain(err)
+		return nil, postgres.Explain(unknown(err))
 	}
 	for _, ord := range kept {
 		out[ord] = true
@@ -105,6 +113,10 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	var out backend.Committed
 	if err := b.check(shard, grant); err != nil {
 		return out, err
+	}
+	conn, err := b.store.Pool.Acquire(ctx)
+	if err != nil {
+		return out, postgres.Explain(err)
 	}
 	sent := time.Now()
 	var rows []claimed
@@ -126,12 +138,16 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 		}
 		return r.Err()
 	})
-	if err := b.store.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return out, postgres.Explain(err)
+	err = conn.SendBatch(ctx, batch).Close()
+	conn.Release() // reading a workflow takes another, and nobody may wait for one who waits
+	if err != nil {
+		return backend.Committed{}, postgres.Explain(unknown(err))
 	}
-	var err error
-	out.Tasks, err = b.tasks(ctx, shard, rows)
-	return out, postgres.Explain(err)
+	if out.Tasks, err = b.tasks(ctx, shard, rows); err != nil {
+		// What was leased comes back when its lease is over.
+		return backend.Committed{}, postgres.Explain(fmt.Errorf("%w: %w", backend.ErrUnknown, err))
+	}
+	return out, nil
 }
 
 func collectClaimed(r pgx.Rows, expires time.Time) ([]claimed, error) {

@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"fmt"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -19,6 +20,10 @@ func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant b
 		s := &subs[i]
 		if seen[s.ID] {
 			out.answers[i] = backend.Outcome{Answer: backend.Duplicate}
+			continue
+		}
+		if s.Program == nil {
+			out.answers[i] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: a submission without its program", s.ID)}
 			continue
 		}
 		started, err := s.Program.Start(s.Input)
@@ -40,9 +45,7 @@ func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant b
 			continue
 		}
 		inOrder(events)
-		most := grant
-		most.Max = max(grant.Max-len(out.result.Tasks), 0)
-		err := b.commit(ctx, shard, events, most, &out)
+		err := b.commit(ctx, shard, events, grant, &out)
 		if err != nil && !committed {
 			return backend.Committed{}, postgres.Explain(err)
 		}

@@ -42,7 +42,7 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 
 // tidy removes a piece of what an ended instance left, table by table in the order in which
 // completions lock. A completion that began before the end may add rows until the queue row that it
-// holds is gone; only a pass that finds nothing at all is the last.
+// holds is gone; only a pass that finds nothing at all is the last, and tidy.sql looks once more.
 func (b *Backend) tidy(ctx context.Context, shard int, id [16]byte) (int, error) {
 	removed := 0
 	for _, sql := range []string{tidyQueueSQL, tidyReadinessSQL, tidyInboxSQL} {
