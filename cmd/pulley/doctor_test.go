@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"net"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/pgserver"
 	"pulley/engine/pgserver/pgtest"
@@ -53,6 +56,7 @@ func TestADSNThatDoesNotWork(t *testing.T) {
 		{"no host", "postgres://nowhere.invalid/db", []string{"nowhere.invalid"}},
 		{"no DSN", "postgres://somebody:s3cret@host:port/db", []string{"the DSN cannot be read", "write postgres://"}},
 		{"no database", strings.Replace(pgtest.DSN(t), "/postgres?", "/nowhere?", 1), []string{`no database "nowhere"`, "createdb"}},
+		{"no rights", withUser(t, pgtest.DSN(t), newRole(t)), []string{"pulley_weak", "CREATE"}},
 		{"no user", withUser(t, pgtest.DSN(t), "nobody_here"), []string{"nobody_here"}},
 	} {
 		got := run(t, nil, "run", prog, "--dsn", c.dsn, "--format", "json")
@@ -61,6 +65,26 @@ func TestADSNThatDoesNotWork(t *testing.T) {
 		}
 		wantLine(t, got.err, c.parts...)
 	}
+}
+
+// newRole makes a role that may log in and do nothing else.
+func newRole(t *testing.T) string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), pgtest.DSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	role := "pulley_weak" + pgtest.Schema(t)
+	if _, err := conn.Exec(t.Context(), "CREATE ROLE "+pgx.Identifier{role}.Sanitize()+" LOGIN"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := conn.Exec(context.Background(), "DROP ROLE "+pgx.Identifier{role}.Sanitize()); err != nil {
+			t.Errorf("dropping the role: %v", err)
+		}
+	})
+	return role
 }
 
 // withUser gives a URL that names another user, and no password.

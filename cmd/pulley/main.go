@@ -70,6 +70,9 @@ func pulley(args []string, c *console) (code int) {
 
 // usage words a mistake in the command line, and says where the right form stands.
 func usage(err error) error {
+	if errors.Is(err, syscall.EPIPE) { // of --help
+		return fmt.Errorf("writing the output: %w", cause(err))
+	}
 	help := "pulley --help"
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil {

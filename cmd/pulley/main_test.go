@@ -42,7 +42,8 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = append(os.Environ(), asCommand+"=1", "PULLEY_DSN=")
+	// The race detector's runtime waits for a second at the end of every process unless it is told not to.
+	cmd.Env = append(os.Environ(), asCommand+"=1", "PULLEY_DSN=", "GORACE=atexit_sleep_ms=0 halt_on_error=1")
 	return cmd
 }
 

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// TestTheReadmeIsTrue runs the commands of the README whose output is always the same, and looks for
+// the files that it refers to.
+func TestTheReadmeIsTrue(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := string(data)
+	programs := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(readme, -1)
+	if len(programs) != 2 {
+		t.Fatalf("the README shows %d programs, not 2", len(programs))
+	}
+	if text, err := os.ReadFile(pipeline); err != nil || string(text) != programs[0][1] {
+		t.Errorf("the first program is not %s (%v)", pipeline, err)
+	}
+	sums := file(t, "sums.ir", programs[1][1])
+	const input = `{"fan_out": 6, "loop_iters": 2}`
+	for _, c := range []struct {
+		shown string
+		args  []string
+	}{
+		{"pulley run scenarios/programs/pipeline.ir --input '" + input + "' --format json",
+			[]string{"run", pipeline, "--input", input, "--format", "json"}},
+		{"pulley graph sums.ir", []string{"graph", sums}},
+	} {
+		got := run(t, nil, c.args...)
+		want := "$ " + c.shown + "\n" + strings.ReplaceAll(got.out, sums, "sums.ir") + "```"
+		if got.code != 0 || !strings.Contains(readme, want) {
+			t.Errorf("exit status %d; the README does not show\n%s", got.code, want)
+		}
+	}
+	links := regexp.MustCompile(`[^!]\[[^\]]*\]\(([^)#:]+)\)`).FindAllStringSubmatch(readme, -1)
+	if len(links) == 0 {
+		t.Error("no link was found")
+	}
+	for _, link := range links {
+		if _, err := os.Stat(filepath.Join(root, link[1])); err != nil {
+			t.Errorf("a link leads nowhere: %v", err)
+		}
+	}
+}
