@@ -42,7 +42,9 @@ func TestADSNThatDoesNotWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close() // nothing listens there now
+	if err := l.Close(); err != nil { // nothing listens there now
+		t.Fatal(err)
+	}
 	dsn := "postgres://somebody:s3cret@" + l.Addr().String() + "/db"
 	if got := run(t, nil, "doctor", "--dsn", dsn, "--quiet"); got != (result{code: exitFailed}) {
 		t.Errorf("%+v", got)
@@ -74,7 +76,7 @@ func newRole(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close(context.Background()) })
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	role := "pulley_weak" + pgtest.Schema(t)
 	if _, err := conn.Exec(t.Context(), "CREATE ROLE "+pgx.Identifier{role}.Sanitize()+" LOGIN"); err != nil {
 		t.Fatal(err)

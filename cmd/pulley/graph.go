@@ -59,7 +59,7 @@ func writeOut(path, text string) error {
 		return err
 	}
 	if _, err := io.WriteString(f, text); err != nil {
-		f.Close() // the first error is the one to tell
+		_ = f.Close() // the first error is the one to tell
 		return err
 	}
 	return f.Close()

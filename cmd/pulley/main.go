@@ -47,7 +47,7 @@ func pulley(args []string, c *console) (code int) {
 		if v := recover(); v != nil {
 			c.say("pulley: %v; this is a bug in pulley, please report it (PULLEY_STACK=1 shows where)", v)
 			if os.Getenv("PULLEY_STACK") == "1" {
-				c.err.Write(debug.Stack())
+				_, _ = c.err.Write(debug.Stack())
 			}
 			code = exitBug
 		}

@@ -53,11 +53,11 @@ func run(t *testing.T, stdin io.Reader, args ...string) result {
 	var out, stderr bytes.Buffer
 	cmd := command(t, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &stderr
-	return result{code: status0(t, cmd.Run()), out: out.String(), err: stderr.String()}
+	return result{code: exitStatus(t, cmd.Run()), out: out.String(), err: stderr.String()}
 }
 
-// status0 gives the exit status that an error of exec tells of.
-func status0(t *testing.T, err error) int {
+// exitStatus gives the status that an error of exec tells of.
+func exitStatus(t *testing.T, err error) int {
 	t.Helper()
 	var exit *exec.ExitError
 	switch {
@@ -179,14 +179,14 @@ func TestAClosedOutputIsAnError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Close()
+		_ = r.Close()
 		var stderr bytes.Buffer
 		cmd := command(t, args...)
 		cmd.Stdout, cmd.Stderr = w, &stderr
-		if code := status0(t, cmd.Run()); code != exitUsage {
+		if code := exitStatus(t, cmd.Run()); code != exitUsage {
 			t.Errorf("%v: exit status %d", args, code)
 		}
-		w.Close()
+		_ = w.Close()
 		wantLine(t, stderr.String(), "pulley: writing the output: ", "broken pipe")
 	}
 }

@@ -61,7 +61,7 @@ func (c *console) read(path string, most int) (name string, data []byte, err err
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w; name a file that can be read", path, cause(err))
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return "", nil, fmt.Errorf("%s: this is a directory; name a file in it", path)
 	}

@@ -54,7 +54,7 @@ func (s *started) wait(t *testing.T) (code int, last string) {
 	for s.lines.Scan() {
 		last = s.lines.Text()
 	}
-	return status0(t, s.cmd.Wait()), last
+	return exitStatus(t, s.cmd.Wait()), last
 }
 
 const sleeper = "fn main(input: [], output: []):\n    @sleep(ms=3600000)\n"
@@ -106,7 +106,7 @@ func openDir(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,11 @@ func TestALostDatabaseIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close(ctx)
+	defer func() {
+		if err := server.Close(ctx); err != nil {
+			t.Errorf("ending the server: %v", err)
+		}
+	}()
 	prog := file(t, "p.ir", "fn main(input: [], output: []):\n    for i in range(100000):\n        @sleep(ms=10)\n")
 	s := start(t, nil, prog, "--dsn", server.DSN(), "--format", "json")
 	if err := server.Stop(ctx, pgserver.StopImmediate); err != nil {
