@@ -16,6 +16,7 @@ type Builder struct {
 	nodes  []*NodeBuilder
 	output *NodeBuilder
 	errs   []error
+	built  bool
 }
 
 // NodeBuilder is a node that a Builder makes.
@@ -27,6 +28,7 @@ type NodeBuilder struct {
 	cases []branchCase
 
 	isCase bool // of some branch
+	elses  int
 }
 
 type branchCase struct {
@@ -91,6 +93,9 @@ func (n *NodeBuilder) AfterAny(nodes ...*NodeBuilder) *NodeBuilder {
 
 // Retry adds a retry policy: count attempts after the first, on the types or, without any, on all.
 func (n *NodeBuilder) Retry(r Retry) *NodeBuilder {
+	if n.n.Kind != Action || r.Count < 0 || r.Backoff < 0 {
+		n.b.mistake("node %s: a retry is for actions, and its count and backoff are not below 0", n.n.Name)
+	}
 	n.n.Retries = append(n.n.Retries, r)
 	return n
 }
@@ -98,6 +103,9 @@ func (n *NodeBuilder) Retry(r Retry) *NodeBuilder {
 // OnErrorContinue lets what comes after the action run when it failed; its value is then the error,
 // for which isexception holds.
 func (n *NodeBuilder) OnErrorContinue() *NodeBuilder {
+	if n.n.Kind != Action {
+		n.b.mistake("node %s: only an action can fail and be gone on from; leave OnErrorContinue out", n.n.Name)
+	}
 	n.n.Continue = true
 	return n
 }
@@ -107,8 +115,11 @@ func (n *NodeBuilder) Case(guard string, to *NodeBuilder) *NodeBuilder {
 	return n.way(X(guard), to)
 }
 
-// Else goes on to a node where no guard held.
+// Else goes on to a node where no guard held, wherever it stands among the cases.
 func (n *NodeBuilder) Else(to *NodeBuilder) *NodeBuilder {
+	if n.elses++; n.elses > 1 {
+		n.b.mistake("node %s: has two elses; make one of them a case", n.n.Name)
+	}
 	return n.way(nil, to)
 }
 
@@ -120,8 +131,17 @@ func (n *NodeBuilder) way(guard *ir.Expr, to *NodeBuilder) *NodeBuilder {
 	return n
 }
 
-// Build checks the graph and gives it. The error lists everything that is wrong.
+// mistake notes what Build will report.
+func (b *Builder) mistake(format string, args ...any) {
+	b.errs = append(b.errs, fmt.Errorf(format, args...))
+}
+
+// Build checks the graph and gives it, once. The error lists everything that is wrong.
 func (b *Builder) Build() (*Graph, error) {
+	if b.built {
+		return nil, fmt.Errorf("graph %s: is built already; keep what Build gave", b.g.Name)
+	}
+	b.built = true
 	b.g.Frames = []Frame{{Names: b.names}}
 	if b.output == nil {
 		b.errs = append(b.errs, fmt.Errorf("graph %s: no output; add Output(...)", b.g.Name))
@@ -184,8 +204,12 @@ func (b *Builder) edges(nb *NodeBuilder) {
 	for _, from := range nb.soft {
 		b.edge(from, nb, Soft, nil)
 	}
-	for _, c := range nb.cases {
-		b.edge(nb, c.to, Guard, c.guard)
+	for _, last := range []bool{false, true} { // a branch takes the first that holds: its else stands last
+		for _, c := range nb.cases {
+			if (c.guard == nil) == last {
+				b.edge(nb, c.to, Guard, c.guard)
+			}
+		}
 	}
 	if nb.n.Kind != Branch && len(nb.cases) > 0 {
 		b.errs = append(b.errs, fmt.Errorf("node %s: only a branch has cases; add one after it", nb.n.Name))
@@ -204,7 +228,7 @@ func (b *Builder) edge(from, to *NodeBuilder, kind EdgeKind, guard *ir.Expr) {
 		b.errs = append(b.errs, fmt.Errorf("graph %s: an edge leads to a node of another graph", b.g.Name))
 		return
 	}
-	if from.n.Kind == Branch && kind == Forward {
+	if from.n.Kind == Branch && kind != Guard {
 		b.errs = append(b.errs, fmt.Errorf("node %s: comes after the branch %s without being a case of it; name it in Case or Else", to.n.Name, from.n.Name))
 		return
 	}
@@ -214,6 +238,10 @@ func (b *Builder) edge(from, to *NodeBuilder, kind EdgeKind, guard *ir.Expr) {
 // expressions checks that every expression of a node compiles and reads only names that exist.
 func (b *Builder) expressions(nb *NodeBuilder) {
 	check := func(e *ir.Expr) {
+		if e == nil {
+			b.mistake("node %s: an argument has no value; write X(\"...\")", nb.n.Name)
+			return
+		}
 		compiled, err := expr.Compile(e, b.g.Limits)
 		if err != nil {
 			b.errs = append(b.errs, fmt.Errorf("node %s: %q: %s", nb.n.Name, e.Text, asError(e.Pos, err).Msg))

@@ -13,12 +13,17 @@ import (
 //   - every node can be reached from the input, and the output can be reached from every node;
 //   - Required is the number of forward edges plus one for soft edges, and at least one; zero only for
 //     the input and for the aggregate of a spread;
-//   - guards leave only branches, continue and break only loop heads, and without back edges there
-//     is no cycle;
+//   - every node has what its kind needs: its expression, its variable, the aggregate of a spread;
+//   - guards leave only branches and nothing else leaves one, continue leaves only loop heads, break
+//     leads to loop exits, and without back edges there is no cycle;
 //   - an edge leads at most one level deeper, and that only from a loop_init or a spread;
 //   - no node waits for ways of a branch of which only one is taken.
 func (g *Graph) Check() error {
 	c := &checker{g: g}
+	c.parts()
+	if c.failed() {
+		return c.err()
+	}
 	c.nodes()
 	if c.failed() {
 		return c.err()
@@ -28,6 +33,7 @@ func (g *Graph) Check() error {
 		return c.err()
 	}
 	g.index()
+	c.shapes()
 	c.counts()
 	c.reachability()
 	c.cycles()
@@ -82,6 +88,8 @@ func (c *checker) nodes() {
 			c.add(n, "the name is taken")
 		case n.Kind == Input && i > 0:
 			c.add(n, "is a second input node")
+		case n.Depth < 0:
+			c.add(n, "stands at the depth %d", n.Depth)
 		case n.Frame < 0 || n.Frame >= len(g.Frames):
 			c.add(n, "has no frame %d", n.Frame)
 		case n.Aggregate < 0 || int(n.Aggregate) >= len(g.Nodes):
@@ -132,10 +140,11 @@ func (c *checker) edges() {
 		}
 		from, to := g.Nodes[e.From], g.Nodes[e.To]
 		opens := from.Kind == LoopInit || from.Kind == Spread
+		if wrong := e.leaves(from, to); wrong != "" {
+			c.add(from, "%s", wrong)
+			continue
+		}
 		switch {
-		case e.Kind == Guard && from.Kind != Branch,
-			(e.Kind == Continue || e.Kind == Back) && from.Kind != LoopHead && from.Kind != LoopNext:
-			c.add(from, "a %s edge cannot leave a %s", e.Kind, from.Kind)
 		case to.Depth > from.Depth+1 || to.Depth > from.Depth && !opens:
 			c.add(to, "stands deeper than %s, which opens no loop or spread", from.Name)
 		case to.Kind == Aggregate && (e.Var < 0 || int(e.Var) >= len(g.Vars)):
@@ -144,6 +153,7 @@ func (c *checker) edges() {
 	}
 }
 
+// counts wants every node to require what its edges deliver.
 func (c *checker) counts() {
 	spreads := map[NodeID]bool{}
 	for _, n := range c.g.Nodes {

@@ -28,7 +28,7 @@ func Compile(prog *ir.Program, limits ir.Limits) (*Graph, error) {
 		functions: map[string]*ir.Function{},
 		limits:    limits.WithDefaults(),
 		g:         &Graph{Name: prog.File, Limits: limits},
-		serial:    map[string]int{},
+		serial:    map[string]int{"input": 1, "output": 1}, // taken by the two nodes that every graph has
 		turns:     map[*Edge]int{},
 	}
 	for _, f := range prog.Functions {

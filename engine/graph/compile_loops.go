@@ -24,7 +24,7 @@ func (c *compiler) whileLoop(f *frame, s *ir.While, ways []loose) ([]loose, erro
 
 func (c *compiler) loop(f *frame, init, head *Node, body []ir.Stmt, ways []loose) ([]loose, error) {
 	name := c.name("loop")
-	init.Name, head.Name = name+"_init", name+"_head"
+	init.Name, head.Name = c.name(name+"_init"), c.name(name+"_head")
 	init.Required, head.Required = 1, 1
 	c.connectIn(f, ways, init)
 
@@ -37,14 +37,14 @@ func (c *compiler) loop(f *frame, init, head *Node, body []ir.Stmt, ways []loose
 		return nil, err
 	}
 	if ends = append(ends, l.nexts...); len(ends) > 0 {
-		next := c.connectIn(f, relabelMany(ends), &Node{Kind: LoopNext, Name: name + "_next", Pos: head.Pos, Required: 1, Exclusive: true})
+		next := c.connectIn(f, relabelMany(ends), &Node{Kind: LoopNext, Name: c.name(name + "_next"), Pos: head.Pos, Required: 1, Exclusive: true})
 		c.g.Edges = append(c.g.Edges, &Edge{From: next.ID, To: head.ID, Kind: Back, Var: None})
 	}
 	f.loop = l.outer
 	f.depth--
 
 	exits := append([]loose{{from: head.ID, kind: Break}}, l.breaks...)
-	exit := c.connectIn(f, exits, &Node{Kind: LoopExit, Name: name + "_exit", Pos: head.Pos, Required: 1, Exclusive: true})
+	exit := c.connectIn(f, exits, &Node{Kind: LoopExit, Name: c.name(name + "_exit"), Pos: head.Pos, Required: 1, Exclusive: true})
 	return []loose{{from: exit.ID, kind: Forward}}, nil
 }
 

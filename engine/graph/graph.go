@@ -237,13 +237,19 @@ func (g *Graph) Waits(n *Node) bool {
 	case n.Kind == Aggregate || n.Required > 1:
 		return true
 	}
-	soft := 0
+	// Of the cases of one branch one is taken: several that lead here count as a single way.
+	ways := 0
+	branches := map[NodeID]bool{}
 	for _, e := range g.in[n.ID] {
-		if e.Kind == Soft {
-			soft++
+		switch {
+		case e.Kind == Soft:
+			ways++
+		case e.Kind == Guard && !branches[e.From]:
+			branches[e.From] = true
+			ways++
 		}
 	}
-	return soft > 1
+	return ways > 1
 }
 
 // index builds the lookups by node.

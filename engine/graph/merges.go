@@ -21,6 +21,12 @@ func (c *checker) merges() {
 	if !c.g.hasMerges() {
 		return
 	}
+	for _, n := range c.g.Nodes {
+		if n.Kind == Branch && len(c.g.out[n.ID]) > caseMax {
+			c.add(n, "has %d cases; %d are the most before nodes that wait, so put a branch behind its else", len(c.g.out[n.ID]), caseMax)
+			return
+		}
+	}
 	conditions := make([]condition, len(c.g.Nodes))
 	for _, id := range c.g.order() {
 		n := c.g.Nodes[id]
@@ -108,7 +114,7 @@ func (c *checker) condition(n *Node, known []condition) (condition, bool) {
 
 // caseBit is the bit of a guard edge among the cases of its branch, by target and order.
 func (g *Graph) caseBit(e *Edge) uint64 {
-	return 1 << min(63, slices.Index(g.out[e.From], e))
+	return 1 << slices.Index(g.out[e.From], e)
 }
 
 // allCases has a bit for every way out of a branch; the last bit stands for none where there is no else.
@@ -117,9 +123,6 @@ func (g *Graph) allCases(branch NodeID) uint64 {
 	n := len(out)
 	if !slices.ContainsFunc(out, func(e *Edge) bool { return e.Guard == nil }) {
 		n++
-	}
-	if n >= 64 {
-		return ^uint64(0)
 	}
 	return 1<<n - 1
 }

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"pulley/engine/graph"
@@ -14,7 +15,8 @@ import (
 type driver struct {
 	p         *plan.Program
 	act       func(action string, args map[string]json.RawMessage, attempt int) (json.RawMessage, *plan.Failure)
-	pick      func(n int) int // which of n queued tasks ends next; nil: the first
+	pick      func(n int) int       // which of n queued tasks ends next; nil: the first
+	watch     func(plan.Plan) error // sees every plan; nil: nobody
 	inbox     map[plan.Slot]json.RawMessage
 	elements  map[graph.Run][]plan.Element
 	required  map[graph.Run]int
@@ -103,11 +105,20 @@ func (d *driver) step(ev plan.Event) (plan.Plan, error) {
 	if needs.Elements {
 		inbox.Elements = d.elements[ev.Run]
 	}
-	return d.p.Step(ev, inbox, 0.5)
+	pl, err := d.p.Step(ev, inbox, 0.5)
+	if again, errAgain := d.p.Step(ev, inbox, 0.5); !reflect.DeepEqual(pl, again) || (err == nil) != (errAgain == nil) {
+		return pl, fmt.Errorf("the same event with the same inbox gave another plan:\n%s\nand\n%s", d.p.Describe(pl), d.p.Describe(again))
+	}
+	return pl, err
 }
 
 func (d *driver) apply(pl plan.Plan) error {
 	d.trace.WriteString(d.p.Describe(pl))
+	if d.watch != nil {
+		if err := d.watch(pl); err != nil {
+			return err
+		}
+	}
 	for _, w := range pl.Writes {
 		d.writes++
 		if d.inbox[w.Slot] = w.Value; w.Value == nil {

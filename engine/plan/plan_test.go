@@ -38,44 +38,47 @@ func compile(t testing.TB, file, source string) *plan.Program {
 
 // act is what the actions of the test programs do.
 func act(action string, args map[string]json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
-	get := func(name string) any {
-		v, err := expr.Decode(args[name], ir.Limits{})
+	values := map[string]any{}
+	for name, raw := range args {
+		v, err := expr.Decode(raw, ir.Limits{})
 		if err != nil {
-			panic(err)
+			return nil, &plan.Failure{Type: "ArgumentError", Message: name + ": " + err.Error()}
 		}
-		return expr.ToGo(v)
+		values[name] = expr.ToGo(v)
 	}
+	number := func(name string) int64 { n, _ := values[name].(int64); return n }
 	var out any
 	switch action {
 	case "echo":
 		return args["value"], nil
+	case "garbage":
+		return json.RawMessage("{"), nil
 	case "double":
-		out = get("value").(int64) * 2
+		out = number("value") * 2
 	case "add":
-		out = get("a").(int64) + get("b").(int64)
+		out = number("a") + number("b")
 	case "items":
 		list := []any{}
-		for i := range get("count").(int64) {
+		for i := range number("count") {
 			list = append(list, i)
 		}
 		out = list
 	case "sum":
 		var sum int64
-		for _, v := range get("values").([]any) {
-			sum += v.(int64)
+		list, _ := values["values"].([]any)
+		for _, v := range list {
+			n, _ := v.(int64)
+			sum += n
 		}
 		out = sum
 	case "fail":
-		return nil, &plan.Failure{Type: get("type").(string), Message: "on purpose"}
+		typ, _ := values["type"].(string)
+		return nil, &plan.Failure{Type: typ, Message: "on purpose"}
 	case "flaky":
-		if int64(attempt) <= get("times").(int64) {
+		if int64(attempt) <= number("times") {
 			return nil, &plan.Failure{Type: "Flaky", Message: "not yet"}
 		}
 		out = int64(attempt)
-	case "noop":
-		return json.RawMessage("null"), nil
-	default:
-		panic("no action " + action)
 	}
 	v, err := expr.FromGo(out)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -123,12 +124,29 @@ func (p *Program) check(ev Event) error {
 	switch {
 	case ev.Run.Path.Len() != n.Depth:
 		return fmt.Errorf("%w: node %s has runs of %d parts, not %q", ErrEvent, n.Name, n.Depth, ev.Run.Path)
+	case !p.canonical(ev.Run.Path):
+		return fmt.Errorf("%w: node %s has no run %q; its parts are numbers from 0", ErrEvent, n.Name, ev.Run.Path)
 	case ev.Fired && !n.waits:
 		return fmt.Errorf("%w: node %s is no barrier", ErrEvent, n.Name)
 	case !ev.Fired && n.Kind != graph.Action:
 		return fmt.Errorf("%w: node %s is no action", ErrEvent, n.Name)
 	}
 	return nil
+}
+
+// canonical says whether a path has the form that Path.Push gives it, with indices that a loop or
+// spread can have.
+func (p *Program) canonical(path graph.Path) bool {
+	if path == "" {
+		return true
+	}
+	most := max(p.limits.LoopIterations, p.limits.SpreadElements)
+	for part := range strings.SplitSeq(string(path), ".") {
+		if i, err := strconv.Atoi(part); err != nil || i < 0 || i > most || strconv.Itoa(i) != part {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *Program) slot(v graph.VarID, path graph.Path) Slot {
@@ -190,7 +208,7 @@ func (n *node) retry(typ string) (graph.Retry, bool) {
 // backoff is base × 2^(attempt−1), at most an hour, spread by ±10 %.
 func backoff(base time.Duration, attempt int, jitter float64) time.Duration {
 	wait := base
-	for i := 1; i < attempt && wait < backoffMax; i++ {
+	for i := 1; i < attempt && wait > 0 && wait < backoffMax; i++ {
 		wait *= 2
 	}
 	wait = min(wait, backoffMax)

@@ -1,0 +1,121 @@
+package graph
+
+import "fmt"
+
+// caseMax is how many ways of a branch the check of merges can tell apart.
+const caseMax = 63
+
+// parts wants everything that is pointed to to be there, before anything looks at it.
+func (c *checker) parts() {
+	g := c.g
+	for i, e := range g.Edges {
+		if e == nil {
+			c.msgs = append(c.msgs, fmt.Sprintf("edge %d is missing", i))
+		}
+	}
+	for i, v := range g.Vars {
+		if v == nil || v.Scope < 0 {
+			c.msgs = append(c.msgs, fmt.Sprintf("variable %d is missing or has a scope below 0", i))
+		}
+	}
+	for i, f := range g.Frames {
+		for name, v := range f.Names {
+			if v < 0 || int(v) >= len(g.Vars) {
+				c.msgs = append(c.msgs, fmt.Sprintf("frame %d: %s stands for variable %d; there are %d", i, name, v, len(g.Vars)))
+			}
+		}
+	}
+}
+
+// shapes wants every node to have what its kind cannot do without, so that nothing behind this check
+// has to ask.
+func (c *checker) shapes() {
+	for _, n := range c.g.Nodes {
+		for _, a := range n.Args {
+			c.want(n, a.Value != nil, fmt.Sprintf("argument %s has no value", a.Name))
+		}
+		switch n.Kind {
+		case Input, Assign, Return, Join, Branch, Sleep, Aggregate, LoopNext, LoopExit:
+		case Action:
+			c.want(n, n.Action != "", "names no action")
+		case Output:
+			c.want(n, n.Expr != nil || n.Var != None, "has neither an expression nor a variable for the result")
+		case LoopInit:
+			c.want(n, (n.Expr == nil) == (n.Var == None), "has an expression without a variable to keep it in, or the reverse")
+		case LoopHead:
+			c.head(n)
+		case Spread:
+			c.spread(n)
+		case Parallel:
+			c.want(n, c.g.Nodes[n.Aggregate].Kind == Aggregate, "has no aggregate")
+		default:
+			c.add(n, "has the unknown kind %q", n.Kind)
+		}
+	}
+}
+
+func (c *checker) want(n *Node, ok bool, otherwise string) {
+	if !ok {
+		c.add(n, "%s", otherwise)
+	}
+}
+
+// head wants a loop's head to stand in its loop and to have one way in and one way out of it.
+func (c *checker) head(n *Node) {
+	c.want(n, n.Depth > 0, "stands outside of its loop")
+	c.want(n, n.Expr != nil || n.Var != None, "has neither a condition nor elements")
+	next, out := 0, 0
+	for _, e := range c.g.out[n.ID] {
+		switch e.Kind {
+		case Continue:
+			next++
+		case Break:
+			out++
+		default:
+			c.add(n, "a %s edge cannot leave a loop_head", e.Kind)
+		}
+	}
+	c.want(n, next == 1 && out == 1, fmt.Sprintf("has %d ways into the loop and %d out of it; there must be one each", next, out))
+}
+
+// spread wants a spread to open the runs of one action, which end in its aggregate.
+func (c *checker) spread(n *Node) {
+	g := c.g
+	c.want(n, n.Expr != nil && n.Var != None, "has no elements, or no variable for one")
+	out := g.out[n.ID]
+	ok := len(out) == 1 && g.Nodes[n.Aggregate].Kind == Aggregate && g.Nodes[n.Aggregate].Depth == n.Depth
+	if ok {
+		each := g.Nodes[out[0].To]
+		ok = each.Kind == Action && each.Depth == n.Depth+1 && len(g.out[each.ID]) == 1 && g.out[each.ID][0].To == n.Aggregate
+	}
+	c.want(n, ok, "does not lead through one action to its aggregate")
+}
+
+// leaves says what is wrong with an edge for the kinds of nodes that it joins, and gives "" where
+// nothing is.
+func (e *Edge) leaves(from, to *Node) string {
+	allowed := true
+	switch e.Kind {
+	case Forward, Soft:
+		allowed = from.Kind != Branch
+	case Guard:
+		allowed = from.Kind == Branch
+	case Continue:
+		allowed = from.Kind == LoopHead
+	case Back:
+		if from.Kind != LoopNext || to.Kind != LoopHead || from.Depth != to.Depth {
+			return fmt.Sprintf("a back edge leads from a loop_next to the loop_head of its loop, not to %s", to.Name)
+		}
+	case Break:
+		if to.Kind != LoopExit {
+			return fmt.Sprintf("a break edge leads to a loop_exit, not to %s", to.Name)
+		}
+	case Exception, Data:
+	default:
+		return fmt.Sprintf("an edge to %s is of the unknown kind %q", to.Name, e.Kind)
+	}
+	if !allowed {
+		return fmt.Sprintf("a %s edge cannot leave a %s", e.Kind, from.Kind)
+	}
+	return ""
+}

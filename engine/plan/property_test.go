@@ -1,0 +1,179 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pulley/chaos/check"
+	"pulley/engine/expr"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+)
+
+// many sets how many cases rapid tries, unless the command line does.
+func many(t *testing.T, n int) {
+	f := flag.Lookup("rapid.checks")
+	before := f.Value.String()
+	if before != f.DefValue {
+		return
+	}
+	if err := flag.Set(f.Name, fmt.Sprint(n)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = flag.Set(f.Name, before) })
+}
+
+// reference makes the interpreter's actions of those of the driver.
+func reference(name string, args check.Args, attempt int) (expr.Value, *check.Error) {
+	raw := map[string]json.RawMessage{}
+	for _, a := range args {
+		encoded, err := expr.Encode(a.Value)
+		if err != nil {
+			return nil, &check.Error{Type: "ArgumentError", Message: err.Error()}
+		}
+		raw[a.Name] = encoded
+	}
+	out, failure := act(name, raw, attempt)
+	if failure != nil {
+		return nil, &check.Error{Type: failure.Type, Message: failure.Message}
+	}
+	v, err := expr.Decode(out, ir.Limits{})
+	if err != nil {
+		panic(err)
+	}
+	return v, nil
+}
+
+func ended(e *plan.End) check.End {
+	if f := e.Failure; f != nil {
+		return check.End{Status: check.Failed, Error: &check.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}}
+	}
+	return check.End{Status: check.Completed, Result: e.Result}
+}
+
+// TestSequentialMeaning holds random programs, run in random order, against the reference
+// interpreter: a workflow's result is that of running its text line by line. On the way, every plan
+// is checked for I1 and I2, for being the same when made again, and for writing only what is live.
+func TestSequentialMeaning(t *testing.T) {
+	many(t, 2000)
+	var completed, failed int
+	rapid.Check(t, func(t *rapid.T) {
+		source := (&programs{t: t}).program()
+		prog, err := ir.Parse("random.ir", []byte(source), ir.Limits{})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, source)
+		}
+		g, err := graph.Compile(prog, ir.Limits{InlineSteps: 1 << 30})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, source)
+		}
+		p, err := plan.Compile(g)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, source)
+		}
+		input := fmt.Sprintf(`{"a": %d, "b": %d}`, rapid.IntRange(0, 6).Draw(t, "a"), rapid.IntRange(0, 6).Draw(t, "b"))
+		ref, err := check.Prepare(prog, ir.Limits{})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, source)
+		}
+		outcomes, all := ref.Possible(json.RawMessage(input), reference, check.Options{}, 200)
+		if !all || outcomes[0].Status == check.Undecided {
+			t.Skip("the reference does not decide")
+		}
+		d := newDriver(p)
+		d.act = act
+		d.pick = func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "next") }
+		d.watch = onlyLive(g)
+		if err := d.run(input); err != nil {
+			t.Fatalf("input %s: %v\n%s\n%s", input, err, source, d.trace.String())
+		}
+		differs := ""
+		for _, o := range outcomes {
+			if differs = o.Differs(ended(d.end)); differs == "" {
+				break
+			}
+		}
+		if differs != "" {
+			t.Fatalf("input %s: %s\n%s\n%s", input, differs, source, d.trace.String())
+		}
+		if d.end.Failure != nil {
+			failed++
+		} else {
+			completed++
+		}
+	})
+	t.Logf("%d programs completed, %d failed", completed, failed)
+	if completed == 0 || failed == 0 {
+		t.Errorf("%d programs completed and %d failed: the generator does not try both", completed, failed)
+	}
+}
+
+// onlyLive wants each written slot to be one that an action's successors or a barrier may read, by the
+// plainest analysis there is (D12).
+func onlyLive(g *graph.Graph) func(plan.Plan) error {
+	in := naiveLive(g)
+	return func(pl plan.Plan) error {
+		for _, w := range pl.Writes {
+			if w.Value == nil {
+				continue
+			}
+			needed := false
+			for _, e := range pl.Enqueues {
+				for _, a := range e.Args {
+					needed = needed || a.Ref != nil && *a.Ref == w.Slot
+				}
+				for _, out := range g.Out(e.Run.Node) {
+					needed = needed || in[out.To][w.Slot.Var] && !kills(g.Nodes[e.Run.Node], w.Slot.Var)
+				}
+			}
+			for _, a := range pl.Arrivals {
+				needed = needed || in[a.Run.Node][w.Slot.Var]
+			}
+			for _, o := range pl.Opens {
+				needed = needed || in[o.Run.Node][w.Slot.Var]
+			}
+			if !needed {
+				return fmt.Errorf("D12: %s is written, and nothing reads it", g.Vars[w.Slot.Var].Name)
+			}
+		}
+		return nil
+	}
+}
+
+func kills(n *graph.Node, v graph.VarID) bool {
+	for _, k := range n.Kills() {
+		if k == v {
+			return true
+		}
+	}
+	return false
+}
+
+// naiveLive repeats the equation of liveness over all nodes until nothing changes.
+func naiveLive(g *graph.Graph) []map[graph.VarID]bool {
+	in := make([]map[graph.VarID]bool, len(g.Nodes))
+	for i, n := range g.Nodes {
+		in[i] = map[graph.VarID]bool{}
+		for _, v := range g.Reads(n) {
+			in[i][v] = true
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := len(g.Nodes) - 1; i >= 0; i-- {
+			for _, e := range g.Out(graph.NodeID(i)) {
+				for v := range in[e.To] {
+					if !in[i][v] && !kills(g.Nodes[i], v) {
+						in[i][v], changed = true, true
+					}
+				}
+			}
+		}
+	}
+	return in
+}
