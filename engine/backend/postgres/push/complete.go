@@ -258,7 +258,7 @@ func (b *Backend) offerMoved(ctx context.Context, c *commit, events []*event, gr
 // settles what an unconfirmed commit did. It gives no commit where all were settled.
 func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) (*commit, error) {
 	grant.Max = max(grant.Max-len(out.result.Tasks), 0)
-	fenced := false
+	unsure := false
 	for try := 1; ; try++ {
 		c, err := b.apply(ctx, shard, events, grant)
 		switch {
@@ -266,8 +266,8 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 			return c, nil
 		case postgres.Contended(err) && try < commitTries:
 			continue
-		case !backend.IsUnknown(err) && fenced && !postgres.Poisoned(err):
-			// The leases are not any more what the caller knows: not nothing has happened.
+		case !backend.IsUnknown(err) && unsure && !postgres.Poisoned(err):
+			// An earlier try may have taken place, or the leases are no longer those that the caller knows.
 			return nil, fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 		case !backend.IsUnknown(err):
 			return nil, err
@@ -276,6 +276,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 			if try == commitTries {
 				return nil, err
 			}
+			unsure = true
 			continue
 		}
 		open, settled := b.settle(ctx, shard, events, c, out)
@@ -285,7 +286,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 		if len(open) == 0 {
 			return nil, nil
 		}
-		events, fenced = open, true
+		events, unsure = open, true
 	}
 }
 

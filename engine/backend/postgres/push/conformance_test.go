@@ -1,4 +1,4 @@
-package push_test
+package push
 
 import (
 	"context"
@@ -7,15 +7,14 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/push"
 	"pulley/engine/pgserver/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func open(t *testing.T, cfg postgres.Config) *push.Backend {
+func open(t testing.TB, cfg postgres.Config) *Backend {
 	t.Helper()
-	b, err := push.Open(context.Background(), push.Config{Store: cfg})
+	b, err := Open(context.Background(), Config{Store: cfg})
 	if err != nil {
 		t.Fatal(err)
 	}

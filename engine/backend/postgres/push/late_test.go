@@ -1,0 +1,145 @@
+package push
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+)
+
+// TestLateCommit lets a commit that was given up reach the server after all, when the completion has been
+// settled: it must be stale, and change nothing (I3). Of a transaction it is the COMMIT that comes late,
+// while whoever settles waits for the rows that the transaction holds.
+func TestLateCommit(t *testing.T) {
+	t.Run("one statement", func(t *testing.T) {
+		w := newWorld(t)
+		p := sequence.Program(t)
+		warm := scene{name: "warm", trial: func(w *world) trial { return w.offering(ran(w.launch(sequence, p)[0])) }}
+		for range 5 {
+			w.warm(warm)
+			task := w.launch(sequence, p)[0]
+			w.proxy.set(cut{client: true, k: 1, mode: cutHold})
+			out, err := w.through.Complete(w.ctx, 0, []backend.Completion{ran(task)}, granted(1))
+			if err != nil || out.Outcomes[0].Answer != backend.Applied || len(out.Tasks) != 1 {
+				t.Fatalf("%+v, %v; want it applied on another connection", out, err)
+			}
+			if !w.proxy.unset() {
+				t.Fatal("inconclusive: nothing was held")
+			}
+			before := w.dump(task.Lease.Key.Instance)
+			if err := w.proxy.release(); err != nil {
+				t.Fatalf("the late commit did not reach the server: %v", err)
+			}
+			if after := w.dump(task.Lease.Key.Instance); after != before {
+				t.Fatalf("I3: the late commit changed\n%s\nto\n%s", before, after)
+			}
+		}
+		w.finish()
+	})
+	t.Run("transaction", func(t *testing.T) {
+		w := newWorld(t)
+		p := alone.Program(t)
+		warm := scene{name: "warm", trial: func(w *world) trial { return w.offering(ran(w.launch(alone, p)[0])) }}
+		held := 0
+		for k := 1; ; k++ {
+			w.warm(warm)
+			fired, late := w.lateCOMMIT(ran(w.launch(alone, p)[0]), k)
+			if late {
+				held++
+			}
+			if !fired {
+				break
+			}
+		}
+		if held == 0 {
+			t.Error("inconclusive: nobody waited for a transaction whose COMMIT was late")
+		}
+		w.finish()
+	})
+}
+
+// lateCOMMIT holds the client's message k, and what follows, until somebody waits for the rows of the
+// transaction. It says whether there was such a message, and whether anybody waited.
+func (w *world) lateCOMMIT(c backend.Completion, k int) (fired, late bool) {
+	w.Helper()
+	w.proxy.set(cut{client: true, k: k, mode: cutHold})
+	answered := make(chan error, 1)
+	var out backend.Committed
+	go func() {
+		var err error
+		out, err = w.through.Complete(w.ctx, 0, []backend.Completion{c}, granted(1))
+		answered <- err
+	}()
+	late = w.waits(answered)
+	fired = w.proxy.unset()
+	if fired {
+		if err := w.proxy.release(); err != nil {
+			w.Fatalf("message %d: the late commit did not reach the server: %v", k, err)
+		}
+	}
+	err := <-answered
+	again := w.complete(c).Outcomes[0].Answer
+	switch {
+	case err == nil && (out.Outcomes[0].Answer != backend.Applied || again != backend.Stale):
+		w.Fatalf("message %d: answered %+v, and offered again: %s", k, out.Outcomes, again)
+	case err != nil && !backend.IsUnknown(err) && again != backend.Applied:
+		w.Fatalf("message %d: failed (%v), and offered again: %s", k, err, again)
+	}
+	return fired, late
+}
+
+// waits waits until a session of this store waits for a row, or the call has been answered: then it puts
+// the answer back.
+func (w *world) waits(answered chan error) bool {
+	for {
+		select {
+		case err := <-answered:
+			answered <- err
+			return false
+		default:
+		}
+		var waiting bool
+		err := w.direct.store.Pool.QueryRow(w.ctx, `
+			SELECT EXISTS (SELECT FROM pg_stat_activity
+				WHERE wait_event_type = 'Lock' AND application_name = left($1, 63))`, "cut "+w.cfg.Schema).Scan(&waiting)
+		if err != nil || waiting {
+			return err == nil
+		}
+	}
+}
+
+// TestUnreachable wants errors that are not about a commit to leave nothing open.
+func TestUnreachable(t *testing.T) {
+	w := newWorld(t)
+	task := w.launch(sequence, sequence.Program(t))[0]
+	w.proxy.set(cut{client: true, k: 1, fresh: true, dead: true})
+	w.through.store.Pool.Reset()
+	for name, call := range map[string]func() error{
+		"complete": func() error {
+			_, err := w.through.Complete(w.ctx, 0, []backend.Completion{ran(task)}, granted(1))
+			return err
+		},
+		"claim": func() error { _, err := w.through.Claim(w.ctx, 0, granted(1)); return err },
+		"extend": func() error {
+			_, err := w.through.Extend(w.ctx, 0, []backend.Lease{task.Lease}, granted(0))
+			return err
+		},
+		"submit": func() error {
+			_, err := w.through.Submit(w.ctx, []backend.Submission{w.instance(sequence, task.Program)}, granted(1))
+			return err
+		},
+		"sweep":     func() error { _, err := w.through.Sweep(w.ctx, 0); return err },
+		"lookup":    func() error { _, err := w.through.Lookup(w.ctx, []uuid.UUID{task.Lease.Key.Instance}); return err },
+		"notify":    func() error { return w.through.Notify(w.ctx) },
+		"listen":    func() error { return w.through.Listen(w.ctx, func() {}) },
+		"leftovers": func() error { _, err := w.through.Leftovers(w.ctx); return err },
+	} {
+		if err := call(); err == nil || backend.IsUnknown(err) || errors.Is(err, w.ctx.Err()) {
+			t.Errorf("%s without a server: %v; want an error that says that nothing happened", name, err)
+		}
+	}
+	w.proxy.unset()
+	w.finish()
+}
