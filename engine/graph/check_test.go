@@ -1,0 +1,275 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+)
+
+const mixed = `fn main(input: [n], output: [r]):
+    r = []
+    xs = spread range(n):x -> @double(value=x)
+    for x in xs:
+        if x > 2:
+            y = @echo(value=x)
+            r = r + [y]
+    parallel:
+        @noop()
+        @noop()
+    while len(r) < 3:
+        r = r + [0]
+    return r
+`
+
+// diamond is a graph with a barrier, a branch and a soft merge.
+func diamond(t testing.TB) *graph.Graph {
+	t.Helper()
+	b := graph.New("g", "n")
+	x, y := b.Action("x", "echo"), b.Action("y", "echo")
+	br := b.Branch("b").After(x, y)
+	z, w := b.Action("z", "echo"), b.Action("w", "echo")
+	br.Case("n", z).Else(w)
+	b.Output("n").AfterAny(z, w)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func node(g *graph.Graph, name string) *graph.Node {
+	for _, n := range g.Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	panic("no node " + name)
+}
+
+func edge(g *graph.Graph, from, to string) *graph.Edge {
+	for _, e := range g.Edges {
+		if g.Nodes[e.From].Name == from && g.Nodes[e.To].Name == to {
+			return e
+		}
+	}
+	panic("no edge from " + from + " to " + to)
+}
+
+// TestCheck breaks every invariant once.
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		hand  bool // of the diamond, not of the program
+		spoil func(g *graph.Graph)
+		want  string
+	}{
+		{"no nodes", false, func(g *graph.Graph) { g.Nodes = nil }, "node 0 is not the input"},
+		{"no input", false, func(g *graph.Graph) { g.Nodes[0].Kind = graph.Assign }, "node 0 is not the input"},
+		{"missing node", false, func(g *graph.Graph) { g.Nodes[3] = nil }, "node 3 is missing"},
+		{"missing edge", false, func(g *graph.Graph) { g.Edges[3] = nil }, "edge 3 is missing"},
+		{"missing variable", false, func(g *graph.Graph) { g.Vars[1] = nil }, "variable 1 is missing"},
+		{"scope", false, func(g *graph.Graph) { g.Vars[1].Scope = -1 }, "variable 1 is missing or has a scope below 0"},
+		{"frame's variable", false, func(g *graph.Graph) { g.Frames[0].Names["r"] = 900 }, "frame 0: r stands for variable 900"},
+		{"id", false, func(g *graph.Graph) { g.Nodes[3].ID = 4 }, "has the id 4 at place 3"},
+		{"name", false, func(g *graph.Graph) { g.Nodes[3].Name = g.Nodes[2].Name }, "the name is taken"},
+		{"second input", false, func(g *graph.Graph) { node(g, "assign").Kind = graph.Input }, "is a second input node"},
+		{"frame", false, func(g *graph.Graph) { g.Nodes[3].Frame = 99 }, "has no frame 99"},
+		{"depth", false, func(g *graph.Graph) { g.Nodes[3].Depth = -1 }, "stands at the depth -1"},
+		{"aggregate", false, func(g *graph.Graph) { node(g, "spread").Aggregate = 900 }, "has no aggregate 900"},
+		{"outputs", false, func(g *graph.Graph) { node(g, "output").Kind = graph.Join }, "0 output nodes; there must be one"},
+		{"target", false, func(g *graph.Graph) { node(g, "echo").Targets[0] = 900 }, "has no variable 900"},
+		{"clear", false, func(g *graph.Graph) { node(g, "assign").Clear = []graph.VarID{-2} }, "has no variable -2"},
+		{"set's target", false, func(g *graph.Graph) { node(g, "assign").Sets[0].Targets[0] = 900 }, "has no variable 900"},
+		{"set's source", false, func(g *graph.Graph) { node(g, "assign").Sets[0] = graph.Set{From: 900} }, "has no variable 900"},
+		{"var", false, func(g *graph.Graph) { node(g, "loop_head").Var = 900 }, "has no variable 900"},
+		{"edge out of range", false, func(g *graph.Graph) { g.Edges[0].To = 900 }, "an edge leads from node 0 to node 900"},
+		{"guard", false, func(g *graph.Graph) { g.Edges[0].Kind = graph.Guard }, "a guard edge cannot leave a input"},
+		{"continue", false, func(g *graph.Graph) { g.Edges[0].Kind = graph.Continue }, "a continue edge cannot leave a input"},
+		{"break", false, func(g *graph.Graph) { g.Edges[0].Kind = graph.Break }, "a break edge leads to a loop_exit, not to assign"},
+		{"back", false, func(g *graph.Graph) { g.Edges[0].Kind = graph.Back }, "a back edge leads from a loop_next to the loop_head of its loop, not to assign"},
+		{"edge kind", false, func(g *graph.Graph) { g.Edges[0].Kind = "sideways" }, `is of the unknown kind "sideways"`},
+		{"forward from a branch", true, func(g *graph.Graph) { edge(g, "b", "z").Kind = graph.Forward }, "a forward edge cannot leave a branch"},
+		{"forward from a loop head", false, func(g *graph.Graph) { edge(g, "loop_head", "if").Kind = graph.Forward }, "a forward edge cannot leave a loop_head"},
+		{"deeper", false, func(g *graph.Graph) { node(g, "assign").Depth = 1 }, "stands deeper than input, which opens no loop or spread"},
+		{"element", false, func(g *graph.Graph) { edge(g, "double", "spread_all").Var = graph.None }, "the edge from double carries no value"},
+		{"required", true, func(g *graph.Graph) { node(g, "b").Required = 1 }, "node b: requires 1 arrivals where its edges make 2"},
+		{"required of a spread", false, func(g *graph.Graph) { node(g, "spread_all").Required = 1 }, "requires 1 arrivals where its edges make 0"},
+		{"argument", false, func(g *graph.Graph) { node(g, "echo").Args[0].Value = nil }, "argument value has no value"},
+		{"action", false, func(g *graph.Graph) { node(g, "echo").Action = "" }, "names no action"},
+		{"kind", false, func(g *graph.Graph) { node(g, "echo").Kind = "magic" }, `has the unknown kind "magic"`},
+		{"result", false, func(g *graph.Graph) { node(g, "output").Var = graph.None }, "has neither an expression nor a variable for the result"},
+		{"loop_init", false, func(g *graph.Graph) { node(g, "loop_init").Expr = nil }, "has an expression without a variable to keep it in, or the reverse"},
+		{"loop_head", false, func(g *graph.Graph) { node(g, "loop_2_head").Expr = nil }, "has neither a condition nor elements"},
+		{"loop without a way out", false, func(g *graph.Graph) { edge(g, "loop_head", "loop_exit").From = node(g, "loop_init").ID }, "has 1 ways into the loop and 0 out of it"},
+		{"spread", false, func(g *graph.Graph) { node(g, "spread").Expr = nil }, "has no elements, or no variable for one"},
+		{"spread's action", false, func(g *graph.Graph) { node(g, "spread").Aggregate = node(g, "parallel_all").ID }, "does not lead through one action to its aggregate"},
+		{"parallel", false, func(g *graph.Graph) { node(g, "parallel").Aggregate = 0 }, "has no aggregate"},
+		{"unreachable", true, func(g *graph.Graph) { edge(g, "input", "x").From = node(g, "y").ID }, ""},
+		{"cut off", true, func(g *graph.Graph) { e := edge(g, "input", "x"); e.From = e.To }, "node x: cannot be reached from the input"},
+		{"cycle", true, func(g *graph.Graph) { edge(g, "input", "x").From = node(g, "z").ID }, "stands on a cycle: "},
+		{"leads nowhere", true, func(g *graph.Graph) { e := edge(g, "z", "output"); e.From = node(g, "w").ID }, "node z: leads nowhere"},
+		{"merge", true, func(g *graph.Graph) {
+			edge(g, "z", "output").Kind, edge(g, "w", "output").Kind = graph.Forward, graph.Forward
+			node(g, "output").Required = 2
+		}, "node output: waits for w, which does not run if branch b takes another case"},
+		{"too many nodes", false, func(g *graph.Graph) { g.Limits.Nodes = 5 }, "nodes are over the limit of 5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := mustCompile(t, mixed)
+			if c.hand {
+				g = diamond(t)
+			}
+			c.spoil(g)
+			err := g.Check()
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("a graph that is right is refused: %v", err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("got %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestHostileDefinitions changes stored definitions at random places: whatever comes out is refused,
+// or can be drawn, analysed and run without a panic.
+func TestHostileDefinitions(t *testing.T) {
+	var sources [][]byte
+	for _, g := range []*graph.Graph{mustCompile(t, mixed), diamond(t)} {
+		data, err := graph.Encode(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, data)
+	}
+	taken, refused := 0, 0
+	f := func(t *rapid.T) {
+		var tree any
+		if err := json.Unmarshal(rapid.SampledFrom(sources).Draw(t, "graph"), &tree); err != nil {
+			t.Fatal(err)
+		}
+		for range rapid.IntRange(1, 3).Draw(t, "changes") {
+			tree = spoil(t, tree)
+		}
+		data, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := graph.Decode(data)
+		if err != nil {
+			refused++
+			return
+		}
+		taken++
+		g.Text()
+		g.DOT()
+		g.Mermaid()
+		p, err := plan.Compile(g)
+		if err != nil {
+			return
+		}
+		pl, err := p.Start(json.RawMessage(`{"n": 3}`))
+		for i := 0; err == nil && i < 20 && pl.End == nil && len(pl.Enqueues) > 0; i++ {
+			pl, err = p.Step(plan.Event{Run: pl.Enqueues[0].Run, Attempt: 1, Result: json.RawMessage("1")}, plan.Inbox{}, 0)
+		}
+	}
+	for range 20 { // a run of rapid is a hundred cases
+		rapid.Check(t, f)
+	}
+	if taken == 0 || refused == 0 {
+		t.Errorf("%d taken, %d refused: the changes do not try both", taken, refused)
+	}
+}
+
+// spoil changes one random place of a JSON document.
+func spoil(t *rapid.T, v any) any {
+	if rapid.IntRange(0, 7).Draw(t, "here") > 0 {
+		switch v := v.(type) {
+		case map[string]any:
+			keys := make([]string, 0, len(v))
+			for k := range v {
+				keys = append(keys, k)
+			}
+			if len(keys) > 0 {
+				k := rapid.SampledFrom(sorted(keys)).Draw(t, "key")
+				if k == "limits" || k == "timeout_ns" { // any limit is a right one
+					return v
+				}
+				v[k] = spoil(t, v[k])
+				return v
+			}
+		case []any:
+			if len(v) > 0 {
+				i := rapid.IntRange(0, len(v)-1).Draw(t, "index")
+				v[i] = spoil(t, v[i])
+				return v
+			}
+		}
+	}
+	switch v := v.(type) {
+	case float64:
+		return v + float64(rapid.SampledFrom([]int{-9, -1, 1, 2, 900}).Draw(t, "number"))
+	case []any:
+		if len(v) > 0 {
+			return v[1:]
+		}
+	case string:
+		return rapid.SampledFrom([]string{"", "forward", "soft", "back", "break", "guard", "action", "branch", "join", "loop_head", "spread", "aggregate", "n", "1 +", "é"}).Draw(t, "text")
+	}
+	return nil
+}
+
+func TestDecodeRefusesNonsense(t *testing.T) {
+	for _, data := range []string{"", "{", "[]", "null", "{}", `{"nodes":[{"kind":"input"}]}`, `{"nodes":"x"}`} {
+		if _, err := graph.Decode([]byte(data)); err == nil {
+			t.Errorf("%s is taken", data)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, g := range []*graph.Graph{mustCompile(f, mixed), diamond(f)} {
+		data, err := graph.Encode(g)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		g, err := graph.Decode(data)
+		if err != nil {
+			return
+		}
+		g.Text()
+		if _, err := plan.Compile(g); err == nil {
+			roundTrip(t, g)
+		}
+	})
+}
+
+// TestLimitsAreStored wants a graph's limits to travel with its definition.
+func TestLimitsAreStored(t *testing.T) {
+	source, err := os.ReadFile("testdata/programs/chain.ir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := compile(t, string(source), ir.Limits{LoopIterations: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := graph.Encode(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := graph.Decode(data)
+	if err != nil || back.Limits.LoopIterations != 7 {
+		t.Errorf("%+v, %v", back.Limits, err)
+	}
+}
