@@ -10,6 +10,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/memory"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
 )
 
@@ -194,6 +195,12 @@ func (s BackendSpec) Open(ctx context.Context, o OpenOptions) (backend.Backend, 
 	switch s.name {
 	case "memory":
 		return memory.New(memory.Options{Shards: s.number("shards")}), nil
+	case "pull":
+		scan := pull.ScanApp
+		if s.opts["scan"] == "sql" {
+			scan = pull.ScanSQL
+		}
+		return pull.Open(ctx, pull.Config{Store: store, Scan: scan})
 	default:
 		return push.Open(ctx, push.Config{Store: store})
 	}

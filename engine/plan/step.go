@@ -226,3 +226,23 @@ func failureOf(pos ir.Pos, err error) *Failure {
 	}
 	return &Failure{Type: e.Type, Message: e.Msg, Pos: pos}
 }
+
+// Settle judges the end of an attempt without planning what follows from it: it gives the event with a
+// result that is a value or else with the failure in full, and the retry if there is to be one. It is
+// for designs that write down what happened first and find out what follows later.
+func (p *Program) Settle(ev Event, jitter float64) (Event, *Retry, error) {
+	if err := p.check(ev); err != nil {
+		return Event{}, nil, err
+	}
+	n := &p.nodes[ev.Run.Node]
+	w := p.walk(Inbox{})
+	_, ev.Failure = w.result(n, ev)
+	if ev.Failure == nil {
+		return ev, nil, nil
+	}
+	ev.Result = nil
+	if retry, ok := n.retry(ev.Failure.Type); ok && ev.Attempt <= retry.Count {
+		return ev, &Retry{After: backoff(retry.Backoff, ev.Attempt, jitter), Failure: *ev.Failure}, nil
+	}
+	return ev, nil, nil
+}

@@ -63,6 +63,14 @@ func (s *Store) Program(ctx context.Context, number int32) (*plan.Program, error
 	return p, nil
 }
 
+// Known gives the workflow that is stored under a number if it was read or stored here before, and nil
+// otherwise.
+func (s *Store) Known(number int32) *plan.Program {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.programs[number]
+}
+
 func (s *Store) remember(number int32, p *plan.Program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

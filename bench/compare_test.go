@@ -1,0 +1,172 @@
+package bench_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"pulley/bench"
+	"pulley/engine/pgserver/pgtest"
+	"pulley/reports/record"
+	"pulley/scenarios"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func specs(t *testing.T, names ...string) []bench.BackendSpec {
+	t.Helper()
+	out, err := bench.ParseBackends(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func cases(t *testing.T, o bench.CaseOptions) []bench.Case {
+	t.Helper()
+	out, err := bench.Cases(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func compare(t *testing.T, cfg bench.CompareConfig) *bench.Comparison {
+	t.Helper()
+	cfg.DSN, cfg.Way = pgtest.DSN(t), pgtest.Server(t).Describe()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	out, err := bench.Compare(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range out.Manifest.Samples {
+		if !s.Valid {
+			t.Errorf("%s, run %d is invalid: %q", s.Key(), s.Run, s.Warnings)
+		}
+	}
+	return out
+}
+
+// traces are real ones where there are any, and none otherwise: then generated ones are run.
+func traces(t *testing.T) []string {
+	t.Helper()
+	dir := os.Getenv("PULLEY_WFINSTANCES")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "wfinstances")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestEveryScenarioOnEveryBackend wants every scenario, and every trace that is at hand, to give its
+// expected result on every backend, each node run applied once.
+func TestEveryScenarioOnEveryBackend(t *testing.T) {
+	all := specs(t, "memory", "push", "push:batch=1", "pull:scan=app", "pull:scan=sql")
+	var list []bench.Case
+	for _, s := range scenarios.All() {
+		if s.Name == "trace" {
+			list = append(list, cases(t, bench.CaseOptions{Scenarios: []string{"trace"}, Traces: traces(t)})...)
+			continue
+		}
+		for _, size := range []int{s.SizeMin, s.Sizes(scenarios.Options{})[0] + 3} {
+			w, err := s.Build(size, scenarios.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, bench.Case{Workload: w})
+		}
+	}
+	found := compare(t, bench.CompareConfig{Cases: list, Backends: all, Runs: 1, MinNodes: 1})
+	if got, want := len(found.Summary.Rows), len(list)*len(all); got != want {
+		t.Errorf("%d rows; want %d", got, want)
+	}
+}
+
+// TestRowsReadPerNode holds the two designs against what they promise: a node costs push the same
+// however large its workflow is, and the rescanning pull the more the larger.
+func TestRowsReadPerNode(t *testing.T) {
+	sizes := []int{10, 50, 100, 500, 2000}
+	found := compare(t, bench.CompareConfig{
+		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{"10,50,100,500,2000"}}),
+		Backends: specs(t, "push", "pull"), Runs: 1, MinNodes: 1000,
+	})
+	rows := func(backend string, size int) float64 {
+		row := found.Summary.Find(record.Key{Scenario: "fanout", Backend: backend, Size: size})
+		if row == nil || row.RowsReadPerNode == nil {
+			t.Fatalf("fanout %d on %s has no figure", size, backend)
+		}
+		return *row.RowsReadPerNode
+	}
+	least, most := rows("push", sizes[0]), rows("push", sizes[0])
+	for _, size := range sizes {
+		t.Logf("%5d nodes: push %.2f, pull %.2f rows read per node", size, rows("push", size), rows("pull", size))
+		least, most = min(least, rows("push", size)), max(most, rows("push", size))
+	}
+	if most > 1.10*least {
+		t.Errorf("push reads from %.2f to %.2f rows per node: not within 10 %%", least, most)
+	}
+	for i, size := range sizes[1:] {
+		if rows("pull", size) <= rows("pull", sizes[i]) {
+			t.Errorf("pull reads %.2f rows per node at %d nodes and %.2f at %d; it should grow", rows("pull", sizes[i]), sizes[i], rows("pull", size), size)
+		}
+	}
+}
+
+// TestInterrupted wants what there is, and nothing left behind, when a comparison is cut off.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	found, err := bench.Compare(ctx, bench.CompareConfig{
+		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"10,20"}}),
+		Backends: specs(t, "push", "memory"), Runs: 3, MinNodes: 10, DSN: pgtest.DSN(t),
+		Progress: func(p bench.Progress) {
+			if p.Done == 3 && p.Sample == nil {
+				cancel()
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found.Manifest.Interrupted || len(found.Manifest.Samples) != 3 {
+		t.Errorf("interrupted is %t, with %d samples; want the three that were made", found.Manifest.Interrupted, len(found.Manifest.Samples))
+	}
+	dir := t.TempDir()
+	if err := found.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := record.ReadSummary(filepath.Join(dir, record.SummaryFile)); err != nil {
+		t.Error(err)
+	}
+	if m, err := record.ReadManifest(filepath.Join(dir, record.ManifestFile)); err != nil || !m.Interrupted {
+		t.Errorf("manifest: %v, interrupted %t", err, m != nil && m.Interrupted)
+	}
+}
+
+// TestWrongResultIsInvalid plants a wrong expectation: the check of results must see it.
+func TestWrongResultIsInvalid(t *testing.T) {
+	list := cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"5"}})
+	list[0].Workload.Expected = []byte(`"something else"`)
+	found, err := bench.Compare(context.Background(), bench.CompareConfig{Cases: list, Backends: specs(t, "memory"), Runs: 1, MinNodes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Valid() || found.Summary.Rows[0].Valid {
+		t.Error("a run with a wrong result counts as valid")
+	}
+	list = cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"5"}})
+	list[0].Workload.Nodes++
+	found, err = bench.Compare(context.Background(), bench.CompareConfig{Cases: list, Backends: specs(t, "memory"), Runs: 1, MinNodes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Valid() {
+		t.Error("a run that lacks a node run counts as valid")
+	}
+}

@@ -1,0 +1,52 @@
+-- The ledger: a row for each node run that became runnable, with its result once it has one. due_at is
+-- when it may be claimed; done orders the completions.
+CREATE TABLE ledger (
+    shard       smallint    NOT NULL,
+    instance_id uuid        NOT NULL,
+    node        integer     NOT NULL,
+    path        text        NOT NULL COLLATE "C",
+    status      text        NOT NULL CHECK (status IN ('queued', 'leased', 'completed')),
+    due_at      timestamptz NOT NULL,
+    token       bigint      NOT NULL,
+    attempt     integer     NOT NULL CHECK (attempt > 0),
+    owner       text,
+    args        json        NOT NULL,
+    done        bigint,
+    result      json,
+    failure     json,
+    PRIMARY KEY (shard, instance_id, node, path)
+);
+
+CREATE INDEX ledger_due ON ledger (shard, due_at, token) WHERE status <> 'completed';
+
+-- Instances that run, which is all that a cycle looks at.
+CREATE INDEX instances_running ON instances (shard, id) WHERE status = 'running';
+
+-- Of scan=sql: what has come about so far. One row for each step towards a node run that a completion,
+-- a barrier or the beginning of the instance made: as many as required from different sources make the
+-- run runnable. A barrier whose count became known has a row from the source open, which does not count
+-- itself; all of a soft group are one source. args are those of a run that waits for nothing else,
+-- finish is the end of the instance.
+CREATE TABLE arrivals (
+    shard       smallint NOT NULL,
+    instance_id uuid     NOT NULL,
+    node        integer  NOT NULL,
+    path        text     NOT NULL COLLATE "C",
+    source      text     NOT NULL COLLATE "C",
+    required    integer  NOT NULL,
+    args        json,
+    finish      json,
+    PRIMARY KEY (shard, instance_id, node, path, source)
+);
+
+-- Of scan=sql: values on their way; a variable's under element -1, those of an aggregate's branches under
+-- their places in its list.
+CREATE TABLE inbox (
+    shard       smallint NOT NULL,
+    instance_id uuid     NOT NULL,
+    variable    integer  NOT NULL,
+    path        text     NOT NULL COLLATE "C",
+    element     integer  NOT NULL,
+    value       json     NOT NULL,
+    PRIMARY KEY (shard, instance_id, variable, path, element)
+);

@@ -1,0 +1,20 @@
+-- Leases node runs that are due: queued ones and those whose lease is over.
+-- $1 shard, $2 most, $3 owner, $4 lease in µs.
+WITH due AS MATERIALIZED (
+    SELECT d.ctid AS at
+    FROM ledger d
+    WHERE d.shard = $1 AND d.status <> 'completed' AND d.due_at <= clock_timestamp()
+    ORDER BY d.due_at, d.token
+    LIMIT $2
+    FOR UPDATE SKIP LOCKED
+), taken AS (
+    UPDATE ledger q
+    SET status = 'leased', due_at = clock_timestamp() + $4::bigint * interval '1 microsecond',
+        token = nextval('tokens'), owner = $3::text
+    FROM due
+    WHERE q.ctid = due.at
+    RETURNING q.instance_id, q.node, q.path, q.token, q.attempt, q.args
+)
+SELECT t.instance_id, t.node, t.path, t.token, t.attempt, i.workflow, t.args
+FROM taken t
+CROSS JOIN LATERAL (SELECT i.workflow FROM instances i WHERE i.shard = $1 AND i.id = t.instance_id OFFSET 0) i

@@ -1,0 +1,10 @@
+-- Which leases are held; their rows are locked. $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token.
+SELECT l.ord
+FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[]) AS l (ord, instance_id, node, path, token)
+CROSS JOIN LATERAL (
+    SELECT q.ctid AS at, q.token, q.status
+    FROM ledger q
+    WHERE q.shard = $1 AND q.instance_id = l.instance_id AND q.node = l.node AND q.path = l.path
+    FOR UPDATE
+) q
+WHERE q.token = l.token AND q.status = 'leased'
