@@ -3,8 +3,8 @@
 //
 // # Exit statuses
 //
-//	0    it worked; the instance of pulley run completed
-//	1    the instance of pulley run failed; pulley doctor found no way to a Postgres
+//	0    it worked: the instance of pulley run completed, every run of pulley compare was valid
+//	1    the instance failed, a run was not valid, or pulley doctor found no way to a Postgres
 //	2    there is no result: a mistake in the command line, a refused program or input, a database that
 //	     cannot be used, a timeout, an output that cannot be written
 //	70   a bug in pulley
@@ -12,8 +12,8 @@
 //
 // Results go to standard output, whole or not at all. Everything else goes to standard error, a line
 // for each thing; a mistake in a file begins with file:line:col. The first signal ends a command in
-// an orderly way, within seconds, and a second one ends it at once; in either case a server that it
-// started goes with it.
+// an orderly way, within seconds, and one that comes more than a second later ends it at once; in
+// either case a server that it started goes with it.
 //
 // A command is a struct with its flags and a Run method, in a file of its own.
 package main

@@ -31,8 +31,9 @@ type cli struct {
 
 const description = `pulley shows, with evidence, how durable workflow schedulers on Postgres behave.
 
-Exit status: 0 if it worked, 1 if the instance failed (run) or nothing was found (doctor), 2 for a mistake in ` +
-	`the command line, a refused program or input, or an unusable database, 130 after Ctrl-C.`
+Exit status: 0 if it worked; 1 if the instance failed (run), a run was not valid (compare) or no Postgres was ` +
+	`found (doctor); 2 for a mistake in the command line, a refused program or input, or an unusable database; ` +
+	`130 after Ctrl-C.`
 
 func main() {
 	// Only a channel, not Ignore, which the server that we start would inherit: with it a closed pipe

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
+	"time"
 )
 
 // interrupted is the cause of a context that a signal ended.
@@ -19,29 +21,40 @@ func (i *interrupted) Error() string {
 	return fmt.Sprintf("ended by a signal (%v)", i.signal)
 }
 
-// interruptible gives a context that ends at the first signal that asks the program to end. After it
-// signals have their usual effect again, so that a second one is not waited for. A command calls it
-// once it has read its input, which no context could interrupt. The function lets go of the signals.
+// deafness is how long further signals are let pass after the first: who sends one to a command and to
+// its process group, as timeout does, means it once.
+const deafness = time.Second
+
+// interruptible gives a context that ends at the first signal that asks the program to end. A little
+// later signals have their usual effect again, so that a second one is not waited for. A command calls
+// it once it has read its input, which no context could interrupt. The function lets go of the signals.
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	done := make(chan struct{})
+	finish, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
+		defer signal.Stop(signals)
 		select {
 		case s := <-signals:
-			signal.Stop(signals)
 			sig, _ := s.(syscall.Signal)
 			cancel(&interrupted{sig})
-		case <-ctx.Done():
-			signal.Stop(signals)
+		case <-finish:
+			return
+		}
+		timer := time.NewTimer(deafness)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-finish:
 		}
 	}()
-	return ctx, func() {
-		cancel(context.Canceled)
+	return ctx, sync.OnceFunc(func() {
+		close(finish)
 		<-done
-	}
+		cancel(context.Canceled)
+	})
 }
 
 // ended gives the error of a command whose context may have ended: where a signal did it, one with the
