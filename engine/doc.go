@@ -64,8 +64,8 @@
 //	bench/measure              | Postgres' own counters; histograms                             | reports/record
 //	bench/load                 | planned: open-loop pacing                                      | reports/record
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/load
-//	sim                        | planned: a seeded world in virtual time around the same code   | engine/dispatch, engine/backend/memory, scenarios, chaos/check, reports/record
-//	cmd/pulley                 | planned: flags to configuration to run                         | any
+//	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, chaos/check
+//	cmd/pulley                 | flags to configuration to run                                  | any
 //
 // Package dispatch imports backend, not only plan: its commands are calls of the backend's contract,
 // and a second set of types for the same things would have to be kept equal to the first.

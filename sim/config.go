@@ -1,0 +1,139 @@
+package sim
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"pulley/engine/dispatch"
+	"pulley/engine/plan"
+	"pulley/scenarios"
+)
+
+// Act gives the result of one attempt at an action, or its failure, of which Type and Message are
+// enough. Arguments are a JSON object and must not be changed; attempts count from 1. For a run to be
+// repeatable it must depend on what it is given only.
+type Act func(action string, args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure)
+
+// Config is a world. Workload and Act must be set; the zero value of every other field means what is
+// said there. Functions are called from the goroutine of Run.
+type Config struct {
+	Seed uint64 // of the one generator
+
+	Workload  scenarios.Workload
+	Instances int          // of the workload; zero: 1
+	Between   Distribution // time from one submission to the next; nil: all at once, at the start
+
+	Engines int // zero: 1. Submissions go to them in turn
+	Workers int // tasks that one engine runs at once; zero: 1
+
+	Act     Act
+	Service Service      // how long an attempt takes; nil: no time
+	Latency Distribution // how long a call of the store takes; nil: no time
+
+	// Dispatch bounds each engine's machine. Owner, Shards, Slots and Notify are set by the simulator. Of
+	// the others, zero means: Prefetch and NotifyEvery zero, Batch 128, BatchBytes 1 MiB, Committers 4,
+	// Pending 256, Queue 1024, Lease 30 s, Poll 1 s, Sweep 30 s, RetryMin 10 ms, RetryMax 1 s.
+	Dispatch dispatch.Config
+	Shards   int // of the store; zero: 1
+
+	Faults []Fault // in any order; each happens at most once
+
+	Trace     io.Writer // takes every event as a line of text; nil: nobody
+	Record    bool      // keeps a history
+	CheckEach bool      // holds the store against its own invariants after every call, not only at the end; slow
+	EventsMax int       // a run with more has failed; zero: 10,000,000
+}
+
+// FaultKind says what befalls an engine.
+type FaultKind string
+
+// The kinds of faults.
+const (
+	Crash  FaultKind = "crash"  // the process dies, and another one starts in its place
+	Freeze FaultKind = "freeze" // the process is stopped, and goes on
+)
+
+// Fault befalls one engine.
+type Fault struct {
+	Kind   FaultKind
+	Engine int           // from zero
+	After  int           // events that came to the engine before, in all of its lives
+	For    time.Duration // until it is back; zero: at once
+}
+
+const (
+	eventsMax  = 10_000_000
+	enginesMax = 10_000
+)
+
+// withDefaults fills in what is zero.
+func (c Config) withDefaults() Config {
+	c.Instances = cmp.Or(c.Instances, 1)
+	c.Engines = cmp.Or(c.Engines, 1)
+	c.Workers = cmp.Or(c.Workers, 1)
+	c.Shards = cmp.Or(c.Shards, 1)
+	c.EventsMax = cmp.Or(c.EventsMax, eventsMax)
+	if c.Between == nil {
+		c.Between = Constant(0)
+	}
+	if c.Service == nil {
+		c.Service = Each(Constant(0))
+	}
+	if c.Latency == nil {
+		c.Latency = Constant(0)
+	}
+	d := &c.Dispatch
+	d.Shards, d.Slots, d.Notify = c.Shards, c.Workers, c.Engines > 1
+	d.Batch = cmp.Or(d.Batch, 128)
+	d.BatchBytes = cmp.Or(d.BatchBytes, 1<<20)
+	d.Committers = cmp.Or(d.Committers, 4)
+	d.Pending = cmp.Or(d.Pending, 256)
+	d.Queue = cmp.Or(d.Queue, 1024)
+	d.Lease = cmp.Or(d.Lease, 30*time.Second)
+	d.Poll = cmp.Or(d.Poll, time.Second)
+	d.Sweep = cmp.Or(d.Sweep, 30*time.Second)
+	d.RetryMin = cmp.Or(d.RetryMin, 10*time.Millisecond)
+	d.RetryMax = cmp.Or(d.RetryMax, time.Second)
+	return c
+}
+
+// validate reports every field that is out of its bounds. Defaults must have been filled in.
+func (c Config) validate() error {
+	var errs []error
+	no := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sim: "+format, args...)) }
+	if c.Workload.Graph == nil {
+		no("Workload has no graph; build one with a scenario")
+	}
+	if c.Act == nil {
+		no("Act is missing; give the function that stands for the workers")
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"Instances", c.Instances}, {"Workers", c.Workers}, {"Shards", c.Shards}, {"EventsMax", c.EventsMax}} {
+		if f.value < 1 {
+			no("%s is %d, must be at least 1", f.name, f.value)
+		}
+	}
+	if c.Engines < 1 || c.Engines > enginesMax {
+		no("Engines is %d, must be from 1 to %d", c.Engines, enginesMax)
+	}
+	for i, f := range c.Faults {
+		switch {
+		case f.Kind != Crash && f.Kind != Freeze:
+			no("Faults[%d] is a %q; give %q or %q", i, f.Kind, Crash, Freeze)
+		case f.Engine < 0 || f.Engine >= c.Engines:
+			no("Faults[%d] is for engine %d of %d; they count from 0", i, f.Engine, c.Engines)
+		case f.After < 0 || f.For < 0:
+			no("Faults[%d]: After is %d and For %v, must not be negative", i, f.After, f.For)
+		}
+	}
+	if err := c.Dispatch.Validate(); err != nil {
+		no("Dispatch: %w", err)
+	}
+	return errors.Join(errs...)
+}

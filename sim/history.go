@@ -1,0 +1,33 @@
+package sim
+
+import (
+	"pulley/chaos/check"
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+)
+
+// record keeps an event of the history, if one is kept.
+func (w *world) record(e check.Event) {
+	if w.cfg.Record {
+		w.result.History = append(w.result.History, e)
+	}
+}
+
+// about makes an event of an instance.
+func (w *world) about(k check.Kind, inst *instance) check.Event {
+	return check.Event{Kind: k, AtNS: int64(w.now), Source: "sim", Instance: inst.id.String()}
+}
+
+// of makes an event of a node run.
+func (w *world) of(k check.Kind, inst *instance, run graph.Run) check.Event {
+	e := w.about(k, inst)
+	e.Node, e.Path = w.program.Graph().Nodes[run.Node].Name, string(run.Path)
+	return e
+}
+
+// endOf makes an event that tells an instance's state.
+func (w *world) endOf(k check.Kind, inst *instance, found backend.Instance) check.Event {
+	e := w.about(k, inst)
+	e.Status, e.Result, e.Error = check.Status(found.Status), found.Result, errorOf(found.Failure)
+	return e
+}

@@ -1,0 +1,204 @@
+package sim
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/chaos/check"
+	"pulley/engine/backend"
+	"pulley/engine/dispatch"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// Result is what a simulated run showed. Times are virtual, and count from the start of the world,
+// which is the arrival of the first instance.
+type Result struct {
+	Seed   uint64
+	Hash   string // SHA-256 of the trace, in hexadecimal
+	Events int    // that happened; at least one
+
+	// Makespan is when the last instance ended: when the commit did, not when somebody heard of it.
+	Makespan time.Duration
+
+	// Utilisation is the part of all workers' time until Makespan in which they were busy, from 0 to 1; zero
+	// where Makespan is. Attempts whose result was of no use count as well.
+	Utilisation float64
+
+	// Waiting is, of each attempt at a node run, from when it was ready until it was first started. A
+	// delivery after a lost lease does not count, since the attempt was started before.
+	Waiting Percentiles
+	// Latency is, of each instance, from its arrival until it ended.
+	Latency Percentiles
+
+	Schedule  []*Attempt  // in the order in which they ended
+	Instances []*Instance // in the order in which they arrived
+	Calls     map[dispatch.Op]int
+	Problems  int // that engines reported: calls that failed, leases that were lost
+	Faults    int // of Config.Faults, that happened before the work was done
+
+	// Violations are invariants that did not hold, and results that were not as expected, a line each;
+	// the first hundred of ViolationsTotal. A run is right only if there are none.
+	Violations      []string
+	ViolationsTotal int
+
+	// History is the run as its oracles read it; nil without Config.Record.
+	History check.History
+
+	graph     *graph.Graph
+	waits     []time.Duration
+	latencies []time.Duration
+}
+
+// Fate is what became of an attempt.
+type Fate string
+
+// The fates.
+const (
+	Applied    Fate = "applied"    // its completion counts
+	Stale      Fate = "stale"      // another attempt's does, or the instance had ended
+	Refused    Fate = "refused"    // the store could not take its result; a failure was offered in its place
+	Lost       Fate = "lost"       // its engine died or lost the lease while it ran
+	Dropped    Fate = "dropped"    // its instance ended while it ran
+	Unanswered Fate = "unanswered" // its completion never reached the store
+)
+
+// Attempt is one line of the schedule: a task, where it ran, and when.
+type Attempt struct {
+	Instance   int // by arrival, from 0
+	Node       string
+	Path       graph.Path
+	Attempt    int // from 1
+	Engine     int // from 0
+	Worker     int // of the engine, from 0
+	Start, End time.Duration
+	Fate       Fate
+}
+
+// Instance is one that was simulated.
+type Instance struct {
+	ID      uuid.UUID
+	Arrived time.Duration
+	Status  backend.Status
+	Result  json.RawMessage // where it completed
+	Failure *plan.Failure   // where it failed
+}
+
+// Percentiles sum up durations by nearest rank: the p-th of n sorted ones is number ⌈p·n/100⌉. All are zero where
+// Count is.
+type Percentiles struct {
+	Count                    int
+	Mean, P50, P90, P99, Max time.Duration
+}
+
+func percentiles(d []time.Duration) Percentiles {
+	n := len(d)
+	if n == 0 {
+		return Percentiles{}
+	}
+	d = slices.Sorted(slices.Values(d))
+	rank := func(p int) time.Duration { return d[(p*n+99)/100-1] }
+	mean := 0.0
+	for _, v := range d {
+		mean += float64(v) / float64(n)
+	}
+	return Percentiles{Count: n, Mean: time.Duration(mean), P50: rank(50), P90: rank(90), P99: rank(99), Max: d[n-1]}
+}
+
+func (r *Result) count(op dispatch.Op) {
+	if r.Calls == nil {
+		r.Calls = map[dispatch.Op]int{}
+	}
+	r.Calls[op]++
+}
+
+// Judge holds the history against the numbered invariants, or all that there are oracles for. It needs
+// Config.Record.
+func (r *Result) Judge(invariants ...string) (check.Report, error) {
+	if r.History == nil {
+		return nil, fmt.Errorf("sim: there is no history to judge; set Config.Record")
+	}
+	return check.Check(r.History, check.Rules{
+		Invariants:  invariants,
+		Graph:       func(string) *graph.Graph { return r.graph },
+		CommitOrder: true,
+	})
+}
+
+// finish looks at what the run has left.
+func (w *world) finish() (*Result, error) {
+	r := &w.result
+	r.Seed, r.Events, r.graph = w.cfg.Seed, w.events, w.cfg.Workload.Graph
+	if err := w.inspect(); err != nil {
+		return nil, fmt.Errorf("sim: seed %d: after the run: %w", w.cfg.Seed, err)
+	}
+	w.checkStore()
+	var busy float64
+	for _, a := range r.Schedule {
+		busy += float64(max(0, min(a.End, r.Makespan)-a.Start))
+	}
+	if r.Makespan > 0 {
+		r.Utilisation = busy / (float64(w.cfg.Engines) * float64(w.cfg.Workers) * float64(r.Makespan))
+	}
+	r.Waiting, r.Latency = percentiles(r.waits), percentiles(r.latencies)
+	r.Hash = hex.EncodeToString(w.hash.Sum(nil))
+	return r, nil
+}
+
+// inspect sweeps the store, looks up every instance, and counts what is left of them.
+func (w *world) inspect() error {
+	ctx := context.Background()
+	for shard := range w.cfg.Shards {
+		for more := true; more; {
+			swept, err := w.store.Sweep(ctx, shard)
+			if err != nil {
+				return err
+			}
+			more = swept.More
+		}
+	}
+	ids := make([]uuid.UUID, len(w.instances))
+	for i, inst := range w.instances {
+		ids[i] = inst.id
+	}
+	found, err := w.store.Lookup(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i, inst := range w.instances {
+		w.lookedUp(inst, found[i])
+	}
+	rows, err := w.store.Leftovers(ctx)
+	if err != nil {
+		return err
+	}
+	for table, n := range rows {
+		if n > 0 {
+			w.violate("I10: %d rows are left in %s", n, table)
+		}
+	}
+	w.record(check.Event{Kind: check.Inspected, AtNS: int64(w.now), Source: "store", Rows: rows})
+	return nil
+}
+
+func (w *world) lookedUp(inst *instance, found backend.Instance) {
+	w.record(w.endOf(check.Looked, inst, found))
+	w.result.Instances = append(w.result.Instances, &Instance{
+		ID: inst.id, Arrived: inst.arrived, Status: found.Status, Result: found.Result, Failure: found.Failure,
+	})
+	inst.twin.ended(found)
+	expected := w.cfg.Workload.Expected
+	switch {
+	case expected == nil:
+	case found.Status != backend.Completed:
+		w.violate("instance %d is %s, and should be completed with %s: %v", inst.index, found.Status, brief(expected), found.Failure)
+	case string(found.Result) != string(expected):
+		w.violate("instance %d has the result %s, and should have %s", inst.index, brief(found.Result), brief(expected))
+	}
+}

@@ -1,0 +1,165 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"pulley/chaos/check"
+	"pulley/engine/backend"
+	"pulley/engine/dispatch"
+	"pulley/engine/plan"
+)
+
+// apply is the moment at which a call reaches the store. Where the process that sent it has died, it
+// may have been cut off on the way.
+func (w *world) apply(o *occurrence) {
+	dead := o.life != o.engine.life
+	who := fmt.Sprintf("e%d.%d", o.engine.index, o.life)
+	w.events++
+	if dead && w.rng.Uint32()&1 == 0 {
+		w.log(who, "apply %d cut off", o.call.ID)
+		return
+	}
+	w.jitter = w.rng.Float64()
+	r := w.ask(o.call)
+	r.Call = o.call.ID
+	w.log(who, "apply %d outcomes %v ended %d more %t err %v", r.Call, r.Committed.Outcomes, len(r.Committed.Ended), r.Committed.More, r.Err)
+	if r.Err == nil {
+		w.observe(o.engine, who, o.call, r.Committed)
+	}
+	if w.cfg.CheckEach {
+		w.checkStore()
+	}
+	if !dead {
+		w.at(o.due, occurrence{kind: reply, engine: o.engine, life: o.life, call: o.call, event: r})
+	}
+}
+
+// ask makes the call.
+func (w *world) ask(c *dispatch.Call) (r dispatch.Reply) {
+	ctx := context.Background() // nothing in virtual time can be cut off by a real clock
+	switch c.Op {
+	case dispatch.OpSubmit:
+		r.Committed, r.Err = w.store.Submit(ctx, c.Submissions, c.Grant)
+	case dispatch.OpClaim:
+		r.Committed, r.Err = w.store.Claim(ctx, c.Shard, c.Grant)
+	case dispatch.OpComplete:
+		r.Committed, r.Err = w.store.Complete(ctx, c.Shard, c.Completions, c.Grant)
+	case dispatch.OpExtend:
+		r.Held, r.Err = w.store.Extend(ctx, c.Shard, c.Leases, c.Grant)
+	case dispatch.OpSweep:
+		r.Swept, r.Err = w.store.Sweep(ctx, c.Shard)
+	case dispatch.OpNotify:
+		// The store's own Listen would need a goroutine; the calendar takes its place.
+	default:
+		r.Err = fmt.Errorf("sim: no such call: %s", c.Op)
+	}
+	return r
+}
+
+// observe holds what a call changed against the twins.
+func (w *world) observe(e *engine, who string, c *dispatch.Call, done backend.Committed) {
+	if c.Op == dispatch.OpNotify {
+		w.wake(e)
+	}
+	for i, out := range done.Outcomes {
+		if c.Op == dispatch.OpSubmit {
+			w.submitted(c.Submissions[i], out)
+		} else {
+			w.answered(c.Completions[i], out)
+		}
+	}
+	for _, t := range done.Tasks {
+		inst := w.byID[t.Lease.Key.Instance]
+		if inst == nil || inst.twin == nil {
+			w.violate("I1: %s was given a task of instance %s, which nobody submitted", who, t.Lease.Key.Instance)
+			continue
+		}
+		inst.twin.leased(t.Lease.Key.Run)
+		w.log(who, "lease %d %s %d token %d", inst.index, w.program.RunName(t.Lease.Key.Run), t.Attempt, t.Lease.Token)
+		ev := w.of(check.Leased, inst, t.Lease.Key.Run)
+		ev.Token, ev.Attempt = t.Lease.Token, t.Attempt
+		w.record(ev)
+	}
+	for _, end := range done.Ended {
+		w.ended(who, end)
+	}
+}
+
+// wake has a notification travel to all other engines.
+func (w *world) wake(from *engine) {
+	for _, e := range w.engines {
+		if e != from && !e.down {
+			w.at(w.now+w.latency(), occurrence{kind: woken, engine: e, life: e.life})
+		}
+	}
+}
+
+func (w *world) submitted(sub backend.Submission, out backend.Outcome) {
+	inst := w.byID[sub.ID]
+	switch {
+	case out.Answer == backend.Duplicate && inst.twin == nil:
+		w.violate("I8: instance %d is a duplicate, and was never taken", inst.index)
+	case out.Answer != backend.Applied:
+	case inst.twin != nil:
+		w.violate("I1: instance %d was taken twice", inst.index)
+	default:
+		inst.twin = newTwin(w, inst, w.program)
+		inst.twin.start(sub.Input)
+	}
+}
+
+// answered notes what became of a completion. One that is offered a second time, because its first
+// answer was lost, stays applied.
+func (w *world) answered(c backend.Completion, out backend.Outcome) {
+	inst := w.byID[c.Lease.Key.Instance]
+	ev := w.of(check.Answered, inst, c.Lease.Key.Run)
+	ev.Token, ev.Attempt = c.Lease.Token, c.Attempt
+	fate := Stale
+	switch out.Answer {
+	case backend.Applied:
+		fate, ev.Answer = Applied, check.AnswerApplied
+		if ev.Again = inst.twin.complete(c, w.jitter); !ev.Again {
+			ev.Error = errorOf(c.Failure)
+		}
+	case backend.Stale:
+		ev.Answer = check.AnswerStale
+	case backend.Refused:
+		fate, ev.Answer = Refused, check.AnswerRefused
+	default:
+		return // it comes again
+	}
+	w.record(ev)
+	if record := w.results[c.Lease]; record != nil && record.Fate == Unanswered {
+		record.Fate = fate
+	}
+}
+
+// ended notes that a commit ended an instance, which is the moment from which it lasts.
+func (w *world) ended(who string, end backend.Instance) {
+	inst := w.byID[end.ID]
+	if inst == nil || inst.twin == nil || inst.ended {
+		w.violate("I7: instance %s ended, and was not running", end.ID)
+		return
+	}
+	inst.ended = true
+	inst.twin.ended(end)
+	w.left--
+	w.log(who, "end %d %s %s", inst.index, end.Status, end.Result)
+	w.result.latencies = append(w.result.latencies, w.now-inst.arrived)
+	w.result.Makespan = w.now
+	w.record(w.endOf(check.Ended, inst, end))
+}
+
+func (w *world) checkStore() {
+	if err := w.store.Check(); err != nil {
+		w.violate("the store is inconsistent: %v", err)
+	}
+}
+
+func errorOf(f *plan.Failure) *check.Error {
+	if f == nil {
+		return nil
+	}
+	return &check.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
+}

@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"pulley/chaos/check"
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// twin is what one instance should look like: plans obeyed on maps. It shares the core with the
+// store, and nothing of how the store keeps things.
+type twin struct {
+	w        *world
+	inst     *instance
+	program  *plan.Program
+	values   map[plan.Slot]json.RawMessage
+	elements map[graph.Run][]plan.Element
+	counters map[graph.Run]*counter
+	known    map[graph.Run]bool // enqueued, ever (I1)
+	done     map[graph.Run]bool // their last attempt was applied (I3, I8)
+	end      *plan.End
+}
+
+// counter is a barrier's: 0 ≤ completed ≤ required (I2).
+type counter struct {
+	completed, required int
+	soft                bool // one of the soft group has arrived
+}
+
+func newTwin(w *world, inst *instance, program *plan.Program) *twin {
+	return &twin{
+		w: w, inst: inst, program: program,
+		values:   map[plan.Slot]json.RawMessage{},
+		elements: map[graph.Run][]plan.Element{},
+		counters: map[graph.Run]*counter{},
+		known:    map[graph.Run]bool{},
+		done:     map[graph.Run]bool{},
+	}
+}
+
+// start is the submission that the store took.
+func (t *twin) start(input json.RawMessage) {
+	p, err := t.program.Start(input)
+	if err != nil {
+		t.wrong("I7", "the store took an input that the core refuses: %v", err)
+		return
+	}
+	t.settle(p)
+}
+
+// complete is a completion that the store applied, and says whether its run is tried again. The
+// jitter is that which the store was given.
+func (t *twin) complete(c backend.Completion, jitter float64) (again bool) {
+	run := c.Lease.Key.Run
+	switch {
+	case t.end != nil:
+		t.wrong("I7", "%s was applied after the end", t.program.RunName(run))
+		return false
+	case !t.known[run]:
+		t.wrong("I1", "%s was applied and never enqueued", t.program.RunName(run))
+		return false
+	case t.done[run]:
+		t.wrong("I3", "%s was applied twice", t.program.RunName(run))
+		return false
+	}
+	p, err := t.step(plan.Event{Run: run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}, jitter)
+	if err != nil {
+		t.wrong("I3", "the store applied what the core refuses: %v", err)
+		return false
+	}
+	if p.Retry != nil {
+		t.w.ready[c.Lease.Key] = t.w.now + p.Retry.After
+		return true
+	}
+	t.done[run] = true
+	t.settle(p)
+	return false
+}
+
+// leased is a lease that the store gave.
+func (t *twin) leased(run graph.Run) {
+	switch {
+	case t.end != nil:
+		t.wrong("I10", "%s was leased after the end", t.program.RunName(run))
+	case !t.known[run]:
+		t.wrong("I1", "%s was leased and never enqueued", t.program.RunName(run))
+	case t.done[run]:
+		t.wrong("I8", "%s was leased again after it was done", t.program.RunName(run))
+	case t.w.ready[backend.Key{Instance: t.inst.id, Run: run}] > t.w.now:
+		t.wrong("I2", "%s was leased before its next attempt was due", t.program.RunName(run))
+	}
+}
+
+func (t *twin) step(ev plan.Event, jitter float64) (plan.Plan, error) {
+	needs := t.program.Needs(ev)
+	in := plan.Inbox{Values: map[plan.Slot]json.RawMessage{}}
+	for _, slot := range needs.Slots {
+		if v, ok := t.values[slot]; ok {
+			in.Values[slot] = v
+		}
+	}
+	if needs.Elements {
+		in.Elements = t.elements[ev.Run]
+	}
+	return t.program.Step(ev, in, jitter)
+}
+
+// settle obeys a plan and those of the barriers that it opens.
+func (t *twin) settle(p plan.Plan) {
+	opened := t.obey(p)
+	for t.end == nil && len(opened) > 0 {
+		run := opened[0]
+		opened = opened[1:]
+		if t.program.Graph().Nodes[run.Node].Kind != graph.Action {
+			t.enqueue(run) // it runs at once, within the same commit
+		}
+		p, err := t.step(plan.Event{Run: run, Fired: true}, 0)
+		if err != nil {
+			t.wrong("I2", "%s opened, and the core refuses that: %v", t.program.RunName(run), err)
+			return
+		}
+		opened = append(opened, t.obey(p)...)
+	}
+}
+
+// obey makes a plan's changes and gives the barriers that opened.
+func (t *twin) obey(p plan.Plan) []graph.Run {
+	for _, w := range p.Writes {
+		if t.values[w.Slot] = w.Value; w.Value == nil {
+			delete(t.values, w.Slot)
+		}
+	}
+	for _, e := range p.Elements {
+		t.elements[e.Barrier] = append(t.elements[e.Barrier], e)
+	}
+	for _, o := range p.Opens {
+		t.counters[o.Run] = &counter{required: o.Required}
+	}
+	var opened []graph.Run
+	for _, a := range p.Arrivals {
+		if t.arrive(a) {
+			opened = append(opened, a.Run)
+		}
+	}
+	for _, e := range p.Enqueues {
+		t.enqueue(e.Run)
+		t.w.ready[backend.Key{Instance: t.inst.id, Run: e.Run}] = t.w.now
+	}
+	if p.End != nil {
+		t.end = p.End
+	}
+	return opened
+}
+
+// arrive counts an arrival and says whether it was the last.
+func (t *twin) arrive(a plan.Arrival) bool {
+	c := t.counters[a.Run]
+	if c == nil {
+		c = &counter{required: a.Required}
+		t.counters[a.Run] = c
+	}
+	if a.Soft && c.soft {
+		return false
+	}
+	c.soft = c.soft || a.Soft
+	c.completed++
+	if c.completed > c.required {
+		t.wrong("I2", "%s has %d arrivals of %d", t.program.RunName(a.Run), c.completed, c.required)
+	}
+	ev := t.w.of(check.Arrived, t.inst, a.Run)
+	ev.Completed, ev.Required = c.completed, c.required
+	t.w.record(ev)
+	return c.completed == c.required
+}
+
+func (t *twin) enqueue(run graph.Run) {
+	if t.known[run] {
+		t.wrong("I1", "%s was enqueued twice", t.program.RunName(run))
+	}
+	t.known[run] = true
+	t.w.record(t.w.of(check.Enqueued, t.inst, run))
+}
+
+// ended holds the store's end against the twin's.
+func (t *twin) ended(inst backend.Instance) {
+	switch {
+	case t.end == nil:
+		t.wrong("I7", "the store ended it, and it has not ended")
+	case (t.end.Failure != nil) != (inst.Status == backend.Failed), string(t.end.Result) != string(inst.Result):
+		t.wrong("I7", "the store ended it as %s with %s, and not with %s", inst.Status, brief(inst.Result), brief(t.end.Result))
+	}
+}
+
+func (t *twin) wrong(invariant, format string, args ...any) {
+	t.w.violate("%s: instance %d: %s", invariant, t.inst.index, fmt.Sprintf(format, args...))
+}
+
+// brief shortens a value for a message.
+func brief(v json.RawMessage) string {
+	const most = 120
+	if len(v) <= most {
+		return string(v)
+	}
+	return fmt.Sprintf("%q… (%d bytes)", v[:most], len(v))
+}
+
+// waited takes the time from readiness to the first start of an attempt.
+func (w *world) waited(key backend.Key) {
+	at, ok := w.ready[key]
+	if !ok {
+		return // delivered again after its lease was lost: it was ready all the time
+	}
+	delete(w.ready, key)
+	w.result.waits = append(w.result.waits, max(0, w.now-at))
+}

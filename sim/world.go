@@ -1,0 +1,288 @@
+package sim
+
+import (
+	"container/heap"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/memory"
+	"pulley/engine/dispatch"
+	"pulley/engine/plan"
+)
+
+// epoch is where the clock begins. Any moment would do that is not the zero time, which means none.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// violationsMax bounds the violations that are kept; one bug breaks many runs.
+const violationsMax = 100
+
+// Run simulates a world until every instance has ended and every engine has stopped. The error tells
+// of a configuration that makes no sense, an instance that the store refused, or a run that did not
+// end; what went wrong in a run that did is in Result.Violations.
+func Run(cfg Config) (*Result, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	w, err := newWorld(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer w.store.Close()
+	if err := w.run(); err != nil {
+		return nil, fmt.Errorf("sim: seed %d, event %d, at %v: %w", cfg.Seed, w.events, w.now, err)
+	}
+	return w.finish()
+}
+
+// world is all that there is.
+type world struct {
+	cfg     Config
+	rng     *rand.Rand
+	program *plan.Program
+	store   *memory.Backend
+	queue   events
+	now     time.Duration // since epoch; never goes back
+	seq     uint64        // of the last event made
+	events  int           // that have happened
+
+	engines   []*engine
+	instances []*instance
+	byID      map[uuid.UUID]*instance
+	left      int // instances that have not ended
+
+	jitter float64                       // of the call that the store carries out
+	ready  map[backend.Key]time.Duration // runs whose current attempt is, or will be, ready since then, and was not started
+
+	results  map[backend.Lease]*Attempt // of all attempts that started
+	result   Result
+	hash     hash.Hash
+	line     []byte
+	err      error // ends the run
+	draining bool
+}
+
+// instance is one that a client wants to have run.
+type instance struct {
+	index    int
+	id       uuid.UUID
+	arrived  time.Duration
+	answered bool // the client knows that it is stored
+	ended    bool
+	twin     *twin // nil until the store has it
+}
+
+func newWorld(cfg Config) (*world, error) {
+	program, err := plan.Compile(cfg.Workload.Graph)
+	if err != nil {
+		return nil, fmt.Errorf("sim: the workload's graph: %w", err)
+	}
+	w := &world{
+		cfg: cfg, program: program,
+		rng:     rand.New(rand.NewPCG(cfg.Seed, 0x70756c6c6579)),
+		byID:    map[uuid.UUID]*instance{},
+		ready:   map[backend.Key]time.Duration{},
+		results: map[backend.Lease]*Attempt{},
+		hash:    sha256.New(),
+		left:    cfg.Instances,
+	}
+	w.store = memory.New(memory.Options{
+		Shards: cfg.Shards,
+		Clock:  w.clock,
+		Jitter: func() float64 { return w.jitter },
+	})
+	for i := range cfg.Engines {
+		e := &engine{w: w, index: i, slots: make([]bool, cfg.Workers)}
+		for _, f := range cfg.Faults {
+			if f.Engine == i {
+				e.faults = append(e.faults, f)
+			}
+		}
+		if err := e.begin(); err != nil {
+			return nil, err
+		}
+		w.engines = append(w.engines, e)
+	}
+	return w, w.arrivals()
+}
+
+// arrivals puts all submissions on the calendar.
+func (w *world) arrivals() error {
+	var at time.Duration
+	for i := range w.cfg.Instances {
+		if i > 0 {
+			between, err := w.span("the time between two submissions", w.cfg.Between(w.rng))
+			if err != nil {
+				return fmt.Errorf("sim: %w", err)
+			}
+			at += between
+		}
+		inst := &instance{index: i, arrived: at, id: w.newID()}
+		w.instances = append(w.instances, inst)
+		w.byID[inst.id] = inst
+		e := w.engines[i%len(w.engines)]
+		w.at(at, occurrence{kind: arrive, engine: e, life: anyLife, instance: inst})
+	}
+	for _, e := range w.engines {
+		e.deadline = 0 // it begins to look for work
+		w.at(0, occurrence{kind: tick, engine: e, life: e.life, tick: e.ticks})
+	}
+	return nil
+}
+
+// newID draws an id in the form of a random UUID.
+func (w *world) newID() uuid.UUID {
+	var id uuid.UUID
+	for taken := true; taken; _, taken = w.byID[id] {
+		for i := range id {
+			id[i] = byte(w.rng.Uint32())
+		}
+		id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	}
+	return id
+}
+
+// clock is the time of the store and of every engine.
+func (w *world) clock() time.Time { return epoch.Add(w.now) }
+
+// span checks what a configured function gave.
+func (w *world) span(what string, d time.Duration) (time.Duration, error) {
+	if d < 0 || d > longest-w.now {
+		return 0, fmt.Errorf("%s is %v; give one that is not negative and ends within a hundred years", what, d)
+	}
+	return d, nil
+}
+
+// latency draws how long a call takes.
+func (w *world) latency() time.Duration {
+	d, err := w.span("the latency of a call", w.cfg.Latency(w.rng))
+	if err != nil {
+		w.fail(err)
+	}
+	return d
+}
+
+// run lets one event after the other happen.
+func (w *world) run() error {
+	for w.err == nil && !w.over() {
+		if len(w.queue) == 0 {
+			return errors.New("nothing is to happen any more, and " + w.unfinished())
+		}
+		o := heap.Pop(&w.queue).(*occurrence)
+		w.now = o.at
+		w.happen(o)
+		if w.events > w.cfg.EventsMax {
+			return fmt.Errorf("more than EventsMax = %d events, and %s", w.cfg.EventsMax, w.unfinished())
+		}
+		if w.left == 0 && !w.draining {
+			w.drain()
+		}
+	}
+	return w.err
+}
+
+// happen passes an event to whom it concerns. Those for an engine that is frozen wait; those for a
+// life that is over come to nothing, but a call under way may have reached the store.
+func (w *world) happen(o *occurrence) {
+	e := o.engine
+	if o.kind == apply {
+		w.apply(o)
+		return
+	}
+	if e.stopped || o.life != anyLife && o.life != e.life {
+		return
+	}
+	if until := e.frozen; w.now < until {
+		w.at(until, *o)
+		return
+	}
+	if e.down && o.kind != restart {
+		if o.kind == arrive {
+			e.backlog = append(e.backlog, o.instance) // the client tries until somebody listens
+		}
+		return
+	}
+	if o.kind == tick {
+		if o.tick != e.ticks {
+			return // another deadline has taken its place
+		}
+		e.ticks++
+		e.deadline = never
+	}
+	w.events++
+	e.take(o)
+	if e.struck() {
+		return
+	}
+	if next := w.queue.peek(); next != nil && next.at == w.now && next.reaches(e) && w.rng.Uint32()&1 == 0 {
+		return // the loop sees both at once
+	}
+	e.step()
+}
+
+// over says whether all is done.
+func (w *world) over() bool {
+	if w.left > 0 {
+		return false
+	}
+	for _, e := range w.engines {
+		if !e.stopped {
+			return false
+		}
+	}
+	return true
+}
+
+// drain stops the engines once there is nothing left to do.
+func (w *world) drain() {
+	w.draining = true
+	for _, e := range w.engines {
+		if e.down {
+			e.stopped = true // it has nothing to put down
+			continue
+		}
+		w.at(w.now, occurrence{kind: drain, engine: e, life: e.life, event: dispatch.Drain{Until: w.clock()}})
+	}
+}
+
+func (w *world) unfinished() string {
+	for _, inst := range w.instances {
+		if !inst.ended {
+			return fmt.Sprintf("%d of %d instances have not ended (I9), the first of them number %d", w.left, len(w.instances), inst.index)
+		}
+	}
+	return "engines have not stopped"
+}
+
+func (w *world) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+func (w *world) violate(format string, args ...any) {
+	w.result.ViolationsTotal++
+	if len(w.result.Violations) < violationsMax {
+		w.result.Violations = append(w.result.Violations, fmt.Sprintf("%v: ", w.now)+fmt.Sprintf(format, args...))
+	}
+}
+
+// log writes a line of the trace.
+func (w *world) log(who string, format string, args ...any) {
+	w.line = fmt.Appendf(w.line[:0], "%d %s ", w.now, who)
+	w.line = append(fmt.Appendf(w.line, format, args...), '\n')
+	_, _ = w.hash.Write(w.line) // a hash never fails
+	if w.cfg.Trace == nil {
+		return
+	}
+	if _, err := w.cfg.Trace.Write(w.line); err != nil {
+		w.fail(fmt.Errorf("writing the trace: %w", err))
+	}
+}
