@@ -1,0 +1,232 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+)
+
+// TestMoved completes while the rows are being changed by the extension of their leases: no completion
+// by the holder is stale (I3).
+func TestMoved(t *testing.T) {
+	t.Run("once", func(t *testing.T) {
+		w := newWorld(t)
+		tasks := append(w.launch(sequence, sequence.Program(t)), w.launch(joining, joining.Program(t))...)
+		var cs []backend.Completion
+		for _, task := range tasks {
+			cs = append(cs, ran(task))
+		}
+		tx, err := w.direct.store.Pool.Begin(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(w.ctx, "UPDATE queue SET due_at = due_at + interval '1 minute'"); err != nil {
+			t.Fatal(err)
+		}
+		answered := make(chan error, 1)
+		var out backend.Committed
+		go func() {
+			var err error
+			out, err = w.through.Complete(w.ctx, 0, cs, granted(9))
+			answered <- err
+		}()
+		if !w.waits(answered) {
+			t.Error("inconclusive: the completions did not wait for their rows")
+		}
+		if err := tx.Commit(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-answered; err != nil || answers(out) != "applied applied applied" || len(out.Tasks) != 2 {
+			t.Errorf("%s with %d tasks, %v; want all applied, and what follows", answers(out), len(out.Tasks), err)
+		}
+		w.finish()
+	})
+	t.Run("hammered", func(t *testing.T) {
+		w := newWorld(t)
+		wide := fanned
+		wide.Input, wide.Want = `{"n": 80}`, doubles(80)
+		p := wide.Program(t)
+		tasks := w.launch(wide, p)
+		var leases []backend.Lease
+		for _, task := range tasks {
+			leases = append(leases, task.Lease)
+		}
+		stop, cancel := context.WithCancel(w.ctx)
+		var extending, completing sync.WaitGroup
+		for range 2 {
+			extending.Go(func() {
+				for stop.Err() == nil {
+					if _, err := w.through.Extend(w.ctx, 0, leases, granted(0)); err != nil {
+						t.Errorf("Extend: %v", err)
+						return
+					}
+				}
+			})
+		}
+		for g := range 4 {
+			completing.Go(func() {
+				for i := g; i < len(tasks); i += 4 {
+					out, err := w.direct.Complete(w.ctx, 0, []backend.Completion{ran(tasks[i])}, granted(1))
+					if err != nil || answers(out) != "applied" {
+						t.Errorf("I3: the holder of a lease is answered %s, %v", answers(out), err)
+					}
+				}
+			})
+		}
+		completing.Wait()
+		cancel()
+		extending.Wait()
+		w.finish()
+	})
+}
+
+// doubles is the result of a fan-out of n that doubles its places.
+func doubles(n int) string {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = fmt.Sprint(2 * i)
+	}
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+// TestNoDeadlock lets several processes complete the same instances, in batches of every order, where they
+// meet at joins: nobody waits in a circle (D5).
+func TestNoDeadlock(t *testing.T) {
+	w := newWorld(t)
+	before := w.deadlocks()
+	cfg := w.cfg
+	cfg.Application = "cut " + cfg.Schema
+	peers := []backend.Backend{open(t, cfg), open(t, cfg), open(t, cfg)}
+	var subs []backend.Submission
+	for _, wf := range backendtest.Workflows() {
+		if wf.Failure == "" && (wf.Build != nil || strings.Contains(wf.Source, "spread")) {
+			p := wf.Program(t)
+			for range 4 {
+				subs = append(subs, w.instance(wf, p))
+			}
+		}
+	}
+	if len(subs) < 40 {
+		t.Fatalf("inconclusive: %d instances", len(subs))
+	}
+	rec, err := backendtest.Drive(w.ctx, w.through, subs, backendtest.DriveConfig{Peers: peers, Workers: 6, Max: 50, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rec.Check(); err != nil {
+		t.Error(err)
+	}
+	for _, b := range peers {
+		b.Close()
+	}
+	w.finish() // all these sessions are over then, and have said what they counted
+	if n := w.deadlocks() - before; n != 0 {
+		t.Errorf("%d deadlocks", n)
+	}
+}
+
+// deadlocks counts those that the server has found, in the whole database.
+func (w *world) deadlocks() (n int64) {
+	w.Helper()
+	if err := w.direct.store.Pool.QueryRow(w.ctx, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&n); err != nil {
+		w.Fatal(err)
+	}
+	return n
+}
+
+// TestFailingBesideSiblings lets instances fail while their siblings complete and sweeps go on: nothing of
+// them is left after the last sweep, and instances that live are not touched (I10, I12).
+func TestFailingBesideSiblings(t *testing.T) {
+	const instances = 200
+	w := newWorld(t)
+	wf := backendtest.Workflow{Name: "siblings", Input: `{}`, Failure: "Bad", Source: `
+fn main(input: [], output: [r]):
+    a, b, c, d, e = parallel:
+        @double(value=1)
+        @double(value=2)
+        @fail(type="Bad", message="no")
+        @items(count=3)
+        @double(value=3)
+    f = @sum(values=[a, b, e])
+    r = @echo(value=f)
+`}
+	living := w.launch(joining, joining.Program(t))
+	w.complete(ran(living[0]))
+	stored := w.dump(living[0].Lease.Key.Instance)
+	p := wf.Program(t)
+	var subs []backend.Submission
+	for range instances {
+		subs = append(subs, w.instance(wf, p))
+	}
+	out, err := w.direct.Submit(w.ctx, subs, granted(5*instances))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two processes complete neighbouring members of each instance at the same time, each in an order of
+	// its own, and a third sweeps.
+	tasks := [2][]backend.Task{}
+	for i, task := range out.Tasks {
+		tasks[i%2] = append(tasks[i%2], task)
+	}
+	stop, cancel := context.WithCancel(w.ctx)
+	var sweeping, completing sync.WaitGroup
+	sweeping.Go(func() {
+		for stop.Err() == nil {
+			if _, err := w.direct.Sweep(w.ctx, 0); err != nil {
+				t.Errorf("Sweep: %v", err)
+				return
+			}
+		}
+	})
+	for g, b := range []*Backend{w.direct, w.through} {
+		completing.Go(func() { w.race(b, tasks[g], uint64(g)) })
+	}
+	completing.Wait()
+	cancel()
+	sweeping.Wait()
+	for more := true; more; {
+		swept, err := w.direct.Sweep(w.ctx, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		more = swept.More
+	}
+	if left, err := w.direct.Leftovers(w.ctx); err != nil || len(left) > 0 {
+		t.Errorf("I10: left behind %v (%v)", left, err)
+	}
+	if got := w.dump(living[0].Lease.Key.Instance); got != stored {
+		t.Errorf("an instance that lives was changed from\n%s\nto\n%s", stored, got)
+	}
+	w.eventually("an instance is still said to be untidy", "SELECT NOT EXISTS (SELECT FROM instances WHERE untidy)")
+	w.finish()
+}
+
+// race completes tasks, nearly in order, in small batches.
+func (w *world) race(b *Backend, tasks []backend.Task, seed uint64) {
+	rng := rand.New(rand.NewPCG(7, seed))
+	for len(tasks) > 0 {
+		n := min(1+rng.IntN(4), len(tasks))
+		var cs []backend.Completion
+		for _, task := range tasks[:n] {
+			cs = append(cs, ran(task))
+		}
+		tasks = tasks[n:]
+		rng.Shuffle(n, func(i, j int) { cs[i], cs[j] = cs[j], cs[i] })
+		out, err := b.Complete(w.ctx, 0, cs, granted(0))
+		if err != nil {
+			w.Errorf("Complete: %v", err)
+			return
+		}
+		for _, o := range out.Outcomes {
+			if o.Answer != backend.Applied && o.Answer != backend.Stale {
+				w.Errorf("a completion is answered %s (%v)", o.Answer, o.Err)
+			}
+		}
+	}
+}

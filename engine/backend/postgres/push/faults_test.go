@@ -1,0 +1,207 @@
+package push
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// numbered starts instances of one program whose ids, and so their places in a batch, are in order, and
+// gives the first task of each.
+func (w *world) numbered(wf backendtest.Workflow, n int) []backend.Task {
+	w.Helper()
+	p := wf.Program(w)
+	tasks := make([]backend.Task, n)
+	base := uuid.New()
+	for i := range n {
+		s := w.instance(wf, p)
+		delete(w.want, s.ID)
+		s.ID = base
+		s.ID[0], s.ID[1] = 0, byte(i)
+		w.want[s.ID] = wf
+		w.subs[len(w.subs)-1] = s
+		tasks[i] = w.submit(s)[0]
+	}
+	return tasks
+}
+
+func answers(out backend.Committed) string {
+	var words []string
+	for _, o := range out.Outcomes {
+		words = append(words, string(o.Answer))
+	}
+	return strings.Join(words, " ")
+}
+
+// TestOverflow spoils counters by hand, and wants the completions that meet them to be refused by
+// themselves, with their neighbours applied and nothing of their own changed (I2, I12).
+func TestOverflow(t *testing.T) {
+	for name, c := range map[string]struct {
+		wf    backendtest.Workflow
+		spoil func(w *world, id uuid.UUID, p *plan.Program)
+	}{
+		"a count that is full":       {joining, (*world).fill},
+		"a count that nobody opened": {fanned, (*world).unopen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			before, spoilt, after := w.launch(sequence, sequence.Program(t)), w.launch(c.wf, c.wf.Program(t)), w.launch(joining, joining.Program(t))
+			bad := spoilt[0].Lease.Key.Instance
+			c.spoil(w, bad, spoilt[0].Program)
+			stored := w.dump(bad)
+			cs := []backend.Completion{ran(before[0]), ran(spoilt[0]), ran(after[0]), ran(spoilt[1]), ran(after[1])}
+			out := w.complete(cs...)
+			if got, want := answers(out), "applied refused applied refused applied"; got != want {
+				t.Fatalf("answers %s; want %s", got, want)
+			}
+			if err := out.Outcomes[1].Err; !errors.Is(err, backend.ErrOverflow) || !strings.Contains(err.Error(), bad.String()) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("refused with %v; want one line about an overflow of instance %s", err, bad)
+			}
+			if got := w.dump(bad); got != stored {
+				t.Errorf("a refused completion changed\n%s\nto\n%s", stored, got)
+			}
+			delete(w.want, bad)
+			w.exec("UPDATE instances SET status = 'failed', untidy = true, failure = '{}' WHERE id = $1", bad)
+			w.finish()
+		})
+	}
+}
+
+// unopen takes an instance's counters away.
+func (w *world) unopen(id uuid.UUID, _ *plan.Program) {
+	w.Helper()
+	w.exec("DELETE FROM readiness WHERE instance_id = $1", id)
+}
+
+// fill fills the counter of an instance's only aggregate.
+func (w *world) fill(id uuid.UUID, p *plan.Program) {
+	w.Helper()
+	for _, n := range p.Graph().Nodes {
+		if p.Graph().Waits(n) && len(p.Graph().In(n.ID)) == 2 {
+			w.exec("INSERT INTO readiness VALUES (0, $1, $2, '', 2, 2, false)", id, int32(n.ID))
+			return
+		}
+	}
+	w.Fatal("the program has no aggregate of two")
+}
+
+// TestSplit gives a batch one member whose data the server refuses and one that fails for a reason that
+// passes: each is answered for itself, the latter to be offered again (I12).
+func TestSplit(t *testing.T) {
+	w := newWorld(t)
+	tasks := w.numbered(sequence, 5)
+	w.exec(`CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF NEW.args::text LIKE '%"v":13}%' THEN RAISE EXCEPTION USING ERRCODE = '22003', MESSAGE = 'not to be stored'; END IF;
+		IF NEW.args::text LIKE '%"v":14}%' THEN RAISE EXCEPTION USING ERRCODE = '53200', MESSAGE = 'for the moment'; END IF;
+		RETURN NEW;
+	END $$`)
+	w.exec("CREATE TRIGGER spoil BEFORE INSERT ON queue FOR EACH ROW EXECUTE FUNCTION spoil()")
+	cs := make([]backend.Completion, len(tasks))
+	for i, task := range tasks {
+		cs[i] = ran(task)
+	}
+	cs[1].Result, cs[3].Result = []byte(`13`), []byte(`14`)
+	stored := w.dump(tasks[1].Lease.Key.Instance, tasks[3].Lease.Key.Instance)
+	out, err := w.direct.Complete(w.ctx, 0, cs, granted(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The last three share the fate of their transaction, which nobody's data is to blame for.
+	if got, want := answers(out), "applied refused again again again"; got != want {
+		t.Fatalf("answers %s; want %s", got, want)
+	}
+	for i, words := range map[int]string{1: "not to be stored", 3: "for the moment"} {
+		if err := out.Outcomes[i].Err; err == nil || strings.Count(err.Error(), words) != 1 {
+			t.Errorf("member %d: %v; want the server's words, once", i, err)
+		}
+	}
+	if got := w.dump(tasks[1].Lease.Key.Instance, tasks[3].Lease.Key.Instance); got != stored {
+		t.Errorf("what was not applied changed\n%s\nto\n%s", stored, got)
+	}
+	w.exec("DROP TRIGGER spoil ON queue")
+	for i, o := range out.Outcomes {
+		want := backend.Stale
+		if o.Answer != backend.Applied {
+			want = backend.Applied
+		}
+		if got := w.complete(ran(tasks[i])).Outcomes[0].Answer; got != want {
+			t.Errorf("member %d, which was %s, offered again: %s; want %s", i, o.Answer, got, want)
+		}
+	}
+	w.finish()
+}
+
+// TestMalformed offers keys that no row can have: they are stale, and harm no neighbour (I12).
+func TestMalformed(t *testing.T) {
+	w := newWorld(t)
+	good, bad := w.launch(sequence, sequence.Program(t))[0], w.launch(sequence, sequence.Program(t))[0]
+	for _, path := range []string{"\x00", "\xff", "0.\x001", strings.Repeat("9.", 5000)} {
+		c := ran(bad)
+		c.Lease.Key.Run.Path = graph.Path(path)
+		out := w.complete(c)
+		if got := out.Outcomes[0].Answer; got != backend.Stale {
+			t.Errorf("path %.10q: %s (%v); want stale", path, got, out.Outcomes[0].Err)
+		}
+		held, err := w.direct.Extend(w.ctx, 0, []backend.Lease{c.Lease, good.Lease}, granted(0))
+		if err != nil || held[0] || !held[1] {
+			t.Errorf("path %.10q: extended %v, %v; want the good lease only", path, held, err)
+		}
+	}
+	out, err := w.direct.Submit(w.ctx, []backend.Submission{{ID: uuid.New(), Input: []byte(`{}`)}, w.instance(sequence, good.Program)}, granted(1))
+	if err != nil || answers(out) != "refused applied" {
+		t.Errorf("a submission without a program: %s, %v; want it refused by itself", answers(out), err)
+	}
+	w.finish()
+}
+
+// TestTransient lets the server give a commit up, or end the session in the middle of it, a number of
+// times: as long as that is not for ever, the completion is applied.
+func TestTransient(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		wf      backendtest.Workflow
+		table   string // that the commit inserts into
+		do      string
+		times   int
+		applied bool
+	}{
+		{"a deadlock", joining, "readiness", "RAISE EXCEPTION USING ERRCODE = '40P01'", commitTries - 1, true},
+		{"a deadlock for ever", joining, "readiness", "RAISE EXCEPTION USING ERRCODE = '40P01'", 1000, false},
+		{"a session that ends", sequence, "queue", "PERFORM pg_terminate_backend(pg_backend_pid())", 1, true},
+		{"sessions that end for ever", sequence, "queue", "PERFORM pg_terminate_backend(pg_backend_pid())", 1000, false},
+		{"a session that ends in a transaction", joining, "readiness", "PERFORM pg_terminate_backend(pg_backend_pid())", 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			task := w.launch(c.wf, c.wf.Program(t))[0]
+			w.exec("CREATE SEQUENCE tries")
+			w.exec(fmt.Sprintf(`CREATE FUNCTION trip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+				IF nextval('tries') <= %d THEN %s; END IF;
+				RETURN NEW;
+			END $$`, c.times, c.do))
+			w.exec("CREATE TRIGGER trip BEFORE INSERT ON " + c.table + " FOR EACH ROW EXECUTE FUNCTION trip()")
+			out, err := w.direct.Complete(w.ctx, 0, []backend.Completion{ran(task)}, granted(1))
+			if c.applied != (err == nil && answers(out) == "applied") {
+				t.Errorf("%s, %v; want it applied: %t", answers(out), err, c.applied)
+			}
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("the error has several lines: %v", err)
+			}
+			w.exec("DROP TRIGGER trip ON " + c.table)
+			if err != nil && !backend.IsUnknown(err) {
+				if got := w.complete(ran(task)).Outcomes[0].Answer; got != backend.Applied {
+					t.Errorf("offered again: %s; want applied", got)
+				}
+			}
+			w.finish()
+		})
+	}
+}
