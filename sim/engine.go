@@ -266,7 +266,11 @@ func (e *engine) ended(o *occurrence) {
 		return
 	}
 	key := a.task.Lease.Key
-	e.w.log(e.String(), "done %d %s %v", end.Task, end.Result, end.Failure)
+	what := string(end.Result)
+	if end.Failure != nil {
+		what = end.Failure.String()
+	}
+	e.w.log(e.String(), "done %d %s", end.Task, what)
 	ev := e.w.of(check.Offered, e.w.byID[key.Instance], key.Run)
 	ev.Token, ev.Attempt = a.task.Lease.Token, a.task.Attempt
 	e.w.record(ev)

@@ -16,16 +16,16 @@ import (
 	"pulley/sim"
 )
 
-// faulty is a world of two engines that are struck at moments which the seed chooses.
+// faulty is a world of one or two engines, each of which is struck at a moment that the seed chooses.
 func faulty(t testing.TB, seed uint64, w scenarios.Workload, kind sim.FaultKind) sim.Config {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	cfg := sim.Config{
-		Seed: seed, Workload: w, Instances: 3, Engines: 2, Workers: 3, Act: act(t), Record: true, CheckEach: seed%4 == 0,
+		Seed: seed, Workload: w, Instances: 3, Engines: 1 + int(seed%2), Workers: 3, Act: act(t), Record: true, CheckEach: seed%4 == 0,
 		Service: sim.Each(sim.Exponential(200 * time.Millisecond)), Latency: sim.Uniform(0, 20*time.Millisecond),
 		Dispatch: dispatch.Config{Lease: time.Second, Poll: 200 * time.Millisecond, Sweep: time.Second, Prefetch: 2},
 	}
-	for engine := range 2 {
+	for engine := range cfg.Engines {
 		cfg.Faults = append(cfg.Faults, sim.Fault{
 			Kind: kind, Engine: engine, After: 1 + r.IntN(30), For: time.Duration(r.Int64N(int64(3 * time.Second))),
 		})
@@ -42,9 +42,10 @@ func TestFaults(t *testing.T) {
 			w := workload(t, "trace", 40, scenarios.Options{Shape: wfformat.Layered, Seed: 3})
 			struck, fates := 0, map[sim.Fate]int{}
 			for seed := range uint64(seeds) {
-				r := twice(t, faulty(t, seed, w, kind))
-				if r.Faults != 2 {
-					t.Errorf("seed %d: %d of 2 faults happened", seed, r.Faults)
+				cfg := faulty(t, seed, w, kind)
+				r := twice(t, cfg)
+				if r.Faults != len(cfg.Faults) {
+					t.Errorf("seed %d: %d of %d faults happened", seed, r.Faults, len(cfg.Faults))
 				}
 				struck += r.Faults
 				for _, a := range r.Schedule {
@@ -149,6 +150,7 @@ func TestRefusedConfigs(t *testing.T) {
 		"service time is -1s":          {Workload: w, Act: act(t), Service: sim.Each(negative)},
 		"latency of a call is -1s":     {Workload: w, Act: act(t), Latency: negative},
 		"between two submissions is -": {Workload: w, Act: act(t), Instances: 2, Between: negative},
+		"lasts a hundred years":        {Workload: w, Act: act(t), Instances: 9, Between: sim.Constant(80 * 365 * 24 * time.Hour)},
 		"has no recorded time":         {Workload: w, Act: act(t), Service: sim.Recorded},
 		"instance 0 was refused":       {Workload: bad, Act: act(t)},
 	} {

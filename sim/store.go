@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"pulley/chaos/check"
@@ -72,7 +73,8 @@ func (w *world) observe(e *engine, who string, c *dispatch.Call, done backend.Co
 	for _, t := range done.Tasks {
 		inst := w.byID[t.Lease.Key.Instance]
 		if inst == nil || inst.twin == nil {
-			w.violate("I1: %s was given a task of instance %s, which nobody submitted", who, t.Lease.Key.Instance)
+			w.violate("I1: %s was given a task of instance %s, which was never taken", who, t.Lease.Key.Instance)
+			w.fail(errors.New("the store gives out what was never submitted"))
 			continue
 		}
 		inst.twin.leased(t.Lease.Key.Run)
@@ -118,6 +120,10 @@ func (w *world) answered(c backend.Completion, out backend.Outcome) {
 	fate := Stale
 	switch out.Answer {
 	case backend.Applied:
+		if inst.twin == nil {
+			w.violate("I8: a completion of instance %d was applied, and the instance never taken", inst.index)
+			return
+		}
 		fate, ev.Answer = Applied, check.AnswerApplied
 		if ev.Again = inst.twin.complete(c, w.jitter); !ev.Again {
 			ev.Error = errorOf(c.Failure)

@@ -37,6 +37,9 @@ func Run(cfg Config) (*Result, error) {
 	}
 	defer w.store.Close()
 	if err := w.run(); err != nil {
+		if w.result.ViolationsTotal > 0 {
+			err = fmt.Errorf("%w; before that: %s", err, w.result.Violations[0])
+		}
 		return nil, fmt.Errorf("sim: seed %d, event %d, at %v: %w", cfg.Seed, w.events, w.now, err)
 	}
 	return w.finish()
@@ -122,7 +125,9 @@ func (w *world) arrivals() error {
 			if err != nil {
 				return fmt.Errorf("sim: %w", err)
 			}
-			at += between
+			if at += between; at > longest {
+				return fmt.Errorf("sim: instance %d arrives after %v; the world lasts a hundred years", i, at)
+			}
 		}
 		inst := &instance{index: i, arrived: at, id: w.newID()}
 		w.instances = append(w.instances, inst)
