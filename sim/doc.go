@@ -38,7 +38,8 @@
 // that is ready twice, a counter that overflows, an end that differs: each is a line in
 // Result.Violations. So are a result that is not the workload's expected one, an instance that ends
 // twice, and whatever the store's own Check finds. With Config.Record the run is also a check.History
-// whose lines stand in the order of the commits, for Result.Judge.
+// whose lines stand in the order of the commits; Result.Judge holds it against the oracles and, where the
+// workload has a source, against the reference interpreter.
 //
 // A run that does not end is an error of Run: the bound on its events is reached, and the error says
 // what was left, when, and with which seed.

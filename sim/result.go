@@ -15,6 +15,7 @@ import (
 	"pulley/engine/dispatch"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/scenarios"
 )
 
 // Result is what a simulated run showed. Times are virtual, and count from the start of the world,
@@ -51,7 +52,8 @@ type Result struct {
 	// History is the run as its oracles read it; nil without Config.Record.
 	History check.History
 
-	graph     *graph.Graph
+	workload  scenarios.Workload
+	act       Act
 	waits     []time.Duration
 	latencies []time.Duration
 }
@@ -119,14 +121,20 @@ func (r *Result) count(op dispatch.Op) {
 }
 
 // Judge holds the history against the numbered invariants, or all that there are oracles for. It needs
-// Config.Record.
+// Config.Record. Where the workload has a source, the reference interpreter says what should have been
+// called with what, and how it should have ended (I4, I7); it calls Config.Act for that.
 func (r *Result) Judge(invariants ...string) (check.Report, error) {
 	if r.History == nil {
 		return nil, fmt.Errorf("sim: there is no history to judge; set Config.Record")
 	}
+	possible, err := outcomes(r.workload, r.act)
+	if err != nil {
+		return nil, err
+	}
 	return check.Check(r.History, check.Rules{
 		Invariants:  invariants,
-		Graph:       func(string) *graph.Graph { return r.graph },
+		Graph:       func(string) *graph.Graph { return r.workload.Graph },
+		Outcomes:    func(string) []check.Outcome { return possible },
 		CommitOrder: true,
 	})
 }
@@ -134,7 +142,7 @@ func (r *Result) Judge(invariants ...string) (check.Report, error) {
 // finish looks at what the run has left.
 func (w *world) finish() (*Result, error) {
 	r := &w.result
-	r.Seed, r.Events, r.graph = w.cfg.Seed, w.events, w.cfg.Workload.Graph
+	r.Seed, r.Events, r.workload, r.act = w.cfg.Seed, w.events, w.cfg.Workload, w.cfg.Act
 	if err := w.inspect(); err != nil {
 		return nil, fmt.Errorf("sim: seed %d: after the run: %w", w.cfg.Seed, err)
 	}

@@ -105,6 +105,38 @@ func right(t testing.TB, r *sim.Result) {
 	}
 }
 
+// TestReference holds programs against the reference interpreter, by arguments and by end; and wants it
+// to see that an action was told something else than what the program says.
+func TestReference(t *testing.T) {
+	for _, w := range []scenarios.Workload{
+		workload(t, "pipeline", 8, scenarios.Options{}), workload(t, "spread", 7, scenarios.Options{Rounds: 2}), workload(t, "loop", 5, scenarios.Options{}),
+		compiled(t, `
+fn main(input: [], output: [n]):
+    n = @fail(type="Broken", message="as planned")
+    return n
+`),
+	} {
+		r := twice(t, sim.Config{Workload: w, Instances: 2, Workers: 2, Act: act(t), Record: true, Service: sim.Each(sim.Exponential(time.Second))})
+		report, err := r.Judge("I4", "I7")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range report {
+			if v.Result != check.Holds {
+				t.Errorf("%s: %s", w.Name, v)
+			}
+		}
+		for i, e := range r.History {
+			if e.Kind == check.Started && w.Name == "loop" {
+				r.History[i].Args = json.RawMessage(`{"spoilt":1}`)
+			}
+		}
+		if report, err = r.Judge("I4"); err != nil || w.Name == "loop" && report.Result() != check.Violated {
+			t.Errorf("%s: spoilt arguments are judged %v, %v", w.Name, report, err)
+		}
+	}
+}
+
 // TestOraclesHaveEvidence wants a workload with barriers to be judged on counters and on order too.
 func TestOraclesHaveEvidence(t *testing.T) {
 	r := twice(t, sim.Config{Workload: workload(t, "trace", 40, scenarios.Options{}), Workers: 3, Act: act(t), Record: true})

@@ -1,0 +1,62 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"pulley/chaos/check"
+	"pulley/engine/expr"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/scenarios"
+)
+
+// outcomes asks the reference interpreter what an instance of a workload may rightly come to. There is
+// no answer, and no error, for a workload that was not written as a program, for one whose actions can
+// run out of time, which the reference does not know, and where there are too many outcomes to try.
+func outcomes(w scenarios.Workload, act Act) ([]check.Outcome, error) {
+	timed := slices.ContainsFunc(w.Graph.Nodes, func(n *graph.Node) bool { return n.Timeout > 0 })
+	if w.Source == "" || timed {
+		return nil, nil
+	}
+	limits := w.Graph.Limits
+	program, err := ir.Parse(w.Name+".ir", []byte(w.Source), limits)
+	if err != nil {
+		return nil, fmt.Errorf("sim: the workload's source: %w", err)
+	}
+	reference, err := check.Prepare(program, limits)
+	if err != nil {
+		return nil, fmt.Errorf("sim: the workload's source: %w", err)
+	}
+	possible, all := reference.Possible(w.Input, interpreted(act, limits), check.Options{Limits: limits}, 0)
+	if !all {
+		return nil, nil
+	}
+	return possible, nil
+}
+
+// interpreted has the reference call the same actions as the engines.
+func interpreted(act Act, limits ir.Limits) check.Action {
+	return func(name string, args check.Args, attempt int) (expr.Value, *check.Error) {
+		object := []byte{'{'}
+		for i, a := range args {
+			value, err := expr.Encode(a.Value)
+			if err != nil {
+				return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
+			}
+			if i > 0 {
+				object = append(object, ',')
+			}
+			object = append(fmt.Appendf(object, "%q:", a.Name), value...) // a name is an identifier
+		}
+		result, failure := act(name, append(object, '}'), attempt)
+		if failure != nil {
+			return nil, &check.Error{Type: failure.Type, Message: failure.Message}
+		}
+		value, err := expr.Decode(result, limits)
+		if err != nil {
+			return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
+		}
+		return value, nil
+	}
+}
