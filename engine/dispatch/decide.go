@@ -175,19 +175,25 @@ func (s *shard) pollDue(now time.Time) bool {
 	return !now.Before(s.poll) || !s.due.IsZero() && !now.Before(s.due)
 }
 
-// claim looks for work: first, with overdue, where nobody looked for long, for which half the room
-// will do; then where some is known to be and nothing better fills the room. Every shard that wants
-// some gets an equal part, and at least one.
+// claim looks for work: first, with overdue, where nobody looked for long; then where some is known to
+// be and nothing better fills the room. Where none is known to be, half the room will do: what a commit
+// makes ready meanwhile needs the other half, or it would have to be claimed as well. Every shard that
+// wants some gets an equal part, and at least one.
 func (m *Machine) claim(now time.Time, overdue bool) {
 	room, want := m.room(), 0
+	known := false
+	for i := range m.shards {
+		if s := &m.shards[i]; m.wantsClaim(s, now, overdue) {
+			want++
+			known = known || s.more && s.looked
+		}
+	}
 	spread := (room + 1) / 2
 	if !overdue {
 		room -= m.kept()
-		spread = room
-	}
-	for i := range m.shards {
-		if m.wantsClaim(&m.shards[i], now, overdue) {
-			want++
+		spread = min(spread, room)
+		if known {
+			spread = room
 		}
 	}
 	first := m.nextClaim

@@ -77,6 +77,7 @@ type shard struct {
 
 	more    bool      // work is, or may be, ready there
 	wake    bool      // and others were not told of it yet
+	looked  bool      // a claim has been answered: more is knowledge, and not only hope
 	backlog bool      // the last reply that could know said so
 	due     time.Time // when a task becomes due; zero: none known
 	poll    time.Time // when to look even so

@@ -137,7 +137,7 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 		m.failed(now, c, &s.claimPause, ev.Err)
 		return
 	}
-	s.poll = now.Add(m.cfg.Poll)
+	s.poll, s.looked = now.Add(m.cfg.Poll), true
 	if !s.due.IsZero() && !s.due.After(c.sent) {
 		s.due = time.Time{}
 	}
