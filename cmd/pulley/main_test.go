@@ -146,6 +146,7 @@ func TestCommandLine(t *testing.T) {
 		{"option's number", []string{"run", prog, "--backend", "push:batch=0"}, []string{`batch is "0"; choose a number from 1 to 10000`}},
 		{"memory with a DSN", []string{"run", prog, "--backend", "memory", "--dsn", "postgres://x"}, []string{"backend memory uses no database; leave --dsn out"}},
 		{"memory with a schema", []string{"run", prog, "--backend", "memory", "--schema", "s"}, []string{"backend memory has no schema"}},
+		{"a schema's name", []string{"run", prog, "--schema", strings.Repeat("x", 64)}, []string{"choose one of at most 63 bytes"}},
 		{"unknown limit", []string{"graph", prog, "--limit", "node=3"}, []string{"--limit node: there is no such limit; there are source_bytes, nesting, nodes,"}},
 		{"limit of none", []string{"graph", prog, "--limit", "nodes=0"}, []string{"--limit nodes=0: choose 1 or more"}},
 		{"all from standard input", []string{"run", "-", "--input", "-"}, []string{"standard input cannot be both"}},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ type runCmd struct {
 	serverFlags
 	Input   string        `default:"{}" placeholder:"JSON" help:"What main takes, as a JSON object; @FILE reads it from a file, - from standard input. Default: {}."`
 	Backend string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons: push, pull:scan=sql, memory, … Default: push."`
-	Schema  string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_ and the backend's name. It is kept in a database that a DSN names."`
+	Schema  string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
 	ID      string        `name:"id" placeholder:"UUID" help:"The instance's id. An id that is in the schema already goes on, or gives its result. Default: a new one."`
 	Workers int           `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
 	Timeout time.Duration `default:"10m" help:"How long to wait for the instance. Default: 10m."`
@@ -88,6 +89,8 @@ func (r *runCmd) prepare(c *console) (*job, error) {
 		return nil, fmt.Errorf("backend %s uses no database; leave --dsn out, or choose another backend", spec)
 	case !spec.NeedsPostgres() && r.Schema != "":
 		return nil, fmt.Errorf("backend %s has no schema; leave --schema out, or choose another backend", spec)
+	case len(r.Schema) > schemaMost:
+		return nil, fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, schemaMost)
 	case r.Workers < 1 || r.Workers > 100_000:
 		return nil, fmt.Errorf("--workers %d: choose from 1 to 100000", r.Workers)
 	case r.Timeout <= 0:
@@ -102,7 +105,7 @@ func (r *runCmd) prepare(c *console) (*job, error) {
 		}
 	}
 	if j.schema == "" {
-		j.schema = "pulley_" + spec.Name()
+		j.schema = schemaOf(spec)
 	}
 	if j.program, err = r.compile(c); err != nil {
 		return nil, err
@@ -115,6 +118,19 @@ func (r *runCmd) prepare(c *console) (*job, error) {
 	}
 	j.input, err = r.readInput(c, j.program)
 	return j, err
+}
+
+// schemaMost is how long a name may be in Postgres.
+const schemaMost = 63
+
+// schemaOf gives the schema that a backend's instances are in by default. The two scans of pull keep
+// their books in different ways, and neither can go on where the other was.
+func schemaOf(spec bench.BackendSpec) string {
+	name := "pulley_" + spec.Name()
+	if slices.Contains(strings.Split(spec.String(), ":"), "scan=sql") {
+		name += "_sql"
+	}
+	return name
 }
 
 func actionNames(r *worker.Registry) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulley/bench"
 	"pulley/engine/pgserver/pgtest"
 )
 
@@ -30,6 +31,21 @@ func TestSameResultOnEveryBackend(t *testing.T) {
 				t.Errorf("exit status %d, output %q, errors %q", got.code, got.out, got.err)
 			}
 		})
+	}
+}
+
+func TestDefaultSchemas(t *testing.T) {
+	for text, want := range map[string]string{
+		"push": "pulley_push", "push:batch=1": "pulley_push", "pull": "pulley_pull", "pull:scan=app:batch=2": "pulley_pull",
+		"pull:batch=2:scan=sql": "pulley_pull_sql",
+	} {
+		spec, err := bench.ParseBackend(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := schemaOf(spec); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
 	}
 }
 
