@@ -131,8 +131,8 @@ func (v *view) latencyCharts() []*Chart {
 	})
 	var out []*Chart
 	if c := ranges(Chart{
-		Name: "latency-hop", Title: "Hop latency: from ready to started",
-		Caption: "How long a node that had become ready waited until it started. Every scenario at its largest size.",
+		Name: "latency-hop", Title: "Hop latency: from completion to next start",
+		Caption: "From a completion to the start of what came after it: commit, dispatch, and the wait for a free worker. Every scenario at its largest size.",
 	}, axisText{"time", tickUnit(timeUnits)}, []string{"p50", "p99", "p99.9", "max"}, hop); c != nil {
 		out = append(out, c)
 	}
