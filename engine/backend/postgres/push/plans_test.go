@@ -1,0 +1,242 @@
+package push
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"pulley/engine/backend"
+)
+
+// The most rows that a statement may read: for each of its items, and besides.
+const (
+	rowsPerItem = 6
+	rowsBesides = 6
+)
+
+// TestPlansStayRight counts the rows that each statement reads, by the server's own counters: in tables of
+// a few rows and of 50,000, before and after their statistics are known, with the plan that the session has
+// kept since they were small, and in a new session. It depends on the number of items alone.
+func TestPlansStayRight(t *testing.T) {
+	w := newWorld(t)
+	s := newSubject(w, 500)
+	old, err := w.direct.store.Pool.Acquire(w.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Release()
+	stages := []struct {
+		name   string
+		change func()
+	}{
+		{"few rows", func() {}},
+		{"few rows, analyzed", w.analyze},
+		{"many rows", func() { w.fillTables(50_000) }},
+		{"many rows, analyzed", w.analyze},
+	}
+	for _, stage := range stages {
+		stage.change()
+		w.through.store.Pool.Reset()
+		young, err := w.through.store.Pool.Acquire(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for session, conn := range map[string]*pgxpool.Conn{"an old session": old, "a new session": young} {
+			for name, run := range s.probes() {
+				for _, n := range []int{1, 10, 500} {
+					rows, err := w.rowsRead(conn, func() error { return run(conn, n) })
+					if most := int64(rowsPerItem*n + rowsBesides); err != nil || rows > most {
+						t.Errorf("%s, %s: %s of %d items read %d rows (%v); at most %d are needed", stage.name, session, name, n, rows, err, most)
+					}
+				}
+			}
+		}
+		young.Release()
+	}
+	if rows, err := w.rowsRead(old, func() error {
+		_, err := old.Exec(w.ctx, "SELECT count(*) FROM queue WHERE attempt < 0")
+		return err
+	}); err != nil || rows < 50_000 {
+		t.Errorf("inconclusive: a scan of the queue is counted as %d rows (%v)", rows, err)
+	}
+}
+
+// rowsRead counts the rows that something reads in the tables of the store, and undoes what it did.
+func (w *world) rowsRead(conn *pgxpool.Conn, run func() error) (rows int64, err error) {
+	if _, err := conn.Exec(w.ctx, "BEGIN"); err != nil {
+		return 0, err
+	}
+	defer func() { _, _ = conn.Exec(w.ctx, "ROLLBACK") }()
+	// The server adds up what a session has read and not yet reported, so the difference counts.
+	before, err := w.counted(conn)
+	if err != nil {
+		return 0, err
+	}
+	if err := run(); err != nil {
+		return 0, err
+	}
+	after, err := w.counted(conn)
+	return after - before, err
+}
+
+// counted gives the server's count of the rows that a session has read in the tables of the store.
+func (w *world) counted(conn *pgxpool.Conn) (rows int64, err error) {
+	err = conn.QueryRow(w.ctx, `
+		SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint
+		FROM pg_stat_xact_user_tables WHERE schemaname = current_schema()`).Scan(&rows)
+	return rows, err
+}
+
+func (w *world) analyze() {
+	w.Helper()
+	for _, table := range []string{"queue", "readiness", "inbox", "instances"} {
+		w.exec("VACUUM ANALYZE " + table)
+	}
+}
+
+// fillTables adds instances that are in the same shard and run, each with a leased node run, one that is
+// completed, a counter and a value.
+func (w *world) fillTables(n int) {
+	w.Helper()
+	for _, sql := range []string{
+		"INSERT INTO instances (shard, id, workflow, status, input) SELECT 0, md5(g::text)::uuid, 1, 'running', '{}' FROM generate_series(1, $1) g",
+		"INSERT INTO queue SELECT 0, md5(g::text)::uuid, 1, '', 'completed', clock_timestamp(), 1, 1, 1, NULL, '[]' FROM generate_series(1, $1) g",
+		"INSERT INTO queue SELECT 0, md5(g::text)::uuid, 2, '', 'leased', clock_timestamp() + interval '1 day', 1, 1, 1, NULL, '[]' FROM generate_series(1, $1) g",
+		"INSERT INTO readiness SELECT 0, md5(g::text)::uuid, 3, '', 2, 1, false FROM generate_series(1, $1) g",
+		"INSERT INTO inbox SELECT 0, md5(g::text)::uuid, 1, '', -1, '1' FROM generate_series(1, $1) g",
+	} {
+		w.exec(sql, n)
+	}
+}
+
+// subject is work for the statements of a shard: of each kind as many items as the largest batch has.
+type subject struct {
+	w      *world
+	steps  []backend.Completion // of one instance each
+	fanned []backend.Completion // of one instance, towards one barrier
+	due    int                  // node runs to be claimed
+	ended  uuid.UUID            // an instance that has ended and left a row or two
+}
+
+func newSubject(w *world, n int) *subject {
+	w.Helper()
+	s := &subject{w: w, due: n}
+	chain, wide := sequence.Program(w), fanned
+	wide.Input = fmt.Sprintf(`{"n": %d}`, n+1)
+	var subs []backend.Submission
+	for range n {
+		subs = append(subs, w.instance(sequence, chain))
+	}
+	out, err := w.direct.Submit(w.ctx, subs, granted(n))
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, task := range out.Tasks {
+		s.steps = append(s.steps, ran(task))
+	}
+	out, err = w.direct.Submit(w.ctx, []backend.Submission{w.instance(wide, wide.Program(w))}, granted(n+1))
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, task := range out.Tasks[:n] {
+		s.fanned = append(s.fanned, ran(task))
+	}
+	if _, err := w.direct.Submit(w.ctx, []backend.Submission{w.instance(wide, wide.Program(w))}, granted(0)); err != nil {
+		w.Fatal(err)
+	}
+	failed := w.launch(failing, failing.Program(w))
+	s.ended = failed[0].Lease.Key.Instance
+	w.complete(ran(failureOf(failed)))
+	w.exec("UPDATE instances SET untidy = true WHERE id = $1", s.ended)
+	return s
+}
+
+// probes are the statements, each for a number of items.
+func (s *subject) probes() map[string]func(conn *pgxpool.Conn, n int) error {
+	probes := map[string]func(conn *pgxpool.Conn, n int) error{
+		"apply to steps":   func(conn *pgxpool.Conn, n int) error { return s.apply(conn, s.steps[:n]) },
+		"apply to a join":  func(conn *pgxpool.Conn, n int) error { return s.apply(conn, s.fanned[:n]) },
+		"claim":            func(conn *pgxpool.Conn, n int) error { return s.rows(conn, claimSQL, n, 0, n, "test", 1) },
+		"the next due":     func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, nextDueSQL, 1, 0) },
+		"untidy instances": func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, untidySQL, 1, 0, sweepInstances) },
+		"tidy":             func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, tidySQL, -1, 0, s.ended) },
+		"values": func(conn *pgxpool.Conn, n int) error {
+			l := leasesOf(s.steps[:n])
+			return s.rows(conn, readSQL, -1, 0, l.ord, l.instance, l.node, l.path)
+		},
+	}
+	for name, sql := range map[string]string{"tidy the queue": tidyQueueSQL, "tidy counters": tidyReadinessSQL, "tidy values": tidyInboxSQL} {
+		probes[name] = func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, sql, -1, 0, s.ended, sweepRows) }
+	}
+	for name, sql := range map[string]string{"clear the queue": clearQueueSQL, "clear counters": clearReadinessSQL, "clear values": clearInboxSQL} {
+		probes[name] = func(conn *pgxpool.Conn, n int) error {
+			return s.rows(conn, sql, -1, 0, leasesOf(s.steps[:n]).instance)
+		}
+	}
+	for _, cs := range [][]backend.Completion{s.steps, s.fanned} {
+		for name, sql := range map[string]string{"held": heldSQL, "fence": fenceSQL, "extend": extendSQL, "standing": standingSQL} {
+			name = fmt.Sprintf("%s, of %d instances", name, map[bool]int{true: 1, false: len(cs)}[&cs[0] == &s.fanned[0]])
+			probes[name] = func(conn *pgxpool.Conn, n int) error {
+				l := leasesOf(cs[:n])
+				want, args := n, []any{0, l.ord, l.instance, l.node, l.path, l.token}
+				if sql == standingSQL {
+					want = 0
+				}
+				if sql == extendSQL {
+					args = append(args, micros(time.Hour))
+				}
+				return s.rows(conn, sql, want, args...)
+			}
+		}
+	}
+	return probes
+}
+
+func leasesOf(cs []backend.Completion) *leases {
+	var l leases
+	for i, c := range cs {
+		l.add(int32(i), c.Lease)
+	}
+	return &l
+}
+
+// rows runs a statement, and wants it to return or change a number of rows, unless that is negative.
+func (s *subject) rows(conn *pgxpool.Conn, sql string, want int, args ...any) error {
+	tag, err := conn.Exec(s.w.ctx, sql, args...)
+	if err == nil && want >= 0 && tag.RowsAffected() != int64(want) {
+		err = fmt.Errorf("%d rows; want %d, of: %s", tag.RowsAffected(), want, strings.SplitN(sql, "\n", 2)[0])
+	}
+	return err
+}
+
+// apply commits completions, but for the commit.
+func (s *subject) apply(conn *pgxpool.Conn, cs []backend.Completion) error {
+	b := s.w.direct
+	out := outcomes{answers: make([]backend.Outcome, len(cs))}
+	events, err := b.completed(s.w.ctx, 0, cs, &out)
+	if err != nil {
+		return err
+	}
+	if err := b.read(s.w.ctx, 0, events); err != nil {
+		return err
+	}
+	c := &commit{b: b, shard: 0, grant: granted(10), sent: time.Now(), events: map[int32]*event{}, from: map[uuid.UUID]*event{}, live: map[int32]bool{}, moved: map[int32]bool{}}
+	for _, e := range events {
+		c.events[e.ord] = e
+		if e.plan, err = e.program.Step(e.happened(), e.inbox, 0); err != nil {
+			return err
+		}
+	}
+	inOrder(events)
+	if err := c.round(s.w.ctx, conn, events); err != nil {
+		return err
+	}
+	if len(c.live) != len(cs) {
+		return fmt.Errorf("%d of %d completions took place", len(c.live), len(cs))
+	}
+	return nil
+}
