@@ -27,7 +27,7 @@ const application = "pulley bench"
 
 // prefetch is how many tasks an engine leases ahead: it is alone on its store, so whatever a commit makes
 // ready may as well be handed over by it.
-const prefetch = 4096
+const prefetch = 8192
 
 // runner makes single runs.
 type runner struct {

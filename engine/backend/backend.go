@@ -1,10 +1,13 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"hash/fnv"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -81,6 +84,15 @@ type Submission struct {
 type Key struct {
 	Instance uuid.UUID
 	Run      graph.Run
+}
+
+// Compare orders keys by instance, node and path: the order in which stores lock rows (D5).
+func (k Key) Compare(o Key) int {
+	return cmp.Or(
+		slices.Compare(k.Instance[:], o.Instance[:]),
+		cmp.Compare(k.Run.Node, o.Run.Node),
+		strings.Compare(string(k.Run.Path), string(o.Run.Path)),
+	)
 }
 
 // Lease is the right to run one attempt.

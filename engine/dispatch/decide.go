@@ -188,7 +188,7 @@ func (m *Machine) claim(now time.Time, overdue bool) {
 			known = known || s.more && s.looked
 		}
 	}
-	spread := (room + 1) / 2
+	spread := m.hopeful(room)
 	if !overdue {
 		room -= m.kept()
 		spread = min(spread, room)
@@ -210,6 +210,18 @@ func (m *Machine) claim(now time.Time, overdue bool) {
 		m.nextClaim = (at + 1) % m.cfg.Shards
 		m.send(now, &call{op: OpClaim, shard: s}, Call{Grant: m.grant(part)})
 	}
+}
+
+// hopeful is how much of the room claims may take that know of no work: half, and together with the
+// claims that are under way no more than half of all that the engine holds.
+func (m *Machine) hopeful(room int) int {
+	free := (m.cfg.Slots + m.cfg.Prefetch + 1) / 2
+	for _, c := range m.calls {
+		if c.op == OpClaim {
+			free -= c.max
+		}
+	}
+	return max(0, min((room+1)/2, free))
 }
 
 // write commits completions and submissions, lane after lane, as far as there are committers.

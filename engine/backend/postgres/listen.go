@@ -14,8 +14,8 @@ func (s *Store) channel() string {
 	return name[:min(len(name), 63)]
 }
 
-// Listen calls wake for every notification of the schema, until ctx ends. It holds a connection of
-// its own.
+// Listen calls wake for every notification of the schema that does not come from this store, until ctx
+// ends. It holds a connection of its own.
 func (s *Store) Listen(ctx context.Context, wake func()) error {
 	conn, err := pgx.ConnectConfig(ctx, s.config)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) error {
 		if err != nil {
 			return listenError(ctx, err)
 		}
-		if n.PID != conn.PgConn().PID() {
+		if n.Payload != s.name { // its own it knows of
 			wake()
 		}
 	}
@@ -43,8 +43,8 @@ func listenError(ctx context.Context, err error) error {
 	return Explain(err)
 }
 
-// Notify wakes everybody who listens to the schema.
+// Notify wakes everybody else who listens to the schema.
 func (s *Store) Notify(ctx context.Context) error {
-	_, err := s.Pool.Exec(ctx, "SELECT pg_notify($1, '')", s.channel())
+	_, err := s.Pool.Exec(ctx, "SELECT pg_notify($1, $2)", s.channel(), s.name)
 	return Explain(err)
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -69,6 +70,7 @@ type Store struct {
 	Pool   *pgxpool.Pool
 	Schema string
 
+	name     string          // of this store among all, in notifications
 	config   *pgx.ConnConfig // for connections outside the pool
 	shards   int
 	mu       sync.Mutex
@@ -93,7 +95,7 @@ func Open(ctx context.Context, cfg Config, design fs.FS) (*Store, error) {
 	if err != nil {
 		return nil, Explain(err)
 	}
-	s := &Store{Pool: pool, Schema: cfg.Schema, config: pc.ConnConfig.Copy(), numbers: map[[32]byte]int32{}, programs: map[int32]*plan.Program{}}
+	s := &Store{Pool: pool, Schema: cfg.Schema, name: uuid.NewString(), config: pc.ConnConfig.Copy(), numbers: map[[32]byte]int32{}, programs: map[int32]*plan.Program{}}
 	if err := pool.QueryRow(ctx, "SELECT shards FROM store").Scan(&s.shards); err != nil {
 		pool.Close()
 		return nil, Explain(err)

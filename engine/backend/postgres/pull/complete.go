@@ -1,13 +1,11 @@
 package pull
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,10 +37,8 @@ type event struct {
 	inbox   plan.Inbox
 }
 
-func (e *event) compare(o *event) int {
-	a, b := e.lease.Key, o.lease.Key
-	return cmp.Or(slices.Compare(a.Instance[:], b.Instance[:]), cmp.Compare(a.Run.Node, b.Run.Node), strings.Compare(string(a.Run.Path), string(b.Run.Path)))
-}
+// compare orders events as their rows are locked.
+func (e *event) compare(o *event) int { return e.lease.Key.Compare(o.lease.Key) }
 
 // Complete implements backend.Backend: the ends of attempts go into the ledger, and a cycle finds what
 // follows from them.

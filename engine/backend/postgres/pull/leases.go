@@ -2,6 +2,7 @@ package pull
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -71,6 +72,16 @@ func (b *Backend) ords(ctx context.Context, sql string, shard int, l *leases) (m
 	return out, err
 }
 
+// lockOrder gives the places of leases in the order in which every statement locks rows.
+func lockOrder(held []backend.Lease) []int {
+	order := make([]int, len(held))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return held[i].Key.Compare(held[j].Key) })
+	return order
+}
+
 // Extend implements backend.Backend.
 func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
 	grant.Max = max(grant.Max, 1) // the length of the lease must be sensible
@@ -82,9 +93,9 @@ func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, g
 		return out, nil
 	}
 	var l leases
-	for i, lease := range held {
-		if storable(lease.Key.Run.Path) {
-			l.add(int32(i), lease)
+	for _, i := range lockOrder(held) {
+		if storable(held[i].Key.Run.Path) {
+			l.add(int32(i), held[i])
 		}
 	}
 	conn, err := b.store.Pool.Acquire(ctx)

@@ -3,7 +3,6 @@ package push
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"pulley/engine/backend"
 	"pulley/engine/graph"
@@ -220,17 +219,10 @@ func (a *arrays) parameters(shard int, grant backend.Grant, most int) []any {
 
 // inOrder sorts events by instance, node and path: the order in which every commit locks rows.
 func inOrder(events []*event) {
-	slices.SortStableFunc(events, func(a, b *event) int {
-		if c := slices.Compare(a.instance[:], b.instance[:]); c != 0 {
-			return c
-		}
-		ra, rb := a.run(), b.run()
-		if ra.Node != rb.Node {
-			return int(ra.Node) - int(rb.Node)
-		}
-		return strings.Compare(string(ra.Path), string(rb.Path))
-	})
+	slices.SortStableFunc(events, func(a, b *event) int { return a.key().Compare(b.key()) })
 }
+
+func (e *event) key() backend.Key { return backend.Key{Instance: e.instance, Run: e.run()} }
 
 func (e *event) run() graph.Run {
 	if e.completion == nil {
