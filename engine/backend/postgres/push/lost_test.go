@@ -286,7 +286,7 @@ func (w *world) offering(cs ...backend.Completion) trial {
 			case err != nil && !backend.IsUnknown(err) && again[backend.Applied] != len(cs):
 				return fmt.Errorf("I3: failed, and offered again: %v; want applied (%w)", again, err)
 			case again[backend.Stale] != len(cs) && again[backend.Applied] != len(cs):
-				return fmt.Errorf("torn: offered again: %v (%v)", again, err)
+				return fmt.Errorf("torn: offered again: %v (%s)", again, fmt.Sprint(err))
 			}
 			return nil
 		},
@@ -448,7 +448,7 @@ func (w *world) extending(task backend.Task) trial {
 		judge: func(_ backend.Committed, err error) error {
 			same := w.dump(task.Lease.Key.Instance) == before
 			if err == nil && same || err != nil && !backend.IsUnknown(err) && !same {
-				return fmt.Errorf("answered %v, and the row is the same: %t", err, same)
+				return fmt.Errorf("answered %s, and the row is the same: %t", fmt.Sprint(err), same)
 			}
 			if o := w.complete(ran(task)).Outcomes[0]; o.Answer != backend.Applied {
 				return fmt.Errorf("the holder is answered %s", o.Answer)
