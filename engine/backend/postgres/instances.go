@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -28,7 +29,7 @@ func (s *Store) Number(ctx context.Context, p *plan.Program) (int32, error) {
 	for attempt := 0; ; attempt++ {
 		err := s.Pool.QueryRow(ctx, workflowPutSQL, hash[:], p.Definition()).Scan(&id)
 		// Another process may have stored it between the statement's two looks.
-		if err == pgx.ErrNoRows && attempt < 3 {
+		if errors.Is(err, pgx.ErrNoRows) && attempt < 3 {
 			continue
 		}
 		if err != nil {
