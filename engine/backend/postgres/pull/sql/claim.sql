@@ -1,9 +1,11 @@
 -- Leases node runs that are due: queued ones and those whose lease is over.
+-- What is due is compared with the time of the statement, which an index can use; the clock, which may
+-- change from row to row, it cannot, and every leased row would be read.
 -- $1 shard, $2 most, $3 owner, $4 lease in µs.
 WITH due AS MATERIALIZED (
     SELECT d.ctid AS at
     FROM ledger d
-    WHERE d.shard = $1 AND d.status <> 'completed' AND d.due_at <= clock_timestamp()
+    WHERE d.shard = $1 AND d.status <> 'completed' AND d.due_at <= statement_timestamp()
     ORDER BY d.due_at, d.token
     LIMIT $2
     FOR UPDATE SKIP LOCKED

@@ -1,5 +1,7 @@
 -- Leases node runs that are due: queued ones and those whose lease is over. Rows of an instance that has
 -- ended wait to be swept.
+-- What is due is compared with the time of the statement, which an index can use; the clock, which may
+-- change from row to row, it cannot, and every leased row would be read.
 -- $1 shard, $2 most, $3 owner, $4 lease in µs.
 WITH due AS MATERIALIZED (
     SELECT d.ctid AS at
@@ -7,7 +9,7 @@ WITH due AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT i.status FROM instances i WHERE i.shard = $1 AND i.id = d.instance_id OFFSET 0
     ) i
-    WHERE d.shard = $1 AND d.status <> 'completed' AND d.due_at <= clock_timestamp() AND i.status = 'running'
+    WHERE d.shard = $1 AND d.status <> 'completed' AND d.due_at <= statement_timestamp() AND i.status = 'running'
     ORDER BY d.due_at, d.token
     LIMIT $2
     FOR UPDATE OF d SKIP LOCKED
