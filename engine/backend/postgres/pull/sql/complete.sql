@@ -1,6 +1,7 @@
 -- Writes the ends of attempts into the ledger. What is not the current attempt, and what belongs to an
 -- instance that has ended, is stale and left alone. Rows are looked up by their whole key, locked in the
--- order of the arrays, and changed by address.
+-- order of the arrays, and changed by address. OFFSET 0 keeps the conditions on token and status out of the
+-- lookup: with them the planner takes the index of what is due, and reads all of the shard for each row.
 -- $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token, $7 wait before a retry in µs or null,
 -- $8 result, $9 failure
 WITH offered AS MATERIALIZED (
@@ -14,6 +15,7 @@ WITH offered AS MATERIALIZED (
         SELECT l.ctid AS at, l.token, l.status
         FROM ledger l
         WHERE l.shard = $1 AND l.instance_id = c.instance_id AND l.node = c.node AND l.path = c.path
+        OFFSET 0
         FOR UPDATE
     ) l
     WHERE l.token = c.token AND l.status = 'leased' AND i.status = 'running'

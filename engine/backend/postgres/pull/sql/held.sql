@@ -5,6 +5,7 @@ CROSS JOIN LATERAL (
     SELECT q.ctid AS at, q.token, q.status
     FROM ledger q
     WHERE q.shard = $1 AND q.instance_id = l.instance_id AND q.node = l.node AND q.path = l.path
+    OFFSET 0
     FOR UPDATE
 ) q
 WHERE q.token = l.token AND q.status = 'leased'

@@ -1,0 +1,109 @@
+package pull_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/pull"
+	"pulley/engine/pgserver/pgtest"
+)
+
+// drivePatience bounds one driven instance, and the wait for its sessions to end.
+const drivePatience = time.Minute
+
+// rowsPerNode drives a fan-out of n on a store of its own and gives the rows that the server read for a
+// node. Statistics of a session are complete once it has ended, so the pool is closed before they are read.
+func rowsPerNode(t *testing.T, scan pull.Scan, n int, drive backendtest.DriveConfig) float64 {
+	t.Helper()
+	schema := pgtest.Schema(t)
+	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: schema, Shards: 1, Application: schema}
+	program := backendtest.MustCompile(t, `
+fn main(input: [n], output: [r]):
+    r = spread range(n):i -> @double(value=i)
+`)
+	ctx, cancel := context.WithTimeout(context.Background(), drivePatience)
+	defer cancel()
+	b, err := pull.Open(ctx, pull.Config{Store: cfg, Scan: scan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	before := rowsRead(ctx, t, schema)
+
+	if b, err = pull.Open(ctx, pull.Config{Store: cfg, Scan: scan}); err != nil {
+		t.Fatal(err)
+	}
+	sub := backend.Submission{ID: uuid.New(), Program: program, Input: json.RawMessage(fmt.Sprintf(`{"n": %d}`, n))}
+	rec, err := backendtest.Drive(ctx, b, []backend.Submission{sub}, drive)
+	b.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rec.Instances[sub.ID].Status; got != backend.Completed {
+		t.Fatalf("the fan-out of %d is %s", n, got)
+	}
+	rows := float64(rowsRead(ctx, t, schema)-before) / float64(n)
+	t.Logf("scan=%s, %d nodes: %.1f rows read per node", scan, n, rows)
+	return rows
+}
+
+// rowsRead gives the rows that scans of a schema's tables have returned, as the server counts them.
+func rowsRead(ctx context.Context, t *testing.T, schema string) int64 {
+	t.Helper()
+	conn, err := pgx.Connect(ctx, pgtest.DSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	for open := -1; open != 0; {
+		if err := conn.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", schema).Scan(&open); err != nil {
+			t.Fatalf("waiting for the sessions of %s to end: %v", schema, err)
+		}
+	}
+	var rows int64
+	const sum = "SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::bigint FROM pg_stat_user_tables WHERE schemaname = $1"
+	if err := conn.QueryRow(ctx, sum, schema).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// TestRowsGrowWithTheWorkflow holds the cost that the design is known for: what a node costs grows with
+// the instance it is part of, since every cycle reads the instance again.
+func TestRowsGrowWithTheWorkflow(t *testing.T) {
+	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
+		t.Run(string(scan), func(t *testing.T) {
+			last, lastSize := 0.0, 0
+			for _, n := range []int{10, 100, 500} {
+				rows := rowsPerNode(t, scan, n, backendtest.DriveConfig{Max: 8})
+				if lastSize > 0 && rows < 2*last {
+					t.Errorf("%.1f rows per node at %d nodes and %.1f at %d; it should at least double", last, lastSize, rows, n)
+				}
+				last, lastSize = rows, n
+			}
+		})
+	}
+}
+
+// TestCompletionsShareACycle wants what is completed together to be looked at together: the baseline is not
+// made to rescan more often than it must.
+func TestCompletionsShareACycle(t *testing.T) {
+	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
+		t.Run(string(scan), func(t *testing.T) {
+			single := rowsPerNode(t, scan, 100, backendtest.DriveConfig{Max: 50, Batch: 1})
+			shared := rowsPerNode(t, scan, 100, backendtest.DriveConfig{Max: 50})
+			if single < 4*shared {
+				t.Errorf("%.1f rows per node one by one, %.1f in batches of up to 50; sharing should save most of them", single, shared)
+			}
+		})
+	}
+}
