@@ -18,6 +18,7 @@ import (
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
@@ -26,8 +27,25 @@ import (
 	"pulley/engine/worker"
 )
 
-// childEnv makes this test binary an engine on the database that it names.
-const childEnv = "PULLEY_TEST_ENGINE_DSN"
+// childEnv makes this test binary an engine on the database that it names; designEnv says of which design.
+const (
+	childEnv  = "PULLEY_TEST_ENGINE_DSN"
+	designEnv = "PULLEY_TEST_ENGINE_DESIGN"
+)
+
+// designs are the ways of sharing that are tried.
+var designs = []string{"push", "pull:scan=app", "pull:scan=sql"}
+
+func openDesign(ctx context.Context, design, dsn string) (backend.Backend, error) {
+	store := postgres.Config{DSN: dsn}
+	switch design {
+	case "pull:scan=app":
+		return pull.Open(ctx, pull.Config{Store: store, Scan: pull.ScanApp})
+	case "pull:scan=sql":
+		return pull.Open(ctx, pull.Config{Store: store, Scan: pull.ScanSQL})
+	}
+	return push.Open(ctx, push.Config{Store: store})
+}
 
 // elements is the width of the shared fan-out.
 const elements = 2000
@@ -61,14 +79,14 @@ func TestChildEngine(t *testing.T) {
 	if dsn == "" {
 		return
 	}
-	if err := childEngine(dsn); err != nil {
+	if err := childEngine(os.Getenv(designEnv), dsn); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func childEngine(dsn string) error {
+func childEngine(design, dsn string) error {
 	ctx := context.Background()
-	store, err := push.Open(ctx, push.Config{Store: postgres.Config{DSN: dsn}})
+	store, err := openDesign(ctx, design, dsn)
 	if err != nil {
 		return err
 	}
@@ -132,10 +150,10 @@ type line struct {
 	ok    bool
 }
 
-func startChild(ctx context.Context, t *testing.T, n int, dsn string, lines chan<- line) *child {
+func startChild(ctx context.Context, t *testing.T, n int, design, dsn string, lines chan<- line) *child {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestChildEngine$", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), childEnv+"="+dsn)
+	cmd.Env = append(os.Environ(), childEnv+"="+dsn, designEnv+"="+design)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -168,7 +186,7 @@ type sharing struct {
 }
 
 // share runs the fan-out, and gives what each engine said it applied.
-func share(t *testing.T, killAfter int) [2]map[string]int {
+func share(t *testing.T, design string, killAfter int) [2]map[string]int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -181,7 +199,7 @@ func share(t *testing.T, killAfter int) [2]map[string]int {
 			t.Error(err)
 		}
 	}()
-	store, err := push.Open(ctx, push.Config{Store: postgres.Config{DSN: server.DSN()}})
+	store, err := openDesign(ctx, design, server.DSN())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +208,7 @@ func share(t *testing.T, killAfter int) [2]map[string]int {
 	s := &sharing{store: store, killAfter: killAfter, applied: [2]map[string]int{{}, {}}}
 	lines := make(chan line, 4*elements)
 	for i := range s.children {
-		s.children[i] = startChild(ctx, t, i, server.DSN(), lines)
+		s.children[i] = startChild(ctx, t, i, design, server.DSN(), lines)
 	}
 	for open := len(s.children); open > 0; {
 		said := <-lines
@@ -251,7 +269,13 @@ func submitShared(ctx context.Context, t *testing.T, store backend.Backend) {
 
 // TestTwoProcessesShareAFanOut: nothing is completed twice, nothing is lost, both work.
 func TestTwoProcessesShareAFanOut(t *testing.T) {
-	applied := share(t, 0)
+	for _, design := range designs {
+		t.Run(design, func(t *testing.T) { sharesAFanOut(t, design) })
+	}
+}
+
+func sharesAFanOut(t *testing.T, design string) {
+	applied := share(t, design, 0)
 	total := 0
 	for i, runs := range applied {
 		if total += len(runs); len(runs) == 0 {
@@ -271,8 +295,14 @@ func TestTwoProcessesShareAFanOut(t *testing.T) {
 // TestOneOfTwoProcessesIsKilled: as above, with SIGKILL for one in the middle. What the killed one
 // applied in its last moment it could not say.
 func TestOneOfTwoProcessesIsKilled(t *testing.T) {
+	for _, design := range designs {
+		t.Run(design, func(t *testing.T) { survivesAKill(t, design) })
+	}
+}
+
+func survivesAKill(t *testing.T, design string) {
 	const killAfter = elements / 8
-	applied := share(t, killAfter)
+	applied := share(t, design, killAfter)
 	if len(applied[0]) < killAfter || len(applied[1]) < elements/4 {
 		t.Errorf("the killed engine applied %d, the other %d: the kill was not in the middle", len(applied[0]), len(applied[1]))
 	}

@@ -58,6 +58,17 @@ func runMigrations(ctx context.Context, conn *pgx.Conn, cfg Config, design fs.FS
 	if _, err := conn.Exec(ctx, "CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, run_at timestamptz NOT NULL DEFAULT now())"); err != nil {
 		return err
 	}
+	var known []string
+	for _, source := range []fs.FS{base, design} {
+		names, err := fs.Glob(source, "migrations/*.sql")
+		if err != nil {
+			return err
+		}
+		known = append(known, names...)
+	}
+	if err := refuseForeign(ctx, conn, cfg.Schema, known); err != nil {
+		return err
+	}
 	for _, source := range []fs.FS{base, design} {
 		names, err := fs.Glob(source, "migrations/*.sql")
 		if err != nil {
@@ -76,6 +87,17 @@ func runMigrations(ctx context.Context, conn *pgx.Conn, cfg Config, design fs.FS
 	}
 	_, err := conn.Exec(ctx, "INSERT INTO store (shards) VALUES ($1) ON CONFLICT DO NOTHING", shards)
 	return err
+}
+
+// refuseForeign refuses a schema in which a migration was run that this design does not have: another
+// design's schema, or that of a later version.
+func refuseForeign(ctx context.Context, conn *pgx.Conn, schema string, known []string) error {
+	var foreign string
+	err := conn.QueryRow(ctx, "SELECT coalesce(min(name), '') FROM migrations WHERE name <> ALL ($1)", known).Scan(&foreign)
+	if err != nil || foreign == "" {
+		return err
+	}
+	return fmt.Errorf("postgres: schema %s was set up by another backend or a later version (%s); name another schema", schema, foreign)
 }
 
 // makeSchema leaves a schema alone that is there: the right to make one may be missing.

@@ -246,12 +246,63 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, ou
 
 // write sends complete.sql, answers, and gives the events whose rows were being changed.
 func (b *Backend) write(ctx context.Context, shard int, events []*event, outcomes []backend.Outcome) ([]*event, error) {
+	parameters, err := completeParameters(shard, events)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := b.store.Pool.Acquire(ctx)
+	if err != nil {
+		return nil, &unsent{err}
+	}
+	defer conn.Release()
+	var applied map[int32]bool // whether what was found could be changed
+	complete := func(q querier) error {
+		applied = map[int32]bool{}
+		rows, err := q.Query(ctx, completeSQL, parameters...)
+		if err != nil {
+			return err
+		}
+		var ord int32
+		var done bool
+		_, err = pgx.ForEachRow(rows, []any{&ord, &done}, func() error {
+			applied[ord] = done
+			return nil
+		})
+		return err
+	}
+	if b.scan == ScanSQL {
+		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if err := complete(tx); err != nil {
+				return err
+			}
+			return b.advance(ctx, tx, shard, events, applied)
+		})
+	} else {
+		err = complete(conn)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var moved []*event
+	for _, e := range events {
+		switch done, found := applied[e.ord]; {
+		case done:
+			outcomes[e.ord] = backend.Outcome{Answer: backend.Applied}
+		case found:
+			moved = append(moved, e)
+		default:
+			outcomes[e.ord] = backend.Outcome{Answer: backend.Stale}
+		}
+	}
+	return moved, nil
+}
+
+// completeParameters gives the values of complete.sql.
+func completeParameters(shard int, events []*event) ([]any, error) {
 	var l leases
 	var wait []*int64
 	var results, failures []*string
-	byOrd := map[int32]*event{}
 	for _, e := range events {
-		byOrd[e.ord] = e
 		l.add(e.ord, backend.Lease{Key: e.lease.Key, Token: e.token})
 		var us *int64
 		var result, failure *string
@@ -272,51 +323,7 @@ func (b *Backend) write(ctx context.Context, shard int, events []*event, outcome
 		}
 		wait, results, failures = append(wait, us), append(results, result), append(failures, failure)
 	}
-	conn, err := b.store.Pool.Acquire(ctx)
-	if err != nil {
-		return nil, &unsent{err}
-	}
-	defer conn.Release()
-	var moved []*event
-	applied := map[int32]bool{}
-	complete := func(q querier) error {
-		moved = moved[:0]
-		clear(applied)
-		rows, err := q.Query(ctx, completeSQL, shard, l.ord, l.instance, l.node, l.path, l.token, wait, results, failures)
-		if err != nil {
-			return err
-		}
-		var ord int32
-		var done bool
-		_, err = pgx.ForEachRow(rows, []any{&ord, &done}, func() error {
-			if applied[ord] = done; !done {
-				moved = append(moved, byOrd[ord])
-			}
-			return nil
-		})
-		return err
-	}
-	if b.scan == ScanSQL {
-		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			if err := complete(tx); err != nil {
-				return err
-			}
-			return b.advance(ctx, tx, shard, events, applied)
-		})
-	} else {
-		err = complete(conn)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range events {
-		if done, found := applied[e.ord]; done {
-			outcomes[e.ord] = backend.Outcome{Answer: backend.Applied}
-		} else if !found {
-			outcomes[e.ord] = backend.Outcome{Answer: backend.Stale}
-		}
-	}
-	return moved, nil
+	return []any{shard, l.ord, l.instance, l.node, l.path, l.token, wait, results, failures}, nil
 }
 
 // querier is a connection or a transaction.

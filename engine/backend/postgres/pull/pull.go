@@ -113,11 +113,30 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := claimScan(ctx, store, cfg.Scan); err != nil {
+		store.Close()
+		return nil, err
+	}
 	b := &Backend{store: store, scan: cfg.Scan, jitter: cfg.Jitter}
 	if b.jitter == nil {
 		b.jitter = rand.Float64
 	}
 	return b, nil
+}
+
+// claimScan holds a schema to the scan that it was set up with.
+func claimScan(ctx context.Context, store *postgres.Store, scan Scan) error {
+	if _, err := store.Pool.Exec(ctx, "INSERT INTO scans (scan) VALUES ($1) ON CONFLICT DO NOTHING", string(scan)); err != nil {
+		return postgres.Explain(err)
+	}
+	var have Scan
+	if err := store.Pool.QueryRow(ctx, "SELECT scan FROM scans").Scan(&have); err != nil {
+		return postgres.Explain(err)
+	}
+	if have != scan {
+		return fmt.Errorf("pull: schema %s was set up with scan=%s, not scan=%s; use that, or another schema", store.Schema, have, scan)
+	}
+	return nil
 }
 
 // Shards implements backend.Backend.

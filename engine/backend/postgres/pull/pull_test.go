@@ -2,12 +2,14 @@ package pull_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/pull"
+	"pulley/engine/backend/postgres/push"
 	"pulley/engine/pgserver/pgtest"
 )
 
@@ -37,5 +39,23 @@ func TestConformance(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestScansDoNotMix wants a schema to be kept to one scan, and to one design.
+func TestScansDoNotMix(t *testing.T) {
+	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}
+	open(t, cfg, pull.ScanApp)
+	if b, err := pull.Open(context.Background(), pull.Config{Store: cfg, Scan: pull.ScanSQL}); err == nil {
+		b.Close()
+		t.Error("a schema of scan=app is taken for scan=sql")
+	} else if want := "pull: schema " + cfg.Schema + " was set up with scan=app, not scan=sql; use that, or another schema"; err.Error() != want {
+		t.Errorf("%q\nwant %q", err, want)
+	}
+	if b, err := push.Open(context.Background(), push.Config{Store: cfg}); err == nil {
+		b.Close()
+		t.Error("a schema of pull is taken for push")
+	} else if !strings.Contains(err.Error(), "was set up by another backend or a later version") {
+		t.Error(err)
 	}
 }

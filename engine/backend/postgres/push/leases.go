@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -98,18 +99,29 @@ func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, g
 		return nil, postgres.Explain(err)
 	}
 	defer conn.Release()
+	for try := 1; ; try++ {
+		// A completion can hold a row that is wanted here while it waits for another's barrier. The one
+		// that the server gives up tries again: prolonging twice is prolonging.
+		kept, err := extend(ctx, conn, shard, &l, grant)
+		if postgres.Contended(err) && try < commitTries {
+			continue
+		}
+		if err != nil {
+			return nil, postgres.Explain(unknown(err))
+		}
+		for _, ord := range kept {
+			out[ord] = true
+		}
+		return out, nil
+	}
+}
+
+func extend(ctx context.Context, conn *pgxpool.Conn, shard int, l *leases, grant backend.Grant) ([]int32, error) {
 	rows, err := conn.Query(ctx, extendSQL, shard, l.ord, l.instance, l.node, l.path, l.token, micros(grant.Lease))
 	if err != nil {
-		return nil, postgres.Explain(unknown(err))
+		return nil, err
 	}
-	kept, err := pgx.CollectRows(rows, pgx.RowTo[int32])
-	if err != nil {
-		return nil, postgres.Explain(unknown(err))
-	}
-	for _, ord := range kept {
-		out[ord] = true
-	}
-	return out, nil
+	return pgx.CollectRows(rows, pgx.RowTo[int32])
 }
 
 // claimed is a row that a claim leased.

@@ -50,3 +50,9 @@ CREATE TABLE inbox (
     value       json     NOT NULL,
     PRIMARY KEY (shard, instance_id, variable, path, element)
 );
+
+-- Which scan the schema is for: neither can go on where the other was.
+CREATE TABLE scans (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    scan     text NOT NULL CHECK (scan IN ('app', 'sql'))
+);
