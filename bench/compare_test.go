@@ -92,34 +92,37 @@ func TestEveryScenarioOnEveryBackend(t *testing.T) {
 // however large its workflow is, and the rescanning pull the more the larger.
 func TestRowsReadPerNode(t *testing.T) {
 	sizes := []int{10, 50, 100, 500, 2000}
-	found := compare(t, bench.CompareConfig{
-		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{"10,50,100,500,2000"}}),
-		Backends: specs(t, "push", "pull"), Runs: 1, MinNodes: 1000,
-	})
+	run := func(sizes, backend string) *bench.Comparison {
+		return compare(t, bench.CompareConfig{
+			Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{sizes}}),
+			Backends: specs(t, backend), Runs: 1, MinNodes: 500,
+		})
+	}
+	// The largest costs the rescanning pull a minute with the race detector; the others show the slope.
+	found := map[string]*bench.Comparison{"push": run("10,50,100,500,2000", "push"), "pull": run("10,50,100,500", "pull")}
 	rows := func(backend string, size int) float64 {
-		row := found.Summary.Find(record.Key{Scenario: "fanout", Backend: backend, Size: size})
+		row := found[backend].Summary.Find(record.Key{Scenario: "fanout", Backend: backend, Size: size})
 		if row == nil || row.RowsReadPerNode == nil {
 			t.Fatalf("fanout %d on %s has no figure", size, backend)
 		}
+		t.Logf("%5d nodes: %s reads %.2f rows per node", size, backend, *row.RowsReadPerNode)
 		return *row.RowsReadPerNode
 	}
 	least, most := rows("push", sizes[0]), rows("push", sizes[0])
-	for _, size := range sizes {
-		t.Logf("%5d nodes: push %.2f, pull %.2f rows read per node", size, rows("push", size), rows("pull", size))
-		least, most = min(least, rows("push", size)), max(most, rows("push", size))
+	for _, size := range sizes[1:] {
+		n := rows("push", size)
+		least, most = min(least, n), max(most, n)
 	}
 	if most > 1.10*least {
 		t.Errorf("push reads from %.2f to %.2f rows per node: not within 10 %%", least, most)
 	}
-	// How many completions share a cycle, and so how much of the growth is saved, is a matter of timing:
-	// the more so, the longer a cycle takes.
+	before := rows("pull", sizes[0])
 	for i, size := range sizes[1:4] {
-		if rows("pull", size) <= rows("pull", sizes[i]) {
-			t.Errorf("pull reads %.2f rows per node at %d nodes and %.2f at %d; it should grow", rows("pull", sizes[i]), sizes[i], rows("pull", size), size)
+		n := rows("pull", size)
+		if grown, nodes := n/before, float64(size)/float64(sizes[i]); grown < 0.7*nodes {
+			t.Errorf("pull reads %.2f rows per node at %d nodes and %.2f at %d; it should grow as the workflow does", before, sizes[i], n, size)
 		}
-	}
-	if rows("pull", 2000) < 5*rows("pull", 10) {
-		t.Errorf("pull reads %.2f rows per node at 10 nodes and %.2f at 2000; it should grow", rows("pull", 10), rows("pull", 2000))
+		before = n
 	}
 }
 

@@ -46,7 +46,7 @@ var (
 var kinds = []kind{
 	{"push", "readiness counters; a completion pushes its effects forward in one commit", true,
 		[]option{batchOption, shardsOption, connectionsOption}},
-	{"pull", "a ledger that every cycle scans again for what has become runnable", true,
+	{"pull", "a ledger that every cycle scans again for what has become runnable; a cycle for each completion, unless batch groups them", true,
 		[]option{{name: "scan", words: []string{"app", "sql"}}, batchOption, shardsOption, connectionsOption}},
 	{"memory", "no durability; the same decisions without a database", false,
 		[]option{batchOption, shardsOption}},
@@ -168,8 +168,15 @@ func (s BackendSpec) Name() string { return s.name }
 // NeedsPostgres says whether Open needs a database.
 func (s BackendSpec) NeedsPostgres() bool { return s.name != "memory" }
 
-// Batch is how many completions may share a commit; zero leaves it to the engine.
-func (s BackendSpec) Batch() int { return s.number("batch") }
+// Batch is how many completions may share a commit; zero leaves it to the engine. Pull takes them one
+// by one unless it is told otherwise, as the published design does: grouping them came with pushing.
+// Grouped, many completions share a cycle, which hides most of what rescanning costs in a fan-out.
+func (s BackendSpec) Batch() int {
+	if s.name == "pull" && s.opts["batch"] == "" {
+		return 1
+	}
+	return s.number("batch")
+}
 
 func (s BackendSpec) number(name string) int {
 	n, err := strconv.Atoi(s.opts[name])
