@@ -41,7 +41,7 @@ func TestTheReadmeIsTrue(t *testing.T) {
 			t.Errorf("exit status %d; the README does not show\n%s", got.code, want)
 		}
 	}
-	links := regexp.MustCompile(`[^!]\[[^\]]*\]\(([^)#:]+)\)`).FindAllStringSubmatch(readme, -1)
+	links := regexp.MustCompile(`\[[^\]]*\]\(([^)#:]+)\)`).FindAllStringSubmatch(readme, -1)
 	if len(links) == 0 {
 		t.Error("no link was found")
 	}
