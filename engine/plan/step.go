@@ -234,6 +234,9 @@ func (p *Program) Settle(ev Event, jitter float64) (Event, *Retry, error) {
 	if err := p.check(ev); err != nil {
 		return Event{}, nil, err
 	}
+	if ev.Fired {
+		return Event{}, nil, fmt.Errorf("%w: a barrier that opened is no attempt that ended", ErrEvent)
+	}
 	n := &p.nodes[ev.Run.Node]
 	w := p.walk(Inbox{})
 	_, ev.Failure = w.result(n, ev)
