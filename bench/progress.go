@@ -19,7 +19,7 @@ func ProgressPrinter(w io.Writer, terminal bool, now func() time.Time) func(Prog
 		case terminal && !p.Sample.Valid:
 			fmt.Fprintf(w, "\r\x1b[K%s\n", outcome(p))
 		case terminal && p.Done == p.Total:
-			fmt.Fprint(w, "\r\x1b[K")
+			_, _ = io.WriteString(w, "\r\x1b[K")
 		case !terminal && p.Sample != nil:
 			fmt.Fprintf(w, "%s%s\n", outcome(p), remaining(p, now().Sub(began)))
 		}

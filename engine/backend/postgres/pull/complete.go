@@ -87,7 +87,7 @@ func (b *Backend) judged(ctx context.Context, shard int, completions []backend.C
 			outcomes[i] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: a completion without its program", c.Lease.Key.Instance)}
 			continue
 		}
-		if backend.ShardOf(c.Lease.Key.Instance, b.Shards()) != shard || !storable(c.Lease.Key.Run.Path) {
+		if backend.ShardOf(c.Lease.Key.Instance, b.Shards()) != shard || !postgres.Storable(c.Lease.Key.Run.Path) {
 			outcomes[i] = backend.Outcome{Answer: backend.Stale}
 			continue
 		}
@@ -104,11 +104,11 @@ func (b *Backend) judged(ctx context.Context, shard int, completions []backend.C
 	if len(unfit) == 0 {
 		return events, nil
 	}
-	var l leases
+	var l postgres.Leases
 	for _, e := range unfit {
-		l.add(e.ord, e.lease)
+		l.Add(e.ord, e.lease)
 	}
-	held, err := b.ords(ctx, heldSQL, shard, &l)
+	held, err := b.store.Ords(ctx, heldSQL, shard, &l)
 	if err != nil {
 		return nil, err
 	}
@@ -299,11 +299,11 @@ func (b *Backend) write(ctx context.Context, shard int, events []*event, outcome
 
 // completeParameters gives the values of complete.sql.
 func completeParameters(shard int, events []*event) ([]any, error) {
-	var l leases
+	var l postgres.Leases
 	var wait []*int64
 	var results, failures []*string
 	for _, e := range events {
-		l.add(e.ord, backend.Lease{Key: e.lease.Key, Token: e.token})
+		l.Add(e.ord, backend.Lease{Key: e.lease.Key, Token: e.token})
 		var us *int64
 		var result, failure *string
 		switch {
@@ -323,7 +323,7 @@ func completeParameters(shard int, events []*event) ([]any, error) {
 		}
 		wait, results, failures = append(wait, us), append(results, result), append(failures, failure)
 	}
-	return []any{shard, l.ord, l.instance, l.node, l.path, l.token, wait, results, failures}, nil
+	return append(l.Parameters(shard), wait, results, failures), nil
 }
 
 // querier is a connection or a transaction.
@@ -359,15 +359,15 @@ func (b *Backend) advance(ctx context.Context, tx pgx.Tx, shard int, events []*e
 func (b *Backend) settle(ctx context.Context, shard int, events []*event, outcomes []backend.Outcome) ([]*event, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	var l leases
+	var l postgres.Leases
 	for _, e := range events {
-		l.add(e.ord, backend.Lease{Key: e.lease.Key, Token: e.token})
+		l.Add(e.ord, backend.Lease{Key: e.lease.Key, Token: e.token})
 	}
-	fenced, err := b.fence(ctx, shard, &l)
+	fenced, err := b.store.Fence(ctx, heldSQL, fenceSQL, shard, &l)
 	if err != nil {
 		return nil, err
 	}
-	applied, err := b.ords(ctx, standingSQL, shard, &l)
+	applied, err := b.store.Ords(ctx, standingSQL, shard, &l)
 	if err != nil {
 		return nil, err
 	}

@@ -323,6 +323,15 @@ func (b *Backend) follow(ctx context.Context, shard int, grant backend.Grant, ou
 	out.More = out.More || c.More
 }
 
+// Extend implements backend.Backend.
+func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
+	grant.Max = max(grant.Max, 1) // the length of the lease must be sensible
+	if err := b.check(shard, grant); err != nil {
+		return nil, err
+	}
+	return b.store.Extend(ctx, extendSQL, shard, held, grant.Lease)
+}
+
 // Claim implements backend.Backend: a cycle, and then what is due.
 func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
 	if err := b.check(shard, grant); err != nil {

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
 
@@ -91,7 +88,7 @@ func (b *Backend) completed(ctx context.Context, shard int, completions []backen
 		case c.Program == nil:
 			out.answers[i] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: a completion without its program", c.Lease.Key.Instance)}
 			continue
-		case backend.ShardOf(c.Lease.Key.Instance, b.Shards()) != shard, !storable(c.Lease.Key.Run.Path):
+		case backend.ShardOf(c.Lease.Key.Instance, b.Shards()) != shard, !postgres.Storable(c.Lease.Key.Run.Path):
 			out.answers[i] = backend.Outcome{Answer: backend.Stale}
 			continue
 		}
@@ -104,23 +101,17 @@ func (b *Backend) completed(ctx context.Context, shard int, completions []backen
 	return events, nil
 }
 
-// storable says whether a row can have the path: the server takes no other text, not even to say that
-// there is none.
-func storable(path graph.Path) bool {
-	return utf8.ValidString(string(path)) && !strings.Contains(string(path), "\x00")
-}
-
 // refuse answers completions that the core would not plan. Where the lease is not held either, they
 // are stale like any other.
 func (b *Backend) refuse(ctx context.Context, shard int, unfit []*event, out *outcomes) error {
 	if len(unfit) == 0 {
 		return nil
 	}
-	var l leases
+	var l postgres.Leases
 	for _, e := range unfit {
-		l.add(e.ord, e.completion.Lease)
+		l.Add(e.ord, e.completion.Lease)
 	}
-	held, err := b.ords(ctx, heldSQL, shard, &l)
+	held, err := b.store.Ords(ctx, heldSQL, shard, &l)
 	if err != nil {
 		return err
 	}
@@ -297,15 +288,15 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 func (b *Backend) settle(ctx context.Context, shard int, events []*event, lost *commit, out *outcomes) ([]*event, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	var l leases
+	var l postgres.Leases
 	for _, e := range events {
-		l.add(e.ord, backend.Lease{Key: e.completion.Lease.Key, Token: e.token})
+		l.Add(e.ord, backend.Lease{Key: e.completion.Lease.Key, Token: e.token})
 	}
-	fenced, err := b.fence(ctx, shard, &l)
+	fenced, err := b.store.Fence(ctx, heldSQL, fenceSQL, shard, &l)
 	if err != nil {
 		return nil, err
 	}
-	applied, err := b.ords(ctx, standingSQL, shard, &l)
+	applied, err := b.store.Ords(ctx, standingSQL, shard, &l)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 )
 
 // The most rows that a statement may read: for each of its items, and besides.
@@ -166,7 +167,7 @@ func (s *subject) probes() map[string]func(conn *pgxpool.Conn, n int) error {
 		"tidy":             func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, tidySQL, -1, 0, s.ended) },
 		"values": func(conn *pgxpool.Conn, n int) error {
 			l := leasesOf(s.steps[:n])
-			return s.rows(conn, readSQL, -1, 0, l.ord, l.instance, l.node, l.path)
+			return s.rows(conn, readSQL, -1, 0, l.Ord, l.Instance, l.Node, l.Path)
 		},
 	}
 	for name, sql := range map[string]string{"tidy the queue": tidyQueueSQL, "tidy counters": tidyReadinessSQL, "tidy values": tidyInboxSQL} {
@@ -174,7 +175,7 @@ func (s *subject) probes() map[string]func(conn *pgxpool.Conn, n int) error {
 	}
 	for name, sql := range map[string]string{"clear the queue": clearQueueSQL, "clear counters": clearReadinessSQL, "clear values": clearInboxSQL} {
 		probes[name] = func(conn *pgxpool.Conn, n int) error {
-			return s.rows(conn, sql, -1, 0, leasesOf(s.steps[:n]).instance)
+			return s.rows(conn, sql, -1, 0, leasesOf(s.steps[:n]).Instance)
 		}
 	}
 	for _, cs := range [][]backend.Completion{s.steps, s.fanned} {
@@ -182,7 +183,7 @@ func (s *subject) probes() map[string]func(conn *pgxpool.Conn, n int) error {
 			name = fmt.Sprintf("%s, of %d instances", name, map[bool]int{true: 1, false: len(cs)}[&cs[0] == &s.fanned[0]])
 			probes[name] = func(conn *pgxpool.Conn, n int) error {
 				l := leasesOf(cs[:n])
-				want, args := n, []any{0, l.ord, l.instance, l.node, l.path, l.token}
+				want, args := n, []any{0, l.Ord, l.Instance, l.Node, l.Path, l.Token}
 				if sql == standingSQL {
 					want = 0
 				}
@@ -196,10 +197,10 @@ func (s *subject) probes() map[string]func(conn *pgxpool.Conn, n int) error {
 	return probes
 }
 
-func leasesOf(cs []backend.Completion) *leases {
-	var l leases
+func leasesOf(cs []backend.Completion) *postgres.Leases {
+	var l postgres.Leases
 	for i, c := range cs {
-		l.add(int32(i), c.Lease)
+		l.Add(int32(i), c.Lease)
 	}
 	return &l
 }
