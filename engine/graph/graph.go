@@ -17,6 +17,20 @@ type VarID int32
 // None stands for no variable.
 const None VarID = -1
 
+// RegionID is a region's index in Graph.Regions.
+type RegionID int32
+
+// Region is a part of the graph whose runs end together: the body of a loop, of which one round does, or
+// the branches of a spread or parallel.
+type Region struct {
+	Parent RegionID `json:"parent"`
+	Loop   bool     `json:"loop,omitempty"`
+
+	// Depth is how many leading parts of a path choose one round of the loop, or one run of the spread
+	// or parallel.
+	Depth int `json:"depth"`
+}
+
 // Kind says what a node does.
 type Kind string
 
@@ -61,13 +75,17 @@ const (
 
 // Graph is a compiled workflow. It is immutable once Check has passed and may be shared.
 type Graph struct {
-	Name   string    `json:"name"`
-	Inputs []string  `json:"inputs"` // what the instance's input must hold, no more and no less
-	Nodes  []*Node   `json:"nodes"`  // Nodes[i].ID == i; Nodes[0] is the only input node
-	Edges  []*Edge   `json:"edges"`  // in the order in which guards are tried
-	Vars   []*Var    `json:"vars"`
-	Frames []Frame   `json:"frames"`
-	Limits ir.Limits `json:"limits,omitzero"`
+	Name   string   `json:"name"`
+	Inputs []string `json:"inputs"` // what the instance's input must hold, no more and no less
+	Nodes  []*Node  `json:"nodes"`  // Nodes[i].ID == i; Nodes[0] is the only input node
+	Edges  []*Edge  `json:"edges"`  // in the order in which guards are tried
+	Vars   []*Var   `json:"vars"`
+	Frames []Frame  `json:"frames"`
+
+	// Regions are the loops, spreads and parallels, each after the one that it stands in. Regions[0] is
+	// the whole workflow.
+	Regions []Region  `json:"regions,omitempty"`
+	Limits  ir.Limits `json:"limits,omitzero"`
 
 	out, in [][]*Edge // control edges by node; made by index
 }
@@ -80,6 +98,10 @@ type Node struct {
 	Pos   ir.Pos `json:"pos,omitzero"`
 	Depth int    `json:"depth,omitempty"` // how many loops and spreads it stands in: the length of its runs' paths
 	Frame int    `json:"frame,omitempty"` // index in Graph.Frames: what names mean in its expressions and guards
+
+	// Region is the innermost one that the node stands in. A loop's head and loop_next stand in its
+	// region, its init and exit around it; an aggregate stands in that of its branches.
+	Region RegionID `json:"region,omitempty"`
 
 	// Required is how many arrivals make the node ready. For an aggregate of a spread it is zero:
 	// the count is known only when the elements are.
@@ -139,7 +161,8 @@ type Edge struct {
 
 	// Var is the variable that a data edge carries. On an edge into an aggregate it is the variable
 	// that holds the branch's value, and Element its place in the list; in a spread the place is the
-	// element's index, the last of the run's path.
+	// element's index, the last of the run's path. On an exception edge it is the variable that the
+	// error is bound to, or None.
 	Var     VarID `json:"var"`
 	Element int   `json:"element,omitempty"`
 }
@@ -218,6 +241,16 @@ func (g *Graph) Out(n NodeID) []*Edge { return g.out[n] }
 
 // In gives the control edges that reach a node. The slice is the graph's own.
 func (g *Graph) In(n NodeID) []*Edge { return g.in[n] }
+
+// Around lists a region and those that it stands in, from the inside out.
+func (g *Graph) Around(r RegionID) []RegionID {
+	out := []RegionID{r}
+	for r != 0 {
+		r = g.Regions[r].Parent
+		out = append(out, r)
+	}
+	return out
+}
 
 // Frontier says whether a traversal stops at the node and commits.
 func (g *Graph) Frontier(n *Node) bool {

@@ -21,8 +21,9 @@ type Program struct {
 	hash       [sha256.Size]byte
 	nodes      []node
 	live       *graph.Live
-	local      []bool // by variable: it holds a spread's element and never stands in the inbox
-	early      bool   // see EndsEarly
+	local      []bool    // by variable: it holds a spread's element and never stands in the inbox
+	early      bool      // see EndsEarly
+	cleared    []Cleared // by region
 }
 
 // node is a graph node with its expressions compiled.
@@ -33,7 +34,8 @@ type node struct {
 	sets   []*expression // nil where a variable is copied
 	guards []*expression // by edge out; nil for an else
 	waits  bool
-	ranged bool // expr gives the arguments of a range, not its elements
+	fork   *graph.Node // of an aggregate: the spread or parallel whose branches meet there
+	ranged bool        // expr gives the arguments of a range, not its elements
 
 	needs []graph.VarID // read after the node's action or barrier, up to the next frontier; sorted
 	fired []graph.VarID // of a barrier but an aggregate: read when it opens and the node itself runs; sorted
@@ -64,6 +66,12 @@ func Compile(g *graph.Graph) (*Program, error) {
 			return nil, err
 		}
 	}
+	for _, n := range g.Nodes {
+		if n.Kind == graph.Spread || n.Kind == graph.Parallel {
+			p.nodes[n.Aggregate].fork = n
+		}
+	}
+	p.regions()
 	p.early = slices.ContainsFunc(g.Edges, func(e *graph.Edge) bool {
 		return (e.Kind == graph.Soft || e.Kind == graph.Guard) && p.nodes[e.To].waits
 	})

@@ -14,7 +14,7 @@ type Event struct {
 	Attempt int             // of the action, from 1; it decides whether a failure is tried again
 	Result  json.RawMessage // of a successful action; JSON
 	Failure *Failure        // of a failed action; nil otherwise
-	Fired   bool            // the barrier at Run has all its arrivals; Result and Failure are empty
+	Fired   bool            // the run goes on now: its barrier has all its arrivals, or a plan resumes it; Result and Failure are empty
 }
 
 // Failure is an error in the workflow's terms.
@@ -34,7 +34,7 @@ type Slot struct {
 
 // Needs is what must be read from the inbox before an event can be planned.
 type Needs struct {
-	Slots []Slot // sorted, no duplicates; a slot without a row is one that has no value yet
+	Slots []Slot // sorted, no duplicates; each with what was appended to it; one without a row has no value yet
 
 	// Elements asks for all elements that arrived at the barrier of the event.
 	Elements bool
@@ -43,25 +43,61 @@ type Needs struct {
 // Inbox is what was read. Values that were not written are absent.
 type Inbox struct {
 	Values   map[Slot]json.RawMessage
-	Elements []Element // of the barrier, any order
+	Appended map[Slot][]Append // any order; nil where nothing was
+	Elements []Element         // of the barrier, any order
 }
 
 // Plan is everything that one event changes. A backend commits it whole or not at all; if the
 // event's task is no longer the current one, not at all.
 type Plan struct {
 	Writes   []Write   // values to put, replacing what the slot held
+	Appends  []Append  // values to put behind those of a slot that holds a list
 	Elements []Element // values to put into aggregates' inboxes
 	Opens    []Open    // barriers whose count became known
 	Arrivals []Arrival // readiness increments
 	Enqueues []Enqueue // node runs that are ready now
-	Retry    *Retry    // the event's run is to be tried again; then the rest of the plan is empty
-	End      *End      // the instance is over; then nothing is enqueued
+
+	// Resumes are runs to be stepped as Fired once the rest of the plan has been applied, in the same
+	// transaction: the traversal stopped there to read what it needs.
+	Resumes []graph.Run
+
+	// Clears take away what runs have left that are over or are called off. They never touch the row
+	// of a completion that is applied in the same transaction, nor anything that their own plan makes.
+	Clears []Clear
+
+	Retry *Retry // the event's run is to be tried again; then the rest of the plan is empty
+	End   *End   // the instance is over; then nothing is enqueued
 }
 
 // Write is a value for a slot; a nil Value takes away what the slot held.
 type Write struct {
 	Slot  Slot
 	Value json.RawMessage
+	Drops bool // values may have been appended to the slot: they go
+}
+
+// Append is one more value of a list that stands in a slot: the list is the slot's value and behind it
+// all that was appended, by Index from 0. What a loop collects is so written once, and put together
+// only where it is read (D12).
+type Append struct {
+	Slot  Slot
+	Index int
+	Value json.RawMessage
+}
+
+// Clear takes away what stands under a path for the nodes and variables that [Program.Cleared] lists:
+// rows whose path, or whose slot's scope, is Path or begins with it and a dot. Queued runs go, leased
+// ones are fenced by it, counters and values go.
+type Clear struct {
+	Region graph.RegionID
+	Path   graph.Path
+}
+
+// Cleared lists what may have rows in a region.
+type Cleared struct {
+	Runs     []graph.NodeID // that are enqueued
+	Barriers []graph.NodeID // that have counters; those of them that are aggregates have elements
+	Vars     []graph.VarID  // that have values or elements under paths in the region
 }
 
 // Element is the value of one branch of a spread or parallel.
@@ -86,13 +122,18 @@ type Arrival struct {
 
 	// Soft arrivals at one barrier count once, all together.
 	Soft bool
+
+	// Watched arrivals may make something go on before the count is full: see [Program.Reached].
+	Watched bool
 }
 
-// Enqueue is a node run that became ready, with its arguments evaluated.
+// Enqueue is a node run that became ready, with its arguments evaluated; or, without an Action, a
+// sleep, which nobody runs: once it is due, it is offered like any other run, and completed at once.
 type Enqueue struct {
 	Run    graph.Run
 	Action string
 	Args   []Arg
+	After  time.Duration // it is not due before; of a sleep only
 }
 
 // Arg is an argument, by value or, for a large one, by the slot that holds it. Exactly one of the

@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"slices"
+
+	"pulley/engine/graph"
+)
+
+// Cleared lists what may have rows in a region, the regions inside it included. The slices are the
+// program's own.
+func (p *Program) Cleared(region graph.RegionID) Cleared {
+	if region < 0 || int(region) >= len(p.cleared) {
+		return Cleared{}
+	}
+	return p.cleared[region]
+}
+
+// Reached gives the events that follow, in the same transaction, when the count of a barrier has gone
+// from before to after: the next elements of a spread with a limit, one for each that has ended; and the
+// barrier itself when its count is full.
+func (p *Program) Reached(barrier graph.Run, required, before, after int) []Event {
+	var out []Event
+	if first, limit := p.window(barrier.Node); limit > 0 {
+		for i := limit + before; i < min(limit+after, required); i++ {
+			out = append(out, Event{Run: graph.Run{Node: first, Path: barrier.Path.Push(i)}, Fired: true})
+		}
+	}
+	if after == required {
+		out = append(out, Event{Run: barrier, Fired: true})
+	}
+	return out
+}
+
+// window gives, for the aggregate of a spread with a limit, the node that begins an element's branch
+// and the limit; otherwise a limit of 0.
+func (p *Program) window(agg graph.NodeID) (graph.NodeID, int) {
+	if spread := p.nodes[agg].fork; spread != nil && spread.Limit > 0 {
+		return p.graph.Out(spread.ID)[0].To, spread.Limit
+	}
+	return 0, 0
+}
+
+// regions finds what may have rows in each region.
+func (p *Program) regions() {
+	p.cleared = make([]Cleared, len(p.graph.Regions))
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		for _, r := range p.graph.Around(n.Region) {
+			if int(r) >= len(p.cleared) {
+				continue // a graph without regions
+			}
+			c := &p.cleared[r]
+			if n.Kind == graph.Action || n.Kind == graph.Sleep {
+				c.Runs = append(c.Runs, n.ID)
+			}
+			if n.waits {
+				c.Barriers = append(c.Barriers, n.ID)
+			}
+			for _, v := range p.under(n, r) {
+				if !slices.Contains(c.Vars, v) {
+					c.Vars = append(c.Vars, v)
+				}
+			}
+		}
+	}
+}
+
+// under lists the variables that a node writes under paths in the region.
+func (p *Program) under(n *node, r graph.RegionID) []graph.VarID {
+	var out []graph.VarID
+	if n.Kind == graph.Aggregate || n.Kind == graph.LoopInit && n.Var != graph.None {
+		out = append(out, n.Var)
+	}
+	for _, v := range n.Writes() {
+		if p.graph.Vars[v].Scope >= p.graph.Regions[r].Depth && p.graph.Vars[v].Scope > 0 && !p.local[v] {
+			out = append(out, v)
+		}
+	}
+	return out
+}
