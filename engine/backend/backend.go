@@ -55,6 +55,17 @@ type Backend interface {
 	Close()
 }
 
+// Canceler is a backend whose instances can be ended from outside.
+type Canceler interface {
+	// Cancel ends running instances as Canceled, with the reason in their Failure: what is queued goes,
+	// and what runs is fenced. It gives the instances as they stand afterwards, in the order of ids;
+	// one that had ended before is as it was, and an unknown one has the zero Status.
+	Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]Instance, error)
+}
+
+// CanceledType is the failure type of an instance that was canceled.
+const CanceledType = "Canceled"
+
 // Listener is a backend that hears of work that other processes made ready.
 type Listener interface {
 	// Listen calls wake, from one goroutine, whenever some may be there, and tells of nothing twice
@@ -105,7 +116,7 @@ type Lease struct {
 type Task struct {
 	Lease   Lease
 	Program *plan.Program // with which to complete it
-	Action  string
+	Action  string          // empty for a sleep that is over: complete it at once, with null
 	Args    json.RawMessage // a JSON object, references resolved
 	Attempt int             // from 1: one more than the retries so far
 	Expires time.Time       // on the local clock, never later than the lease's end on the store's
@@ -160,6 +171,7 @@ const (
 	Running   Status = "running"
 	Completed Status = "completed"
 	Failed    Status = "failed"
+	Canceled  Status = "canceled"
 )
 
 // Instance is what is known of one.
@@ -167,7 +179,7 @@ type Instance struct {
 	ID      uuid.UUID
 	Status  Status
 	Result  json.RawMessage // where Completed
-	Failure *plan.Failure   // where Failed
+	Failure *plan.Failure   // where Failed or Canceled
 }
 
 // Swept is what one sweep did.

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -180,4 +182,34 @@ func (w *walk) spread(n *node, path graph.Path) {
 			return
 		}
 	}
+}
+
+// JoinAppended gives the whole value of a slot: the base and behind it what was appended, in any order. A
+// base that is no list, and an index that is missing or there twice, is an error.
+func JoinAppended(base json.RawMessage, appended []Append) (json.RawMessage, error) {
+	if len(appended) == 0 {
+		return base, nil
+	}
+	body := bytes.TrimSpace(base)
+	if len(body) < 2 || body[0] != '[' {
+		return nil, fmt.Errorf("values were appended to something that is no list")
+	}
+	body = bytes.TrimSpace(body[1 : len(body)-1])
+	size := len(body) + 2
+	for _, a := range appended {
+		size += len(a.Value) + 1
+	}
+	sorted := slices.Clone(appended)
+	slices.SortFunc(sorted, func(a, b Append) int { return a.Index - b.Index })
+	out := append(append(make([]byte, 0, size), '['), body...)
+	for i, a := range sorted {
+		if a.Index != i {
+			return nil, fmt.Errorf("value %d of those appended to a list is missing or there twice", i)
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, a.Value...)
+	}
+	return append(out, ']'), nil
 }
