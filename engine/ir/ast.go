@@ -187,21 +187,49 @@ type Parallel struct {
 	Do  []Invocation // at least one
 }
 
-// Position gives the place of the first character.
-func (s *Assign) Position() Pos   { return s.Pos }
-func (s *For) Position() Pos      { return s.Pos }
-func (s *While) Position() Pos    { return s.Pos }
-func (s *If) Position() Pos       { return s.Pos }
-func (s *Try) Position() Pos      { return s.Pos }
-func (s *Return) Position() Pos   { return s.Pos }
-func (s *Break) Position() Pos    { return s.Pos }
+// Position gives the place of the first target, or of the value where there is none.
+func (s *Assign) Position() Pos { return s.Pos }
+
+// Position gives the place of the word for.
+func (s *For) Position() Pos { return s.Pos }
+
+// Position gives the place of the word while.
+func (s *While) Position() Pos { return s.Pos }
+
+// Position gives the place of the word if.
+func (s *If) Position() Pos { return s.Pos }
+
+// Position gives the place of the word try.
+func (s *Try) Position() Pos { return s.Pos }
+
+// Position gives the place of the word return.
+func (s *Return) Position() Pos { return s.Pos }
+
+// Position gives the place of the word break.
+func (s *Break) Position() Pos { return s.Pos }
+
+// Position gives the place of the word continue.
 func (s *Continue) Position() Pos { return s.Pos }
-func (s *Pass) Position() Pos     { return s.Pos }
-func (s *Sleep) Position() Pos    { return s.Pos }
-func (e *Expr) Position() Pos     { return e.Pos }
-func (a *Action) Position() Pos   { return a.Pos }
-func (c *Call) Position() Pos     { return c.Pos }
-func (s *Spread) Position() Pos   { return s.Pos }
+
+// Position gives the place of the word pass.
+func (s *Pass) Position() Pos { return s.Pos }
+
+// Position gives the place of the word sleep.
+func (s *Sleep) Position() Pos { return s.Pos }
+
+// Position gives the place of the first character.
+func (e *Expr) Position() Pos { return e.Pos }
+
+// Position gives the place of the @.
+func (a *Action) Position() Pos { return a.Pos }
+
+// Position gives the place of the name.
+func (c *Call) Position() Pos { return c.Pos }
+
+// Position gives the place of the word spread.
+func (s *Spread) Position() Pos { return s.Pos }
+
+// Position gives the place of the word parallel.
 func (p *Parallel) Position() Pos { return p.Pos }
 
 func (*Assign) stmt()   {}
