@@ -15,8 +15,11 @@ DEMO_FLAGS ?= --out $(DEMO_OUT) --backends push,pull,pull:batch=256,pull:scan=sq
 TEST_TIMEOUT ?= 15m
 TEST_FLAGS ?=
 
+# How long each fuzz target runs. What it finds that is new is kept in Go's cache; what fails, in testdata.
+FUZZ_TIME ?= 10m
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint setup clean
+.PHONY: help demo test bench fuzz lint setup clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -33,6 +36,10 @@ test: ## Vet, then run every test with the race detector, on a real Postgres
 bench: ## Run the Go benchmarks
 	@scripts/setup.sh postgres
 	$(GO) test -run '^$$' -bench . -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+
+fuzz: ## Fuzz the parser and the compiler, FUZZ_TIME each
+	$(GO) test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./engine/ir
+	$(GO) test -run '^$$' -fuzz '^FuzzCompile$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./engine/graph
 
 lint: ## Check the format and the code; golangci-lint and shellcheck where they are installed
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
