@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"embed"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -12,22 +13,127 @@ import (
 //go:embed programs/*.ir
 var programs embed.FS
 
-// Source gives the text of one of the programs that come with pulley: fanout, loop, spread, pipeline,
-// and orders, which is run by no scenario and shows the rest of the language.
+// Program is one of the programs that come with pulley. Each shows one construct of the language, or a
+// combination of several that schedulers have stumbled over. Its actions are built in, and its results
+// do not depend on the order in which actions end.
+type Program struct {
+	Name   string
+	Doc    string // what it shows
+	Source string
+	Runs   []ProgramRun // at least one
+}
+
+// ProgramRun is an input of a program and how the instance ends: one of Gives and Fails is set.
+type ProgramRun struct {
+	Input json.RawMessage
+	Gives json.RawMessage // the result
+	Fails *ProgramFailure
+}
+
+// ProgramFailure is the error with which an instance fails, as pulley run prints it, but that the file is
+// left out of the position.
+type ProgramFailure struct {
+	Type     string `json:"type"`
+	Message  string `json:"message"`
+	Action   string `json:"action"`
+	Position string `json:"position"` // line:col
+}
+
+// Programs lists the programs by name.
+func Programs() ([]Program, error) {
+	names, err := programNames()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Program, len(names))
+	for i, name := range names {
+		source, err := Source(name)
+		if err != nil {
+			return nil, err
+		}
+		if list[i], err = readProgram(name, source); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// readProgram reads the comment at the beginning of a program: what it shows, and after that inputs,
+// each followed by what it gives or how it fails.
+func readProgram(name, source string) (Program, error) {
+	p := Program{Name: name, Source: source}
+	var doc []string
+	for line := range strings.Lines(source) {
+		text, comment := strings.CutPrefix(strings.TrimSpace(line), "#")
+		if !comment {
+			break
+		}
+		key, value, _ := strings.Cut(strings.TrimSpace(text), ": ")
+		var err error
+		switch key {
+		case "input":
+			p.Runs = append(p.Runs, ProgramRun{Input: json.RawMessage(value)})
+		case "gives", "fails":
+			err = p.expect(key, value)
+		default:
+			doc = append(doc, strings.TrimSpace(text))
+		}
+		if err != nil {
+			return p, fmt.Errorf("program %s: %w", name, err)
+		}
+	}
+	p.Doc = strings.TrimSpace(strings.Join(doc, " "))
+	if p.Doc == "" || len(p.Runs) == 0 {
+		return p, fmt.Errorf("program %s does not begin with a comment that says what it shows, and with an input", name)
+	}
+	for _, r := range p.Runs {
+		if (r.Gives == nil) == (r.Fails == nil) {
+			return p, fmt.Errorf("program %s: the line behind the input %s must say what it gives, or how it fails", name, r.Input)
+		}
+	}
+	return p, nil
+}
+
+// expect notes how the latest run ends.
+func (p *Program) expect(key, value string) error {
+	if len(p.Runs) == 0 {
+		return fmt.Errorf("an input must stand before %q", key)
+	}
+	run := &p.Runs[len(p.Runs)-1]
+	if key == "gives" {
+		run.Gives = json.RawMessage(value)
+		return nil
+	}
+	run.Fails = &ProgramFailure{}
+	if err := json.Unmarshal([]byte(value), run.Fails); err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
+
+// Source gives the text of one of the programs.
 func Source(name string) (string, error) {
 	text, err := programs.ReadFile("programs/" + name + ".ir")
 	if err == nil {
 		return string(text), nil
 	}
-	entries, err := programs.ReadDir("programs")
+	names, err := programNames()
 	if err != nil {
-		return "", fmt.Errorf("list the programs: %w", err)
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".ir"))
+		return "", err
 	}
 	return "", fmt.Errorf("there is no program %q (programs: %s)", name, strings.Join(names, ", "))
+}
+
+func programNames() ([]string, error) {
+	entries, err := programs.ReadDir("programs")
+	if err != nil {
+		return nil, fmt.Errorf("list the programs: %w", err)
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = strings.TrimSuffix(e.Name(), ".ir")
+	}
+	return names, nil
 }
 
 // compile makes the graph of a program's text. name stands for the file in messages.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -14,8 +15,9 @@ import (
 	"pulley/engine/expr"
 )
 
-// Builtins gives the actions that come with the program: small ones for trying things, and the five
-// of the pipeline that the push design's description uses as its example.
+// Builtins gives the actions that come with the program: small ones for trying things, the five of the
+// pipeline that the push design's description uses as its example, and the three of the shop in the
+// language's description.
 func Builtins() []Action {
 	own := []Action{
 		builtin("echo", "gives value back", echo, "value"),
@@ -29,7 +31,7 @@ func Builtins() []Action {
 		builtin("flaky", "fails with type Flaky on its first times attempts, then gives the attempt's number", flaky, "times"),
 		builtin("noop", "does nothing; gives None", noop),
 	}
-	return append(own, pipeline()...)
+	return slices.Concat(own, pipeline(), shop())
 }
 
 // maxRounds bounds what one hash may cost: some minutes.

@@ -111,6 +111,14 @@ var builtinCases = []struct{ action, args, want string }{
 	{"finalize", `{"results": [{"total": 30}, {"total": 12}]}`, "42"},
 	{"finalize", `{"results": []}`, "0"},
 	{"finalize", `{"results": [{}]}`, `ArgumentError: action finalize: argument results[0] has no "total"`},
+
+	{"payments.charge", `{"order": {"total": 100}}`, `{"paid":true,"total":100}`},
+	{"payments.charge", `{"order": {"total": 100.5}}`, "Declined: 100.5 is more than the card's limit of 100"},
+	{"payments.charge", `{"order": {}}`, `ArgumentError: action payments.charge: argument order has no "total"`},
+	{"payments.charge", `{"order": {"total": "1"}}`, `ArgumentError: action payments.charge: argument order must be a dict whose "total" is a number, not a string`},
+	{"stock.reserve", `{"order": {"total": 1}}`, "true"},
+	{"mail.send", `{"to": "a@example.org", "receipt": null}`, `"a@example.org"`},
+	{"mail.send", `{"to": 1, "receipt": null}`, "ArgumentError: action mail.send: argument to must be a string, not an int"},
 }
 
 func TestBuiltins(t *testing.T) {
@@ -304,11 +312,11 @@ func TestCheckNamesUnknownActionsByPosition(t *testing.T) {
 	p, _ := program(t, `fn main(input: [], output: [x]):
     x = @ecko(value=1)
     y = @add(a=x, b=1)
-    z = @mail.send(to=y)
+    z = @parcels.ship(to=y)
     return z
 `)
 	err := builtins(t).Check(p.Graph())
-	want := "test.ir:2:9: unknown action @ecko; did you mean @echo?\ntest.ir:4:9: unknown action @mail.send; register it, or write one of those that are"
+	want := "test.ir:2:9: unknown action @ecko; did you mean @echo?\ntest.ir:4:9: unknown action @parcels.ship; register it, or write one of those that are"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
 	}
@@ -375,7 +383,7 @@ func TestRegistryRefusesWhatCannotBeCalled(t *testing.T) {
 	if err := r.Register("act", nil); err == nil {
 		t.Error("an action without a function was taken")
 	}
-	if err := r.Register("mail.send", fn); err != nil {
+	if err := r.Register("parcels.ship", fn); err != nil {
 		t.Error(err)
 	}
 	if _, err := NewRegistry(Action{Name: "x", Run: fn}, Action{Name: "x", Run: fn}); err == nil {

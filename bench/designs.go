@@ -1,0 +1,29 @@
+package bench
+
+// Designs lists every backend in the forms that keep books differently: once for each word of an option
+// that takes words, and once where there is none. Tests that hold for all of them go over this list.
+func Designs() []BackendSpec {
+	var specs []BackendSpec
+	for _, k := range kinds {
+		texts := []string{k.name}
+		for _, o := range k.options {
+			var more []string
+			for _, word := range o.words {
+				for _, text := range texts {
+					more = append(more, text+":"+o.name+"="+word)
+				}
+			}
+			if more != nil {
+				texts = more
+			}
+		}
+		for _, text := range texts {
+			s, err := ParseBackend(text)
+			if err != nil {
+				panic(err) // it was made of the table that ParseBackend reads
+			}
+			specs = append(specs, s)
+		}
+	}
+	return specs
+}

@@ -1,0 +1,139 @@
+package scenarios_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pulley/chaos/check"
+	"pulley/engine/expr"
+	"pulley/engine/ir"
+	"pulley/engine/worker"
+	"pulley/scenarios"
+)
+
+// eachRun calls a test for each input of each program.
+func eachRun(t *testing.T, test func(*testing.T, scenarios.Program, scenarios.ProgramRun)) {
+	t.Helper()
+	list, err := scenarios.Programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		for i, r := range p.Runs {
+			t.Run(fmt.Sprintf("%s/%d", p.Name, i+1), func(t *testing.T) { test(t, p, r) })
+		}
+	}
+}
+
+// parse parses a program.
+func parse(t *testing.T, p scenarios.Program) *ir.Program {
+	t.Helper()
+	tree, err := ir.Parse(p.Name+".ir", []byte(p.Source), ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// TestProgramsMeanWhatTheySay holds what each program says it gives against a run of its text line by
+// line, by an interpreter that knows no engine. One outcome is right, whatever the order in which
+// actions end.
+func TestProgramsMeanWhatTheySay(t *testing.T) {
+	eachRun(t, func(t *testing.T, p scenarios.Program, r scenarios.ProgramRun) {
+		reference, err := check.Prepare(parse(t, p), ir.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes, all := reference.Possible(r.Input, interpreted(t, p), check.Options{}, 0)
+		if len(outcomes) != 1 || !all {
+			t.Fatalf("%d outcomes are right, not one", len(outcomes))
+		}
+		if d := outcomes[0].Differs(endOf(t, p, r)); d != "" {
+			t.Error("the program says that it " + d)
+		}
+	})
+}
+
+// endOf is how a program says that it ends.
+func endOf(t *testing.T, p scenarios.Program, r scenarios.ProgramRun) check.End {
+	t.Helper()
+	if r.Fails == nil {
+		return check.End{Status: check.Completed, Result: r.Gives}
+	}
+	line, col, _ := strings.Cut(r.Fails.Position, ":")
+	pos := ir.Pos{File: p.Name + ".ir"}
+	var err error
+	if pos.Line, err = strconv.Atoi(line); err != nil {
+		t.Fatal(err)
+	}
+	if pos.Col, err = strconv.Atoi(col); err != nil {
+		t.Fatal(err)
+	}
+	return check.End{Status: check.Failed, Error: &check.Error{
+		Type: r.Fails.Type, Message: r.Fails.Message, Action: r.Fails.Action, Pos: pos,
+	}}
+}
+
+// interpreted has the interpreter call the actions that pulley comes with. It knows no time: where the
+// program gives @sleep a timeout, a longer sleep ends with it at once, and any other is over at once.
+func interpreted(t *testing.T, p scenarios.Program) check.Action {
+	t.Helper()
+	calls := actions(t)
+	limit := timeoutOf(t, p)
+	return func(name string, args check.Args, attempt int) (expr.Value, *check.Error) {
+		object := map[string]json.RawMessage{}
+		for _, a := range args {
+			value, err := expr.Encode(a.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			object[a.Name] = value
+		}
+		if name == "sleep" {
+			return nil, slept(object["ms"], limit)
+		}
+		text, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, failure := calls[name](text, attempt)
+		if failure != nil {
+			return nil, &check.Error{Type: failure.Type, Message: failure.Message}
+		}
+		value, err := expr.Decode(result, ir.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value, nil
+	}
+}
+
+// slept is the end of a sleep of so many milliseconds under a timeout, of which zero is none.
+func slept(ms json.RawMessage, limit time.Duration) *check.Error {
+	n, err := strconv.ParseFloat(string(ms), 64)
+	if err != nil || limit == 0 || n < float64(limit.Milliseconds()) {
+		return nil
+	}
+	return &check.Error{Type: worker.TypeTimeout, Message: fmt.Sprintf("action sleep took longer than its timeout of %v", limit)}
+}
+
+var sleepTimeout = regexp.MustCompile(`@sleep\(.*\[timeout: (\w+)\]`)
+
+// timeoutOf is the one timeout that a program gives @sleep.
+func timeoutOf(t *testing.T, p scenarios.Program) time.Duration {
+	t.Helper()
+	found := sleepTimeout.FindAllStringSubmatch(p.Source, -1)
+	if len(found) == 0 {
+		return 0
+	}
+	limit, err := time.ParseDuration(found[0][1])
+	if err != nil || len(found) > 1 {
+		t.Fatalf("one timeout of @sleep can be told from others: %v, %v", found, err)
+	}
+	return limit
+}
