@@ -17,6 +17,7 @@ import (
 //   - guards leave only branches and nothing else leaves one, continue leaves only loop heads, break
 //     leads to loop exits, and without back edges there is no cycle;
 //   - an edge leads at most one level deeper, and that only from a loop_init or a spread;
+//   - every region stands in one before it, and nodes are at least as deep as theirs;
 //   - no node waits for ways of a branch of which only one is taken.
 func (g *Graph) Check() error {
 	c := &checker{g: g}
@@ -33,6 +34,10 @@ func (g *Graph) Check() error {
 		return c.err()
 	}
 	g.index()
+	c.regions()
+	if c.failed() {
+		return c.err()
+	}
 	c.shapes()
 	c.counts()
 	c.reachability()
@@ -149,6 +154,8 @@ func (c *checker) edges() {
 			c.add(to, "stands deeper than %s, which opens no loop or spread", from.Name)
 		case to.Kind == Aggregate && (e.Var < 0 || int(e.Var) >= len(g.Vars)):
 			c.add(to, "the edge from %s carries no value", from.Name)
+		case e.Kind == Exception && e.Var != None && (e.Var < 0 || int(e.Var) >= len(g.Vars)):
+			c.add(to, "the edge from %s binds the error to no variable", from.Name)
 		}
 	}
 }
@@ -184,14 +191,23 @@ func (c *checker) counts() {
 // reachability wants a way from the input to every node and on to the output.
 func (c *checker) reachability() {
 	g := c.g
-	from := g.walk(0, func(n NodeID) []*Edge { return g.out[n] }, func(e *Edge) NodeID { return e.To })
+	after, before := make([][]NodeID, len(g.Nodes)), make([][]NodeID, len(g.Nodes))
+	link := func(from, to NodeID) {
+		after[from], before[to] = append(after[from], to), append(before[to], from)
+	}
 	var output NodeID
 	for _, n := range g.Nodes {
+		for _, e := range g.out[n.ID] {
+			link(n.ID, e.To)
+		}
+		if agg, ok := n.Skip(); ok {
+			link(n.ID, agg)
+		}
 		if n.Kind == Output {
 			output = n.ID
 		}
 	}
-	to := g.walk(output, func(n NodeID) []*Edge { return g.in[n] }, func(e *Edge) NodeID { return e.From })
+	from, to := reach(0, after), reach(output, before)
 	for _, n := range g.Nodes {
 		switch {
 		case !from[n.ID]:
@@ -205,15 +221,15 @@ func (c *checker) reachability() {
 // endless says whether a node stands in a loop, which may have no way out but an error.
 func (c *checker) endless(n *Node) bool { return n.Depth > 0 }
 
-// walk marks what can be reached from a node.
-func (g *Graph) walk(start NodeID, edges func(NodeID) []*Edge, end func(*Edge) NodeID) []bool {
-	seen := make([]bool, len(g.Nodes))
+// reach marks what can be reached from a node.
+func reach(start NodeID, next [][]NodeID) []bool {
+	seen := make([]bool, len(next))
 	seen[start] = true
 	for stack := []NodeID{start}; len(stack) > 0; {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		for _, e := range edges(n) {
-			if m := end(e); !seen[m] {
+		for _, m := range next[n] {
+			if !seen[m] {
 				seen[m] = true
 				stack = append(stack, m)
 			}

@@ -31,6 +31,7 @@ func Compile(prog *ir.Program, limits ir.Limits) (*Graph, error) {
 		serial:    map[string]int{"input": 1, "output": 1}, // taken by the two nodes that every graph has
 		turns:     map[*Edge]int{},
 	}
+	c.g.Regions = []Region{{}}
 	for _, f := range prog.Functions {
 		c.functions[f.Name.Text] = f
 	}
@@ -59,6 +60,11 @@ type compiler struct {
 	serial    map[string]int // how many nodes or variables have asked for a name
 	turns     map[*Edge]int  // of guards
 	errs      CompileError
+
+	// Of the statement being compiled:
+	region RegionID
+	scope  int    // of its variables
+	tries  []*try // around it, also around the calls that lead to it, from the outside in
 }
 
 // errTooLarge stops a compilation whose graph has grown over its limit.
@@ -69,7 +75,9 @@ type loose struct {
 	from  NodeID
 	kind  EdgeKind
 	guard *ir.Expr
-	turn  int // of a guard: its place among those of its branch
+	turn  int      // of a guard: its place among those of its branch
+	types []string // of an exception
+	bind  VarID    // of an exception: the variable of the error, or None
 }
 
 // frame is one expansion of a function.
@@ -96,7 +104,7 @@ func (c *compiler) program(main *ir.Function) error {
 		c.g.Inputs = append(c.g.Inputs, in.Text)
 		input.Targets = append(input.Targets, c.g.Frames[f.id].Names[in.Text])
 	}
-	ways, err := c.body(f, []loose{{from: input.ID, kind: Forward}})
+	ways, err := c.body(f, forward(input))
 	if err != nil {
 		return err
 	}
@@ -212,18 +220,11 @@ func (c *compiler) stmt(f *frame, s ir.Stmt, ways []loose) ([]loose, error) {
 	case *ir.Pass:
 		return ways, nil
 	case *ir.Try:
-		c.refuse(s.Pos, "try", "let the error end the instance, or give the action a retry")
+		return c.try(f, s, ways)
 	case *ir.Sleep:
-		c.refuse(s.Pos, "sleep", "call an action that waits")
-	default:
-		return nil, fmt.Errorf("%s: unknown statement %T", s.Position(), s)
+		return c.then(f, ways, &Node{Kind: Sleep, Name: c.name("sleep"), Pos: s.Pos, Expr: c.expr(f, s.Seconds)}), nil
 	}
-	return ways, nil
-}
-
-// refuse notes a construct of the language that this compiler does not take.
-func (c *compiler) refuse(pos ir.Pos, construct, instead string) {
-	c.errs = append(c.errs, ir.Errorf(pos, "%s is not supported by the scheduler so far; %s", construct, instead))
+	return nil, fmt.Errorf("%s: unknown statement %T", s.Position(), s)
 }
 
 // returned is the expression of a return statement.
@@ -245,8 +246,11 @@ func (c *compiler) assign(f *frame, s *ir.Assign, ways []loose) ([]loose, error)
 	targets := c.targets(f, s.Targets)
 	switch rhs := s.Value.(type) {
 	case *ir.Expr:
-		n := &Node{Kind: Assign, Name: c.name("assign"), Pos: s.Pos, Sets: []Set{{Targets: targets, Value: c.expr(f, rhs), From: None}}}
-		return c.then(f, ways, n), nil
+		set := Set{Targets: targets, Value: c.expr(f, rhs), From: None}
+		if added := c.accumulates(f, s, rhs); added != nil {
+			set.Append = added
+		}
+		return c.then(f, ways, &Node{Kind: Assign, Name: c.name("assign"), Pos: s.Pos, Sets: []Set{set}}), nil
 	case *ir.Action:
 		return c.then(f, ways, c.action(f, rhs, targets)), nil
 	case *ir.Call:
@@ -257,16 +261,16 @@ func (c *compiler) assign(f *frame, s *ir.Assign, ways []loose) ([]loose, error)
 		n := &Node{Kind: Assign, Name: c.name("assign"), Pos: s.Pos, Sets: []Set{{Targets: targets, From: result}}}
 		return c.then(f, ways, n), nil
 	case *ir.Spread:
-		return c.spread(f, rhs, targets, ways), nil
+		return c.spread(f, rhs, targets, ways)
 	case *ir.Parallel:
-		return c.parallel(f, rhs, targets, ways), nil
+		return c.parallel(f, rhs, targets, ways)
 	}
 	return nil, fmt.Errorf("%s: unknown right-hand side %T", s.Pos, s.Value)
 }
 
 // action makes the node of an action; it has no edges yet.
 func (c *compiler) action(f *frame, a *ir.Action, targets []VarID) *Node {
-	n := &Node{Kind: Action, Name: c.name(a.Name), Pos: a.Pos, Action: a.Name, Targets: targets, Required: 1}
+	n := &Node{Kind: Action, Name: c.name(a.Name), Pos: a.Pos, Action: a.Name, Targets: targets, Required: 1, Timeout: a.Timeout}
 	for _, arg := range a.Args {
 		n.Args = append(n.Args, Arg{Name: arg.Name.Text, Value: c.expr(f, arg.Value)})
 	}
@@ -277,46 +281,20 @@ func (c *compiler) action(f *frame, a *ir.Action, targets []VarID) *Node {
 		}
 		n.Retries = append(n.Retries, retry)
 	}
-	if a.Timeout > 0 {
-		c.refuse(a.Pos, "the timeout policy of @"+a.Name, "leave it out")
-	}
 	return n
-}
-
-// call expands a function in place: its inputs are set in the caller's frame, its other variables
-// start without a value, and all its ways out meet in a join.
-func (c *compiler) call(f *frame, call *ir.Call, ways []loose) (VarID, []loose, error) {
-	fn := c.functions[call.Name]
-	if fn == nil {
-		return None, nil, CompileError{ir.Errorf(call.Pos, "no function %s in this program", call.Name)}
-	}
-	callee := c.frame(fn, c.name(call.Name)+".", f.depth)
-	names := c.g.Frames[callee.id].Names
-	enter := &Node{Kind: Assign, Name: c.name(call.Name + "_enter"), Pos: call.Pos}
-	for _, name := range assigned(fn) {
-		enter.Clear = append(enter.Clear, names[name])
-	}
-	for _, arg := range call.Args {
-		enter.Sets = append(enter.Sets, Set{Targets: []VarID{names[arg.Name.Text]}, Value: c.expr(f, arg.Value), From: None})
-	}
-	ways, err := c.body(callee, c.then(f, ways, enter))
-	if err != nil || len(ways) == 0 {
-		return callee.result, nil, err
-	}
-	return callee.result, c.meet(f, ways, call.Name+"_exit", call.Pos), nil
 }
 
 func (c *compiler) branch(f *frame, s *ir.If, ways []loose) ([]loose, error) {
 	n := c.connectIn(f, ways, &Node{Kind: Branch, Name: c.name("if"), Pos: s.Pos, Required: 1})
 	var out []loose
 	for turn, arm := range s.Arms {
-		ends, err := c.block(f, arm.Body, []loose{{from: n.ID, kind: Guard, guard: c.expr(f, arm.Cond), turn: turn}})
+		ends, err := c.block(f, arm.Body, []loose{{from: n.ID, kind: Guard, guard: c.expr(f, arm.Cond), turn: turn, bind: None}})
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, ends...)
 	}
-	ends, err := c.block(f, s.Else, []loose{{from: n.ID, kind: Guard, turn: len(s.Arms)}})
+	ends, err := c.block(f, s.Else, []loose{{from: n.ID, kind: Guard, turn: len(s.Arms), bind: None}})
 	if err != nil {
 		return nil, err
 	}
@@ -324,61 +302,4 @@ func (c *compiler) branch(f *frame, s *ir.If, ways []loose) ([]loose, error) {
 		return nil, nil
 	}
 	return c.meet(f, out, "endif", s.Pos), nil
-}
-
-// spread makes a node that opens one run of the action per element, and the aggregate they meet in.
-func (c *compiler) spread(f *frame, s *ir.Spread, targets []VarID, ways []loose) []loose {
-	action, ok := s.Do.(*ir.Action)
-	if !ok {
-		c.refuse(s.Do.Position(), "spread over a function", "spread over an action")
-		return ways
-	}
-	if s.Limit > 0 {
-		c.refuse(s.Pos, "the limit of a spread", "leave it out")
-		return ways
-	}
-	item := c.variable(c.name("%" + s.Item.Text))
-	n := c.connectIn(f, ways, &Node{Kind: Spread, Name: c.name("spread"), Pos: s.Pos, Expr: c.expr(f, s.Over), Var: item, Required: 1})
-	names := map[string]VarID{}
-	for name, v := range c.g.Frames[f.id].Names {
-		names[name] = v
-	}
-	names[s.Item.Text] = item
-	inner := &frame{id: len(c.g.Frames), fn: f.fn, depth: f.depth + 1}
-	c.g.Frames = append(c.g.Frames, Frame{Names: names})
-
-	value := c.variable(c.name("%element"))
-	each := c.connectIn(inner, []loose{{from: n.ID, kind: Forward}}, c.action(inner, action, []VarID{value}))
-	agg := c.aggregate(f, n, s.Pos, targets)
-	c.g.Edges = append(c.g.Edges, &Edge{From: each.ID, To: agg.ID, Kind: Forward, Var: value})
-	return []loose{{from: agg.ID, kind: Forward}}
-}
-
-// parallel makes a node that opens all its actions, and the aggregate they meet in.
-func (c *compiler) parallel(f *frame, s *ir.Parallel, targets []VarID, ways []loose) []loose {
-	n := c.connectIn(f, ways, &Node{Kind: Parallel, Name: c.name("parallel"), Pos: s.Pos, Required: 1})
-	var branches []*Node
-	for _, do := range s.Do {
-		action, ok := do.(*ir.Action)
-		if !ok {
-			c.refuse(do.Position(), "a function in parallel", "call actions there")
-			continue
-		}
-		value := c.variable(c.name("%branch"))
-		branches = append(branches, c.connectIn(f, []loose{{from: n.ID, kind: Forward}}, c.action(f, action, []VarID{value})))
-	}
-	agg := c.aggregate(f, n, s.Pos, targets)
-	for i, b := range branches {
-		c.g.Edges = append(c.g.Edges, &Edge{From: b.ID, To: agg.ID, Kind: Forward, Var: b.Targets[0], Element: i})
-	}
-	agg.Required = len(branches)
-	return []loose{{from: agg.ID, kind: Forward}}
-}
-
-// aggregate makes the node where the branches of fork meet.
-func (c *compiler) aggregate(f *frame, fork *Node, pos ir.Pos, targets []VarID) *Node {
-	name := c.name(fork.Name + "_all")
-	agg := c.node(&Node{Kind: Aggregate, Name: name, Pos: pos, Targets: targets, Var: c.variable("%" + name), Frame: f.id, Depth: f.depth})
-	fork.Aggregate = agg.ID
-	return agg
 }

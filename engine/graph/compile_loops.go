@@ -28,11 +28,13 @@ func (c *compiler) loop(f *frame, init, head *Node, body []ir.Stmt, ways []loose
 	init.Required, head.Required = 1, 1
 	c.connectIn(f, ways, init)
 
+	region := c.region
 	f.depth++
-	c.connectIn(f, []loose{{from: init.ID, kind: Forward}}, head)
+	c.enter(Region{Loop: true, Depth: f.depth})
+	c.connectIn(f, forward(init), head)
 	l := &loop{outer: f.loop}
 	f.loop = l
-	ends, err := c.block(f, body, []loose{{from: head.ID, kind: Continue}})
+	ends, err := c.block(f, body, []loose{{from: head.ID, kind: Continue, bind: None}})
 	if err != nil {
 		return nil, err
 	}
@@ -42,10 +44,11 @@ func (c *compiler) loop(f *frame, init, head *Node, body []ir.Stmt, ways []loose
 	}
 	f.loop = l.outer
 	f.depth--
+	c.region = region
 
-	exits := append([]loose{{from: head.ID, kind: Break}}, l.breaks...)
+	exits := append([]loose{{from: head.ID, kind: Break, bind: None}}, l.breaks...)
 	exit := c.connectIn(f, exits, &Node{Kind: LoopExit, Name: c.name(name + "_exit"), Pos: head.Pos, Required: 1, Exclusive: true})
-	return []loose{{from: exit.ID, kind: Forward}}, nil
+	return forward(exit), nil
 }
 
 // meet joins ways of which only one can be taken. A single way needs no join.
@@ -54,13 +57,19 @@ func (c *compiler) meet(f *frame, ways []loose, name string, pos ir.Pos) []loose
 		return ways
 	}
 	n := c.connectIn(f, ways, &Node{Kind: Join, Name: c.name(name), Pos: pos, Required: 1, Exclusive: true})
-	return []loose{{from: n.ID, kind: Forward}}
+	return forward(n)
 }
+
+// forward is the way out of a node that has one.
+func forward(n *Node) []loose { return []loose{{from: n.ID, kind: Forward, bind: None}} }
 
 // then connects the ways to a node and gives the way out of it.
 func (c *compiler) then(f *frame, ways []loose, n *Node) []loose {
 	c.connectIn(f, ways, n)
-	return []loose{{from: n.ID, kind: Forward}}
+	if n.Kind == Action {
+		c.catch(n)
+	}
+	return forward(n)
 }
 
 // connectIn adds a node at the frame's present depth and connects the ways to it.
@@ -74,7 +83,7 @@ func (c *compiler) connectIn(f *frame, ways []loose, n *Node) *Node {
 func (c *compiler) connect(ways []loose, n *Node) *Node {
 	c.node(n)
 	for _, w := range relabelMany(ways) {
-		e := &Edge{From: w.from, To: n.ID, Kind: w.kind, Guard: w.guard, Var: None}
+		e := &Edge{From: w.from, To: n.ID, Kind: w.kind, Guard: w.guard, Types: w.types, Var: w.bind}
 		c.g.Edges = append(c.g.Edges, e)
 		c.turns[e] = w.turn
 	}
@@ -83,7 +92,7 @@ func (c *compiler) connect(ways []loose, n *Node) *Node {
 
 // node gives a node its id.
 func (c *compiler) node(n *Node) *Node {
-	n.ID = NodeID(len(c.g.Nodes))
+	n.ID, n.Region = NodeID(len(c.g.Nodes)), c.region
 	switch n.Kind {
 	case LoopInit, LoopHead, Spread, Aggregate, Output:
 	default:

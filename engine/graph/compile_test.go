@@ -103,17 +103,11 @@ func TestRefusals(t *testing.T) {
 		return "fn f(input: [x], output: [x]):\n    x = @double(value=x)\n\nfn main(input: [n], output: [n]):\n    " + strings.Join(lines, "\n    ") + "\n"
 	}
 	for _, c := range []struct{ name, source, want string }{
-		{"try", body("try:", "    n = 1", "except:", "    n = 2"), "test.ir:5:5: try is not supported by the scheduler so far; let the error end the instance, or give the action a retry"},
-		{"sleep", body("sleep 3"), "test.ir:5:5: sleep is not supported by the scheduler so far; call an action that waits"},
-		{"timeout", body("n = @echo(value=n) [timeout: 5s]"), "test.ir:5:9: the timeout policy of @echo is not supported by the scheduler so far; leave it out"},
-		{"spread over a function", body("n = spread n:i -> f(x=i)"), "test.ir:5:23: spread over a function is not supported by the scheduler so far; spread over an action"},
-		{"spread limit", body("n = spread n:i limit 4 -> @echo(value=i)"), "test.ir:5:9: the limit of a spread is not supported by the scheduler so far; leave it out"},
-		{"parallel function", body("n = parallel:", "    @echo(value=n)", "    f(x=n)"), "test.ir:7:9: a function in parallel is not supported by the scheduler so far; call actions there"},
 		{"unknown name", body("n = n + nobody"), "test.ir:5:9: nobody has no value anywhere in main; assign it first or make it an input"},
 		{"unknown name in an argument", body("n = @echo(value=who)"), "test.ir:5:21: who has no value anywhere in main; assign it first or make it an input"},
 		{"the element is known in the call only", body("r = spread n:i -> @echo(value=i)", "n = i"), "test.ir:6:9: i has no value anywhere in main; assign it first or make it an input"},
 		{"unknown output", "fn main(input: [], output: [r]):\n    pass\n", "test.ir:1:29: r has no value anywhere in main; assign it first or make it an input"},
-		{"several", body("sleep who", "sleep 2"), "test.ir:5:5: sleep is not supported by the scheduler so far; call an action that waits\ntest.ir:6:5: sleep is not supported by the scheduler so far; call an action that waits"},
+		{"several", body("sleep who", "sleep 2 + whose"), "test.ir:5:11: who has no value anywhere in main; assign it first or make it an input\ntest.ir:6:11: whose has no value anywhere in main; assign it first or make it an input"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := compile(t, c.source, ir.Limits{})

@@ -144,11 +144,16 @@ type Retry struct {
 	Backoff time.Duration `json:"backoff_ns,omitempty"`
 }
 
-// Set gives targets the value of an expression or of another variable; several targets unpack it.
+// Set gives targets the value of an expression or of another variable; several targets unpack it, and
+// without any the expression is evaluated for its error only.
 type Set struct {
 	Targets []VarID  `json:"targets"`
 	Value   *ir.Expr `json:"value,omitempty"`
 	From    VarID    `json:"from"` // where Value is nil: the variable to copy; None otherwise
+
+	// Append, where Value adds a list display to the one target, is that list: the target is an
+	// accumulator, and what is appended to it is all that is written (D12). Nil otherwise.
+	Append *ir.Expr `json:"append,omitempty"`
 }
 
 // Edge leads from one node to another. Guard edges without an expression are the else.
@@ -179,6 +184,10 @@ type Var struct {
 	// Scope is how many leading parts of a run's path choose the variable's copy: every element of a
 	// spread over a function has its own.
 	Scope int `json:"scope,omitempty"`
+
+	// Length is, of an accumulator, the variable that holds what appending must know of it; zero for
+	// any other.
+	Length VarID `json:"length,omitempty"`
 }
 
 // Run names one run of a node within an instance: the node, and the place of the run in the loops
@@ -216,6 +225,11 @@ func (p Path) Cut(n int) Path {
 	return p
 }
 
+// Under says whether the path is the outer one or continues it.
+func (p Path) Under(outer Path) bool {
+	return outer == "" || p == outer || strings.HasPrefix(string(p), string(outer)+".")
+}
+
 // Last gives the innermost index, and -1 for the empty path.
 func (p Path) Last() int {
 	if p == "" {
@@ -241,6 +255,17 @@ func (g *Graph) Out(n NodeID) []*Edge { return g.out[n] }
 
 // In gives the control edges that reach a node. The slice is the graph's own.
 func (g *Graph) In(n NodeID) []*Edge { return g.in[n] }
+
+// Skip gives the aggregate to which a spread goes on when it has no elements.
+func (n *Node) Skip() (NodeID, bool) { return n.Aggregate, n.Kind == Spread }
+
+// Within says whether a region is another one or stands in it.
+func (g *Graph) Within(r, outer RegionID) bool {
+	for r > outer {
+		r = g.Regions[r].Parent
+	}
+	return r == outer
+}
 
 // Around lists a region and those that it stands in, from the inside out.
 func (g *Graph) Around(r RegionID) []RegionID {
@@ -289,6 +314,9 @@ func (g *Graph) Waits(n *Node) bool {
 func (g *Graph) index() {
 	g.out = make([][]*Edge, len(g.Nodes))
 	g.in = make([][]*Edge, len(g.Nodes))
+	if len(g.Regions) == 0 {
+		g.Regions = []Region{{}}
+	}
 	for _, e := range g.Edges {
 		if e.Kind == Data {
 			continue

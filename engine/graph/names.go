@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"pulley/engine/expr"
 	"pulley/engine/ir"
@@ -25,7 +26,7 @@ func (c *compiler) name(base string) string {
 
 // variable adds a variable.
 func (c *compiler) variable(name string) VarID {
-	c.g.Vars = append(c.g.Vars, &Var{Name: name})
+	c.g.Vars = append(c.g.Vars, &Var{Name: name, Scope: c.scope})
 	return VarID(len(c.g.Vars) - 1)
 }
 
@@ -52,6 +53,15 @@ func (c *compiler) expr(f *frame, e *ir.Expr) *ir.Expr {
 	return e
 }
 
+// free gives the names that an expression reads, which has been checked.
+func (c *compiler) free(e *ir.Expr) []string {
+	compiled, err := expr.Compile(e, c.limits)
+	if err != nil {
+		return nil
+	}
+	return compiled.Names()
+}
+
 func (c *compiler) known(f *frame, pos ir.Pos, name string) {
 	if _, ok := c.g.Frames[f.id].Names[name]; !ok {
 		c.errs = append(c.errs, ir.Errorf(pos, "%s has no value anywhere in %s; assign it first or make it an input", name, f.fn.Name.Text))
@@ -60,6 +70,20 @@ func (c *compiler) known(f *frame, pos ir.Pos, name string) {
 
 // assigned lists the names that a function gives a value to, in the order of the text, inputs first.
 func assigned(fn *ir.Function) []string {
+	out := make([]string, 0, len(fn.Inputs))
+	for _, in := range fn.Inputs {
+		out = append(out, in.Text)
+	}
+	for _, name := range reassigned(fn) {
+		if !slices.Contains(out[:len(fn.Inputs)], name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// reassigned lists the names that a function's statements give a value to.
+func reassigned(fn *ir.Function) []string {
 	var out []string
 	seen := map[string]bool{}
 	add := func(names ...ir.Name) {
@@ -70,7 +94,6 @@ func assigned(fn *ir.Function) []string {
 			}
 		}
 	}
-	add(fn.Inputs...)
 	var walk func([]ir.Stmt)
 	walk = func(stmts []ir.Stmt) {
 		for _, s := range stmts {

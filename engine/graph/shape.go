@@ -16,6 +16,8 @@ func (c *checker) parts() {
 	for i, v := range g.Vars {
 		if v == nil || v.Scope < 0 {
 			c.msgs = append(c.msgs, fmt.Sprintf("variable %d is missing or has a scope below 0", i))
+		} else if v.Length < 0 || int(v.Length) >= len(g.Vars) {
+			c.msgs = append(c.msgs, fmt.Sprintf("variable %d keeps its length in variable %d; there are %d", i, v.Length, len(g.Vars)))
 		}
 	}
 	for i, f := range g.Frames {
@@ -30,7 +32,14 @@ func (c *checker) parts() {
 // shapes wants every node to have what its kind cannot do without, so that nothing behind this check
 // has to ask.
 func (c *checker) shapes() {
+	forks := map[NodeID]int{}
 	for _, n := range c.g.Nodes {
+		if n.Kind == Spread || n.Kind == Parallel {
+			forks[n.Aggregate]++
+		}
+	}
+	for _, n := range c.g.Nodes {
+		c.want(n, n.Kind != Aggregate || forks[n.ID] == 1, fmt.Sprintf("is the aggregate of %d spreads or parallels, not of one", forks[n.ID]))
 		for _, a := range n.Args {
 			c.want(n, a.Value != nil, fmt.Sprintf("argument %s has no value", a.Name))
 		}
@@ -78,17 +87,32 @@ func (c *checker) head(n *Node) {
 	c.want(n, next == 1 && out == 1, fmt.Sprintf("has %d ways into the loop and %d out of it; there must be one each", next, out))
 }
 
-// spread wants a spread to open the runs of one action, which end in its aggregate.
+// spread wants a spread to open one branch per element, one deeper, and to have an aggregate beside it.
 func (c *checker) spread(n *Node) {
 	g := c.g
 	c.want(n, n.Expr != nil && n.Var != None, "has no elements, or no variable for one")
 	out := g.out[n.ID]
-	ok := len(out) == 1 && g.Nodes[n.Aggregate].Kind == Aggregate && g.Nodes[n.Aggregate].Depth == n.Depth
-	if ok {
-		each := g.Nodes[out[0].To]
-		ok = each.Kind == Action && each.Depth == n.Depth+1 && len(g.out[each.ID]) == 1 && g.out[each.ID][0].To == n.Aggregate
+	ok := len(out) == 1 && g.Nodes[n.Aggregate].Kind == Aggregate && g.Nodes[n.Aggregate].Depth == n.Depth &&
+		g.Nodes[out[0].To].Depth == n.Depth+1
+	c.want(n, ok, "does not lead through one branch to its aggregate")
+	c.want(n, n.Limit >= 0, fmt.Sprintf("has a limit of %d", n.Limit))
+}
+
+// regions wants every region to stand in one before it, and every node to be as deep as its region.
+func (c *checker) regions() {
+	g := c.g
+	for i, r := range g.Regions {
+		if i == 0 && r != (Region{}) || i > 0 && (r.Parent < 0 || int(r.Parent) >= i || r.Depth < g.Regions[r.Parent].Depth) {
+			c.msgs = append(c.msgs, fmt.Sprintf("region %d does not stand in one before it", i))
+		}
 	}
-	c.want(n, ok, "does not lead through one action to its aggregate")
+	for _, n := range g.Nodes {
+		if n.Region < 0 || int(n.Region) >= len(g.Regions) {
+			c.add(n, "has no region %d", n.Region)
+		} else if n.Depth < g.Regions[n.Region].Depth {
+			c.add(n, "stands outside of its region")
+		}
+	}
 }
 
 // leaves says what is wrong with an edge for the kinds of nodes that it joins, and gives "" where
@@ -110,7 +134,9 @@ func (e *Edge) leaves(from, to *Node) string {
 		if to.Kind != LoopExit {
 			return fmt.Sprintf("a break edge leads to a loop_exit, not to %s", to.Name)
 		}
-	case Exception, Data:
+	case Exception:
+		allowed = from.Kind == Action
+	case Data:
 	default:
 		return fmt.Sprintf("an edge to %s is of the unknown kind %q", to.Name, e.Kind)
 	}

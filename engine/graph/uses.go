@@ -17,9 +17,12 @@ func (g *Graph) Reads(n *Node) []VarID {
 		out = append(out, g.names(n, a.Value)...)
 	}
 	for _, s := range n.Sets {
-		if s.Value != nil {
+		switch {
+		case s.Append != nil:
+			out = append(append(out, g.names(n, s.Append)...), g.Vars[s.Targets[0]].Length)
+		case s.Value != nil:
 			out = append(out, g.names(n, s.Value)...)
-		} else {
+		default:
 			out = append(out, s.From)
 		}
 	}
@@ -67,13 +70,20 @@ func (n *Node) Writes() []VarID {
 	return out
 }
 
-// Kills lists the variables whose value from before cannot be read behind the node. The head of a loop
-// binds its targets only if there is another round.
+// Kills lists the variables whose value from before cannot be read behind the node, unless an error has
+// led away from it. The head of a loop binds its targets only if there is another round; and what is
+// appended to stays.
 func (n *Node) Kills() []VarID {
 	if n.Kind == LoopHead {
 		return nil
 	}
-	return n.Writes()
+	out := n.Writes()
+	for _, s := range n.Sets {
+		if s.Append != nil {
+			out = slices.DeleteFunc(out, func(v VarID) bool { return v == s.Targets[0] })
+		}
+	}
+	return out
 }
 
 // Live holds, for every node, which variables may still be read from there on with the value that
@@ -93,17 +103,22 @@ func (l *Live) In(n NodeID, v VarID) bool {
 // Across says whether the variable is live while the node runs: something after it reads what the
 // variable holds now.
 func (l *Live) Across(n *Node, v VarID) bool {
-	for _, w := range n.Kills() {
-		if w == v {
-			return false
-		}
-	}
+	killed := slices.Contains(n.Kills(), v)
 	for _, e := range l.g.out[n.ID] {
-		if l.In(e.To, v) {
+		if l.In(e.To, v) && !e.kills(v, killed) {
 			return true
 		}
 	}
 	return false
+}
+
+// kills says whether a value from before its node can no longer be read behind the edge: the node has
+// given the variable another, or the edge does. After an error the node has given nothing.
+func (e *Edge) kills(v VarID, byNode bool) bool {
+	if e.Kind == Exception {
+		return e.Var == v
+	}
+	return byNode
 }
 
 // Liveness finds the live variables by going back from every read to the writes before it (the
@@ -157,7 +172,7 @@ func (g *Graph) live(l *Live, v VarID, readers []NodeID, writers map[NodeID]bool
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		for _, e := range g.in[n] {
-			if !writers[e.From] && mark(e.From) {
+			if !e.kills(v, writers[e.From]) && mark(e.From) {
 				stack = append(stack, e.From)
 			}
 		}
@@ -173,6 +188,9 @@ func (g *Graph) readByNext(readers []NodeID, writers map[NodeID]bool) bool {
 			return false
 		}
 		for _, e := range g.out[w] {
+			if e.Kind == Exception {
+				return false
+			}
 			after[e.To] = true
 		}
 	}

@@ -3,7 +3,9 @@ package plan_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"pulley/engine/graph"
@@ -18,6 +20,9 @@ type driver struct {
 	pick      func(n int) int       // which of n queued tasks ends next; nil: the first
 	watch     func(plan.Plan) error // sees every plan; nil: nobody
 	inbox     map[plan.Slot]json.RawMessage
+	appended  map[plan.Slot][]plan.Append
+	clears    []plan.Clear // of the event that is under way
+	held      int          // the most rows that there were at once, apart from what was appended
 	elements  map[graph.Run][]plan.Element
 	required  map[graph.Run]int
 	completed map[graph.Run]int
@@ -36,7 +41,7 @@ type task struct {
 
 func newDriver(p *plan.Program) *driver {
 	return &driver{
-		p: p, inbox: map[plan.Slot]json.RawMessage{}, elements: map[graph.Run][]plan.Element{},
+		p: p, inbox: map[plan.Slot]json.RawMessage{}, appended: map[plan.Slot][]plan.Append{}, elements: map[graph.Run][]plan.Element{},
 		required: map[graph.Run]int{}, completed: map[graph.Run]int{}, softSeen: map[graph.Run]bool{}, enqueued: map[graph.Run]bool{},
 	}
 }
@@ -47,7 +52,7 @@ func (d *driver) run(input string) error {
 		return err
 	}
 	fmt.Fprintf(&d.trace, "start %s\n", input)
-	if err := d.apply(pl); err != nil {
+	if err := d.commit(pl); err != nil {
 		return err
 	}
 	for d.end == nil {
@@ -67,17 +72,25 @@ func (d *driver) run(input string) error {
 	return nil
 }
 
+// whole gives all that a slot holds.
+func (d *driver) whole(s plan.Slot) (json.RawMessage, error) {
+	return plan.JoinAppended(d.inbox[s], d.appended[s])
+}
+
 func (d *driver) complete(t task) error {
 	args := map[string]json.RawMessage{}
 	for _, a := range t.Args {
 		if args[a.Name] = a.Value; a.Ref != nil {
-			if args[a.Name] = d.inbox[*a.Ref]; args[a.Name] == nil {
-				return fmt.Errorf("%s: argument %s refers to a slot without a value", d.p.RunName(t.Run), a.Name)
+			var err error
+			if args[a.Name], err = d.whole(*a.Ref); err != nil || args[a.Name] == nil {
+				return fmt.Errorf("%s: argument %s refers to a slot without a value: %v", d.p.RunName(t.Run), a.Name, err)
 			}
 		}
 	}
 	ev := plan.Event{Run: t.Run, Attempt: t.attempt}
-	ev.Result, ev.Failure = d.act(t.Action, args, t.attempt)
+	if ev.Result = json.RawMessage("null"); t.Action != "" {
+		ev.Result, ev.Failure = d.act(t.Action, args, t.attempt)
+	}
 	if ev.Failure != nil {
 		fmt.Fprintf(&d.trace, "failed %s, attempt %d: %s\n", d.p.RunName(t.Run), t.attempt, ev.Failure.Type)
 	} else {
@@ -91,15 +104,55 @@ func (d *driver) complete(t task) error {
 		t.attempt++
 		d.queue = append(d.queue, t)
 	}
-	return d.apply(pl)
+	return d.commit(pl)
+}
+
+// commit applies a plan with all that follows from it, and then clears.
+func (d *driver) commit(pl plan.Plan) error {
+	if err := d.apply(pl); err != nil {
+		return err
+	}
+	clears := d.clears
+	d.clears = nil
+	if d.end != nil {
+		return nil
+	}
+	for _, c := range clears {
+		if err := d.clear(c); err != nil {
+			return err
+		}
+	}
+	d.held = max(d.held, len(d.queue)+len(d.inbox)+len(d.required))
+	return nil
+}
+
+// clear takes away what stands under the path. Where nothing may be at work, nothing may be queued.
+func (d *driver) clear(c plan.Clear) error {
+	what := d.p.Cleared(c.Region)
+	for i := len(d.queue) - 1; i >= 0; i-- {
+		if r := d.queue[i].Run; slices.Contains(what.Runs, r.Node) && r.Path.Under(c.Path) {
+			if !c.AtWork {
+				return fmt.Errorf("%s is queued where everything should have ended", d.p.RunName(r))
+			}
+			d.queue = slices.Delete(d.queue, i, i+1)
+		}
+	}
+	barrier := func(r graph.Run) bool { return slices.Contains(what.Barriers, r.Node) && r.Path.Under(c.Path) }
+	maps.DeleteFunc(d.elements, func(r graph.Run, _ []plan.Element) bool { return barrier(r) })
+	maps.DeleteFunc(d.required, func(r graph.Run, _ int) bool { return barrier(r) })
+	maps.DeleteFunc(d.completed, func(r graph.Run, _ int) bool { return barrier(r) })
+	value := func(s plan.Slot) bool { return slices.Contains(what.Vars, s.Var) && s.Scope.Under(c.Path) }
+	maps.DeleteFunc(d.inbox, func(s plan.Slot, _ json.RawMessage) bool { return value(s) })
+	maps.DeleteFunc(d.appended, func(s plan.Slot, _ []plan.Append) bool { return value(s) })
+	return nil
 }
 
 func (d *driver) step(ev plan.Event) (plan.Plan, error) {
 	needs := d.p.Needs(ev)
-	inbox := plan.Inbox{Values: map[plan.Slot]json.RawMessage{}}
+	inbox := plan.Inbox{Values: map[plan.Slot]json.RawMessage{}, Appended: map[plan.Slot][]plan.Append{}}
 	for _, s := range needs.Slots {
 		if v, ok := d.inbox[s]; ok {
-			inbox.Values[s] = v
+			inbox.Values[s], inbox.Appended[s] = v, d.appended[s]
 		}
 	}
 	if needs.Elements {
@@ -124,7 +177,18 @@ func (d *driver) apply(pl plan.Plan) error {
 		if d.inbox[w.Slot] = w.Value; w.Value == nil {
 			delete(d.inbox, w.Slot)
 		}
+		if len(d.appended[w.Slot]) > 0 && !w.Drops {
+			return fmt.Errorf("variable %d is written over what was appended to it", w.Slot.Var)
+		}
+		delete(d.appended, w.Slot)
 	}
+	for _, a := range pl.Appends {
+		if d.inbox[a.Slot] == nil || a.Index != len(d.appended[a.Slot]) {
+			return fmt.Errorf("value %d is appended to variable %d, which has %d", a.Index, a.Slot.Var, len(d.appended[a.Slot]))
+		}
+		d.appended[a.Slot] = append(d.appended[a.Slot], a)
+	}
+	d.clears = append(d.clears, pl.Clears...)
 	for _, e := range pl.Elements {
 		d.elements[e.Barrier] = append(d.elements[e.Barrier], e)
 	}
@@ -142,12 +206,31 @@ func (d *driver) apply(pl plan.Plan) error {
 		d.end = pl.End
 		return nil
 	}
+	for _, r := range pl.Resumes {
+		if err := d.fire("resumed", plan.Event{Run: r, Fired: true}); err != nil || d.end != nil {
+			return err
+		}
+	}
 	for _, a := range pl.Arrivals {
-		if err := d.arrive(a); err != nil {
+		if err := d.arrive(a); err != nil || d.end != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (d *driver) fire(word string, ev plan.Event) error {
+	fmt.Fprintf(&d.trace, "%s %s\n", word, d.p.RunName(ev.Run))
+	pl, err := d.step(ev)
+	if err != nil {
+		return err
+	}
+	if word == "fired" {
+		delete(d.elements, ev.Run)
+		delete(d.required, ev.Run)
+		delete(d.completed, ev.Run)
+	}
+	return d.apply(pl)
 }
 
 func (d *driver) arrive(a plan.Arrival) error {
@@ -161,19 +244,23 @@ func (d *driver) arrive(a plan.Arrival) error {
 		d.softSeen[a.Run] = true
 	}
 	d.completed[a.Run]++
-	switch {
-	case d.completed[a.Run] > d.required[a.Run]:
-		return fmt.Errorf("I2: %s has %d arrivals of %d", d.p.RunName(a.Run), d.completed[a.Run], d.required[a.Run])
-	case d.completed[a.Run] < d.required[a.Run]:
-		return nil
+	required, now := d.required[a.Run], d.completed[a.Run]
+	if now > required {
+		return fmt.Errorf("I2: %s has %d arrivals of %d", d.p.RunName(a.Run), now, required)
 	}
-	fmt.Fprintf(&d.trace, "fired %s\n", d.p.RunName(a.Run))
-	pl, err := d.step(plan.Event{Run: a.Run, Fired: true})
-	if err != nil {
-		return err
+	for _, ev := range d.p.Reached(a.Run, required, now-1, now) {
+		word := "fired"
+		if ev.Run != a.Run {
+			word = "started"
+			if !a.Watched {
+				return fmt.Errorf("%s goes on from %s, whose arrivals nobody watches", d.p.RunName(ev.Run), d.p.RunName(a.Run))
+			}
+		}
+		if err := d.fire(word, ev); err != nil || d.end != nil {
+			return err
+		}
 	}
-	delete(d.elements, a.Run)
-	return d.apply(pl)
+	return nil
 }
 
 func shorten(v json.RawMessage) string {

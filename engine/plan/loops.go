@@ -3,6 +3,8 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 
 	"go.starlark.net/starlark"
 
@@ -27,13 +29,29 @@ func (b bounds) len() int64 {
 	return 0
 }
 
+// chunkLength is how many elements of a list are kept together: a loop reads and decodes a chunk for
+// every round, and never the list.
+const chunkLength = 16
+
+// chunkSlot is where a loop keeps what it goes over: of a list, the elements around the i-th. The last
+// part of its scope is no iteration, so that the end of a round does not take it away.
+func chunkSlot(head *node, path graph.Path, i int) Slot {
+	chunk := graph.Path("c" + strconv.Itoa(i/chunkLength))
+	if outer := path.Cut(head.Depth - 1); outer != "" {
+		chunk = outer + "." + chunk
+	}
+	return Slot{Var: head.Var, Scope: chunk}
+}
+
 // loopInit keeps what the loop goes over; later changes of the variables in its expression do not
 // touch the loop.
-func (w *walk) loopInit(n *node, path graph.Path) {
+func (w *walk) loopInit(n *node, s step) {
 	if n.expr == nil { // a while has nothing to keep
-		w.leave(n, path)
+		w.leave(n, s)
 		return
 	}
+	path := s.run.Path
+	head := &w.p.nodes[w.p.graph.Out(n.ID)[0].To]
 	v, failure := w.eval(n.expr, path)
 	if failure != nil {
 		w.fail(failure)
@@ -45,8 +63,8 @@ func (w *walk) loopInit(n *node, path graph.Path) {
 			w.fail(failureOf(n.Expr.Pos, err))
 			return
 		}
-		w.set(w.p.slot(n.Var, path), value{raw: raw})
-		w.leave(n, path)
+		w.set(chunkSlot(head, path, 0), value{raw: raw})
+		w.leave(n, s)
 		return
 	}
 	elements, failure := w.elements(n, v)
@@ -54,13 +72,12 @@ func (w *walk) loopInit(n *node, path graph.Path) {
 		w.fail(failure)
 		return
 	}
-	if _, isList := v.(*starlark.List); !isList {
-		list := starlark.NewList(elements)
-		list.Freeze()
-		v = list
+	for at := 0; at <= len(elements); at += chunkLength { // the last chunk is not full, and may be empty
+		chunk := starlark.NewList(slices.Clone(elements[at:min(at+chunkLength, len(elements))]))
+		chunk.Freeze()
+		w.set(chunkSlot(head, path, at), value{val: chunk})
 	}
-	w.set(w.p.slot(n.Var, path), value{val: v})
-	w.leave(n, path)
+	w.leave(n, s)
 }
 
 // rangeBounds reads the arguments of a range as Python does, and gives them as a JSON object: a list
@@ -96,9 +113,9 @@ func rangeBounds(args expr.Value) (json.RawMessage, error) {
 }
 
 // loopHead starts the next round or leaves the loop. The iteration is the last part of its path.
-func (w *walk) loopHead(n *node, path graph.Path) {
-	i := path.Last()
-	more, failure := w.round(n, path, i)
+func (w *walk) loopHead(n *node, s step) {
+	i := s.run.Path.Last()
+	more, failure := w.round(n, s.run, i)
 	if failure == nil && more && i >= w.p.limits.LoopIterations {
 		failure = &Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "loop iterations", i+1, w.p.limits.LoopIterations).Msg, Pos: n.Pos}
 	}
@@ -106,7 +123,7 @@ func (w *walk) loopHead(n *node, path graph.Path) {
 		w.fail(failure)
 		return
 	}
-	if w.plan.End != nil {
+	if w.plan.End != nil || len(w.plan.Resumes) > 0 && w.plan.Resumes[len(w.plan.Resumes)-1] == s.run {
 		return
 	}
 	kind := graph.Break
@@ -115,28 +132,44 @@ func (w *walk) loopHead(n *node, path graph.Path) {
 	}
 	for _, e := range w.p.graph.Out(n.ID) {
 		if e.Kind == kind {
-			w.arrive(n, e, path)
+			w.arrive(n, e, s)
 		}
 	}
 }
 
-// round says whether there is an iteration i, and binds its element.
-func (w *walk) round(n *node, path graph.Path, i int) (bool, *Failure) {
+// round says whether there is an iteration i, and binds its element. Where the element has not been
+// read the run is resumed.
+func (w *walk) round(n *node, run graph.Run, i int) (bool, *Failure) {
 	if n.expr != nil {
-		v, failure := w.eval(n.expr, path)
+		v, failure := w.eval(n.expr, run.Path)
 		return failure == nil && expr.Truth(v), failure
 	}
-	kept := w.values[w.p.slot(n.Var, path)]
-	if kept != nil && len(kept.raw) > 0 && kept.raw[0] == '{' {
-		var b bounds
-		if err := json.Unmarshal(kept.raw, &b); err != nil {
-			return false, failureOf(n.Pos, err)
+	if w.p.overList(n) {
+		return w.roundOfList(n, run, i)
+	}
+	kept := w.values[chunkSlot(n, run.Path, 0)]
+	if !kept.there() {
+		return false, lost(n)
+	}
+	var b bounds
+	if err := json.Unmarshal(kept.raw, &b); err != nil {
+		return false, failureOf(n.Pos, err)
+	}
+	if int64(i) >= b.len() {
+		return false, nil
+	}
+	w.assign(n.Targets, run.Path, n.Pos, value{val: starlark.MakeInt64(b.Start + int64(i)*b.Step)})
+	return true, nil
+}
+
+func (w *walk) roundOfList(n *node, run graph.Run, i int) (bool, *Failure) {
+	kept := w.values[chunkSlot(n, run.Path, i)]
+	if !kept.there() {
+		if w.event == nil || w.event.Fired && w.event.Run == run {
+			return false, lost(n)
 		}
-		if int64(i) >= b.len() {
-			return false, nil
-		}
-		w.assign(n.Targets, path, n.Pos, value{val: starlark.MakeInt64(b.Start + int64(i)*b.Step)})
-		return true, nil
+		w.resume(run)
+		return false, nil
 	}
 	v, err := w.decoded(kept)
 	if err != nil {
@@ -144,11 +177,18 @@ func (w *walk) round(n *node, path graph.Path, i int) (bool, *Failure) {
 	}
 	list, ok := v.(*starlark.List)
 	if !ok {
-		return false, &Failure{Type: expr.TypeExpression, Message: "the loop has lost what it goes over", Pos: n.Pos}
+		return false, lost(n)
 	}
-	if i >= list.Len() {
+	if i > 0 && i%chunkLength == 0 {
+		w.set(chunkSlot(n, run.Path, i-1), value{}) // the chunk before has been gone over
+	}
+	if i%chunkLength >= list.Len() {
 		return false, nil
 	}
-	w.assign(n.Targets, path, n.Pos, value{val: list.Index(i)})
+	w.assign(n.Targets, run.Path, n.Pos, value{val: list.Index(i % chunkLength)})
 	return true, nil
+}
+
+func lost(n *node) *Failure {
+	return &Failure{Type: expr.TypeExpression, Message: "the loop has lost what it goes over", Pos: n.Pos}
 }

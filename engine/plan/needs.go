@@ -16,6 +16,37 @@ type region struct {
 	from  map[graph.NodeID]map[graph.VarID]bool
 }
 
+// needs finds what each kind of event must read. An accumulator is read only where it is wanted: the
+// traversal stops there and is resumed, since a list that grows must not be read in every round.
+func (p *Program) needs(reads [][]graph.VarID) {
+	scalar := make([][]graph.VarID, len(reads))
+	for id, vars := range reads {
+		for _, v := range vars {
+			if p.graph.Vars[v].Length == 0 {
+				scalar[id] = append(scalar[id], v)
+			} else {
+				p.nodes[id].whole = append(p.nodes[id].whole, v)
+			}
+		}
+	}
+	for i := range p.nodes { // a spread evaluates what its branches begin with
+		if n := &p.nodes[i]; n.Kind == graph.Spread {
+			n.whole = append(n.whole, p.nodes[p.graph.Out(n.ID)[0].To].whole...)
+		}
+	}
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		switch n.Kind {
+		case graph.Action, graph.Sleep, graph.Aggregate:
+			n.needs = p.readsAfter(scalar, n.ID)
+			n.caught = p.readsCaught(scalar, n.ID)
+		}
+		if n.Kind != graph.Aggregate && (n.waits || p.resumes(n)) {
+			n.fired = p.readsFrom(scalar, n)
+		}
+	}
+}
+
 // readsAfter gives what may be read once a run of the node has ended and its own value is known.
 func (p *Program) readsAfter(reads [][]graph.VarID, id graph.NodeID) []graph.VarID {
 	r := p.region(reads, p.next(id))
@@ -30,9 +61,29 @@ func (p *Program) readsAfter(reads [][]graph.VarID, id graph.NodeID) []graph.Var
 	return p.stored(set)
 }
 
+// readsCaught gives what may be read once an action has failed and its error is caught.
+func (p *Program) readsCaught(reads [][]graph.VarID, id graph.NodeID) []graph.VarID {
+	set := map[graph.VarID]bool{}
+	for _, e := range p.graph.Out(id) {
+		if e.Kind != graph.Exception {
+			continue
+		}
+		for v := range p.region(reads, []graph.NodeID{e.To}).from[e.To] {
+			if v != e.Var {
+				set[v] = true
+			}
+		}
+	}
+	return p.stored(set)
+}
+
 // readsFrom gives what may be read when the node itself begins.
-func (p *Program) readsFrom(reads [][]graph.VarID, id graph.NodeID) []graph.VarID {
-	return p.stored(p.region(reads, []graph.NodeID{id}).from[id])
+func (p *Program) readsFrom(reads [][]graph.VarID, n *node) []graph.VarID {
+	set := p.region(reads, []graph.NodeID{n.ID}).from[n.ID]
+	for _, v := range n.whole {
+		set[v] = true
+	}
+	return p.stored(set)
 }
 
 // region explores from the given nodes and solves the backward liveness over what it finds.
@@ -85,7 +136,7 @@ func (r *region) update(id graph.NodeID) bool {
 // rim says whether a traversal ends at the node after evaluating its expressions.
 func (p *Program) rim(id graph.NodeID) bool {
 	kind := p.nodes[id].Kind
-	return kind == graph.Action || kind == graph.Output
+	return kind == graph.Action || kind == graph.Sleep || kind == graph.Output
 }
 
 // next lists the nodes that a traversal can run into from a node without waiting. An empty spread
@@ -93,12 +144,12 @@ func (p *Program) rim(id graph.NodeID) bool {
 func (p *Program) next(id graph.NodeID) []graph.NodeID {
 	var out []graph.NodeID
 	for _, e := range p.graph.Out(id) {
-		if !p.nodes[e.To].waits {
+		if e.Kind != graph.Exception && !p.nodes[e.To].waits {
 			out = append(out, e.To)
 		}
 	}
-	if n := &p.nodes[id]; n.Kind == graph.Spread {
-		out = append(out, n.Aggregate)
+	if agg, ok := p.nodes[id].Skip(); ok {
+		out = append(out, agg)
 	}
 	return out
 }

@@ -21,9 +21,10 @@ type Program struct {
 	hash       [sha256.Size]byte
 	nodes      []node
 	live       *graph.Live
-	local      []bool    // by variable: it holds a spread's element and never stands in the inbox
-	early      bool      // see EndsEarly
-	cleared    []Cleared // by region
+	local      []bool                // by variable: it holds a spread's element and never stands in the inbox
+	heads      map[graph.VarID]*node // by the variable of what a for goes over: its loop_head
+	early      bool                  // see EndsEarly
+	cleared    []Cleared             // by region
 }
 
 // node is a graph node with its expressions compiled.
@@ -32,13 +33,34 @@ type node struct {
 	expr   *expression
 	args   []*expression
 	sets   []*expression // nil where a variable is copied
+	added  []*expression // by set: what it appends; nil where it does not
 	guards []*expression // by edge out; nil for an else
 	waits  bool
 	fork   *graph.Node // of an aggregate: the spread or parallel whose branches meet there
 	ranged bool        // expr gives the arguments of a range, not its elements
 
-	needs []graph.VarID // read after the node's action or barrier, up to the next frontier; sorted
-	fired []graph.VarID // of a barrier but an aggregate: read when it opens and the node itself runs; sorted
+	needs  []graph.VarID // read after the node's action or barrier, up to the next frontier; sorted
+	caught []graph.VarID // read after its action has failed; sorted
+	fired  []graph.VarID // of a node that can go on by itself, but an aggregate: read from there; sorted
+	whole  []graph.VarID // accumulators that it reads: the traversal stops before it and reads them
+}
+
+// overList says whether the node is the head of a loop over a list, which is kept in chunks.
+func (p *Program) overList(n *node) bool {
+	return n.Kind == graph.LoopHead && n.Var != graph.None && !n.ranged
+}
+
+// resumes says whether a run of the node can be the start of a traversal, other than as a barrier.
+func (p *Program) resumes(n *node) bool {
+	if len(n.whole) > 0 || p.overList(n) {
+		return true
+	}
+	for _, e := range p.graph.In(n.ID) {
+		if from := &p.nodes[e.From]; from.Kind == graph.Spread && from.Limit > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // expression is a compiled expression and the variables of its free names, in order.
@@ -57,10 +79,11 @@ func Compile(g *graph.Graph) (*Program, error) {
 	p := &Program{graph: g, limits: g.Limits.WithDefaults(), definition: definition, hash: sha256.Sum256(definition)}
 	p.nodes = make([]node, len(g.Nodes))
 	p.local = make([]bool, len(g.Vars))
+	p.heads = map[graph.VarID]*node{}
 	reads := make([][]graph.VarID, len(g.Nodes))
 	for i, n := range g.Nodes {
 		if n.Kind == graph.Spread {
-			p.local[n.Var] = true
+			p.local[n.Var] = n.Limit == 0 && g.Nodes[g.Out(n.ID)[0].To].Kind == graph.Action
 		}
 		if reads[i], err = p.compile(&p.nodes[i], n); err != nil {
 			return nil, err
@@ -76,15 +99,7 @@ func Compile(g *graph.Graph) (*Program, error) {
 		return (e.Kind == graph.Soft || e.Kind == graph.Guard) && p.nodes[e.To].waits
 	})
 	p.live = g.Liveness(reads)
-	for i := range p.nodes {
-		n := &p.nodes[i]
-		if n.Kind == graph.Action || n.Kind == graph.Aggregate {
-			n.needs = p.readsAfter(reads, n.ID)
-		}
-		if n.waits && n.Kind != graph.Aggregate {
-			n.fired = p.readsFrom(reads, n.ID)
-		}
-	}
+	p.needs(reads)
 	return p, nil
 }
 
@@ -118,13 +133,22 @@ func (p *Program) compile(n *node, from *graph.Node) ([]graph.VarID, error) {
 		n.args = append(n.args, x)
 	}
 	for _, s := range from.Sets {
-		var x *expression
-		if s.Value == nil {
+		var x, added *expression
+		switch {
+		case s.Append != nil:
+			reads = append(reads, p.graph.Vars[s.Targets[0]].Length)
+			if added, err = make(s.Append); err == nil {
+				x, err = p.expression(from, s.Value)
+			}
+		case s.Value != nil:
+			x, err = make(s.Value)
+		default:
 			reads = append(reads, s.From)
-		} else if x, err = make(s.Value); err != nil {
+		}
+		if err != nil {
 			return nil, err
 		}
-		n.sets = append(n.sets, x)
+		n.sets, n.added = append(n.sets, x), append(n.added, added)
 	}
 	for _, e := range p.graph.Out(from.ID) {
 		var x *expression
@@ -144,6 +168,11 @@ func (p *Program) compile(n *node, from *graph.Node) ([]graph.VarID, error) {
 		if n.expr, err = make(e); err != nil {
 			return nil, err
 		}
+	}
+	if from.Kind == graph.LoopInit && from.Var != graph.None {
+		head := &p.nodes[p.graph.Out(from.ID)[0].To]
+		head.ranged = n.ranged
+		p.heads[from.Var] = head
 	}
 	if from.Var != graph.None && (from.Kind == graph.LoopHead || from.Kind == graph.Output) {
 		reads = append(reads, from.Var)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -128,14 +129,20 @@ func onlyLive(g *graph.Graph) func(plan.Plan) error {
 					needed = needed || a.Ref != nil && *a.Ref == w.Slot
 				}
 				for _, out := range g.Out(e.Run.Node) {
-					needed = needed || in[out.To][w.Slot.Var] && !kills(g.Nodes[e.Run.Node], w.Slot.Var)
+					needed = needed || in[out.To][w.Slot.Var] && !kills(g.Nodes[e.Run.Node], out, w.Slot.Var)
 				}
 			}
 			for _, a := range pl.Arrivals {
 				needed = needed || in[a.Run.Node][w.Slot.Var]
 			}
+			for _, r := range pl.Resumes {
+				needed = needed || in[r.Node][w.Slot.Var]
+			}
 			for _, o := range pl.Opens {
 				needed = needed || in[o.Run.Node][w.Slot.Var]
+				for _, n := range g.Nodes { // elements that wait for their turn
+					needed = needed || n.Aggregate == o.Run.Node && n.Limit > 0 && in[g.Out(n.ID)[0].To][w.Slot.Var]
+				}
 			}
 			if !needed {
 				return fmt.Errorf("D12: %s is written, and nothing reads it", g.Vars[w.Slot.Var].Name)
@@ -145,13 +152,11 @@ func onlyLive(g *graph.Graph) func(plan.Plan) error {
 	}
 }
 
-func kills(n *graph.Node, v graph.VarID) bool {
-	for _, k := range n.Kills() {
-		if k == v {
-			return true
-		}
+func kills(n *graph.Node, e *graph.Edge, v graph.VarID) bool {
+	if e.Kind == graph.Exception {
+		return e.Var == v
 	}
-	return false
+	return slices.Contains(n.Kills(), v)
 }
 
 // naiveLive repeats the equation of liveness over all nodes until nothing changes.
@@ -168,7 +173,7 @@ func naiveLive(g *graph.Graph) []map[graph.VarID]bool {
 		for i := len(g.Nodes) - 1; i >= 0; i-- {
 			for _, e := range g.Out(graph.NodeID(i)) {
 				for v := range in[e.To] {
-					if !in[i][v] && !kills(g.Nodes[i], v) {
+					if !in[i][v] && !kills(g.Nodes[i], e, v) {
 						in[i][v], changed = true, true
 					}
 				}

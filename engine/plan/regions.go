@@ -46,9 +46,6 @@ func (p *Program) regions() {
 	for i := range p.nodes {
 		n := &p.nodes[i]
 		for _, r := range p.graph.Around(n.Region) {
-			if int(r) >= len(p.cleared) {
-				continue // a graph without regions
-			}
 			c := &p.cleared[r]
 			if n.Kind == graph.Action || n.Kind == graph.Sleep {
 				c.Runs = append(c.Runs, n.ID)
@@ -65,15 +62,32 @@ func (p *Program) regions() {
 	}
 }
 
-// under lists the variables that a node writes under paths in the region.
+// under lists the variables that have slots under paths in the region on a node's account.
 func (p *Program) under(n *node, r graph.RegionID) []graph.VarID {
 	var out []graph.VarID
-	if n.Kind == graph.Aggregate || n.Kind == graph.LoopInit && n.Var != graph.None {
+	written := n.Writes()
+	switch n.Kind {
+	case graph.Aggregate:
 		out = append(out, n.Var)
+		if n.fork.Kind == graph.Spread {
+			written = append(written, n.fork.Var)
+		}
+	case graph.LoopHead:
+		if n.Var != graph.None {
+			out = append(out, n.Var)
+		}
 	}
-	for _, v := range n.Writes() {
-		if p.graph.Vars[v].Scope >= p.graph.Regions[r].Depth && p.graph.Vars[v].Scope > 0 && !p.local[v] {
-			out = append(out, v)
+	for _, e := range p.graph.Out(n.ID) {
+		if e.Kind == graph.Exception && e.Var != graph.None {
+			written = append(written, e.Var)
+		}
+	}
+	for _, v := range written {
+		if p.graph.Vars[v].Scope <= p.graph.Regions[r].Depth || p.local[v] {
+			continue
+		}
+		if out = append(out, v); p.graph.Vars[v].Length != 0 {
+			out = append(out, p.graph.Vars[v].Length)
 		}
 	}
 	return out

@@ -33,7 +33,7 @@ func (p *Program) Start(input json.RawMessage) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	w := p.walk(Inbox{})
+	w := p.walk(nil, Inbox{})
 	start := &p.nodes[0]
 	for i, v := range start.Targets {
 		w.set(Slot{Var: v}, value{val: values[i]})
@@ -83,13 +83,33 @@ func (p *Program) Needs(ev Event) Needs {
 	case ev.Fired:
 		vars = n.fired
 	case ev.Failure != nil && !n.Continue:
-		vars = nil
+		vars = n.caught
 	}
 	needs := Needs{Elements: elements}
 	for _, v := range vars {
-		needs.Slots = append(needs.Slots, p.slot(v, ev.Run.Path))
+		if slot, ok := p.need(v, ev); ok {
+			needs.Slots = append(needs.Slots, slot)
+		}
 	}
 	return needs
+}
+
+// need gives the slot of a variable that an event may read.
+func (p *Program) need(v graph.VarID, ev Event) (Slot, bool) {
+	head, ok := p.heads[v]
+	i := 0
+	switch {
+	case !ok:
+		return p.slot(v, ev.Run.Path), true
+	case ev.Run.Path.Len() < head.Depth:
+		return Slot{}, false // outside of the loop, which is to be entered first
+	case head.ranged:
+	case ev.Run.Node == head.ID:
+		i = ev.Run.Path.Cut(head.Depth).Last()
+	default: // the head is met again in the next round
+		i = ev.Run.Path.Cut(head.Depth).Last() + 1
+	}
+	return chunkSlot(head, ev.Run.Path, i), true
 }
 
 // Step plans what an event changes. inbox holds what Needs asked for; jitter, from 0 up to 1, spreads
@@ -100,8 +120,10 @@ func (p *Program) Step(ev Event, inbox Inbox, jitter float64) (Plan, error) {
 		return Plan{}, err
 	}
 	n := &p.nodes[ev.Run.Node]
-	w := p.walk(inbox)
+	w := p.walk(&ev, inbox)
 	switch {
+	case w.broken != nil:
+		return Plan{}, fmt.Errorf("%w: %w", ErrEvent, w.broken)
 	case !ev.Fired:
 		w.ended(n, ev, jitter)
 	case n.Kind == graph.Aggregate:
@@ -109,7 +131,7 @@ func (p *Program) Step(ev Event, inbox Inbox, jitter float64) (Plan, error) {
 			return Plan{}, err
 		}
 	default:
-		w.todo = append(w.todo, graph.Run{Node: n.ID, Path: ev.Run.Path})
+		w.todo = append(w.todo, step{run: ev.Run})
 		w.run()
 	}
 	return w.finish(), nil
@@ -126,9 +148,9 @@ func (p *Program) check(ev Event) error {
 		return fmt.Errorf("%w: node %s has runs of %d parts, not %q", ErrEvent, n.Name, n.Depth, ev.Run.Path)
 	case !p.canonical(ev.Run.Path):
 		return fmt.Errorf("%w: node %s has no run %q; its parts are numbers from 0", ErrEvent, n.Name, ev.Run.Path)
-	case ev.Fired && !n.waits:
+	case ev.Fired && !n.waits && !p.resumes(n):
 		return fmt.Errorf("%w: node %s is no barrier", ErrEvent, n.Name)
-	case !ev.Fired && n.Kind != graph.Action:
+	case !ev.Fired && n.Kind != graph.Action && n.Kind != graph.Sleep:
 		return fmt.Errorf("%w: node %s is no action", ErrEvent, n.Name)
 	}
 	return nil
@@ -170,7 +192,35 @@ func (w *walk) ended(n *node, ev Event, jitter float64) {
 		w.follow(n, ev.Run.Path)
 		return
 	}
+	if e := w.p.handler(n, failure.Type); e != nil {
+		if e.Var != graph.None {
+			w.set(w.p.slot(e.Var, ev.Run.Path), value{val: expr.NewError(failure.Type, failure.Message, failure.Action)})
+		}
+		w.arrive(n, e, step{run: ev.Run})
+		w.run()
+		return
+	}
 	w.plan.End = &End{Failure: failure}
+}
+
+// Fatal says whether the failure of an action ends the instance if it is not tried again: nothing
+// catches it.
+func (p *Program) Fatal(ev Event) bool {
+	if ev.Failure == nil || p.check(ev) != nil {
+		return false
+	}
+	n := &p.nodes[ev.Run.Node]
+	return !n.Continue && p.handler(n, ev.Failure.Type) == nil
+}
+
+// handler finds the exception edge that an error takes: the first whose types name it.
+func (p *Program) handler(n *node, typ string) *graph.Edge {
+	for _, e := range p.graph.Out(n.ID) {
+		if e.Kind == graph.Exception && (len(e.Types) == 0 || slices.Contains(e.Types, typ) || slices.Contains(e.Types, "Exception")) {
+			return e
+		}
+	}
+	return nil
 }
 
 // result reads an attempt's result; one that is no value, or too large a one, is a failure.
@@ -238,7 +288,7 @@ func (p *Program) Settle(ev Event, jitter float64) (Event, *Retry, error) {
 		return Event{}, nil, fmt.Errorf("%w: a barrier that opened is no attempt that ended", ErrEvent)
 	}
 	n := &p.nodes[ev.Run.Node]
-	w := p.walk(Inbox{})
+	w := p.walk(nil, Inbox{})
 	_, ev.Failure = w.result(n, ev)
 	if ev.Failure == nil {
 		return ev, nil, nil

@@ -20,6 +20,9 @@ func (p *Program) Describe(pl Plan) string {
 		}
 		line("  write    %s = %s", p.slotName(wr.Slot), short(wr.Value))
 	}
+	for _, a := range pl.Appends {
+		line("  append   %s[%d] = %s", p.slotName(a.Slot), a.Index, short(a.Value))
+	}
 	for _, e := range pl.Elements {
 		line("  element  %s[%d] = %s", p.RunName(e.Barrier), e.Index, short(e.Value))
 	}
@@ -45,7 +48,21 @@ func (p *Program) Describe(pl Plan) string {
 			}
 			args[i] = a.Name + "=" + value
 		}
+		if e.Action == "" {
+			line("  sleep    %s for %s", p.RunName(e.Run), e.After)
+			continue
+		}
 		line("  enqueue  %s @%s(%s)", p.RunName(e.Run), e.Action, strings.Join(args, ", "))
+	}
+	for _, r := range pl.Resumes {
+		line("  resume   %s", p.RunName(r))
+	}
+	for _, c := range pl.Clears {
+		atWork := ""
+		if c.AtWork {
+			atWork = ", runs at work too"
+		}
+		line("  clear    region %d under %q%s", c.Region, c.Path, atWork)
 	}
 	if pl.Retry != nil {
 		line("  retry    after %s: %s", pl.Retry.After, pl.Retry.Failure.Type)

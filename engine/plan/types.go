@@ -91,6 +91,11 @@ type Append struct {
 type Clear struct {
 	Region graph.RegionID
 	Path   graph.Path
+
+	// AtWork says that runs may still be under way there: they are called off. A completion of theirs
+	// that is being committed elsewhere may add rows that the clear does not see yet: a store in which
+	// that can happen clears again until it finds nothing. Without it everything there has ended.
+	AtWork bool
 }
 
 // Cleared lists what may have rows in a region.

@@ -25,11 +25,12 @@ func (w *walk) set(slot Slot, v value) {
 	}
 	v.dirty = true
 	*known = v
+	w.measure(slot, known)
 }
 
 // decoded gives a value in its decoded form, and nil where there is none.
 func (w *walk) decoded(v *value) (expr.Value, error) {
-	if v == nil || v.raw == nil && v.val == nil {
+	if !v.there() {
 		return nil, nil
 	}
 	if v.val == nil {
@@ -44,7 +45,7 @@ func (w *walk) decoded(v *value) (expr.Value, error) {
 
 // encode gives a value as JSON, within the limit.
 func (w *walk) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) {
-	if v == nil || v.raw == nil && v.val == nil {
+	if !v.there() {
 		return nil, &Failure{Type: expr.TypeExpression, Message: "a value is missing here", Pos: pos}
 	}
 	if v.raw == nil {
@@ -83,6 +84,13 @@ func (w *walk) sets(n *node, path graph.Path) {
 		w.set(w.p.slot(v, path), value{})
 	}
 	for i, s := range n.Sets {
+		if w.plan.End != nil {
+			return
+		}
+		if s.Append != nil {
+			w.append(n.sets[i], n.added[i], s.Targets[0], path)
+			continue
+		}
 		if n.sets[i] == nil {
 			from := w.values[w.p.slot(s.From, path)]
 			if from == nil {
@@ -148,40 +156,6 @@ func (w *walk) elements(n *node, v expr.Value) ([]expr.Value, *Failure) {
 		return v.Keys(), nil
 	}
 	return nil, &Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("cannot go over a %s; a list or a dict is wanted", v.Type()), Pos: n.Expr.Pos}
-}
-
-// spread enqueues its action once per element, and makes the aggregate's count known; without any
-// element it goes straight on from the aggregate with an empty list.
-func (w *walk) spread(n *node, path graph.Path) {
-	v, failure := w.eval(n.expr, path)
-	if failure != nil {
-		w.fail(failure)
-		return
-	}
-	elements, failure := w.elements(n, v)
-	if failure != nil {
-		w.fail(failure)
-		return
-	}
-	agg := &w.p.nodes[n.Aggregate]
-	if len(elements) == 0 {
-		w.assign(agg.Targets, path, agg.Pos, value{raw: json.RawMessage("[]")})
-		w.goOn(agg, path)
-		return
-	}
-	if len(elements) > w.p.limits.SpreadElements {
-		w.fail(&Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "elements of a spread", len(elements), w.p.limits.SpreadElements).Msg, Pos: n.Pos})
-		return
-	}
-	w.waiting[agg.ID] = true
-	w.plan.Opens = append(w.plan.Opens, Open{Run: graph.Run{Node: agg.ID, Path: path}, Required: len(elements)})
-	each := &w.p.nodes[w.p.graph.Out(n.ID)[0].To]
-	for i, e := range elements {
-		w.values[w.p.slot(n.Var, path)] = &value{val: e}
-		if w.enqueue(each, path.Push(i)); w.plan.End != nil {
-			return
-		}
-	}
 }
 
 // JoinAppended gives the whole value of a slot: the base and behind it what was appended, in any order. A

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.starlark.net/starlark"
 
@@ -20,15 +21,23 @@ const refBytes = 1 << 10
 // that it makes.
 type walk struct {
 	p      *Program
+	event  *Event // nil at the start of an instance
 	values map[Slot]*value
-	dirty  []Slot // given a value here, in order of the first time
-	todo   []graph.Run
-	steps  int
+	dirty  []Slot    // given a value here, in order of the first time
+	added  []pending // appended here to what is not in memory, or was read from the inbox
+	todo   []step
 	plan   Plan
+	broken error // the inbox is not what any plan wrote
 
 	passing map[graph.NodeID]bool // actions enqueued: what lives across them must be written
-	waiting map[graph.NodeID]bool // barriers arrived at: what they and those after them read too
-	forced  map[Slot]bool         // passed by reference
+	waiting map[graph.NodeID]bool // stopped at or before: what they and those after them read too
+	forced  map[Slot]bool         // passed by reference, or for a run that starts later
+}
+
+// step is a node run that is to be executed, and how many were executed on the way to it.
+type step struct {
+	run  graph.Run
+	hops int
 }
 
 // value is a value in one of its forms or both; none of them where it was taken away.
@@ -38,10 +47,17 @@ type value struct {
 	dirty bool
 }
 
-func (p *Program) walk(inbox Inbox) *walk {
-	w := &walk{p: p, values: make(map[Slot]*value, len(inbox.Values)), passing: map[graph.NodeID]bool{}, waiting: map[graph.NodeID]bool{}, forced: map[Slot]bool{}}
+// there says whether there is a value.
+func (v *value) there() bool { return v != nil && (v.raw != nil || v.val != nil) }
+
+func (p *Program) walk(ev *Event, inbox Inbox) *walk {
+	w := &walk{p: p, event: ev, values: make(map[Slot]*value, len(inbox.Values)), passing: map[graph.NodeID]bool{}, waiting: map[graph.NodeID]bool{}, forced: map[Slot]bool{}}
 	for slot, raw := range inbox.Values {
-		w.values[slot] = &value{raw: raw}
+		if whole, err := JoinAppended(raw, inbox.Appended[slot]); err != nil {
+			w.broken = fmt.Errorf("%s: %w", p.slotName(slot), err)
+		} else {
+			w.values[slot] = &value{raw: whole}
+		}
 	}
 	return w
 }
@@ -49,13 +65,15 @@ func (p *Program) walk(inbox Inbox) *walk {
 // run executes what is to be done, in order of arrival, until everything has stopped at a frontier.
 func (w *walk) run() {
 	for i := 0; i < len(w.todo) && w.plan.End == nil; i++ {
-		r := w.todo[i]
-		n := &w.p.nodes[r.Node]
-		if w.steps++; w.steps > w.p.limits.InlineSteps && n.Kind != graph.Action {
-			w.fail(&Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "inline steps per completion", w.steps, w.p.limits.InlineSteps).Msg, Pos: n.Pos})
+		s := w.todo[i]
+		n := &w.p.nodes[s.run.Node]
+		if s.hops++; s.hops > w.p.limits.InlineSteps && n.Kind != graph.Action {
+			w.fail(&Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "inline steps per completion", s.hops, w.p.limits.InlineSteps).Msg, Pos: n.Pos})
 			return
 		}
-		w.execute(n, r.Path)
+		if !w.stops(n, s.run) {
+			w.execute(n, s)
+		}
 		if i > 1024 && i*2 > len(w.todo) { // a long inline loop keeps its list short
 			w.todo = append(w.todo[:0], w.todo[i+1:]...)
 			i = -1
@@ -64,38 +82,69 @@ func (w *walk) run() {
 	w.todo = w.todo[:0]
 }
 
+// stops stops the traversal before a node that reads what is not at hand: it is resumed there.
+func (w *walk) stops(n *node, run graph.Run) bool {
+	if len(n.whole) == 0 || w.event != nil && w.event.Fired && w.event.Run == run {
+		return false
+	}
+	for _, v := range n.whole {
+		slot := w.p.slot(v, run.Path)
+		if known, ok := w.values[slot]; ok && (known.there() || known.dirty) {
+			continue
+		}
+		if length := w.values[Slot{w.p.graph.Vars[v].Length, slot.Scope}]; length != nil && !length.there() {
+			continue // it was taken away
+		}
+		w.resume(run)
+		return true
+	}
+	return false
+}
+
+// resume leaves a run to be gone on from by an event of its own.
+func (w *walk) resume(run graph.Run) {
+	w.waiting[run.Node] = true
+	w.plan.Resumes = append(w.plan.Resumes, run)
+}
+
 // follow goes on along every edge out of a node, and runs what that leads to.
 func (w *walk) follow(n *node, path graph.Path) {
-	if w.plan.End != nil {
-		return
-	}
-	w.leave(n, path)
+	w.leave(n, step{run: graph.Run{Node: n.ID, Path: path}})
 	w.run()
 }
 
-func (w *walk) leave(n *node, path graph.Path) {
+// leave takes the edges out of a node but those for errors.
+func (w *walk) leave(n *node, s step) {
+	if w.plan.End != nil {
+		return
+	}
 	for _, e := range w.p.graph.Out(n.ID) {
-		w.arrive(n, e, path)
+		if e.Kind != graph.Exception {
+			w.arrive(n, e, s)
+		}
 	}
 }
 
-func (w *walk) execute(n *node, path graph.Path) {
+func (w *walk) execute(n *node, s step) {
+	path := s.run.Path
 	switch n.Kind {
 	case graph.Assign, graph.Return:
 		w.sets(n, path)
-		w.goOn(n, path)
+		w.leave(n, s)
 	case graph.Branch:
-		w.branch(n, path)
+		w.branch(n, s)
 	case graph.Join, graph.Parallel, graph.LoopNext, graph.LoopExit:
-		w.goOn(n, path)
+		w.leave(n, s)
 	case graph.LoopInit:
-		w.loopInit(n, path)
+		w.loopInit(n, s)
 	case graph.LoopHead:
-		w.loopHead(n, path)
+		w.loopHead(n, s)
 	case graph.Spread:
-		w.spread(n, path)
+		w.spread(n, s)
 	case graph.Action:
 		w.enqueue(n, path)
+	case graph.Sleep:
+		w.sleep(n, path)
 	case graph.Output:
 		w.output(n, path)
 	default:
@@ -103,20 +152,15 @@ func (w *walk) execute(n *node, path graph.Path) {
 	}
 }
 
-func (w *walk) goOn(n *node, path graph.Path) {
-	if w.plan.End == nil {
-		w.leave(n, path)
-	}
-}
-
 // arrive takes one edge. Its path follows the target's depth: entering a loop starts at iteration 0,
 // going back adds one, and leaving loops and spreads cuts.
-func (w *walk) arrive(from *node, e *graph.Edge, path graph.Path) {
-	to := &w.p.nodes[e.To]
+func (w *walk) arrive(from *node, e *graph.Edge, s step) {
+	to, path := &w.p.nodes[e.To], s.run.Path
 	if to.Kind == graph.Aggregate {
 		w.element(from, to, e, path)
 		return
 	}
+	w.clear(from, to, e.Kind, path)
 	next := path.Cut(to.Depth)
 	switch {
 	case to.Depth > from.Depth && from.Kind == graph.LoopInit:
@@ -129,7 +173,7 @@ func (w *walk) arrive(from *node, e *graph.Edge, path graph.Path) {
 		w.plan.Arrivals = append(w.plan.Arrivals, Arrival{Run: graph.Run{Node: to.ID, Path: next}, Required: to.Required, Soft: e.Kind == graph.Soft || e.Kind == graph.Guard})
 		return
 	}
-	w.todo = append(w.todo, graph.Run{Node: to.ID, Path: next})
+	w.todo = append(w.todo, step{graph.Run{Node: to.ID, Path: next}, s.hops})
 }
 
 // element delivers the value of a branch to its aggregate.
@@ -146,7 +190,7 @@ func (w *walk) element(from, to *node, e *graph.Edge, path graph.Path) {
 	barrier := graph.Run{Node: to.ID, Path: path.Cut(to.Depth)}
 	w.waiting[to.ID] = true
 	w.plan.Elements = append(w.plan.Elements, Element{Barrier: barrier, Index: index, Value: raw})
-	w.plan.Arrivals = append(w.plan.Arrivals, Arrival{Run: barrier, Required: to.Required})
+	w.plan.Arrivals = append(w.plan.Arrivals, Arrival{Run: barrier, Required: to.Required, Watched: to.fork != nil && to.fork.Limit > 0})
 }
 
 // gather makes an aggregate's list, in element order, and goes on from it.
@@ -176,10 +220,10 @@ func (w *walk) gather(n *node, path graph.Path, elements []Element) error {
 	return nil
 }
 
-func (w *walk) branch(n *node, path graph.Path) {
+func (w *walk) branch(n *node, s step) {
 	for i, e := range w.p.graph.Out(n.ID) {
 		if n.guards[i] != nil {
-			v, failure := w.eval(n.guards[i], path)
+			v, failure := w.eval(n.guards[i], s.run.Path)
 			if failure != nil {
 				w.fail(failure)
 				return
@@ -188,7 +232,7 @@ func (w *walk) branch(n *node, path graph.Path) {
 				continue
 			}
 		}
-		w.arrive(n, e, path)
+		w.arrive(n, e, s)
 		return
 	}
 	w.fail(&Failure{Type: "NoCase", Message: fmt.Sprintf("no case of branch %s holds and it has no else", n.Name), Pos: n.Pos})
@@ -221,7 +265,7 @@ func (w *walk) arg(x *expression, path graph.Path) (Arg, *Failure) {
 	}
 	slot := w.p.slot(x.vars[0], path)
 	known := w.values[slot]
-	if known == nil || known.raw == nil && known.val == nil {
+	if !known.there() {
 		_, failure := w.eval(x, path)
 		return Arg{}, failure
 	}
@@ -231,6 +275,29 @@ func (w *walk) arg(x *expression, path graph.Path) (Arg, *Failure) {
 	}
 	w.forced[slot] = true
 	return Arg{Ref: &slot}, nil
+}
+
+// sleepMax bounds a sleep to what clocks and databases can count to.
+const sleepMax = 100 * 365 * 24 * time.Hour
+
+// sleep enqueues a run that is due when its time is over.
+func (w *walk) sleep(n *node, path graph.Path) {
+	v, failure := w.eval(n.expr, path)
+	if failure != nil {
+		w.fail(failure)
+		return
+	}
+	seconds, ok := starlark.AsFloat(v)
+	if !ok || seconds < 0 {
+		w.fail(&Failure{Type: expr.TypeExpression, Message: "sleep needs a number of seconds that is not negative, not " + short([]byte(v.String())), Pos: n.Expr.Pos})
+		return
+	}
+	after := sleepMax
+	if seconds < sleepMax.Seconds() {
+		after = time.Duration(seconds * float64(time.Second))
+	}
+	w.passing[n.ID] = true
+	w.plan.Enqueues = append(w.plan.Enqueues, Enqueue{Run: graph.Run{Node: n.ID, Path: path}, After: after})
 }
 
 func (w *walk) output(n *node, path graph.Path) {
@@ -267,16 +334,24 @@ func (w *walk) finish() Plan {
 		if !w.kept(slot) {
 			continue
 		}
-		v := w.values[slot]
-		if v.raw == nil && v.val == nil {
-			w.plan.Writes = append(w.plan.Writes, Write{Slot: slot})
+		wr := Write{Slot: slot, Drops: w.p.graph.Vars[slot.Var].Length != 0}
+		if v := w.values[slot]; v.there() {
+			var failure *Failure
+			if wr.Value, failure = w.encode(v, ir.Pos{}); failure != nil {
+				return Plan{End: &End{Failure: failure}}
+			}
+		}
+		w.plan.Writes = append(w.plan.Writes, wr)
+	}
+	for _, a := range w.added {
+		if !w.kept(a.slot) {
 			continue
 		}
-		raw, failure := w.encode(v, ir.Pos{})
-		if failure != nil {
-			return Plan{End: &End{Failure: failure}}
+		raw, err := expr.Encode(a.val)
+		if err != nil {
+			return Plan{End: &End{Failure: failureOf(a.pos, err)}}
 		}
-		w.plan.Writes = append(w.plan.Writes, Write{Slot: slot, Value: raw})
+		w.plan.Appends = append(w.plan.Appends, Append{Slot: a.slot, Index: a.index, Value: raw})
 	}
 	return w.plan
 }

@@ -1,0 +1,172 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+
+	"go.starlark.net/syntax"
+
+	"pulley/engine/ir"
+)
+
+// call expands a function in place: its inputs are set in the caller's frame, its other variables
+// start without a value, and all its ways out meet in a join.
+func (c *compiler) call(f *frame, call *ir.Call, ways []loose) (VarID, []loose, error) {
+	fn := c.functions[call.Name]
+	if fn == nil {
+		return None, nil, CompileError{ir.Errorf(call.Pos, "no function %s in this program", call.Name)}
+	}
+	callee := c.frame(fn, c.name(call.Name)+".", f.depth)
+	names := c.g.Frames[callee.id].Names
+	enter := &Node{Kind: Assign, Name: c.name(call.Name + "_enter"), Pos: call.Pos}
+	for _, arg := range call.Args {
+		set := Set{Value: c.expr(f, arg.Value), From: None}
+		if v, ok := c.alias(f, fn, arg); ok {
+			names[arg.Name.Text] = v
+		} else {
+			set.Targets = []VarID{names[arg.Name.Text]}
+		}
+		enter.Sets = append(enter.Sets, set)
+	}
+	for _, name := range assigned(fn) {
+		if !c.shared(f, names[name]) {
+			enter.Clear = append(enter.Clear, names[name])
+		}
+	}
+	ways, err := c.body(callee, c.then(f, ways, enter))
+	if err != nil || len(ways) == 0 {
+		return callee.result, nil, err
+	}
+	return callee.result, c.meet(f, ways, call.Name+"_exit", call.Pos), nil
+}
+
+// alias gives the caller's variable where an input that the function never assigns is given a variable
+// as it is: both are one then, since the caller waits. A large value is not copied from call to call.
+func (c *compiler) alias(f *frame, fn *ir.Function, arg ir.Arg) (VarID, bool) {
+	v, ok := c.g.Frames[f.id].Names[arg.Value.Text]
+	return v, ok && !slices.Contains(reassigned(fn), arg.Name.Text)
+}
+
+// shared says whether the variable belongs to the caller.
+func (c *compiler) shared(f *frame, v VarID) bool {
+	for _, own := range c.g.Frames[f.id].Names {
+		if own == v {
+			return true
+		}
+	}
+	return false
+}
+
+// try is a try statement whose body is being compiled.
+type try struct {
+	handlers []*handler
+}
+
+// handler is one except of it.
+type handler struct {
+	types []string // none: every error
+	bind  VarID
+	ways  []loose // from the actions whose errors may reach it
+}
+
+// try compiles a body whose actions have exception edges to the handlers, also those within loops,
+// spreads and called functions. An error in a handler goes outward.
+func (c *compiler) try(f *frame, s *ir.Try, ways []loose) ([]loose, error) {
+	t := &try{}
+	for _, h := range s.Handlers {
+		to := &handler{bind: None}
+		for _, typ := range h.Types {
+			to.types = append(to.types, typ.Text)
+		}
+		if h.As != nil {
+			to.bind = c.g.Frames[f.id].Names[h.As.Text]
+		}
+		t.handlers = append(t.handlers, to)
+	}
+	c.tries = append(c.tries, t)
+	out, err := c.block(f, s.Body, ways)
+	c.tries = c.tries[:len(c.tries)-1]
+	if err != nil {
+		return nil, err
+	}
+	for i, h := range t.handlers {
+		if len(h.ways) == 0 {
+			continue // no error can get there
+		}
+		except := c.connectIn(f, h.ways, &Node{Kind: Join, Name: c.name("except"), Pos: s.Handlers[i].Pos, Required: 1, Exclusive: true})
+		ends, err := c.block(f, s.Handlers[i].Body, forward(except))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ends...)
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	return c.meet(f, out, "endtry", s.Pos), nil
+}
+
+// catch gives an action its exception edges: the handlers of the innermost try first, each in the order
+// of the text, up to one that takes every error.
+func (c *compiler) catch(n *Node) {
+	for i := len(c.tries) - 1; i >= 0; i-- {
+		for _, h := range c.tries[i].handlers {
+			h.ways = append(h.ways, loose{from: n.ID, kind: Exception, types: h.types, bind: h.bind})
+			if len(h.types) == 0 || slices.Contains(h.types, "Exception") {
+				return
+			}
+		}
+	}
+}
+
+// accumulates recognises xs = xs + [...] in a loop, where the list itself does not read xs, and gives
+// that list. The variable becomes an accumulator.
+func (c *compiler) accumulates(f *frame, s *ir.Assign, e *ir.Expr) *ir.Expr {
+	if f.loop == nil || len(s.Targets) != 1 {
+		return nil
+	}
+	tree, err := (&syntax.FileOptions{}).ParseExpr("", e.Text, 0)
+	if err != nil {
+		return nil
+	}
+	sum, ok := tree.(*syntax.BinaryExpr)
+	if !ok || sum.Op != syntax.PLUS {
+		return nil
+	}
+	name, isName := sum.X.(*syntax.Ident)
+	added, isList := sum.Y.(*syntax.ListExpr)
+	if !isName || !isList || name.Name != s.Targets[0].Text || len(added.List) == 0 {
+		return nil
+	}
+	start := offset(e.Text, added.Lbrack)
+	end := offset(e.Text, added.Rbrack)
+	if start < 0 || end < start {
+		return nil
+	}
+	list := &ir.Expr{Pos: e.Pos, Text: e.Text[start : end+1]}
+	if slices.Contains(c.free(list), name.Name) {
+		return nil
+	}
+	v := c.g.Frames[f.id].Names[name.Name]
+	if c.g.Vars[v].Length == 0 {
+		scope := c.scope
+		c.scope = c.g.Vars[v].Scope
+		c.g.Vars[v].Length = c.variable(fmt.Sprintf("%%len(%s)", c.g.Vars[v].Name))
+		c.scope = scope
+	}
+	return list
+}
+
+// offset finds a position of the parser in a text, in which columns count runes; -1 if it is not there.
+func offset(text string, pos syntax.Position) int {
+	line, col := int32(1), int32(1)
+	for i, r := range text {
+		if line == pos.Line && col == pos.Col {
+			return i
+		}
+		if col++; r == '\n' {
+			line, col = line+1, 1
+		}
+	}
+	return -1
+}

@@ -1,0 +1,93 @@
+package graph
+
+import (
+	"fmt"
+
+	"pulley/engine/ir"
+)
+
+// spread compiles
+//
+//	spread ─► first node of the branch … last ─► aggregate
+//
+// where the branch stands one deeper, the last part of its runs' paths is the element's index, and every
+// element has its own copy of the variables.
+func (c *compiler) spread(f *frame, s *ir.Spread, targets []VarID, ways []loose) ([]loose, error) {
+	n := c.connectIn(f, ways, &Node{Kind: Spread, Name: c.name("spread"), Pos: s.Pos, Expr: c.expr(f, s.Over), Limit: s.Limit, Required: 1})
+	region, scope := c.region, c.scope
+	c.enter(Region{Depth: f.depth})
+	c.scope = f.depth + 1
+	n.Var = c.variable(c.name("%" + s.Item.Text))
+	names := map[string]VarID{}
+	for name, v := range c.g.Frames[f.id].Names {
+		names[name] = v
+	}
+	names[s.Item.Text] = n.Var
+	each := &frame{id: len(c.g.Frames), fn: f.fn, depth: f.depth + 1}
+	c.g.Frames = append(c.g.Frames, Frame{Names: names})
+
+	value, ends, err := c.do(each, s.Do, forward(n), "%element")
+	if err != nil {
+		return nil, err
+	}
+	c.scope = scope
+	agg := c.aggregate(f, n, s.Pos, targets)
+	c.region = region
+	for _, w := range ends {
+		c.g.Edges = append(c.g.Edges, &Edge{From: w.from, To: agg.ID, Kind: Forward, Var: value})
+	}
+	return forward(agg), nil
+}
+
+// parallel makes a node that opens all its branches, and the aggregate they meet in.
+func (c *compiler) parallel(f *frame, s *ir.Parallel, targets []VarID, ways []loose) ([]loose, error) {
+	n := c.connectIn(f, ways, &Node{Kind: Parallel, Name: c.name("parallel"), Pos: s.Pos, Required: 1})
+	region := c.region
+	c.enter(Region{Depth: f.depth})
+	var edges []*Edge
+	for i, do := range s.Do {
+		value, ends, err := c.do(f, do, forward(n), "%branch")
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range ends {
+			edges = append(edges, &Edge{From: w.from, Kind: Forward, Var: value, Element: i})
+		}
+	}
+	agg := c.aggregate(f, n, s.Pos, targets)
+	c.region = region
+	agg.Required = len(edges)
+	for _, e := range edges {
+		e.To = agg.ID
+	}
+	c.g.Edges = append(c.g.Edges, edges...)
+	return forward(agg), nil
+}
+
+// do compiles what a branch runs, and gives the variable with its value and the way out of it: none
+// where it never ends.
+func (c *compiler) do(f *frame, do ir.RHS, ways []loose, name string) (VarID, []loose, error) {
+	switch do := do.(type) {
+	case *ir.Action:
+		value := c.variable(c.name(name))
+		return value, c.then(f, ways, c.action(f, do, []VarID{value})), nil
+	case *ir.Call:
+		return c.call(f, do, ways)
+	}
+	return None, nil, fmt.Errorf("%s: unknown call %T", do.Position(), do)
+}
+
+// aggregate makes the node where the branches of fork meet.
+func (c *compiler) aggregate(f *frame, fork *Node, pos ir.Pos, targets []VarID) *Node {
+	name := c.name(fork.Name + "_all")
+	agg := c.node(&Node{Kind: Aggregate, Name: name, Pos: pos, Targets: targets, Var: c.variable("%" + name), Frame: f.id, Depth: f.depth})
+	fork.Aggregate = agg.ID
+	return agg
+}
+
+// enter begins a region within the present one.
+func (c *compiler) enter(r Region) {
+	r.Parent = c.region
+	c.region = RegionID(len(c.g.Regions))
+	c.g.Regions = append(c.g.Regions, r)
+}

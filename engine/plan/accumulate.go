@@ -1,0 +1,158 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"go.starlark.net/starlark"
+
+	"pulley/engine/expr"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+)
+
+// pending is a value that was appended to a slot here.
+type pending struct {
+	slot  Slot
+	index int
+	val   expr.Value
+	pos   ir.Pos
+}
+
+// length is what appending must know of an accumulator, and all that it reads: of a list how many
+// values were appended since it was written whole, and its size; of anything else the type, for the
+// error. It stands in the accumulator's Length variable.
+type length struct {
+	Appended int    `json:"n"`
+	Bytes    int    `json:"b"`
+	Type     string `json:"t,omitempty"` // of what is no list
+}
+
+// measure keeps the length of an accumulator that was written whole.
+func (w *walk) measure(slot Slot, v *value) {
+	of := w.p.graph.Vars[slot.Var].Length
+	if of == 0 {
+		return
+	}
+	w.added = slices.DeleteFunc(w.added, func(a pending) bool { return a.slot == slot })
+	val, err := w.decoded(v)
+	if err != nil || val == nil {
+		w.set(Slot{of, slot.Scope}, value{})
+		return
+	}
+	l := length{Bytes: expr.Size(val)}
+	if _, ok := val.(*starlark.List); !ok {
+		l = length{Type: val.Type()}
+	}
+	w.setLength(slot, l)
+}
+
+func (w *walk) setLength(slot Slot, l length) {
+	raw, err := json.Marshal(l)
+	if err != nil {
+		w.fail(&Failure{Type: expr.TypeExpression, Message: err.Error()})
+		return
+	}
+	w.set(Slot{w.p.graph.Vars[slot.Var].Length, slot.Scope}, value{raw: raw})
+}
+
+// append executes xs = xs + [...]: sum is the whole expression, added the list on its right.
+func (w *walk) append(sum, added *expression, target graph.VarID, path graph.Path) {
+	pos := sum.compiled.Expr().Pos
+	slot := w.p.slot(target, path)
+	known := w.values[slot]
+	if known.there() && known.dirty { // it will be written whole anyhow
+		v, failure := w.eval(sum, path)
+		if failure != nil {
+			w.fail(failure)
+			return
+		}
+		w.set(slot, value{val: v})
+		return
+	}
+	l, failure := w.length(sum, slot, path)
+	if failure != nil {
+		w.fail(failure)
+		return
+	}
+	v, failure := w.eval(added, path)
+	if failure != nil {
+		w.fail(failure)
+		return
+	}
+	list := v.(*starlark.List)
+	for i := range list.Len() {
+		if l.Bytes > len("[]") {
+			l.Bytes++ // a comma
+		}
+		l.Bytes += expr.Size(list.Index(i))
+		w.added = append(w.added, pending{slot, l.Appended, list.Index(i), pos})
+		l.Appended++
+	}
+	if l.Bytes > w.p.limits.ValueBytes {
+		w.fail(&Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "bytes of a value", l.Bytes, w.p.limits.ValueBytes).Msg, Pos: pos})
+		return
+	}
+	if known.there() { // read before: what is in memory grows along
+		w.extend(known, list)
+	}
+	w.setLength(slot, l)
+}
+
+// length reads what is known of an accumulator. One that has no value, or is no list, gives the error
+// that its expression gives.
+func (w *walk) length(sum *expression, slot Slot, path graph.Path) (length, *Failure) {
+	var l length
+	stored := w.values[Slot{w.p.graph.Vars[slot.Var].Length, slot.Scope}]
+	if !stored.there() {
+		_, failure := w.eval(sum, path)
+		if failure == nil {
+			failure = &Failure{Type: expr.TypeExpression, Message: "the length of " + w.p.slotName(slot) + " is lost", Pos: sum.compiled.Expr().Pos}
+		}
+		return l, failure
+	}
+	if err := json.Unmarshal(stored.raw, &l); err != nil {
+		return l, failureOf(sum.compiled.Expr().Pos, err)
+	}
+	if l.Type == "" {
+		return l, nil
+	}
+	w.values[slot] = &value{val: zeroOf(l.Type)}
+	defer delete(w.values, slot)
+	_, failure := w.eval(sum, path)
+	if failure == nil {
+		failure = &Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("a %s cannot be appended to", l.Type), Pos: sum.compiled.Expr().Pos}
+	}
+	return l, failure
+}
+
+// zeroOf gives some value of a type that is no list: the error of an operator names only types.
+func zeroOf(typ string) expr.Value {
+	for _, v := range []expr.Value{starlark.False, starlark.MakeInt(0), starlark.Float(0), starlark.String(""), starlark.NewDict(0)} {
+		if v.Type() == typ {
+			v.Freeze()
+			return v
+		}
+	}
+	return starlark.None
+}
+
+// extend appends to a list in memory without a look at what it held.
+func (w *walk) extend(known *value, list *starlark.List) {
+	old, err := w.decoded(known)
+	if err != nil {
+		return // what cannot be decoded was never appended to
+	}
+	before := old.(*starlark.List)
+	all := make([]starlark.Value, 0, before.Len()+list.Len())
+	for i := range before.Len() {
+		all = append(all, before.Index(i))
+	}
+	for i := range list.Len() {
+		all = append(all, list.Index(i))
+	}
+	grown := starlark.NewList(all)
+	grown.Freeze()
+	known.val, known.raw = grown, nil
+}

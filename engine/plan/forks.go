@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"encoding/json"
+
+	"pulley/engine/expr"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+)
+
+// spread begins a branch for every element, or as many as its limit allows, and makes the aggregate's
+// count known; without any element it goes straight on from the aggregate with an empty list.
+func (w *walk) spread(n *node, s step) {
+	path := s.run.Path
+	v, failure := w.eval(n.expr, path)
+	if failure != nil {
+		w.fail(failure)
+		return
+	}
+	elements, failure := w.elements(n, v)
+	if failure != nil {
+		w.fail(failure)
+		return
+	}
+	agg := &w.p.nodes[n.Aggregate]
+	if len(elements) == 0 {
+		w.assign(agg.Targets, path, agg.Pos, value{raw: json.RawMessage("[]")})
+		w.leave(agg, s)
+		return
+	}
+	if len(elements) > w.p.limits.SpreadElements {
+		w.fail(&Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "elements of a spread", len(elements), w.p.limits.SpreadElements).Msg, Pos: n.Pos})
+		return
+	}
+	w.waiting[agg.ID] = true
+	w.plan.Opens = append(w.plan.Opens, Open{Run: graph.Run{Node: agg.ID, Path: path}, Required: len(elements)})
+	for i, e := range elements {
+		w.branchOut(n, path.Push(i), e, s, n.Limit == 0 || i < n.Limit)
+		if w.plan.End != nil {
+			return
+		}
+	}
+}
+
+// branchOut begins the branch of one element, or leaves the element for when its turn has come.
+func (w *walk) branchOut(n *node, path graph.Path, element expr.Value, s step, now bool) {
+	each := &w.p.nodes[w.p.graph.Out(n.ID)[0].To]
+	slot := w.p.slot(n.Var, path)
+	switch {
+	case !now:
+		w.set(slot, value{val: element})
+		w.forced[slot] = true
+		w.waiting[each.ID] = true
+	case each.Kind == graph.Action:
+		w.values[slot] = &value{val: element}
+		w.enqueue(each, path)
+		delete(w.values, slot)
+	default:
+		w.set(slot, value{val: element})
+		w.todo = append(w.todo, step{graph.Run{Node: each.ID, Path: path}, s.hops})
+	}
+}
+
+// clear takes away what is over when an edge is taken: a round of a loop when the next begins, a loop
+// when it is left, and the branches of a spread or parallel when an error leads out of it. What this
+// traversal itself passed through has left nothing.
+func (w *walk) clear(from, to *node, kind graph.EdgeKind, path graph.Path) {
+	g := w.p.graph
+	if w.event == nil {
+		return
+	}
+	if kind == graph.Back {
+		depth := g.Regions[to.Region].Depth
+		w.clearUnder(to.Region, path.Cut(depth), depth, false)
+		if i := path.Cut(depth).Last(); i > 0 { // the row of the completion that ended the round before
+			w.clearUnder(to.Region, path.Cut(depth-1).Push(i-1), depth-1, false)
+		}
+		return
+	}
+	left, atWork := graph.RegionID(0), false
+	for r := from.Region; !g.Within(to.Region, r); r = g.Regions[r].Parent {
+		left = r
+		atWork = atWork || !g.Regions[r].Loop && kind == graph.Exception
+	}
+	if left == 0 || from.Kind == graph.Aggregate && left == from.Region {
+		return
+	}
+	depth := g.Regions[left].Depth
+	if g.Regions[left].Loop {
+		depth--
+	}
+	w.clearUnder(left, path.Cut(depth), depth, atWork)
+}
+
+// clearUnder adds a clear, if the event comes from a run there; depth is how many parts of its path
+// must be those of the clear's.
+func (w *walk) clearUnder(r graph.RegionID, under graph.Path, depth int, atWork bool) {
+	g := w.p.graph
+	ev := w.event.Run
+	c := w.p.Cleared(r)
+	switch {
+	case len(c.Runs)+len(c.Barriers)+len(c.Vars) == 0:
+		return
+	case !g.Within(g.Nodes[ev.Node].Region, r) || ev.Path.Cut(depth) != under.Cut(depth):
+		return
+	}
+	kept := w.plan.Clears[:0]
+	for _, old := range w.plan.Clears {
+		if !g.Within(old.Region, r) || !old.Path.Under(under) {
+			kept = append(kept, old)
+		}
+	}
+	w.plan.Clears = append(kept, Clear{Region: r, Path: under, AtWork: atWork})
+}
