@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -87,16 +89,11 @@ func (s *Store) remember(number int32, p *plan.Program) {
 func (s *Store) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
 	out := make([]backend.Instance, len(ids))
 	places := map[uuid.UUID][]int{}
-	byShard := make([][][16]byte, s.shards)
 	for i, id := range ids {
 		out[i].ID = id
-		if places[id] == nil {
-			shard := backend.ShardOf(id, s.shards)
-			byShard[shard] = append(byShard[shard], id)
-		}
 		places[id] = append(places[id], i)
 	}
-	for shard, ids := range byShard {
+	for shard, ids := range s.byShard(ids) {
 		if len(ids) == 0 {
 			continue
 		}
@@ -115,6 +112,71 @@ func (s *Store) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance
 		}
 	}
 	return out, nil
+}
+
+// byShard gives the ids of each shard, sorted and without those that are there twice.
+func (s *Store) byShard(ids []uuid.UUID) [][][16]byte {
+	sorted := slices.Clone(ids)
+	slices.SortFunc(sorted, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	out := make([][][16]byte, s.shards)
+	for _, id := range slices.Compact(sorted) {
+		shard := backend.ShardOf(id, s.shards)
+		out[shard] = append(out[shard], id)
+	}
+	return out
+}
+
+// Cancel ends running instances as canceled; see backend.Canceler. From its commit on, nothing of them is
+// claimed and what completes is stale. Tidy then removes what the instances of a shard that it ended have
+// left; what it does not get done is the design's sweep's, since they are marked as untidy.
+func (s *Store) Cancel(ctx context.Context, ids []uuid.UUID, reason string, tidy func(shard int, ended [][16]byte)) ([]backend.Instance, error) {
+	failure, err := json.Marshal(plan.Failure{Type: backend.CanceledType, Message: reason})
+	if err != nil {
+		return nil, fmt.Errorf("canceling: %w", err)
+	}
+	canceled := false
+	for shard, ids := range s.byShard(ids) {
+		if len(ids) == 0 {
+			continue
+		}
+		ended, err := s.cancel(ctx, shard, ids, string(failure))
+		if err != nil {
+			return nil, Explain(partly(canceled, err))
+		}
+		if len(ended) > 0 {
+			canceled = true
+			tidy(shard, ended)
+		}
+	}
+	found, err := s.Lookup(ctx, ids)
+	return found, partly(canceled, err)
+}
+
+// partly marks the error of a call of which a part has been committed: the same call may be made again.
+func partly(committed bool, err error) error {
+	if err == nil || !committed {
+		return err
+	}
+	return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+}
+
+func (s *Store) cancel(ctx context.Context, shard int, ids [][16]byte, failure string) ([][16]byte, error) {
+	conn, err := s.Pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+	rows, err := conn.Query(ctx, cancelSQL, shard, ids, failure)
+	if err == nil {
+		var ended [][16]byte
+		if ended, err = pgx.CollectRows(rows, pgx.RowTo[[16]byte]); err == nil {
+			return ended, nil
+		}
+	}
+	if Unconfirmed(err) {
+		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	return nil, err
 }
 
 func scanInstance(row pgx.CollectableRow) (backend.Instance, error) {

@@ -24,6 +24,9 @@ var base embed.FS
 //go:embed sql/lookup.sql
 var lookupSQL string
 
+//go:embed sql/cancel.sql
+var cancelSQL string
+
 //go:embed sql/workflow_put.sql
 var workflowPutSQL string
 

@@ -17,7 +17,7 @@ CREATE TABLE instances (
     shard        smallint    NOT NULL,
     id           uuid        NOT NULL,
     workflow     integer     NOT NULL,
-    status       text        NOT NULL CHECK (status IN ('running', 'completed', 'failed')),
+    status       text        NOT NULL CHECK (status IN ('running', 'completed', 'failed', 'canceled')),
     untidy       boolean     NOT NULL DEFAULT false,
     input        json        NOT NULL,
     result       json,

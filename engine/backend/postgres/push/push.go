@@ -66,7 +66,7 @@ type Config struct {
 	Jitter func() float64  // in [0, 1), for the waits before retries; nil: random
 }
 
-// Backend is a backend.Backend and backend.Listener; see the package's description.
+// Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
 type Backend struct {
 	store  *postgres.Store
 	jitter func() float64
@@ -75,6 +75,7 @@ type Backend struct {
 var (
 	_ backend.Backend  = (*Backend)(nil)
 	_ backend.Listener = (*Backend)(nil)
+	_ backend.Canceler = (*Backend)(nil)
 )
 
 // Open connects and sets the schema up where needed.

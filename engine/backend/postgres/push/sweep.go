@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
@@ -59,17 +60,30 @@ func (b *Backend) tidy(ctx context.Context, shard int, id [16]byte) (int, error)
 	return 0, err
 }
 
-// tidyAfter begins to sweep at once what instances left that a commit ended. What it does not get
-// done is left to Sweep, and so are errors.
+// tidyAfter begins to sweep at once what instances left that a commit ended.
 func (b *Backend) tidyAfter(ctx context.Context, c *commit) {
 	for _, e := range c.ended {
-		if e.submission != nil || clears(e) {
-			continue
-		}
-		for range tidyPasses {
-			if removed, err := b.tidy(ctx, c.shard, e.instance); err != nil || removed == 0 {
-				break
-			}
+		if e.submission == nil && !clears(e) {
+			b.tidyNow(ctx, c.shard, e.instance)
 		}
 	}
+}
+
+// tidyNow sweeps what an instance left that has just ended. What it does not get done is left to Sweep,
+// and so are errors.
+func (b *Backend) tidyNow(ctx context.Context, shard int, id [16]byte) {
+	for range tidyPasses {
+		if removed, err := b.tidy(ctx, shard, id); err != nil || removed == 0 {
+			return
+		}
+	}
+}
+
+// Cancel implements backend.Canceler.
+func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
+	return b.store.Cancel(ctx, ids, reason, func(shard int, ended [][16]byte) {
+		for _, id := range ended {
+			b.tidyNow(ctx, shard, id)
+		}
+	})
 }
