@@ -252,7 +252,9 @@ func (c *compiler) assign(f *frame, s *ir.Assign, ways []loose) ([]loose, error)
 		}
 		return c.then(f, ways, &Node{Kind: Assign, Name: c.name("assign"), Pos: s.Pos, Sets: []Set{set}}), nil
 	case *ir.Action:
-		return c.then(f, ways, c.action(f, rhs, targets)), nil
+		n := c.action(f, rhs, targets)
+		n.unpacks(s)
+		return c.then(f, ways, n), nil
 	case *ir.Call:
 		result, ways, err := c.call(f, rhs, ways)
 		if err != nil || len(targets) == 0 || len(ways) == 0 {
@@ -261,11 +263,30 @@ func (c *compiler) assign(f *frame, s *ir.Assign, ways []loose) ([]loose, error)
 		n := &Node{Kind: Assign, Name: c.name("assign"), Pos: s.Pos, Sets: []Set{{Targets: targets, From: result}}}
 		return c.then(f, ways, n), nil
 	case *ir.Spread:
-		return c.spread(f, rhs, targets, ways)
+		agg, err := c.spread(f, rhs, ways)
+		return c.collected(s, targets, agg), err
 	case *ir.Parallel:
-		return c.parallel(f, rhs, targets, ways)
+		agg, err := c.parallel(f, rhs, ways)
+		return c.collected(s, targets, agg), err
 	}
 	return nil, fmt.Errorf("%s: unknown right-hand side %T", s.Pos, s.Value)
+}
+
+// collected gives an aggregate its targets, and the way out of it.
+func (c *compiler) collected(s *ir.Assign, targets []VarID, agg *Node) []loose {
+	if agg == nil {
+		return nil
+	}
+	agg.Targets = targets
+	agg.unpacks(s)
+	return forward(agg)
+}
+
+// unpacks notes where several targets are named.
+func (n *Node) unpacks(s *ir.Assign) {
+	if len(s.Targets) > 1 {
+		n.Unpacks = s.Pos
+	}
 }
 
 // action makes the node of an action; it has no edges yet.

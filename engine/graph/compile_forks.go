@@ -12,7 +12,7 @@ import (
 //
 // where the branch stands one deeper, the last part of its runs' paths is the element's index, and every
 // element has its own copy of the variables.
-func (c *compiler) spread(f *frame, s *ir.Spread, targets []VarID, ways []loose) ([]loose, error) {
+func (c *compiler) spread(f *frame, s *ir.Spread, ways []loose) (*Node, error) {
 	n := c.connectIn(f, ways, &Node{Kind: Spread, Name: c.name("spread"), Pos: s.Pos, Expr: c.expr(f, s.Over), Limit: s.Limit, Required: 1})
 	region, scope := c.region, c.scope
 	c.enter(Region{Depth: f.depth})
@@ -31,16 +31,16 @@ func (c *compiler) spread(f *frame, s *ir.Spread, targets []VarID, ways []loose)
 		return nil, err
 	}
 	c.scope = scope
-	agg := c.aggregate(f, n, s.Pos, targets)
+	agg := c.aggregate(f, n, s.Pos)
 	c.region = region
 	for _, w := range ends {
 		c.g.Edges = append(c.g.Edges, &Edge{From: w.from, To: agg.ID, Kind: Forward, Var: value})
 	}
-	return forward(agg), nil
+	return agg, nil
 }
 
 // parallel makes a node that opens all its branches, and the aggregate they meet in.
-func (c *compiler) parallel(f *frame, s *ir.Parallel, targets []VarID, ways []loose) ([]loose, error) {
+func (c *compiler) parallel(f *frame, s *ir.Parallel, ways []loose) (*Node, error) {
 	n := c.connectIn(f, ways, &Node{Kind: Parallel, Name: c.name("parallel"), Pos: s.Pos, Required: 1})
 	region := c.region
 	c.enter(Region{Depth: f.depth})
@@ -54,14 +54,14 @@ func (c *compiler) parallel(f *frame, s *ir.Parallel, targets []VarID, ways []lo
 			edges = append(edges, &Edge{From: w.from, Kind: Forward, Var: value, Element: i})
 		}
 	}
-	agg := c.aggregate(f, n, s.Pos, targets)
+	agg := c.aggregate(f, n, s.Pos)
 	c.region = region
 	agg.Required = len(edges)
 	for _, e := range edges {
 		e.To = agg.ID
 	}
 	c.g.Edges = append(c.g.Edges, edges...)
-	return forward(agg), nil
+	return agg, nil
 }
 
 // do compiles what a branch runs, and gives the variable with its value and the way out of it: none
@@ -78,9 +78,9 @@ func (c *compiler) do(f *frame, do ir.RHS, ways []loose, name string) (VarID, []
 }
 
 // aggregate makes the node where the branches of fork meet.
-func (c *compiler) aggregate(f *frame, fork *Node, pos ir.Pos, targets []VarID) *Node {
+func (c *compiler) aggregate(f *frame, fork *Node, pos ir.Pos) *Node {
 	name := c.name(fork.Name + "_all")
-	agg := c.node(&Node{Kind: Aggregate, Name: name, Pos: pos, Targets: targets, Var: c.variable("%" + name), Frame: f.id, Depth: f.depth})
+	agg := c.node(&Node{Kind: Aggregate, Name: name, Pos: pos, Var: c.variable("%" + name), Frame: f.id, Depth: f.depth})
 	fork.Aggregate = agg.ID
 	return agg
 }

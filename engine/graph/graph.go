@@ -120,6 +120,7 @@ type Node struct {
 	Clear []VarID `json:"clear,omitempty"` // of an assign: variables that lose their value before Sets give them one
 
 	Targets []VarID  `json:"targets,omitempty"` // where the value of an action, aggregate or loop element goes; several unpack it
+	Unpacks ir.Pos   `json:"unpacks,omitzero"`  // of an action or aggregate with several targets: the statement that names them
 	Expr    *ir.Expr `json:"expr,omitempty"`    // what a spread, loop_init or while loop_head evaluates; the seconds of a sleep; an output's result
 
 	// Var is, of a for's loop_init and loop_head, the variable with the elements; of a spread, that of

@@ -24,7 +24,7 @@ func (w *walk) spread(n *node, s step) {
 	}
 	agg := &w.p.nodes[n.Aggregate]
 	if len(elements) == 0 {
-		w.assign(agg.Targets, path, agg.Pos, value{raw: json.RawMessage("[]")})
+		w.assign(agg.Targets, path, agg.place(), value{raw: json.RawMessage("[]")})
 		w.leave(agg, s)
 		return
 	}
@@ -106,9 +106,11 @@ func (w *walk) clearUnder(r graph.RegionID, under graph.Path, depth int, atWork 
 	}
 	kept := w.plan.Clears[:0]
 	for _, old := range w.plan.Clears {
-		if !g.Within(old.Region, r) || !old.Path.Under(under) {
-			kept = append(kept, old)
+		if g.Within(old.Region, r) && old.Path.Under(under) {
+			atWork = atWork || old.AtWork
+			continue
 		}
+		kept = append(kept, old)
 	}
 	w.plan.Clears = append(kept, Clear{Region: r, Path: under, AtWork: atWork})
 }

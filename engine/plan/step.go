@@ -179,7 +179,7 @@ func (p *Program) slot(v graph.VarID, path graph.Path) Slot {
 func (w *walk) ended(n *node, ev Event, jitter float64) {
 	result, failure := w.result(n, ev)
 	if failure == nil {
-		w.assign(n.Targets, ev.Run.Path, n.Pos, result)
+		w.assign(n.Targets, ev.Run.Path, n.place(), result)
 		w.follow(n, ev.Run.Path)
 		return
 	}
@@ -188,7 +188,7 @@ func (w *walk) ended(n *node, ev Event, jitter float64) {
 		return
 	}
 	if n.Continue {
-		w.assign(n.Targets, ev.Run.Path, n.Pos, value{val: expr.NewError(failure.Type, failure.Message, failure.Action)})
+		w.assign(n.Targets, ev.Run.Path, n.place(), value{val: expr.NewError(failure.Type, failure.Message, failure.Action)})
 		w.follow(n, ev.Run.Path)
 		return
 	}

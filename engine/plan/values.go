@@ -104,7 +104,7 @@ func (w *walk) sets(n *node, path graph.Path) {
 			w.fail(failure)
 			return
 		}
-		w.assign(s.Targets, path, s.Value.Pos, value{val: v})
+		w.assign(s.Targets, path, n.Pos, value{val: v})
 	}
 }
 
@@ -124,16 +124,24 @@ func (w *walk) assign(targets []graph.VarID, path graph.Path, pos ir.Pos, v valu
 	}
 	list, ok := val.(*starlark.List)
 	if !ok {
-		w.fail(&Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("cannot unpack a %s into %d names; it must be a list of %d", typeName(val), len(targets), len(targets)), Pos: pos})
+		w.fail(&Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("a %s cannot be unpacked into %d names; only a list can", typeName(val), len(targets)), Pos: pos})
 		return
 	}
 	if list.Len() != len(targets) {
-		w.fail(&Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("cannot unpack a list of %d into %d names", list.Len(), len(targets)), Pos: pos})
+		w.fail(&Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("a list of %d cannot be unpacked into %d names", list.Len(), len(targets)), Pos: pos})
 		return
 	}
 	for i, t := range targets {
 		w.set(w.p.slot(t, path), value{val: list.Index(i)})
 	}
+}
+
+// place is where targets of the node are named.
+func (n *node) place() ir.Pos {
+	if n.Unpacks.Line > 0 {
+		return n.Unpacks
+	}
+	return n.Pos
 }
 
 func typeName(v expr.Value) string {

@@ -215,7 +215,7 @@ func (w *walk) gather(n *node, path graph.Path, elements []Element) error {
 		w.fail(&Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "bytes of the list of results", len(list), w.p.limits.ValueBytes).Msg, Pos: n.Pos})
 		return nil
 	}
-	w.assign(n.Targets, path, n.Pos, value{raw: list})
+	w.assign(n.Targets, path, n.place(), value{raw: list})
 	w.follow(n, path)
 	return nil
 }
