@@ -10,6 +10,18 @@
 // loop and the index of every spread around it. Following an edge keeps the path as long as the
 // target's depth: entering a loop adds 0, a back edge adds one to the last part, and leaving cuts.
 //
+// # Regions
+//
+// Loops, spreads and parallels are regions, nested in one another ([Region]). What node runs have left
+// is taken away by region and path: a round of a loop when the next one begins, all branches of a spread
+// or parallel when an error leads out of one of them.
+//
+// # Errors
+//
+// An action in the body of a try, however deep in loops, spreads and calls, has an exception edge to each
+// handler that may take its error, in the order in which they are asked. It leads outward like any edge,
+// and the handler's variable is on it.
+//
 // # Readiness
 //
 // A node is ready when as many arrivals have been counted as it requires. Only a node that can be

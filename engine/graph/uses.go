@@ -215,35 +215,45 @@ func (g *Graph) DataEdges() []*Edge {
 	}
 	var out []*Edge
 	for _, n := range g.Nodes {
+		var done []*Edge // edges taken where the node has given its values
+		for _, e := range g.out[n.ID] {
+			if e.Kind != Exception {
+				done = append(done, e)
+			} else if e.Var != None {
+				out = append(out, g.dataFrom(n, e.Var, []*Edge{e}, reads)...)
+			}
+		}
 		seen := map[VarID]bool{}
 		for _, v := range n.Writes() {
 			if !seen[v] {
 				seen[v] = true
-				out = append(out, g.dataFrom(n, v, reads)...)
+				out = append(out, g.dataFrom(n, v, done, reads)...)
 			}
 		}
 	}
 	return out
 }
 
-// dataFrom follows the control edges from a write until the next write of the variable.
-func (g *Graph) dataFrom(n *Node, v VarID, reads []map[VarID]bool) []*Edge {
+// dataFrom follows the control edges from a write, the given ones first, until the next write of the
+// variable.
+func (g *Graph) dataFrom(n *Node, v VarID, edges []*Edge, reads []map[VarID]bool) []*Edge {
 	var out []*Edge
 	seen := map[NodeID]bool{}
-	for stack := []NodeID{n.ID}; len(stack) > 0; {
-		from := stack[len(stack)-1]
+	for stack := slices.Clone(edges); len(stack) > 0; {
+		e := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		for _, e := range g.out[from] {
-			if seen[e.To] {
-				continue
-			}
-			seen[e.To] = true
-			to := g.Nodes[e.To]
-			if reads[to.ID][v] || to.Kind == Aggregate && e.Var == v {
-				out = append(out, &Edge{From: n.ID, To: to.ID, Kind: Data, Var: v})
-			}
-			if !slices.Contains(to.Kills(), v) {
-				stack = append(stack, e.To)
+		if seen[e.To] {
+			continue
+		}
+		seen[e.To] = true
+		to := g.Nodes[e.To]
+		if reads[to.ID][v] || to.Kind == Aggregate && e.Var == v {
+			out = append(out, &Edge{From: n.ID, To: to.ID, Kind: Data, Var: v})
+		}
+		killed := slices.Contains(to.Kills(), v)
+		for _, next := range g.out[to.ID] {
+			if !next.kills(v, killed) {
+				stack = append(stack, next)
 			}
 		}
 	}

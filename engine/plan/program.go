@@ -36,6 +36,7 @@ type node struct {
 	added  []*expression // by set: what it appends; nil where it does not
 	guards []*expression // by edge out; nil for an else
 	waits  bool
+	item   graph.VarID // of the node that begins the branches of a spread with a limit: the variable of its element
 	fork   *graph.Node // of an aggregate: the spread or parallel whose branches meet there
 	ranged bool        // expr gives the arguments of a range, not its elements
 
@@ -52,15 +53,7 @@ func (p *Program) overList(n *node) bool {
 
 // resumes says whether a run of the node can be the start of a traversal, other than as a barrier.
 func (p *Program) resumes(n *node) bool {
-	if len(n.whole) > 0 || p.overList(n) {
-		return true
-	}
-	for _, e := range p.graph.In(n.ID) {
-		if from := &p.nodes[e.From]; from.Kind == graph.Spread && from.Limit > 0 {
-			return true
-		}
-	}
-	return false
+	return len(n.whole) > 0 || p.overList(n) || n.item != graph.None
 }
 
 // expression is a compiled expression and the variables of its free names, in order.
@@ -93,6 +86,9 @@ func Compile(g *graph.Graph) (*Program, error) {
 		if n.Kind == graph.Spread || n.Kind == graph.Parallel {
 			p.nodes[n.Aggregate].fork = n
 		}
+		if n.Kind == graph.Spread && n.Limit > 0 {
+			p.nodes[g.Out(n.ID)[0].To].item = n.Var
+		}
 	}
 	p.regions()
 	p.early = slices.ContainsFunc(g.Edges, func(e *graph.Edge) bool {
@@ -114,7 +110,7 @@ func (p *Program) Definition() []byte { return p.definition }
 
 // compile compiles the expressions of a node and gives the variables that they read.
 func (p *Program) compile(n *node, from *graph.Node) ([]graph.VarID, error) {
-	n.Node = from
+	n.Node, n.item = from, graph.None
 	n.waits = p.graph.Waits(from)
 	var reads []graph.VarID
 	make := func(e *ir.Expr) (*expression, error) {

@@ -104,6 +104,9 @@ func (w *walk) stops(n *node, run graph.Run) bool {
 // resume leaves a run to be gone on from by an event of its own.
 func (w *walk) resume(run graph.Run) {
 	w.waiting[run.Node] = true
+	if item := w.p.nodes[run.Node].item; item != graph.None {
+		w.forced[w.p.slot(item, run.Path)] = true
+	}
 	w.plan.Resumes = append(w.plan.Resumes, run)
 }
 
@@ -370,7 +373,7 @@ func (w *walk) kept(slot Slot) bool {
 		}
 	}
 	for id := range w.waiting {
-		if w.p.live.In(id, slot.Var) {
+		if w.p.live.In(id, slot.Var) && w.p.nodes[id].item != slot.Var { // elements that wait are forced
 			return true
 		}
 	}
