@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,32 +18,73 @@ import (
 	"pulley/engine/plan"
 )
 
-// scanned is an instance with all that stands in the ledger.
-type scanned struct {
-	id          uuid.UUID
-	workflow    int32
-	input       []byte
-	completions []completion
-	known       map[graph.Run]bool
+// span is the part of a shard's instances that a cycle looks at, by their ids.
+type span struct{ first, last uuid.UUID }
+
+// everything is all instances of a shard.
+var everything = span{last: uuid.Max}
+
+// cycle rescans the running instances of a shard, enters what has become runnable, and then claims what
+// is due if that is wanted. An instance with data that the server refuses is ended by itself; the cycle
+// is then made again without it.
+func (b *Backend) cycle(ctx context.Context, shard int, grant backend.Grant, claim bool) (backend.Committed, error) {
+	c, err := b.cycleOver(ctx, shard, grant, everything, claim)
+	switch {
+	case err == nil:
+		return c.out, nil
+	case !postgres.Poisoned(err):
+		return backend.Committed{}, err
+	}
+	ended, err := b.isolate(ctx, shard, c.met, err)
+	if err != nil {
+		return backend.Committed{}, err
+	}
+	if c, err = b.cycleOver(ctx, shard, grant, everything, claim); err != nil {
+		return backend.Committed{}, err
+	}
+	c.out.Ended = append(ended, c.out.Ended...)
+	c.out.More = true // what was entered meanwhile is leased to nobody
+	return c.out, nil
 }
 
-// cycle rescans the running instances of a shard and enters what has become runnable. It is repeated
-// where the server gave it up for another; repeating it is always right.
-func (b *Backend) cycle(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
-	for try := 1; ; try++ {
-		c := &cycling{b: b, shard: shard, grant: grant, programs: map[int32]*plan.Program{}}
-		err := pgx.BeginFunc(ctx, b.store.Pool, func(tx pgx.Tx) error { return c.run(ctx, tx) })
-		if err == nil {
-			return c.out, nil
+// isolate makes cycles over ever smaller parts of instances, one of which makes them fail, and ends that.
+func (b *Backend) isolate(ctx context.Context, shard int, ids []uuid.UUID, because error) ([]backend.Instance, error) {
+	switch len(ids) {
+	case 0:
+		return nil, because
+	case 1:
+		return b.endAll(ctx, shard, []backend.Instance{spoilt(ids[0], because)})
+	}
+	var out []backend.Instance
+	for _, part := range [][]uuid.UUID{ids[:len(ids)/2], ids[len(ids)/2:]} {
+		c, err := b.cycleOver(ctx, shard, backend.Grant{}, span{part[0], part[len(part)-1]}, false)
+		ended := c.out.Ended
+		if err != nil && postgres.Poisoned(err) {
+			ended, err = b.isolate(ctx, shard, part, err)
 		}
-		if try == commitTries || !postgres.Contended(err) && !errors.Is(err, errNewWorkflow) {
-			return backend.Committed{}, err
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ended...)
+	}
+	return out, nil
+}
+
+// cycleOver makes one cycle. It is repeated where the server gave it up for another; repeating it is
+// always right.
+func (b *Backend) cycleOver(ctx context.Context, shard int, grant backend.Grant, over span, claim bool) (*cycling, error) {
+	unread := map[int32]bool{}
+	for try := 1; ; try++ {
+		c := &cycling{b: b, shard: shard, grant: grant, span: over, claim: claim, unread: unread, over: map[uuid.UUID]bool{}, replays: map[uuid.UUID]*replay{}}
+		err := pgx.BeginFunc(ctx, b.store.Pool, func(tx pgx.Tx) error { return c.run(ctx, tx) })
+		if err == nil || try == commitTries || !postgres.Contended(err) && !errors.Is(err, errNewWorkflow) {
+			return c, err
 		}
 		// A workflow that this process has not seen is read outside of the transaction: a cycle must
 		// not wait for a second connection while it holds one.
 		for number := range c.missing {
 			if _, err := b.store.Program(ctx, number); err != nil {
-				return backend.Committed{}, err
+				unread[number] = true
 			}
 		}
 	}
@@ -53,182 +95,131 @@ var errNewWorkflow = errors.New("workflow not read yet")
 
 // cycling is one cycle.
 type cycling struct {
-	b        *Backend
-	shard    int
-	grant    backend.Grant
-	programs map[int32]*plan.Program
-	missing  map[int32]bool
-	out      backend.Committed
-	entries  entries
-	ends     ends
+	b      *Backend
+	shard  int
+	grant  backend.Grant
+	span   span
+	claim  bool
+	unread map[int32]bool // workflows that this process cannot read: their instances rest
+
+	missing map[int32]bool // workflows to be read before another try
+	met     []uuid.UUID    // instances that it may change, in order
+	replays map[uuid.UUID]*replay
+	over    map[uuid.UUID]bool // they have ended in this cycle
+
+	entries []entry
+	gone    runs // uncompleted rows of runs that were called off
+	seals   runs // completed rows whose place in the order is fixed now
+	ends    []backend.Instance
+	tasks   []handed
+	out     backend.Committed
 }
 
-// entries are the parameters of enter.sql, and the programs of their instances.
-type entries struct {
+// entry is a node run for the ledger.
+type entry struct {
+	key     backend.Key
+	program *plan.Program
+	args    []plan.Arg
+	kept    *string // args as the ledger keeps them, where nothing else does
+	wait    time.Duration
+}
+
+// handed is a task whose arguments are still to be put together.
+type handed struct {
+	task backend.Task
+	args []plan.Arg
+}
+
+// runs are node runs as parameters of a statement.
+type runs struct {
 	instance [][16]byte
 	node     []int32
 	path     []string
-	args     []string
-	program  map[backend.Key]*plan.Program
 }
 
-// ends are the parameters of end.sql.
-type ends struct {
-	instance [][16]byte
-	status   []string
-	result   []*string
-	failure  []*string
+func (r *runs) add(key backend.Key) {
+	r.instance = append(r.instance, key.Instance)
+	r.node = append(r.node, int32(key.Run.Node))
+	r.path = append(r.path, string(key.Run.Path))
 }
 
 func (c *cycling) run(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, lockCycleSQL, c.shard); err != nil {
 		return err
 	}
-	c.entries.program = map[backend.Key]*plan.Program{}
+	find := c.findApp
 	if c.b.scan == ScanSQL {
-		return c.runSQL(ctx, tx)
+		find = c.findSQL
 	}
-	found, err := c.scan(ctx, tx)
-	if err != nil {
+	if err := find(ctx, tx); err != nil {
 		return err
-	}
-	for _, in := range found {
-		p := c.program(in.workflow)
-		if p == nil {
-			continue
-		}
-		if err := c.judge(in, p); err != nil {
-			return err
-		}
 	}
 	if c.missing != nil {
 		return errNewWorkflow
 	}
-	return c.write(ctx, tx)
+	if err := c.write(ctx, tx); err != nil {
+		return err
+	}
+	if c.claim {
+		if err := c.take(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return c.hand(ctx, tx)
 }
 
-// scan reads the ledger of all running instances of the shard.
-func (c *cycling) scan(ctx context.Context, tx pgx.Tx) ([]*scanned, error) {
-	rows, err := tx.Query(ctx, scanSQL, c.shard)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []*scanned
-	for rows.Next() {
-		var id [16]byte
-		var workflow int32
-		var input, result, failure []byte
-		var node, attempt *int32
-		var path *string
-		var done *int64
-		if err := rows.Scan(&id, &workflow, &input, &node, &path, &attempt, &done, &result, &failure); err != nil {
-			return nil, err
-		}
-		if len(found) == 0 || found[len(found)-1].id != id {
-			found = append(found, &scanned{id: id, workflow: workflow, input: input, known: map[graph.Run]bool{}})
-		}
-		if node == nil {
-			continue
-		}
-		in := found[len(found)-1]
-		run := graph.Run{Node: graph.NodeID(*node), Path: graph.Path(*path)}
-		in.known[run] = true
-		if done == nil {
-			continue
-		}
-		row := completion{run: run, attempt: int(*attempt), done: *done, result: result}
-		if failure != nil {
-			row.failure = &plan.Failure{}
-			if err := json.Unmarshal(failure, row.failure); err != nil {
-				return nil, err
-			}
-		}
-		in.completions = append(in.completions, row)
-	}
-	return found, rows.Err()
-}
-
-// judge finds what an instance can run now that is not in the ledger yet. An instance whose ledger the
-// core cannot follow is ended: it must not stop the others of its shard.
-func (c *cycling) judge(in *scanned, p *plan.Program) error {
-	r, err := rebuild(p, in.input, in.completions)
-	switch {
-	case err != nil:
-		return c.end(in.id, &plan.End{Failure: &plan.Failure{Type: "LedgerError", Message: err.Error()}})
-	case r.end != nil:
-		return c.end(in.id, r.end)
-	}
-	for _, e := range r.runnable {
-		if !in.known[e.run] {
-			c.enter(p, in.id, e.run, string(e.args))
-		}
-	}
-	return nil
-}
-
-// program gives a workflow, or nil and notes that it must be read first.
+// program gives a workflow. It gives nil where that must be read first, which is noted, and where this
+// process cannot read it: then its instances rest until a process that can goes on with them.
 func (c *cycling) program(number int32) *plan.Program {
 	p := c.b.store.Known(number)
-	if p == nil {
-		if c.missing == nil {
-			c.missing = map[int32]bool{}
-		}
-		c.missing[number] = true
+	if p == nil && !c.unread[number] {
+		put(&c.missing, number, true)
 	}
 	return p
 }
 
-// enter notes a node run for the ledger.
-func (c *cycling) enter(p *plan.Program, instance uuid.UUID, run graph.Run, args string) {
-	e := &c.entries
-	e.instance = append(e.instance, instance)
-	e.node = append(e.node, int32(run.Node))
-	e.path = append(e.path, string(run.Path))
-	e.args = append(e.args, args)
-	e.program[backend.Key{Instance: instance, Run: run}] = p
+// meet notes an instance that runs.
+func (c *cycling) meet(id uuid.UUID) {
+	if len(c.met) == 0 || c.met[len(c.met)-1] != id {
+		c.met = append(c.met, id)
+	}
 }
 
-func (c *cycling) end(id uuid.UUID, end *plan.End) error {
+// end notes that an instance is over.
+func (c *cycling) end(id uuid.UUID, end *plan.End) {
 	in := backend.Instance{ID: id, Status: backend.Completed, Result: end.Result}
-	var result, failure *string
-	if end.Failure == nil {
-		text := string(end.Result)
-		result = &text
-	} else {
+	if end.Failure != nil {
 		in = backend.Instance{ID: id, Status: backend.Failed, Failure: end.Failure}
-		data, err := json.Marshal(end.Failure)
-		if err != nil {
-			return err
-		}
-		text := string(data)
-		failure = &text
 	}
-	c.out.Ended = append(c.out.Ended, in)
-	c.ends.instance = append(c.ends.instance, id)
-	c.ends.status = append(c.ends.status, string(in.Status))
-	c.ends.result = append(c.ends.result, result)
-	c.ends.failure = append(c.ends.failure, failure)
-	return nil
+	c.over[id] = true
+	c.ends = append(c.ends, in)
 }
 
-// write enters what is runnable and ends what is over.
-func (c *cycling) write(ctx context.Context, tx pgx.Tx) error {
-	sent := time.Now()
-	batch := &pgx.Batch{}
-	e, n := &c.entries, &c.ends
-	if len(e.instance) > 0 {
-		batch.Queue(enterSQL, c.shard, e.instance, e.node, e.path, e.args, c.grant.Owner, c.grant.Max, micros(c.grant.Lease)).Query(func(rows pgx.Rows) error {
-			return c.entered(rows, sent)
-		})
+// spoil ends an instance that the core cannot go on with: it must not stop the others of its shard.
+func (c *cycling) spoil(id uuid.UUID, err error) {
+	if !c.over[id] {
+		c.over[id] = true
+		c.ends = append(c.ends, spoilt(id, err))
 	}
-	if len(n.instance) > 0 {
-		batch.Queue(endSQL, c.shard, n.instance, n.status, n.result, n.failure)
-		batch.Queue(clearSQL, c.shard, n.instance)
-		if c.b.scan == ScanSQL {
-			batch.Queue(clearArrivalsSQL, c.shard, n.instance)
-			batch.Queue(clearInboxSQL, c.shard, n.instance)
-		}
+}
+
+// spoilt is the end of an instance that cannot be gone on with.
+func spoilt(id uuid.UUID, err error) backend.Instance {
+	return backend.Instance{ID: id, Status: backend.Failed, Failure: &plan.Failure{Type: "LedgerError", Message: err.Error()}}
+}
+
+// write fences what was called off, enters what is runnable and ends what is over.
+func (c *cycling) write(ctx context.Context, tx pgx.Tx) error {
+	batch := &pgx.Batch{}
+	if r := &c.gone; len(r.instance) > 0 {
+		batch.Queue(dropSQL, c.shard, r.instance, r.node, r.path)
+	}
+	if r := &c.seals; len(r.instance) > 0 {
+		batch.Queue(sealSQL, c.shard, r.instance, r.node, r.path)
+	}
+	c.queueEntries(batch)
+	if err := c.queueEnds(batch); err != nil {
+		return err
 	}
 	if batch.Len() == 0 {
 		return nil
@@ -236,39 +227,119 @@ func (c *cycling) write(ctx context.Context, tx pgx.Tx) error {
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// entered makes tasks of the rows that were leased at once.
-func (c *cycling) entered(rows pgx.Rows, sent time.Time) error {
-	defer rows.Close()
-	args := map[backend.Key]string{}
-	for i, id := range c.entries.instance {
-		args[backend.Key{Instance: id, Run: graph.Run{Node: graph.NodeID(c.entries.node[i]), Path: graph.Path(c.entries.path[i])}}] = c.entries.args[i]
+// queueEntries adds the statement that enters what is runnable, the first of it leased.
+func (c *cycling) queueEntries(batch *pgx.Batch) {
+	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return c.over[e.key.Instance] })
+	if len(c.entries) == 0 {
+		return
 	}
-	for rows.Next() {
-		var instance [16]byte
-		var node int32
-		var path, status string
-		var token int64
-		if err := rows.Scan(&instance, &node, &path, &status, &token); err != nil {
-			return err
-		}
-		if status != "leased" {
+	sent := time.Now()
+	var r runs
+	var args []*string
+	var waits []int64
+	var leased []bool
+	room := c.grant.Max
+	for _, e := range c.entries {
+		r.add(e.key)
+		args = append(args, e.kept)
+		waits = append(waits, micros(e.wait))
+		leased = append(leased, e.wait == 0 && room > 0)
+		switch {
+		case e.wait > 0:
+			c.dueAt(sent.Add(e.wait))
+		case room > 0:
+			room--
+		default:
 			c.out.More = true
-			continue
 		}
-		key := backend.Key{Instance: instance, Run: graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}}
-		p := c.entries.program[key]
-		if p == nil {
-			return fmt.Errorf("instance %s: entered a node run that was not runnable", key.Instance)
-		}
-		c.out.Tasks = append(c.out.Tasks, backend.Task{
-			Lease: backend.Lease{Key: key, Token: token}, Program: p, Action: p.Graph().Nodes[node].Action,
-			Args: json.RawMessage(args[key]), Attempt: 1, Expires: sent.Add(c.grant.Lease),
-		})
 	}
-	return rows.Err()
+	batch.Queue(enterSQL, c.shard, r.instance, r.node, r.path, args, waits, leased, c.grant.Owner, micros(c.grant.Lease)).Query(func(rows pgx.Rows) error {
+		return c.entered(rows, sent)
+	})
 }
 
-// inOrder sorts completions by instance, node and path: the order in which every commit locks rows.
-func inOrder(events []*event) {
-	slices.SortStableFunc(events, func(a, b *event) int { return a.compare(b) })
+// entered makes tasks of the rows that were leased at once.
+func (c *cycling) entered(rows pgx.Rows, sent time.Time) error {
+	entries := map[backend.Key]*entry{}
+	for i := range c.entries {
+		entries[c.entries[i].key] = &c.entries[i]
+	}
+	var instance [16]byte
+	var node int32
+	var path string
+	var token int64
+	_, err := pgx.ForEachRow(rows, []any{&instance, &node, &path, &token}, func() error {
+		e := entries[keyOf(instance, node, path)]
+		if e == nil {
+			return fmt.Errorf("instance %s: entered a node run that was not runnable", uuid.UUID(instance))
+		}
+		c.tasks = append(c.tasks, handed{backend.Task{
+			Lease: backend.Lease{Key: e.key, Token: token}, Program: e.program, Attempt: 1, Expires: sent.Add(c.grant.Lease),
+		}, e.args})
+		return nil
+	})
+	return err
+}
+
+func keyOf(instance [16]byte, node int32, path string) backend.Key {
+	return backend.Key{Instance: instance, Run: graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}}
+}
+
+// dueAt notes when something will be due.
+func (c *cycling) dueAt(at time.Time) { c.out.NextDue = earlier(c.out.NextDue, at) }
+
+// earlier gives the earlier of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// queueEnds adds the statements that end instances and take all there is of them, and empties c.ends.
+func (c *cycling) queueEnds(batch *pgx.Batch) error {
+	if len(c.ends) == 0 {
+		return nil
+	}
+	ends := c.ends
+	c.ends = nil
+	slices.SortFunc(ends, func(a, b backend.Instance) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	var ids [][16]byte
+	var statuses []string
+	var results, failures []*string
+	byID := map[uuid.UUID]backend.Instance{}
+	for _, in := range ends {
+		result, failure, err := columns(in)
+		if err != nil {
+			return err
+		}
+		ids, statuses = append(ids, in.ID), append(statuses, string(in.Status))
+		results, failures = append(results, result), append(failures, failure)
+		byID[in.ID] = in
+	}
+	batch.Queue(endSQL, c.shard, ids, statuses, results, failures).Query(func(rows pgx.Rows) error {
+		var id [16]byte
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+			c.out.Ended = append(c.out.Ended, byID[id])
+			return nil
+		})
+		return err
+	})
+	batch.Queue(endLedgerSQL, c.shard, ids)
+	if c.b.scan == ScanSQL {
+		batch.Queue(endArrivalsSQL, c.shard, ids)
+		batch.Queue(endInboxSQL, c.shard, ids)
+	}
+	return nil
+}
+
+// columns gives an instance's result or failure as its row keeps it.
+func columns(in backend.Instance) (result, failure *string, err error) {
+	if in.Failure == nil {
+		text := string(in.Result)
+		return &text, nil, nil
+	}
+	data, err := json.Marshal(in.Failure)
+	text := string(data)
+	return nil, &text, err
 }

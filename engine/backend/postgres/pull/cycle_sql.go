@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -13,202 +15,224 @@ import (
 	"pulley/engine/plan"
 )
 
-// found is a node run that the anti-join gave.
-type found struct {
-	instance uuid.UUID
+// ready is a row of the anti-join: a node run towards which enough steps have been made.
+type ready struct {
+	key      backend.Key
 	program  *plan.Program
-	run      graph.Run
 	required int
 	arrived  int
+	reached  int  // how many of the arrived a watched barrier has been told of
+	watched  bool // a barrier that begins something before it is full
+	resumed  bool // no barrier: a traversal stopped here to read what it needs
 	args     *string
+	wait     *int64
 	finish   *string
-	ord      int32
-	inbox    plan.Inbox
 }
 
-// runSQL finds what is runnable with the anti-join. Barriers among it are opened in memory and marked,
-// and it looks again until it finds none; the rest goes into the ledger.
-func (c *cycling) runSQL(ctx context.Context, tx pgx.Tx) error {
-	over := map[uuid.UUID]bool{}
-	pending := map[backend.Key]bool{} // found before, to be entered at the end
+// stepping is an event of a cycle.
+type stepping struct {
+	*ready
+	event plan.Event
+	inbox plan.Inbox
+}
+
+// findSQL finds what is runnable with the anti-join. What must be stepped to go on is stepped at once, and
+// it looks again until there is nothing of that kind; the rest goes into the ledger.
+func (c *cycling) findSQL(ctx context.Context, tx pgx.Tx) error {
+	pending := map[backend.Key]bool{} // found before
 	for {
-		all, err := c.runnable(ctx, tx)
-		if err != nil {
+		found, err := c.runnable(ctx, tx)
+		if err != nil || c.missing != nil {
 			return err
 		}
-		if c.missing != nil {
-			return errNewWorkflow
-		}
-		var barriers []*found
-		for _, r := range all {
-			key := backend.Key{Instance: r.instance, Run: r.run}
+		var waited []*ready
+		for _, r := range found {
 			switch {
-			case over[r.instance] || pending[key]:
+			case c.over[r.key.Instance] || pending[r.key]:
 			case r.finish != nil:
-				var end plan.End
-				if err := json.Unmarshal([]byte(*r.finish), &end); err != nil {
-					return err
-				}
-				over[r.instance] = true
-				if err := c.end(r.instance, &end); err != nil {
-					return err
-				}
-			case r.arrived > r.required:
-				over[r.instance] = true
-				message := fmt.Sprintf("%s has %d arrivals of %d", r.program.RunName(r.run), r.arrived, r.required)
-				if err := c.end(r.instance, &plan.End{Failure: &plan.Failure{Type: "LedgerError", Message: message}}); err != nil {
-					return err
-				}
+				c.finish(r)
 			case r.args != nil:
-				pending[key] = true
-				c.enter(r.program, r.instance, r.run, *r.args)
+				pending[r.key] = true
+				c.enterFound(r)
+			case r.arrived > r.required:
+				c.spoil(r.key.Instance, fmt.Errorf("%w: %s has %d arrivals of %d", backend.ErrOverflow, r.program.RunName(r.key.Run), r.arrived, r.required))
 			default:
-				barriers = append(barriers, r)
+				waited = append(waited, r)
 			}
 		}
-		if len(barriers) == 0 {
-			break
+		if len(waited) == 0 {
+			return nil
 		}
-		if err := c.openAll(ctx, tx, barriers, pending); err != nil {
+		if err := c.goOn(ctx, tx, waited, pending); err != nil {
 			return err
 		}
 	}
-	c.dropEnded(over)
-	return c.write(ctx, tx)
 }
 
 // runnable asks the anti-join.
-func (c *cycling) runnable(ctx context.Context, tx pgx.Tx) ([]*found, error) {
-	rows, err := tx.Query(ctx, runnableSQL, c.shard)
+func (c *cycling) runnable(ctx context.Context, tx pgx.Tx) ([]*ready, error) {
+	rows, err := tx.Query(ctx, runnableSQL, c.shard, c.span.first, c.span.last)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var out []*found
-	for rows.Next() {
-		r := &found{ord: int32(len(out))}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (*ready, error) {
+		r := &ready{}
 		var id [16]byte
 		var workflow, node int32
 		var path string
-		if err := rows.Scan(&id, &workflow, &node, &path, &r.required, &r.arrived, &r.args, &r.finish); err != nil {
-			return nil, err
-		}
-		r.instance, r.run = id, graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}
-		if r.program = c.program(workflow); r.program != nil {
-			out = append(out, r)
-		}
-	}
-	return out, rows.Err()
+		err := row.Scan(&id, &workflow, &node, &path, &r.required, &r.arrived, &r.reached, &r.watched, &r.resumed, &r.args, &r.wait, &r.finish)
+		r.key = keyOf(id, node, path)
+		c.meet(r.key.Instance)
+		r.program = c.program(workflow)
+		return r, err
+	})
 }
 
-// openAll reads what the barriers need, lets the core open them, and writes down what follows.
-func (c *cycling) openAll(ctx context.Context, tx pgx.Tx, barriers []*found, pending map[backend.Key]bool) error {
-	if err := c.read(ctx, tx, barriers); err != nil {
+// steps gives the events that a row calls for.
+func (r *ready) steps() []*stepping {
+	events := []plan.Event{{Run: r.key.Run, Fired: true}}
+	if r.watched {
+		events = r.program.Reached(r.key.Run, r.required, r.reached, r.arrived)
+	}
+	out := make([]*stepping, len(events))
+	for i, ev := range events {
+		out[i] = &stepping{ready: r, event: ev}
+	}
+	return out
+}
+
+// finish ends an instance as it was written down.
+func (c *cycling) finish(r *ready) {
+	var end plan.End
+	if err := json.Unmarshal([]byte(*r.finish), &end); err != nil {
+		c.spoil(r.key.Instance, fmt.Errorf("the end of the instance cannot be read: %w", err))
+		return
+	}
+	c.end(r.key.Instance, &end)
+}
+
+// enterFound notes a run for the ledger whose arguments stand with the steps towards it.
+func (c *cycling) enterFound(r *ready) {
+	e := entry{key: r.key, program: r.program}
+	var err error
+	if e.args, err = backend.DecodeArgs([]byte(*r.args)); err != nil {
+		c.spoil(r.key.Instance, err)
+		return
+	}
+	if r.wait != nil {
+		e.wait = time.Duration(*r.wait) * time.Microsecond
+	}
+	c.entries = append(c.entries, e)
+}
+
+// goOn reads what events need, lets the core go on from them, and writes down what follows.
+func (c *cycling) goOn(ctx context.Context, tx pgx.Tx, waited []*ready, pending map[backend.Key]bool) error {
+	var f effects
+	var steps []*stepping
+	for _, r := range waited {
+		f.handled(r)
+		steps = append(steps, r.steps()...)
+	}
+	if err := c.readAll(ctx, tx, steps); err != nil {
 		return err
 	}
-	var f effects
-	var m entries
-	for _, r := range barriers {
-		pl, err := r.program.Step(plan.Event{Run: r.run, Fired: true}, r.inbox, 0)
-		if err != nil {
-			pl = plan.Plan{End: &plan.End{Failure: &plan.Failure{Type: "LedgerError", Message: err.Error()}}}
-		}
-		itself := false
-		kept := pl.Enqueues[:0]
-		for _, q := range pl.Enqueues {
-			if q.Run != r.run {
-				kept = append(kept, q)
-				continue
-			}
-			// An action that waited: the run that its barrier opens is its own.
-			itself = true
-			args, err := assemble(q, pl, r.inbox)
-			if err != nil {
-				return err
-			}
-			pending[backend.Key{Instance: r.instance, Run: r.run}] = true
-			c.enter(r.program, r.instance, r.run, string(args))
-		}
-		pl.Enqueues = kept
-		if !itself && pl.End == nil {
-			m.instance = append(m.instance, r.instance)
-			m.node = append(m.node, int32(r.run.Node))
-			m.path = append(m.path, string(r.run.Path))
-		}
-		if pl.End != nil {
-			// The row of the output tells the end, and a barrier may be the output itself.
-			text, err := encode(pl.End)
-			if err != nil {
-				return err
-			}
-			f.arrive(r.instance, graph.Run{Node: output(r.program)}, "end", 0, nil, &text)
-			continue
-		}
-		if err := f.add(r.program, r.instance, sourceOf(r.run), pl, r.inbox); err != nil {
-			return err
+	for _, s := range steps {
+		if !c.over[s.key.Instance] {
+			c.step(&f, s, pending)
 		}
 	}
 	batch := &pgx.Batch{}
 	f.queue(batch, c.shard)
-	if len(m.instance) > 0 {
-		batch.Queue(markSQL, c.shard, m.instance, m.node, m.path)
-	}
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// read fills the inboxes of barriers.
-func (c *cycling) read(ctx context.Context, tx pgx.Tx, barriers []*found) error {
-	var s slots
-	byOrd := map[int32]*plan.Inbox{}
-	var g struct {
+// step lets the core go on from one event.
+func (c *cycling) step(f *effects, s *stepping, pending map[backend.Key]bool) {
+	id := s.key.Instance
+	pl, err := s.program.Step(s.event, s.inbox, 0)
+	switch {
+	case err != nil:
+		c.spoil(id, err)
+		return
+	case pl.End != nil:
+		c.end(id, pl.End)
+		return
+	}
+	full := s.event.Run == s.key.Run && !s.resumed
+	itself := func(q plan.Enqueue) bool { return full && q.Run == s.key.Run }
+	// An action that waited: the run that its barrier opens is its own.
+	if i := slices.IndexFunc(pl.Enqueues, itself); i >= 0 {
+		e := entry{key: s.key, program: s.program, args: pl.Enqueues[i].Args, wait: pl.Enqueues[i].After}
+		kept, err := backend.EncodeArgs(e.args)
+		if err != nil {
+			c.spoil(id, err)
+			return
+		}
+		text := string(kept)
+		e.kept = &text
+		pending[s.key] = true
+		c.entries = append(c.entries, e)
+		pl.Enqueues = slices.Delete(pl.Enqueues, i, i+1)
+	} else if full {
+		f.marks.add(s.key)
+	}
+	if err := f.add(s.program, id, sourceOf(s.event.Run), pl); err != nil {
+		c.spoil(id, err)
+	}
+	for _, cl := range pl.Clears {
+		c.callOff(s.program, id, cl)
+	}
+}
+
+// callOff takes back what this cycle was going to enter.
+func (c *cycling) callOff(p *plan.Program, id uuid.UUID, cl plan.Clear) {
+	if !cl.AtWork {
+		return // then nothing there was still to be run
+	}
+	g := p.Graph()
+	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool {
+		return e.key.Instance == id && g.Within(g.Nodes[e.key.Run.Node].Region, cl.Region) && e.key.Run.Path.Under(cl.Path)
+	})
+}
+
+// readAll fills the inboxes of events.
+func (c *cycling) readAll(ctx context.Context, tx pgx.Tx, steps []*stepping) error {
+	var wanted slots
+	var lists struct {
 		ord, variable []int32
 		instance      [][16]byte
 		path          []string
 	}
-	for _, r := range barriers {
-		byOrd[r.ord] = &r.inbox
-		needs := r.program.Needs(plan.Event{Run: r.run, Fired: true})
-		s.add(r.ord, r.instance, needs.Slots)
+	for i, s := range steps {
+		needs := s.program.Needs(s.event)
+		wanted.add(int32(i), s.key.Instance, needs.Slots)
 		if needs.Elements {
-			g.ord = append(g.ord, r.ord)
-			g.variable = append(g.variable, int32(r.program.Graph().Nodes[r.run.Node].Var))
-			g.instance = append(g.instance, r.instance)
-			g.path = append(g.path, string(r.run.Path))
+			lists.ord = append(lists.ord, int32(i))
+			lists.variable = append(lists.variable, int32(s.program.Graph().Nodes[s.event.Run.Node].Var))
+			lists.instance = append(lists.instance, s.key.Instance)
+			lists.path = append(lists.path, string(s.event.Run.Path))
 		}
 	}
-	batch := &pgx.Batch{}
-	if len(s.ord) > 0 {
-		batch.Queue(readSQL, c.shard, s.ord, s.instance, s.variable, s.path).Query(func(rows pgx.Rows) error {
-			return takeValues(rows, byOrd)
-		})
+	if err := wanted.read(ctx, tx, c.shard, func(ord int32) *plan.Inbox { return &steps[ord].inbox }); err != nil || len(lists.ord) == 0 {
+		return err
 	}
-	if len(g.ord) > 0 {
-		batch.Queue(gatherSQL, c.shard, g.ord, g.instance, g.variable, g.path).Query(func(rows pgx.Rows) error {
-			defer rows.Close()
-			for rows.Next() {
-				var ord, element int32
-				var value []byte
-				if err := rows.Scan(&ord, &element, &value); err != nil {
-					return err
-				}
-				byOrd[ord].Elements = append(byOrd[ord].Elements, plan.Element{Index: int(element), Value: value})
-			}
-			return rows.Err()
-		})
+	rows, err := tx.Query(ctx, gatherSQL, c.shard, lists.ord, lists.instance, lists.variable, lists.path)
+	if err != nil {
+		return err
 	}
-	return tx.SendBatch(ctx, batch).Close()
+	var ord, element int32
+	var value []byte
+	_, err = pgx.ForEachRow(rows, []any{&ord, &element, &value}, func() error {
+		inbox := &steps[ord].inbox
+		inbox.Elements = append(inbox.Elements, plan.Element{Index: int(element), Value: value})
+		return nil
+	})
+	return err
 }
 
-// dropEnded takes out what was to be entered for instances that are over.
-func (c *cycling) dropEnded(over map[uuid.UUID]bool) {
-	old := c.entries
-	c.entries = entries{program: old.program}
-	for i, id := range old.instance {
-		if !over[id] {
-			run := graph.Run{Node: graph.NodeID(old.node[i]), Path: graph.Path(old.path[i])}
-			c.enter(old.program[backend.Key{Instance: id, Run: run}], id, run, old.args[i])
-		}
-	}
+// querier is a pool, a connection or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
 // slots are the parameters of read.sql.
@@ -227,21 +251,26 @@ func (s *slots) add(ord int32, instance uuid.UUID, list []plan.Slot) {
 	}
 }
 
-// takeValues puts what was read into inboxes.
-func takeValues(rows pgx.Rows, byOrd map[int32]*plan.Inbox) error {
-	defer rows.Close()
-	for rows.Next() {
-		var ord, variable int32
-		var path string
-		var value []byte
-		if err := rows.Scan(&ord, &variable, &path, &value); err != nil {
-			return err
-		}
-		inbox := byOrd[ord]
-		if inbox.Values == nil {
-			inbox.Values = map[plan.Slot]json.RawMessage{}
-		}
-		inbox.Values[plan.Slot{Var: graph.VarID(variable), Scope: graph.Path(path)}] = value
+// read puts what stands in the slots into inboxes, by ord.
+func (s *slots) read(ctx context.Context, q querier, shard int, inbox func(ord int32) *plan.Inbox) error {
+	if len(s.ord) == 0 {
+		return nil
 	}
-	return rows.Err()
+	rows, err := q.Query(ctx, readSQL, shard, s.ord, s.instance, s.variable, s.path)
+	if err != nil {
+		return err
+	}
+	var ord, variable, element int32
+	var path string
+	var value []byte
+	_, err = pgx.ForEachRow(rows, []any{&ord, &variable, &path, &element, &value}, func() error {
+		in, slot := inbox(ord), plan.Slot{Var: graph.VarID(variable), Scope: graph.Path(path)}
+		if element < 0 {
+			put(&in.Values, slot, json.RawMessage(value))
+			return nil
+		}
+		put(&in.Appended, slot, append(in.Appended[slot], plan.Append{Slot: slot, Index: int(element), Value: value}))
+		return nil
+	})
+	return err
 }

@@ -3,6 +3,7 @@ package pull
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 
@@ -23,63 +24,110 @@ type effects struct {
 		element  []int32
 		value    []string
 	}
-	gone struct {
-		instance [][16]byte
-		variable []int32
-		path     []string
+	unset struct {
+		instance    [][16]byte
+		variable    []int32
+		path        []string
+		first, last []int32 // elements
 	}
 	arrivals struct {
-		instance [][16]byte
-		node     []int32
-		path     []string
+		runs
 		source   []string
 		required []int32
+		watched  []bool
 		args     []*string
+		wait     []*int64
 		finish   []*string
 	}
+	reached struct {
+		runs
+		count []int32
+	}
+	resumed runs // gone on from
+	marks   runs // barriers that have opened
+	rows    scope
+	slots   scope
+	kept    []int64 // tokens of the completions that are applied here
 }
+
+// scope is where rows are cleared: of nodes or variables, under paths from first to before last.
+type scope struct {
+	instance    [][16]byte
+	id          []int32
+	first, last []string
+}
+
+// base is the element under which a variable's value stands; what was appended to it, and what the
+// branches of an aggregate gave, stands under its place in the list.
+const base = -1
 
 // add appends a plan. from names what made it: two steps from one source count once, so that nothing
 // counts twice that is offered twice.
-func (f *effects) add(p *plan.Program, instance uuid.UUID, from string, pl plan.Plan, inbox plan.Inbox) error {
-	for _, w := range pl.Writes {
-		if w.Value == nil {
-			f.gone.instance = append(f.gone.instance, instance)
-			f.gone.variable = append(f.gone.variable, int32(w.Slot.Var))
-			f.gone.path = append(f.gone.path, string(w.Slot.Scope))
-			continue
-		}
-		f.value(instance, w.Slot.Var, w.Slot.Scope, -1, w.Value)
-	}
-	for _, e := range pl.Elements {
-		f.value(instance, p.Graph().Nodes[e.Barrier.Node].Var, e.Barrier.Path, e.Index, e.Value)
-	}
-	for _, o := range pl.Opens {
-		f.arrive(instance, o.Run, "open", o.Required, nil, nil)
-	}
+func (f *effects) add(p *plan.Program, instance uuid.UUID, from string, pl plan.Plan) error {
+	f.write(p, instance, pl)
+	times := map[graph.Run]int{} // one source can make several steps at once
 	for _, a := range pl.Arrivals {
 		source := from
+		if times[a.Run]++; times[a.Run] > 1 {
+			source += "#" + strconv.Itoa(times[a.Run])
+		}
 		if a.Soft {
 			source = "soft"
 		}
-		f.arrive(instance, a.Run, source, a.Required, nil, nil)
+		f.arrive(instance, arrival{run: a.Run, source: source, required: a.Required, watched: a.Watched})
+	}
+	for _, o := range pl.Opens {
+		f.arrive(instance, arrival{run: o.Run, source: "open", required: o.Required})
+	}
+	for _, run := range pl.Resumes {
+		f.arrive(instance, arrival{run: run, source: "resume", required: 1})
 	}
 	for _, q := range pl.Enqueues {
-		args, err := assemble(q, pl, inbox)
+		args, err := backend.EncodeArgs(q.Args)
 		if err != nil {
 			return err
 		}
-		text := string(args)
-		f.arrive(instance, q.Run, from, 1, &text, nil)
+		a := arrival{run: q.Run, source: from, required: 1, args: string(args)}
+		if q.Action == "" {
+			wait := micros(q.After)
+			a.wait = &wait
+		}
+		f.arrive(instance, a)
 	}
 	if pl.End != nil {
 		text, err := encode(pl.End)
 		if err != nil {
 			return err
 		}
-		f.arrive(instance, graph.Run{Node: output(p)}, from, 1, nil, &text)
+		f.arrive(instance, arrival{run: graph.Run{Node: output(p)}, source: from, required: 1, finish: text})
+	}
+	for _, c := range pl.Clears {
+		f.clear(p, instance, c)
 	}
 	return nil
+}
+
+// write appends what a plan does to values.
+func (f *effects) write(p *plan.Program, instance uuid.UUID, pl plan.Plan) {
+	for _, w := range pl.Writes {
+		switch {
+		case w.Value == nil && w.Drops:
+			f.take(instance, w.Slot, base, math.MaxInt32)
+		case w.Value == nil:
+			f.take(instance, w.Slot, base, base)
+		case w.Drops:
+			f.take(instance, w.Slot, 0, math.MaxInt32)
+		}
+		if w.Value != nil {
+			f.value(instance, w.Slot, base, w.Value)
+		}
+	}
+	for _, a := range pl.Appends {
+		f.value(instance, a.Slot, a.Index, a.Value)
+	}
+	for _, e := range pl.Elements {
+		f.value(instance, plan.Slot{Var: p.Graph().Nodes[e.Barrier.Node].Var, Scope: e.Barrier.Path}, e.Index, e.Value)
+	}
 }
 
 // encode gives an end as JSON that keeps the bytes of the values in it.
@@ -89,19 +137,6 @@ func encode(end *plan.End) (string, error) {
 	e.SetEscapeHTML(false)
 	err := e.Encode(end)
 	return strings.TrimSuffix(b.String(), "\n"), err
-}
-
-// assemble puts the arguments of a node run together from the plan and what it was made with.
-func assemble(q plan.Enqueue, pl plan.Plan, inbox plan.Inbox) (json.RawMessage, error) {
-	return backend.AssembleArgs(q.Args, func(s plan.Slot) (json.RawMessage, bool) {
-		for _, w := range pl.Writes {
-			if w.Slot == s {
-				return w.Value, w.Value != nil
-			}
-		}
-		v, ok := inbox.Values[s]
-		return v, ok
-	})
 }
 
 // output is the node whose row tells the end of the instance, however it ends.
@@ -114,36 +149,120 @@ func output(p *plan.Program) graph.NodeID {
 	return 0
 }
 
-func (f *effects) value(instance uuid.UUID, variable graph.VarID, path graph.Path, element int, value json.RawMessage) {
+func (f *effects) value(instance uuid.UUID, slot plan.Slot, element int, value json.RawMessage) {
 	v := &f.values
 	v.instance = append(v.instance, instance)
-	v.variable = append(v.variable, int32(variable))
-	v.path = append(v.path, string(path))
+	v.variable = append(v.variable, int32(slot.Var))
+	v.path = append(v.path, string(slot.Scope))
 	v.element = append(v.element, int32(element))
 	v.value = append(v.value, string(value))
 }
 
-func (f *effects) arrive(instance uuid.UUID, run graph.Run, source string, required int, args, finish *string) {
-	a := &f.arrivals
-	a.instance = append(a.instance, instance)
-	a.node = append(a.node, int32(run.Node))
-	a.path = append(a.path, string(run.Path))
-	a.source = append(a.source, source)
-	a.required = append(a.required, int32(required))
-	a.args = append(a.args, args)
-	a.finish = append(a.finish, finish)
+// take takes elements of a slot away.
+func (f *effects) take(instance uuid.UUID, slot plan.Slot, first, last int32) {
+	u := &f.unset
+	u.instance = append(u.instance, instance)
+	u.variable = append(u.variable, int32(slot.Var))
+	u.path = append(u.path, string(slot.Scope))
+	u.first, u.last = append(u.first, first), append(u.last, last)
 }
 
-// queue adds the statements that write the effects down.
+// arrival is a step towards a node run; see the table.
+type arrival struct {
+	run      graph.Run
+	source   string
+	required int
+	watched  bool
+	args     string // empty: none
+	wait     *int64
+	finish   string // empty: none
+}
+
+func (f *effects) arrive(instance uuid.UUID, a arrival) {
+	t := &f.arrivals
+	t.add(backend.Key{Instance: instance, Run: a.run})
+	t.source = append(t.source, a.source)
+	t.required = append(t.required, int32(a.required))
+	t.watched = append(t.watched, a.watched)
+	t.args = append(t.args, some(a.args))
+	t.wait = append(t.wait, a.wait)
+	t.finish = append(t.finish, some(a.finish))
+}
+
+// some gives a text, or null for none.
+func some(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// handled notes that a row of the anti-join has been gone on from.
+func (f *effects) handled(r *ready) {
+	switch {
+	case r.resumed:
+		f.resumed.add(r.key)
+	case r.watched:
+		f.reached.add(r.key)
+		f.reached.count = append(f.reached.count, int32(r.arrived))
+	}
+}
+
+// clear notes that what a clear names goes, a step at which a traversal stopped included.
+func (f *effects) clear(p *plan.Program, instance uuid.UUID, c plan.Clear) {
+	for _, n := range p.Graph().Nodes {
+		if p.Graph().Within(n.Region, c.Region) {
+			f.rows.add(instance, int32(n.ID), c.Path)
+		}
+	}
+	for _, v := range p.Cleared(c.Region).Vars {
+		f.slots.add(instance, int32(v), c.Path)
+	}
+}
+
+// add notes a path. Its parts are letters and digits, all of which come after the dot and the slash
+// that follows it: from the path up to the slash is what continues it.
+func (s *scope) add(instance uuid.UUID, id int32, path graph.Path) {
+	last := string(path) + "/"
+	if path == "" {
+		last = "~"
+	}
+	s.instance = append(s.instance, instance)
+	s.id = append(s.id, id)
+	s.first, s.last = append(s.first, string(path)), append(s.last, last)
+}
+
+// queue adds the statements that write the effects down. What is cleared comes last, the ledger first of
+// it: that waits for completions that are changing rows there, and the others then see what they left.
 func (f *effects) queue(batch *pgx.Batch, shard int) {
+	if r := &f.resumed; len(r.instance) > 0 {
+		batch.Queue(resumedSQL, shard, r.instance, r.node, r.path)
+	}
+	if u := &f.unset; len(u.instance) > 0 {
+		batch.Queue(unsetSQL, shard, u.instance, u.variable, u.path, u.first, u.last)
+	}
 	if v := &f.values; len(v.instance) > 0 {
 		batch.Queue(addValuesSQL, shard, v.instance, v.variable, v.path, v.element, v.value)
 	}
-	if g := &f.gone; len(g.instance) > 0 {
-		batch.Queue(unsetSQL, shard, g.instance, g.variable, g.path)
-	}
 	if a := &f.arrivals; len(a.instance) > 0 {
-		batch.Queue(addArrivalsSQL, shard, a.instance, a.node, a.path, a.source, a.required, a.args, a.finish)
+		batch.Queue(addArrivalsSQL, shard, a.instance, a.node, a.path, a.source, a.required, a.watched, a.args, a.wait, a.finish)
+	}
+	if r := &f.reached; len(r.instance) > 0 {
+		batch.Queue(reachedSQL, shard, r.instance, r.node, r.path, r.count)
+	}
+	if m := &f.marks; len(m.instance) > 0 {
+		batch.Queue(markSQL, shard, m.instance, m.node, m.path)
+	}
+	if s := &f.rows; len(s.instance) > 0 {
+		kept := f.kept
+		if kept == nil {
+			kept = []int64{} // null would keep everything
+		}
+		batch.Queue(clearLedgerSQL, shard, s.instance, s.id, s.first, s.last, kept)
+		batch.Queue(clearArrivalsSQL, shard, s.instance, s.id, s.first, s.last)
+	}
+	if s := &f.slots; len(s.instance) > 0 {
+		batch.Queue(clearInboxSQL, shard, s.instance, s.id, s.first, s.last)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
 
@@ -38,10 +37,20 @@ var (
 	gatherSQL string
 	//go:embed sql/unset.sql
 	unsetSQL string
+	//go:embed sql/resumed.sql
+	resumedSQL string
+	//go:embed sql/reached.sql
+	reachedSQL string
+	//go:embed sql/clear_ledger.sql
+	clearLedgerSQL string
 	//go:embed sql/clear_arrivals.sql
 	clearArrivalsSQL string
 	//go:embed sql/clear_inbox.sql
 	clearInboxSQL string
+	//go:embed sql/drop.sql
+	dropSQL string
+	//go:embed sql/seal.sql
+	sealSQL string
 	//go:embed sql/lock_cycle.sql
 	lockCycleSQL string
 	//go:embed sql/scan.sql
@@ -50,8 +59,12 @@ var (
 	enterSQL string
 	//go:embed sql/end.sql
 	endSQL string
-	//go:embed sql/clear.sql
-	clearSQL string
+	//go:embed sql/end_ledger.sql
+	endLedgerSQL string
+	//go:embed sql/end_arrivals.sql
+	endArrivalsSQL string
+	//go:embed sql/end_inbox.sql
+	endInboxSQL string
 	//go:embed sql/claim.sql
 	claimSQL string
 	//go:embed sql/next_due.sql
@@ -85,7 +98,7 @@ type Config struct {
 	Jitter func() float64  // in [0, 1), for the waits before retries; nil: random
 }
 
-// Backend is a backend.Backend and backend.Listener; see the package's description.
+// Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
 type Backend struct {
 	store  *postgres.Store
 	scan   Scan
@@ -95,6 +108,7 @@ type Backend struct {
 var (
 	_ backend.Backend  = (*Backend)(nil)
 	_ backend.Listener = (*Backend)(nil)
+	_ backend.Canceler = (*Backend)(nil)
 )
 
 // Open connects and sets the schema up where needed.
@@ -234,7 +248,7 @@ func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant b
 			continue
 		}
 		stored = true
-		b.follow(ctx, shard, grant, &out)
+		_ = b.follow(ctx, shard, grant, &out)
 	}
 	return out, nil
 }
@@ -300,7 +314,7 @@ func (b *Backend) start(ctx context.Context, tx pgx.Tx, shard int, n *newInstanc
 		if !fresh[id] {
 			continue
 		}
-		if err := f.add(n.program[i], id, "start", n.plan[i], plan.Inbox{}); err != nil {
+		if err := f.add(n.program[i], id, "start", n.plan[i]); err != nil {
 			return err
 		}
 	}
@@ -311,16 +325,18 @@ func (b *Backend) start(ctx context.Context, tx pgx.Tx, shard int, n *newInstanc
 
 // follow runs a cycle after something was committed. Its failure is nobody's loss: More makes the
 // caller claim, which runs the next one.
-func (b *Backend) follow(ctx context.Context, shard int, grant backend.Grant, out *backend.Committed) {
+func (b *Backend) follow(ctx context.Context, shard int, grant backend.Grant, out *backend.Committed) error {
 	grant.Max = max(grant.Max-len(out.Tasks), 0)
-	c, err := b.cycle(ctx, shard, grant)
+	c, err := b.cycle(ctx, shard, grant, false)
 	if err != nil {
 		out.More = true
-		return
+		return postgres.Explain(err)
 	}
 	out.Tasks = append(out.Tasks, c.Tasks...)
 	out.Ended = append(out.Ended, c.Ended...)
 	out.More = out.More || c.More
+	out.NextDue = earlier(out.NextDue, c.NextDue)
+	return nil
 }
 
 // Extend implements backend.Backend.
@@ -330,62 +346,4 @@ func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, g
 		return nil, err
 	}
 	return b.store.Extend(ctx, extendSQL, shard, held, grant.Lease)
-}
-
-// Claim implements backend.Backend: a cycle, and then what is due.
-func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
-	if err := b.check(shard, grant); err != nil {
-		return backend.Committed{}, err
-	}
-	out, err := b.cycle(ctx, shard, grant)
-	if err != nil {
-		return backend.Committed{}, postgres.Explain(err)
-	}
-	sent := time.Now()
-	batch := &pgx.Batch{}
-	most := max(grant.Max-len(out.Tasks), 0)
-	type claimed struct {
-		task     backend.Task
-		workflow int32
-	}
-	var rows []claimed
-	batch.Queue(claimSQL, shard, most, grant.Owner, micros(grant.Lease)).Query(func(r pgx.Rows) error {
-		var err error
-		rows, err = pgx.CollectRows(r, func(row pgx.CollectableRow) (claimed, error) {
-			c := claimed{task: backend.Task{Expires: sent.Add(grant.Lease)}}
-			var instance [16]byte
-			var node int32
-			var path string
-			var args []byte
-			err := row.Scan(&instance, &node, &path, &c.task.Lease.Token, &c.task.Attempt, &c.workflow, &args)
-			c.task.Lease.Key = backend.Key{Instance: instance, Run: graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}}
-			c.task.Args = args
-			return c, err
-		})
-		return err
-	})
-	batch.Queue(nextDueSQL, shard).Query(func(r pgx.Rows) error {
-		us, err := pgx.CollectRows(r, pgx.RowTo[int64])
-		for _, us := range us {
-			out.NextDue = sent.Add(time.Duration(max(us, 0)) * time.Microsecond)
-			out.More = us <= 0
-		}
-		return err
-	})
-	if err := b.store.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		if len(out.Tasks) > 0 || len(out.Ended) > 0 {
-			out.More = true // what the cycle did stands
-			return out, nil
-		}
-		return backend.Committed{}, postgres.Explain(err)
-	}
-	for _, c := range rows {
-		p, err := b.store.Program(ctx, c.workflow)
-		if err != nil {
-			return out, fmt.Errorf("claimed rows rest until their leases end: %w", postgres.Explain(err))
-		}
-		c.task.Program, c.task.Action = p, p.Graph().Nodes[c.task.Lease.Key.Run.Node].Action
-		out.Tasks = append(out.Tasks, c.task)
-	}
-	return out, nil
 }

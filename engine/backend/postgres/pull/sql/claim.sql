@@ -1,11 +1,14 @@
 -- Leases node runs that are due: queued ones and those whose lease is over.
 -- What is due is compared with the time of the statement, which an index can use; the clock, which may
 -- change from row to row, it cannot, and every leased row would be read.
--- $1 shard, $2 most, $3 owner, $4 lease in µs.
+-- $1 shard, $2 most, $3 owner, $4 lease in µs; $5 workflows whose instances rest.
 WITH due AS MATERIALIZED (
     SELECT d.ctid AS at
     FROM ledger d
     WHERE d.shard = $1 AND d.status <> 'completed' AND d.due_at <= statement_timestamp()
+        AND (cardinality($5::int[]) = 0 OR NOT EXISTS (
+            SELECT FROM instances i WHERE i.shard = $1 AND i.id = d.instance_id AND i.workflow = ANY ($5::int[]) OFFSET 0
+        ))
     ORDER BY d.due_at, d.token
     LIMIT $2
     FOR UPDATE SKIP LOCKED
@@ -17,6 +20,11 @@ WITH due AS MATERIALIZED (
     WHERE q.ctid = due.at
     RETURNING q.instance_id, q.node, q.path, q.token, q.attempt, q.args
 )
-SELECT t.instance_id, t.node, t.path, t.token, t.attempt, i.workflow, t.args
+SELECT t.instance_id, t.node, t.path, t.token, t.attempt, i.workflow, coalesce(t.args, a.args)
 FROM taken t
 CROSS JOIN LATERAL (SELECT i.workflow FROM instances i WHERE i.shard = $1 AND i.id = t.instance_id OFFSET 0) i
+LEFT JOIN LATERAL (
+    SELECT a.args FROM arrivals a
+    WHERE a.shard = $1 AND a.instance_id = t.instance_id AND a.node = t.node AND a.path = t.path AND a.args IS NOT NULL
+    OFFSET 0
+) a ON true

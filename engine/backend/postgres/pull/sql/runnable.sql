@@ -1,14 +1,20 @@
--- What is runnable and not in the ledger yet, of all running instances of a shard: one anti-join.
--- $1 shard.
-SELECT i.id, i.workflow, a.node, a.path, a.required, a.arrived, a.args, a.finish
-FROM (SELECT id, workflow FROM instances WHERE shard = $1 AND status = 'running' ORDER BY id OFFSET 0) i
+-- What is runnable and not in the ledger yet, of all running instances of a shard: one anti-join. A watched
+-- barrier is given whenever it has more arrivals than it was gone on from.
+-- $1 shard, $2 first and $3 last instance.
+SELECT i.id, i.workflow, a.node, a.path, a.required, a.arrived, a.reached, a.watched, a.resumed, a.args, a.wait, a.finish
+FROM (
+    SELECT id, workflow FROM instances
+    WHERE shard = $1 AND status = 'running' AND id BETWEEN $2::uuid AND $3::uuid
+    ORDER BY id OFFSET 0
+) i
 CROSS JOIN LATERAL (
     SELECT a.node, a.path, max(a.required) AS required, count(*) FILTER (WHERE a.source <> 'open') AS arrived,
-        max(a.args::text) AS args, max(a.finish::text) AS finish
+        max(a.reached) AS reached, bool_or(a.watched) AS watched, bool_or(a.source = 'resume') AS resumed,
+        max(a.args::text) AS args, max(a.wait) AS wait, max(a.finish::text) AS finish
     FROM arrivals a
     WHERE a.shard = $1 AND a.instance_id = i.id
     GROUP BY a.node, a.path
-    HAVING count(*) FILTER (WHERE a.source <> 'open') >= max(a.required)
+    HAVING count(*) FILTER (WHERE a.source <> 'open') >= CASE WHEN bool_or(a.watched) THEN max(a.reached) + 1 ELSE max(a.required) END
     OFFSET 0
 ) a
 WHERE NOT EXISTS (

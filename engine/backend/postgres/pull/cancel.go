@@ -1,0 +1,68 @@
+package pull
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/plan"
+)
+
+// Cancel implements backend.Canceler. It excludes cycles as they exclude one another, so that nothing is
+// entered for an instance that is being canceled; a completion under way is waited for.
+func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
+	byShard := make([][]backend.Instance, b.Shards())
+	seen := map[uuid.UUID]bool{}
+	for _, id := range ids {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		shard := backend.ShardOf(id, b.Shards())
+		byShard[shard] = append(byShard[shard], backend.Instance{
+			ID: id, Status: backend.Canceled, Failure: &plan.Failure{Type: backend.CanceledType, Message: reason},
+		})
+	}
+	begun := false
+	for shard, instances := range byShard {
+		if len(instances) == 0 {
+			continue
+		}
+		_, err := b.endAll(ctx, shard, instances)
+		if err != nil && begun { // those of the shards before have ended
+			err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+		}
+		if err != nil {
+			return nil, postgres.Explain(err)
+		}
+		begun = true
+	}
+	return b.Lookup(ctx, ids)
+}
+
+// endAll ends instances from outside of a cycle, but for those that have ended, and gives the others.
+// Doing it again is always right.
+func (b *Backend) endAll(ctx context.Context, shard int, instances []backend.Instance) ([]backend.Instance, error) {
+	for try := 1; ; try++ {
+		c := &cycling{b: b, shard: shard, ends: instances}
+		err := pgx.BeginFunc(ctx, b.store.Pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, lockCycleSQL, shard); err != nil {
+				return err
+			}
+			return c.write(ctx, tx)
+		})
+		switch {
+		case err == nil:
+			return c.out.Ended, nil
+		case try < commitTries && ctx.Err() == nil && (postgres.Contended(err) || postgres.Unconfirmed(err)):
+		case postgres.Unconfirmed(err):
+			return nil, fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+		default:
+			return nil, err
+		}
+	}
+}
