@@ -28,8 +28,8 @@ type arrays struct {
 		result   []*string
 		failure  []*string
 	}
-	barriers []int32
-	values   struct {
+	goOn   []int32
+	values struct {
 		ord      []int32
 		instance [][16]byte
 		variable []int32
@@ -53,8 +53,10 @@ type arrays struct {
 		path     []string
 		workflow []int32
 		args     []string
+		wait     []int64
 	}
-	ends struct {
+	watched bool
+	ends    struct {
 		ord      []int32
 		instance [][16]byte
 		status   []string
@@ -75,12 +77,15 @@ func (a *arrays) add(e *event) error {
 			return err
 		}
 	default:
-		a.barriers = append(a.barriers, e.ord)
+		a.goOn = append(a.goOn, e.ord)
 	}
 	for _, w := range e.plan.Writes {
 		if w.Value != nil {
 			a.addValue(e, w.Slot.Var, w.Slot.Scope, -1, w.Value)
 		}
+	}
+	for _, ap := range e.plan.Appends {
+		a.addValue(e, ap.Slot.Var, ap.Slot.Scope, ap.Index, ap.Value)
 	}
 	for _, el := range e.plan.Elements {
 		a.addValue(e, e.program.Graph().Nodes[el.Barrier.Node].Var, el.Barrier.Path, el.Index, el.Value)
@@ -89,6 +94,7 @@ func (a *arrays) add(e *event) error {
 		a.addArrival(e, o.Run, o.Required, 0, 0)
 	}
 	for _, ar := range e.plan.Arrivals {
+		a.watched = a.watched || ar.Watched
 		if ar.Soft {
 			a.addArrival(e, ar.Run, ar.Required, 0, 1)
 		} else {
@@ -107,6 +113,7 @@ func (a *arrays) add(e *event) error {
 		r.path = append(r.path, string(q.Run.Path))
 		r.workflow = append(r.workflow, e.workflow)
 		r.args = append(r.args, string(args))
+		r.wait = append(r.wait, micros(q.After))
 	}
 	if e.plan.End != nil && e.submission == nil {
 		return a.addEnd(e)
@@ -178,15 +185,15 @@ func (a *arrays) addEnd(e *event) error {
 	n.ord = append(n.ord, e.ord)
 	n.instance = append(n.instance, e.instance)
 	n.status = append(n.status, status)
-	n.untidy = append(n.untidy, !clears(e))
+	n.untidy = append(n.untidy, !takesAll(e))
 	n.result = append(n.result, result)
 	n.failure = append(n.failure, failure)
 	n.token = append(n.token, e.token)
 	return nil
 }
 
-// clears says whether an instance's rows go in the transaction that ends it.
-func clears(e *event) bool {
+// takesAll says whether an instance's rows go in the transaction that ends it.
+func takesAll(e *event) bool {
 	return e.plan.End != nil && e.plan.End.Failure == nil && quiet(e.program)
 }
 
@@ -208,12 +215,13 @@ func (a *arrays) parameters(shard int, grant backend.Grant, most int) []any {
 		shard,
 		d.ord, d.instance, d.node, d.path, d.token, d.wait,
 		b.ord, b.instance, b.workflow, b.input, b.status, b.result, b.failure,
-		a.barriers,
+		a.goOn,
 		v.ord, v.instance, v.variable, v.path, v.element, v.value,
 		r.ord, r.instance, r.node, r.path, r.required, r.hard, r.soft,
-		q.ord, q.instance, q.node, q.path, q.workflow, q.args,
+		q.ord, q.instance, q.node, q.path, q.workflow, q.args, q.wait,
 		n.ord, n.instance, n.status, n.untidy, n.result, n.failure, n.token,
 		grant.Owner, most, micros(grant.Lease),
+		a.watched,
 	}
 }
 
@@ -226,7 +234,7 @@ func (e *event) key() backend.Key { return backend.Key{Instance: e.instance, Run
 
 func (e *event) run() graph.Run {
 	if e.completion == nil {
-		return graph.Run{}
+		return e.fired
 	}
 	return e.completion.Lease.Key.Run
 }

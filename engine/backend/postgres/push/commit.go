@@ -24,17 +24,25 @@ type commit struct {
 	grant backend.Grant
 	sent  time.Time // before the first message: leases are counted from here on the local clock
 
-	events map[int32]*event     // by ord; barriers are added as they open
+	events map[int32]*event     // by ord; runs that go on are added as they do
 	from   map[uuid.UUID]*event // an event of each instance that took place
-	next   int32                // the ord of the next barrier
+	next   int32                // the ord of the next run that goes on
 	leased int
 
-	live   map[int32]bool
-	moved  map[int32]bool // their row was being changed: to be offered once more
-	taken  []*event       // what took place in the last round
-	fired  []backend.Key
-	ended  []*event
-	result backend.Committed
+	live    map[int32]bool
+	moved   map[int32]bool // their row was being changed: to be offered once more
+	taken   []*event       // what took place in the last round
+	reached []reached      // barriers that something arrived at in the last round
+	goOn    []backend.Key  // runs that go on because of the last round
+	over    []*event       // what took place and clears something
+	ended   []*event
+	result  backend.Committed
+}
+
+// reached is how far a barrier has come.
+type reached struct {
+	key              backend.Key
+	required, counts int
 }
 
 // apply commits the events, all that are not stale, in one transaction. It is answered for by
@@ -42,12 +50,12 @@ type commit struct {
 // before it was asked to commit.
 func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant) (*commit, error) {
 	c := &commit{b: b, shard: shard, grant: grant, sent: time.Now(), events: map[int32]*event{}, from: map[uuid.UUID]*event{}, live: map[int32]bool{}, moved: map[int32]bool{}}
-	single := true // one statement, which commits by itself
+	single := true // one round trip, which commits by itself
 	for _, e := range events {
 		c.events[e.ord] = e
 		c.next = max(c.next, e.ord+1)
 		p := &e.plan
-		single = single && len(p.Arrivals) == 0 && !unsets(p) && (p.End == nil || !clears(e) || e.submission != nil)
+		single = single && len(p.Arrivals) == 0 && len(p.Resumes) == 0 && !callsOff(p) && (p.End == nil || !takesAll(e) || e.submission != nil)
 	}
 	conn, err := b.store.Pool.Acquire(ctx)
 	if err != nil {
@@ -55,7 +63,10 @@ func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant b
 	}
 	defer conn.Release()
 	if single {
-		return c, unknown(c.round(ctx, conn, events))
+		batch := &pgx.Batch{}
+		c.unset(batch, events, false)
+		c.clear(batch, events, false)
+		return c, unknown(c.round(ctx, conn, events, "", batch))
 	}
 	return c, c.transaction(ctx, conn, events)
 }
@@ -69,61 +80,60 @@ func unknown(err error) error {
 	return err
 }
 
-// transaction applies the events and the barriers that they open, and removes what instances leave
-// that end. A connection that is given back inside of a transaction is closed by the pool.
+// transaction applies the events and the runs that go on because of them, and removes what is over. A
+// connection that is given back inside of a transaction is closed by the pool.
 func (c *commit) transaction(ctx context.Context, conn *pgxpool.Conn, events []*event) error {
-	if err := c.round(ctx, conn, events, "BEGIN"); err != nil {
+	begin := "BEGIN"
+	begun, err := c.callOff(ctx, conn, events)
+	if begun {
+		begin = ""
+	}
+	if err == nil {
+		err = c.round(ctx, conn, events, begin, nil)
+	}
+	for err == nil && len(c.goOn) > 0 {
+		if events, err = c.open(ctx, conn); err == nil {
+			err = c.round(ctx, conn, events, "", nil)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	for len(c.fired) > 0 {
-		barriers, err := c.open(ctx, conn)
-		if err != nil {
-			return err
-		}
-		if err := c.round(ctx, conn, barriers); err != nil {
-			return err
-		}
-	}
 	batch := &pgx.Batch{}
-	c.unset(batch)
-	c.clear(batch)
+	c.unset(batch, c.taken, true)
+	c.clear(batch, c.over, true)
+	c.end(batch)
 	batch.Queue("COMMIT")
 	return unknown(conn.SendBatch(ctx, batch).Close())
 }
 
-// round sends one apply statement, after the given ones, and takes in what it did.
-func (c *commit) round(ctx context.Context, conn *pgxpool.Conn, events []*event, before ...string) error {
+// round sends one apply statement, after one that begins if there is one, before those of a batch if there
+// is one, and takes in what it did.
+func (c *commit) round(ctx context.Context, conn *pgxpool.Conn, events []*event, begin string, after *pgx.Batch) error {
 	var a arrays
 	for _, e := range events {
 		if err := a.add(e); err != nil {
-			return &unfitError{refusedError(e.program, backend.Key{Instance: e.instance, Run: e.run()}, err)}
+			return &unfitError{refusedError(e.program, e.key(), err)}
 		}
 	}
 	batch := &pgx.Batch{}
-	for _, sql := range before {
-		batch.Queue(sql)
+	if begin != "" {
+		batch.Queue(begin)
 	}
 	most := max(c.grant.Max-c.leased, 0)
-	batch.Queue(applySQL, a.parameters(c.shard, c.grant, most)...)
-	results := conn.SendBatch(ctx, batch)
-	err := c.take(results, len(before), events)
-	if end := results.Close(); err == nil {
-		return end // otherwise it is the same once more
+	batch.Queue(applySQL, a.parameters(c.shard, c.grant, most)...).Query(func(rows pgx.Rows) error { return c.take(rows, events) })
+	if after != nil {
+		batch.QueuedQueries = append(batch.QueuedQueries, after.QueuedQueries...)
 	}
-	return err
+	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
+		return err
+	}
+	c.follow()
+	return nil
 }
 
 // take reads the rows of one apply statement.
-func (c *commit) take(results pgx.BatchResults, before int, events []*event) error {
-	for range before {
-		if _, err := results.Exec(); err != nil {
-			return err
-		}
-	}
-	rows, err := results.Query()
-	if err != nil {
-		return err
-	}
+func (c *commit) take(rows pgx.Rows, events []*event) error {
 	defer rows.Close()
 	enqueues := map[backend.Key]enqueue{}
 	for _, e := range events {
@@ -131,13 +141,37 @@ func (c *commit) take(results pgx.BatchResults, before int, events []*event) err
 			enqueues[backend.Key{Instance: e.instance, Run: e.plan.Enqueues[i].Run}] = enqueue{e, &e.plan.Enqueues[i]}
 		}
 	}
-	c.fired, c.taken = c.fired[:0], c.taken[:0]
+	c.reached, c.taken = c.reached[:0], c.taken[:0]
 	for rows.Next() {
 		if err := c.row(rows, enqueues); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
+}
+
+// follow finds the runs that go on because of the last round: where a traversal stopped to read, and what
+// the counts of barriers let go on. Of a barrier's count, what the round itself has added is known.
+func (c *commit) follow() {
+	c.goOn = c.goOn[:0]
+	added := map[backend.Key]int{}
+	for _, e := range c.taken {
+		for _, run := range e.plan.Resumes {
+			c.goOn = append(c.goOn, backend.Key{Instance: e.instance, Run: run})
+		}
+		for _, a := range e.plan.Arrivals {
+			if a.Watched {
+				added[backend.Key{Instance: e.instance, Run: a.Run}]++
+			}
+		}
+	}
+	for _, r := range c.reached {
+		p := c.from[r.key.Instance].program // all events of an instance have its program
+		for _, ev := range p.Reached(r.key.Run, r.required, r.counts-added[r.key], r.counts) {
+			c.goOn = append(c.goOn, backend.Key{Instance: r.key.Instance, Run: ev.Run})
+		}
+	}
+	slices.SortFunc(c.goOn, backend.Key.Compare)
 }
 
 // enqueue is a node run that an event made ready.
@@ -166,8 +200,8 @@ func (c *commit) row(rows pgx.Rows, enqueues map[backend.Key]enqueue) error {
 		c.applied(c.events[ord])
 	case "unopened":
 		return &unfitError{fmt.Errorf("%w: instance %s, %s: its count is not known, or it was reached before", backend.ErrOverflow, key.Instance, c.from[key.Instance].program.RunName(key.Run))}
-	case "fired":
-		c.fired = append(c.fired, key)
+	case "reached":
+		c.reached = append(c.reached, reached{key, int(ord), int(token)})
 	case "leased":
 		q, ok := enqueues[key]
 		if !ok {
@@ -175,7 +209,7 @@ func (c *commit) row(rows pgx.Rows, enqueues map[backend.Key]enqueue) error {
 		}
 		return c.lease(q, key, token)
 	case "queued":
-		c.result.More = c.result.More || ord > 0
+		c.result.More = c.result.More || int(ord) > c.sleeping()
 	case "moved":
 		c.moved[ord] = true
 	case "ended":
@@ -190,12 +224,37 @@ func (c *commit) applied(e *event) {
 	if e.submission != nil && e.plan.End != nil {
 		c.ended = append(c.ended, e)
 	}
+	if len(e.plan.Clears) > 0 {
+		c.over = append(c.over, e)
+	}
 	if r := e.plan.Retry; r != nil {
-		due := c.sent.Add(r.After)
-		if c.result.NextDue.IsZero() || due.Before(c.result.NextDue) {
-			c.result.NextDue = due
+		c.due(r.After)
+	}
+	for _, q := range e.plan.Enqueues {
+		if micros(q.After) > 0 {
+			c.due(q.After)
 		}
 	}
+}
+
+// due notes when something becomes due that waits; on the store's clock it is not earlier.
+func (c *commit) due(after time.Duration) {
+	if due := c.sent.Add(after); c.result.NextDue.IsZero() || due.Before(c.result.NextDue) {
+		c.result.NextDue = due
+	}
+}
+
+// sleeping counts the node runs queued in the last round that are not due yet.
+func (c *commit) sleeping() int {
+	n := 0
+	for _, e := range c.taken {
+		for _, q := range e.plan.Enqueues {
+			if micros(q.After) > 0 {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func (c *commit) lease(q enqueue, key backend.Key, token int64) error {
@@ -215,51 +274,56 @@ func (c *commit) lease(q enqueue, key backend.Key, token int64) error {
 	return nil
 }
 
-// open reads what the barriers that have just opened need, and plans them.
+// open reads what the runs that go on need, and plans them.
 func (c *commit) open(ctx context.Context, conn *pgxpool.Conn) ([]*event, error) {
-	var barriers []*event
-	batch := &pgx.Batch{}
-	c.unset(batch)
-	var g struct {
-		ord, node, variable []int32
-		instance            [][16]byte
-		path                []string
-	}
+	var events []*event
+	var g gathers
 	var r reads
-	for _, key := range c.fired {
-		from := c.from[key.Instance] // all events of an instance have its program
-		e := &event{ord: c.next, instance: key.Instance, program: from.program, workflow: from.workflow, barrier: true, token: from.token}
+	for _, key := range c.goOn {
+		from := c.from[key.Instance]
+		e := &event{ord: c.next, instance: key.Instance, program: from.program, workflow: from.workflow, fired: key.Run, token: from.token}
 		c.next++
 		c.events[e.ord] = e
-		barriers = append(barriers, e)
-		needs := e.program.Needs(plan.Event{Run: key.Run, Fired: true})
+		events = append(events, e)
+		needs := e.program.Needs(e.happened())
 		if needs.Elements {
-			g.ord = append(g.ord, e.ord)
-			g.instance = append(g.instance, e.instance)
-			g.node = append(g.node, int32(key.Run.Node))
-			g.variable = append(g.variable, int32(e.program.Graph().Nodes[key.Run.Node].Var))
-			g.path = append(g.path, string(key.Run.Path))
+			g.add(e)
 		}
 		r.add(e, needs.Slots)
 	}
+	batch := &pgx.Batch{}
+	c.unset(batch, c.taken, true)
 	if len(g.ord) > 0 {
 		batch.Queue(gatherSQL, c.shard, g.ord, g.instance, g.node, g.variable, g.path).Query(c.elements)
 	}
-	if len(r.ord) > 0 {
-		batch.Queue(readSQL, c.shard, r.ord, r.instance, r.variable, r.path).Query(func(rows pgx.Rows) error {
-			return r.take(rows, c.events)
-		})
+	if len(r.slots) > 0 {
+		batch.Queue(readSQL, r.parameters(c.shard)...).Query(r.take)
 	}
 	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}
-	for i, e := range barriers {
+	for _, e := range events {
 		var err error
-		if e.plan, err = e.program.Step(plan.Event{Run: c.fired[i].Run, Fired: true}, e.inbox, 0); err != nil {
-			return nil, &unfitError{refusedError(e.program, c.fired[i], err)}
+		if e.plan, err = e.program.Step(e.happened(), e.inbox, 0); err != nil {
+			return nil, &unfitError{refusedError(e.program, e.key(), err)}
 		}
 	}
-	return barriers, nil
+	return events, nil
+}
+
+// gathers are the parameters of gather.sql: aggregates that opened.
+type gathers struct {
+	ord, node, variable []int32
+	instance            [][16]byte
+	path                []string
+}
+
+func (g *gathers) add(e *event) {
+	g.ord = append(g.ord, e.ord)
+	g.instance = append(g.instance, e.instance)
+	g.node = append(g.node, int32(e.fired.Node))
+	g.variable = append(g.variable, int32(e.program.Graph().Nodes[e.fired.Node].Var))
+	g.path = append(g.path, string(e.fired.Path))
 }
 
 // unfitError is an event that cannot be committed whatever is done: the store and its program disagree.
@@ -281,46 +345,17 @@ func (c *commit) elements(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// unset takes values away for what took place in the last round.
-func (c *commit) unset(batch *pgx.Batch) {
-	var instance [][16]byte
-	var variable []int32
-	var path []string
-	slices.SortFunc(c.taken, func(a, b *event) int { return int(a.ord - b.ord) })
-	for _, e := range c.taken {
-		for _, w := range e.plan.Writes {
-			if w.Value == nil {
-				instance = append(instance, e.instance)
-				variable = append(variable, int32(w.Slot.Var))
-				path = append(path, string(w.Slot.Scope))
-			}
-		}
-	}
-	if len(instance) > 0 {
-		batch.Queue(unsetSQL, c.shard, instance, variable, path)
-	}
-}
-
-func unsets(p *plan.Plan) bool {
-	for _, w := range p.Writes {
-		if w.Value == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// clear removes the rows of instances that this transaction ended, where nothing else can add any.
-func (c *commit) clear(batch *pgx.Batch) {
+// end removes the rows of instances that this transaction ended, where nothing else can add any.
+func (c *commit) end(batch *pgx.Batch) {
 	var ids [][16]byte
 	for _, e := range c.ended {
-		if clears(e) && e.submission == nil {
+		if takesAll(e) && e.submission == nil {
 			ids = append(ids, e.instance)
 		}
 	}
 	if len(ids) > 0 {
-		batch.Queue(clearQueueSQL, c.shard, ids)
-		batch.Queue(clearReadinessSQL, c.shard, ids)
-		batch.Queue(clearInboxSQL, c.shard, ids)
+		batch.Queue(endQueueSQL, c.shard, ids)
+		batch.Queue(endReadinessSQL, c.shard, ids)
+		batch.Queue(endInboxSQL, c.shard, ids)
 	}
 }

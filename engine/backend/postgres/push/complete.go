@@ -21,9 +21,12 @@ const (
 	settleTimeout = 10 * time.Second
 )
 
-// happened gives a completion as the core's event.
+// happened gives a completion, or a run that goes on, as the core's event.
 func (e *event) happened() plan.Event {
 	c := e.completion
+	if c == nil {
+		return plan.Event{Run: e.fired, Fired: true}
+	}
 	return plan.Event{Run: c.Lease.Key.Run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
 }
 
@@ -51,31 +54,68 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if err := b.refuse(ctx, shard, unfit, &out); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
-	planned, after := untilEnds(planned)
-	inOrder(planned)
-	if err := b.commit(ctx, shard, distinct(planned, &out), grant, &out); err != nil {
-		return backend.Committed{}, postgres.Explain(err)
-	}
-	inOrder(after)
-	if err := b.commit(ctx, shard, distinct(after, &out), grant, &out); err != nil {
-		out.again(after, err)
+	for i, group := range groups(planned) {
+		inOrder(group)
+		group = distinct(group, &out)
+		if i > 0 {
+			group = spared(group, planned, &out)
+		}
+		err := b.commit(ctx, shard, group, grant, &out)
+		if err != nil && i == 0 {
+			return backend.Committed{}, postgres.Explain(err)
+		}
+		if err != nil {
+			out.again(group, err)
+		}
 	}
 	return out.committed(), nil
 }
 
-// untilEnds sets completions apart that come after one which would end their instance: they belong to
-// a later transaction, in which they are stale if it did.
-func untilEnds(events []*event) (first, after []*event) {
-	ends := map[uuid.UUID]bool{}
-	for _, e := range events {
-		if ends[e.instance] {
-			after = append(after, e)
-			continue
+// groups says which completions go into one transaction. One that comes after another which would end
+// their instance belongs to a later one, in which it is stale if that did. One that calls others off is
+// alone of its instance, so that each of those takes place before it or not at all.
+func groups(events []*event) [][]*event {
+	var out [][]*event
+	place := func(i int, e *event) {
+		for len(out) <= i {
+			out = append(out, nil)
 		}
-		first = append(first, e)
-		ends[e.instance] = e.plan.End != nil
+		out[i] = append(out[i], e)
 	}
-	return first, after
+	next := map[uuid.UUID]int{}
+	var last []*event
+	for _, e := range events {
+		switch {
+		case callsOff(&e.plan):
+			last = append(last, e)
+		case e.plan.End != nil:
+			place(next[e.instance], e)
+			next[e.instance] = 1
+		default:
+			place(next[e.instance], e)
+		}
+	}
+	first := len(out)
+	clear(next)
+	for _, e := range last {
+		place(first+next[e.instance], e)
+		next[e.instance]++
+	}
+	return out
+}
+
+// spared leaves those of a group that no completion of the call has called off yet. The others are stale,
+// as the store would say.
+func spared(group, all []*event, out *outcomes) []*event {
+	return slices.DeleteFunc(group, func(e *event) bool {
+		off := slices.ContainsFunc(all, func(by *event) bool {
+			return callsOff(&by.plan) && out.answers[by.ord].Answer == backend.Applied && e.calledOff(by)
+		})
+		if off {
+			out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+		}
+		return off
+	})
 }
 
 // completed makes events of completions, and answers those that can be none: without a program, or of
@@ -255,7 +295,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 		switch {
 		case err == nil:
 			return c, nil
-		case postgres.Contended(err) && try < commitTries:
+		case (postgres.Contended(err) || errors.Is(err, errCallOff)) && try < commitTries:
 			continue
 		case !backend.IsUnknown(err) && unsure && !postgres.Poisoned(err):
 			// An earlier try may have taken place, or the leases are no longer those that the caller knows.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
@@ -92,30 +93,27 @@ func collectClaimed(r pgx.Rows, expires time.Time) ([]claimed, error) {
 // tasks gives claimed rows their programs and the values that their arguments refer to.
 func (b *Backend) tasks(ctx context.Context, shard int, rows []claimed) ([]backend.Task, error) {
 	var r reads
-	events := map[int32]*event{}
-	for i, c := range rows {
-		e := &event{ord: int32(i), instance: c.task.Lease.Key.Instance}
-		events[e.ord] = e
+	events := map[uuid.UUID]*event{}
+	for _, c := range rows {
+		e := events[c.task.Lease.Key.Instance]
+		if e == nil {
+			e = &event{instance: c.task.Lease.Key.Instance}
+			events[e.instance] = e
+		}
 		r.add(e, backend.Refs(c.args))
 	}
-	if len(r.ord) > 0 {
-		found, err := b.store.Pool.Query(ctx, readSQL, shard, r.ord, r.instance, r.variable, r.path)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.take(found, events); err != nil {
-			return nil, err
-		}
+	if err := r.fill(ctx, b.store, shard); err != nil {
+		return nil, err
 	}
 	tasks := make([]backend.Task, 0, len(rows))
-	for i, c := range rows {
+	for _, c := range rows {
 		p, err := b.store.Program(ctx, c.workflow)
 		if err != nil {
 			return nil, err
 		}
 		t := c.task
 		t.Program, t.Action = p, p.Graph().Nodes[t.Lease.Key.Run.Node].Action
-		if t.Args, err = backend.AssembleArgs(c.args, events[int32(i)].value); err != nil {
+		if t.Args, err = backend.AssembleArgs(c.args, events[t.Lease.Key.Instance].value); err != nil {
 			// The instance has ended between the two statements, and its values are gone: its token
 			// no longer counts, and nobody misses the task.
 			continue

@@ -173,7 +173,7 @@ func (s *subject) probes() map[string]func(conn *pgxpool.Conn, n int) error {
 	for name, sql := range map[string]string{"tidy the queue": tidyQueueSQL, "tidy counters": tidyReadinessSQL, "tidy values": tidyInboxSQL} {
 		probes[name] = func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, sql, -1, 0, s.ended, sweepRows) }
 	}
-	for name, sql := range map[string]string{"clear the queue": clearQueueSQL, "clear counters": clearReadinessSQL, "clear values": clearInboxSQL} {
+	for name, sql := range map[string]string{"end the queue": endQueueSQL, "end counters": endReadinessSQL, "end values": endInboxSQL} {
 		probes[name] = func(conn *pgxpool.Conn, n int) error {
 			return s.rows(conn, sql, -1, 0, leasesOf(s.steps[:n]).Instance)
 		}
@@ -233,7 +233,7 @@ func (s *subject) apply(conn *pgxpool.Conn, cs []backend.Completion) error {
 		}
 	}
 	inOrder(events)
-	if err := c.round(s.w.ctx, conn, events); err != nil {
+	if err := c.round(s.w.ctx, conn, events, "", nil); err != nil {
 		return err
 	}
 	if len(c.live) != len(cs) {

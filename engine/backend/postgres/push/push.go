@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
 
@@ -45,6 +47,16 @@ var (
 	clearReadinessSQL string
 	//go:embed sql/clear_inbox.sql
 	clearInboxSQL string
+	//go:embed sql/call_off.sql
+	callOffSQL string
+	//go:embed sql/call_off_more.sql
+	callOffMoreSQL string
+	//go:embed sql/end_queue.sql
+	endQueueSQL string
+	//go:embed sql/end_readiness.sql
+	endReadinessSQL string
+	//go:embed sql/end_inbox.sql
+	endInboxSQL string
 	//go:embed sql/untidy.sql
 	untidySQL string
 	//go:embed sql/tidy.sql
@@ -139,30 +151,41 @@ func (b *Backend) check(shard int, grant backend.Grant) error {
 	return grant.Check()
 }
 
-// event is one thing to be committed: a completion, a new instance, or an opened barrier.
+// event is one thing to be committed: a completion, a new instance, or a run that goes on because of
+// another event of the transaction.
 type event struct {
-	ord        int32 // its place in the call; of a barrier, its own number in the transaction
+	ord        int32 // its place in the call; of a run that goes on, its own number in the transaction
 	instance   uuid.UUID
 	program    *plan.Program
 	workflow   int32
 	submission *backend.Submission
 	completion *backend.Completion
-	barrier    bool
-	token      int64 // of a completion, or of that which opened the barrier
+	fired      graph.Run // that goes on; neither a submission nor a completion
+	token      int64     // of a completion, or of that because of which a run goes on
 	inbox      plan.Inbox
 	plan       plan.Plan
 	refused    error // the core would not plan it
 }
 
-// value gives what a slot holds once the event's plan is applied, as far as the event knows it.
+// value gives the whole of what a slot holds once the event's plan is applied, as far as the event knows it.
 func (e *event) value(slot plan.Slot) (json.RawMessage, bool) {
+	base, appended := e.inbox.Values[slot], e.inbox.Appended[slot]
 	for _, w := range e.plan.Writes {
 		if w.Slot == slot {
-			return w.Value, w.Value != nil
+			base, appended = w.Value, nil
 		}
 	}
-	v, ok := e.inbox.Values[slot]
-	return v, ok
+	if base == nil {
+		return nil, false
+	}
+	appended = slices.Clip(appended)
+	for _, a := range e.plan.Appends {
+		if a.Slot == slot {
+			appended = append(appended, a)
+		}
+	}
+	whole, err := plan.JoinAppended(base, appended)
+	return whole, err == nil
 }
 
 // quiet says whether nothing else can be at work on an instance of the program when it completes:

@@ -4,62 +4,102 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"pulley/engine/graph"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
 )
 
-// reads are the parameters of read.sql: slots that events need.
+// reads are slots that events need. One that several of them need is read once.
 type reads struct {
-	ord      []int32
-	instance [][16]byte
-	variable []int32
-	path     []string
+	slots []ownedSlot
+	by    map[ownedSlot][]*event // who needs it
+}
+
+// ownedSlot is a slot of an instance.
+type ownedSlot struct {
+	instance uuid.UUID
+	slot     plan.Slot
 }
 
 func (r *reads) add(e *event, slots []plan.Slot) {
 	for _, s := range slots {
-		r.ord = append(r.ord, e.ord)
-		r.instance = append(r.instance, e.instance)
-		r.variable = append(r.variable, int32(s.Var))
-		r.path = append(r.path, string(s.Scope))
+		o := ownedSlot{e.instance, s}
+		if r.by == nil {
+			r.by = map[ownedSlot][]*event{}
+		}
+		by := r.by[o]
+		if by == nil {
+			r.slots = append(r.slots, o)
+		}
+		if len(by) == 0 || by[len(by)-1] != e {
+			r.by[o] = append(by, e)
+		}
 	}
 }
 
+// parameters gives the values of read.sql, in which a slot's number is its place in r.slots.
+func (r *reads) parameters(shard int) []any {
+	n := len(r.slots)
+	numbers, variables, paths := make([]int32, n), make([]int32, n), make([]string, n)
+	instances := make([][16]byte, n)
+	for i, o := range r.slots {
+		numbers[i], instances[i], variables[i], paths[i] = int32(i), o.instance, int32(o.slot.Var), string(o.slot.Scope)
+	}
+	return []any{shard, numbers, instances, variables, paths}
+}
+
 // take puts what was read into the inboxes of the events.
-func (r *reads) take(rows pgx.Rows, events map[int32]*event) error {
+func (r *reads) take(rows pgx.Rows) error {
 	defer rows.Close()
 	for rows.Next() {
-		var ord, variable int32
-		var path string
+		var number, element int32
 		var value []byte
-		if err := rows.Scan(&ord, &variable, &path, &value); err != nil {
+		if err := rows.Scan(&number, &element, &value); err != nil {
 			return err
 		}
-		e := events[ord]
-		if e.inbox.Values == nil {
-			e.inbox.Values = map[plan.Slot]json.RawMessage{}
+		o := r.slots[number]
+		for _, e := range r.by[o] {
+			e.put(o.slot, int(element), value)
 		}
-		e.inbox.Values[plan.Slot{Var: graph.VarID(variable), Scope: graph.Path(path)}] = value
 	}
 	return rows.Err()
 }
 
-// read fills the inboxes of completions with one query, or none where nothing is needed.
-func (b *Backend) read(ctx context.Context, shard int, events []*event) error {
-	var r reads
-	byOrd := make(map[int32]*event, len(events))
-	for _, e := range events {
-		byOrd[e.ord] = e
-		r.add(e, e.program.Needs(e.happened()).Slots)
+// put adds what was read of a slot: its value, as element -1, or one that was appended to it.
+func (e *event) put(slot plan.Slot, element int, value json.RawMessage) {
+	in := &e.inbox
+	if element >= 0 {
+		if in.Appended == nil {
+			in.Appended = map[plan.Slot][]plan.Append{}
+		}
+		in.Appended[slot] = append(in.Appended[slot], plan.Append{Slot: slot, Index: element, Value: value})
+		return
 	}
-	if len(r.ord) == 0 {
+	if in.Values == nil {
+		in.Values = map[plan.Slot]json.RawMessage{}
+	}
+	in.Values[slot] = value
+}
+
+// fill reads the slots with one query, or none where nothing is needed.
+func (r *reads) fill(ctx context.Context, store *postgres.Store, shard int) error {
+	if len(r.slots) == 0 {
 		return nil
 	}
-	rows, err := b.store.Pool.Query(ctx, readSQL, shard, r.ord, r.instance, r.variable, r.path)
+	rows, err := store.Pool.Query(ctx, readSQL, r.parameters(shard)...)
 	if err != nil {
 		return err
 	}
-	return r.take(rows, byOrd)
+	return r.take(rows)
+}
+
+// read fills the inboxes of completions.
+func (b *Backend) read(ctx context.Context, shard int, events []*event) error {
+	var r reads
+	for _, e := range events {
+		r.add(e, e.program.Needs(e.happened()).Slots)
+	}
+	return r.fill(ctx, b.store, shard)
 }

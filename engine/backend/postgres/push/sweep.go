@@ -63,7 +63,7 @@ func (b *Backend) tidy(ctx context.Context, shard int, id [16]byte) (int, error)
 // tidyAfter begins to sweep at once what instances left that a commit ended.
 func (b *Backend) tidyAfter(ctx context.Context, c *commit) {
 	for _, e := range c.ended {
-		if e.submission == nil && !clears(e) {
+		if e.submission == nil && !takesAll(e) {
 			b.tidyNow(ctx, c.shard, e.instance)
 		}
 	}

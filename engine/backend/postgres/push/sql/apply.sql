@@ -1,4 +1,4 @@
--- Commits the plans of completions, of new instances and of opened barriers, all of one shard.
+-- Commits the plans of completions, of new instances and of runs that go on, all of one shard.
 -- ord numbers the events; of a completion that is stale, and of an instance that is there already,
 -- nothing takes place. Arrays that belong together have the same length. Rows are met in the order
 -- of the arrays, which are sorted, so that two commits never wait for one another in a circle.
@@ -14,12 +14,13 @@
 -- $1 shard
 -- completions: $2 ord, $3 instance, $4 node, $5 path, $6 token, $7 wait before a retry in µs or null
 -- new instances: $8 ord, $9 instance, $10 workflow, $11 input, $12 status, $13 result, $14 failure
--- barriers: $15 ord
+-- runs that go on: $15 ord
 -- values: $16 ord, $17 instance, $18 variable, $19 path, $20 element, $21 value
 -- arrivals: $22 ord, $23 instance, $24 node, $25 path, $26 required, $27 hard, $28 soft
--- node runs: $29 ord, $30 instance, $31 node, $32 path, $33 workflow, $34 args
--- ends: $35 ord, $36 instance, $37 status, $38 untidy, $39 result, $40 failure, $41 token
--- grant: $42 owner, $43 most, $44 lease in µs
+-- node runs: $29 ord, $30 instance, $31 node, $32 path, $33 workflow, $34 args, $35 wait before it is due in µs
+-- ends: $36 ord, $37 instance, $38 status, $39 untidy, $40 result, $41 failure, $42 token
+-- grant: $43 owner, $44 most, $45 lease in µs
+-- $46 whether the counts of barriers that are not full are wanted, too
 WITH offered AS MATERIALIZED (
     SELECT c.ord, c.wait, q.at, q.attempt
     FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[], $7::bigint[])
@@ -79,13 +80,13 @@ WITH offered AS MATERIALIZED (
 ), queued AS (
     INSERT INTO queue (shard, instance_id, node, path, status, due_at, token, attempt, workflow, owner, args)
     SELECT $1, e.instance_id, e.node, e.path,
-        CASE WHEN e.place <= $43::bigint THEN 'leased' ELSE 'queued' END,
-        clock_timestamp() + CASE WHEN e.place <= $43::bigint THEN $44::bigint ELSE 0 END * interval '1 microsecond',
-        nextval('tokens'), 1, e.workflow, CASE WHEN e.place <= $43::bigint THEN $42::text END, e.args
+        CASE WHEN e.place <= $44::bigint THEN 'leased' ELSE 'queued' END,
+        clock_timestamp() + CASE WHEN e.place <= $44::bigint THEN $45::bigint ELSE e.wait END * interval '1 microsecond',
+        nextval('tokens'), 1, e.workflow, CASE WHEN e.place <= $44::bigint THEN $43::text END, e.args
     FROM (
-        SELECT q.*, row_number() OVER () AS place
-        FROM unnest($29::int[], $30::uuid[], $31::int[], $32::text[], $33::int[], $34::json[])
-            AS q (ord, instance_id, node, path, workflow, args)
+        SELECT q.*, CASE WHEN q.wait = 0 THEN count(*) FILTER (WHERE q.wait = 0) OVER (ROWS UNBOUNDED PRECEDING) END AS place
+        FROM unnest($29::int[], $30::uuid[], $31::int[], $32::text[], $33::int[], $34::json[], $35::bigint[])
+            AS q (ord, instance_id, node, path, workflow, args, wait)
         WHERE (q.ord IN (SELECT ord FROM live)) IS TRUE
     ) e
     RETURNING instance_id, node, path, status, token
@@ -95,7 +96,7 @@ WITH offered AS MATERIALIZED (
         ended_at = clock_timestamp()
     FROM (
         SELECT DISTINCT ON (u.instance_id) u.*, r.at
-        FROM unnest($35::int[], $36::uuid[], $37::text[], $38::boolean[], $39::json[], $40::json[], $41::bigint[])
+        FROM unnest($36::int[], $37::uuid[], $38::text[], $39::boolean[], $40::json[], $41::json[], $42::bigint[])
             AS u (ord, instance_id, status, untidy, result, failure, token)
         CROSS JOIN LATERAL (
             SELECT r.ctid AS at, r.status FROM instances r WHERE r.shard = $1 AND r.id = u.instance_id FOR UPDATE
@@ -108,8 +109,8 @@ WITH offered AS MATERIALIZED (
 )
 SELECT 'live' AS what, ord, NULL::uuid AS instance_id, 0 AS node, '' AS path, 0::bigint AS token FROM live
 UNION ALL
-SELECT CASE WHEN required = 2147483647 THEN 'unopened' ELSE 'fired' END, 0, instance_id, node, path, 0
-FROM arrived WHERE completed = required OR required = 2147483647
+SELECT CASE WHEN required = 2147483647 THEN 'unopened' ELSE 'reached' END, required, instance_id, node, path, completed
+FROM arrived WHERE $46::boolean OR completed = required OR required = 2147483647
 UNION ALL
 SELECT 'leased', 0, instance_id, node, path, token FROM queued WHERE status = 'leased'
 UNION ALL

@@ -1,9 +1,28 @@
--- Removes all values of instances that this transaction ended and that nothing else works on. $1 shard, $2 instances.
-WITH old AS MATERIALIZED (
-    SELECT t.at
-    FROM unnest($2::uuid[]) AS e (instance_id)
+-- Removes values of regions that are over or called off: those whose path is low or follows it, before
+-- high. Of what took place, see clear_queue.sql.
+-- $1 shard; completions: $2 ord, $3 instance, $4 node, $5 path, $6 token; $7 ord of what is known to have taken place
+-- ranges: $8 ord, $9 instance, $10 variable, $11 low, $12 high
+WITH live AS MATERIALIZED (
+    SELECT c.ord
+    FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[]) AS c (ord, instance_id, node, path, token)
     CROSS JOIN LATERAL (
-        SELECT t.ctid AS at FROM inbox t WHERE t.shard = $1 AND t.instance_id = e.instance_id OFFSET 0
+        SELECT q.token, q.status, q.xmin AS by
+        FROM queue q
+        WHERE q.shard = $1 AND q.instance_id = c.instance_id AND q.node = c.node AND q.path = c.path
+        OFFSET 0
+    ) q
+    WHERE q.token = c.token AND q.status = 'completed' AND q.by = pg_current_xact_id()::xid
+    UNION ALL
+    SELECT ord FROM unnest($7::int[]) AS k (ord)
+), over AS MATERIALIZED (
+    SELECT t.at
+    FROM unnest($8::int[], $9::uuid[], $10::int[], $11::text[], $12::text[]) AS r (ord, instance_id, variable, low, high)
+    CROSS JOIN LATERAL (
+        SELECT t.ctid AS at
+        FROM inbox t
+        WHERE t.shard = $1 AND t.instance_id = r.instance_id AND t.variable = r.variable AND t.path >= r.low AND t.path < r.high
+        OFFSET 0
     ) t
+    WHERE (r.ord IN (SELECT ord FROM live)) IS TRUE
 )
-DELETE FROM inbox t USING old WHERE t.ctid = old.at
+DELETE FROM inbox t USING over o WHERE t.ctid = o.at

@@ -1,0 +1,201 @@
+package push
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"pulley/engine/backend/postgres"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// callOffPasses bounds how often one transaction looks for runs that are to be called off.
+const callOffPasses = 5
+
+// errCallOff is in the error of a transaction that could not get hold of all that it calls off.
+var errCallOff = errors.New("runs that are to be called off go on and on")
+
+// callsOff says whether a plan calls off runs that may be at work.
+func callsOff(p *plan.Plan) bool {
+	return slices.ContainsFunc(p.Clears, func(c plan.Clear) bool { return c.AtWork })
+}
+
+// calledOff says whether a completion is one of a run that another completion of its instance calls off.
+func (e *event) calledOff(by *event) bool {
+	run := e.run()
+	return e.instance == by.instance && slices.ContainsFunc(by.plan.Clears, func(c plan.Clear) bool {
+		return run.Path.Under(c.Path) && slices.Contains(by.program.Cleared(c.Region).Runs, run.Node)
+	})
+}
+
+// span is a range of a table's keys: those of a node or variable whose path is low or greater, but less
+// than high.
+type span struct {
+	ord       int32
+	instance  uuid.UUID
+	id        int32
+	low, high string
+}
+
+// spans gives what stands under a path for some nodes or variables. In the order of paths, what follows
+// a path with a dot ends before the path with a slash; no path has a character beyond 'c'.
+func spans[ID ~int32](to []span, e *event, ids []ID, under graph.Path) []span {
+	s := span{ord: e.ord, instance: e.instance, low: string(under), high: string(under) + "/"}
+	if under == "" {
+		s.high = "~"
+	}
+	for _, id := range ids {
+		s.id = int32(id)
+		to = append(to, s)
+	}
+	return to
+}
+
+// columns gives spans as parameters, in the order of keys: ord, instance, node or variable, low, high.
+func columns(all []span) []any {
+	slices.SortFunc(all, func(a, b span) int {
+		return cmp.Or(slices.Compare(a.instance[:], b.instance[:]), cmp.Compare(a.id, b.id), strings.Compare(a.low, b.low))
+	})
+	n := len(all)
+	ords, ids, lows, highs := make([]int32, n), make([]int32, n), make([]string, n), make([]string, n)
+	instances := make([][16]byte, n)
+	for i, s := range all {
+		ords[i], instances[i], ids[i], lows[i], highs[i] = s.ord, s.instance, s.id, s.low, s.high
+	}
+	return []any{ords, instances, ids, lows, highs}
+}
+
+// guard says for which events a statement does something: for those that are known to have taken place,
+// and for completions that turn out to have.
+type guard struct {
+	completions postgres.Leases
+	sure        []int32
+}
+
+// guarded makes a guard. Before their own statement has been answered, nothing is sure.
+func guarded(events []*event, sure bool) guard {
+	var g guard
+	for _, e := range events {
+		if sure {
+			g.sure = append(g.sure, e.ord)
+		} else if e.completion != nil {
+			lease := e.completion.Lease
+			lease.Token = e.token
+			g.completions.Add(e.ord, lease)
+		}
+	}
+	return g
+}
+
+func (g *guard) parameters(shard int) []any {
+	return append(g.completions.Parameters(shard), g.sure)
+}
+
+// unset takes away the values that events take away, and those that were appended to what they replace.
+// An instance that is new has none.
+func (c *commit) unset(batch *pgx.Batch, events []*event, sure bool) {
+	var from []*event
+	var ord, variable, first []int32
+	var instance [][16]byte
+	var path []string
+	for _, e := range events {
+		if e.submission != nil || !unsets(&e.plan) {
+			continue
+		}
+		from = append(from, e)
+		for _, w := range e.plan.Writes {
+			if w.Value != nil && !w.Drops {
+				continue
+			}
+			ord = append(ord, e.ord)
+			instance = append(instance, e.instance)
+			variable = append(variable, int32(w.Slot.Var))
+			path = append(path, string(w.Slot.Scope))
+			if w.Value == nil {
+				first = append(first, -1)
+			} else {
+				first = append(first, 0)
+			}
+		}
+	}
+	if len(from) > 0 {
+		g := guarded(from, sure)
+		batch.Queue(unsetSQL, append(g.parameters(c.shard), ord, instance, variable, path, first)...)
+	}
+}
+
+func unsets(p *plan.Plan) bool {
+	return slices.ContainsFunc(p.Writes, func(w plan.Write) bool { return w.Value == nil || w.Drops })
+}
+
+// clear removes what is over or called off.
+func (c *commit) clear(batch *pgx.Batch, events []*event, sure bool) {
+	var from []*event
+	var queue, readiness, inbox []span
+	for _, e := range events {
+		if len(e.plan.Clears) == 0 {
+			continue
+		}
+		from = append(from, e)
+		for _, cl := range e.plan.Clears {
+			cleared := e.program.Cleared(cl.Region)
+			queue = spans(queue, e, cleared.Runs, cl.Path)
+			readiness = spans(readiness, e, cleared.Barriers, cl.Path)
+			inbox = spans(inbox, e, cleared.Vars, cl.Path)
+		}
+	}
+	if len(from) == 0 {
+		return
+	}
+	g := guarded(from, sure)
+	for _, table := range []struct {
+		sql   string
+		spans []span
+	}{{clearQueueSQL, queue}, {clearReadinessSQL, readiness}, {clearInboxSQL, inbox}} {
+		if len(table.spans) > 0 {
+			batch.Queue(table.sql, append(g.parameters(c.shard), columns(table.spans)...)...)
+		}
+	}
+}
+
+// callOff begins a transaction whose events call runs off: it locks those, in key order like any
+// completion, and with them the events' own. Whatever completes one of them meanwhile is waited for, and
+// what that has queued is locked as well, until there is nothing new: from then on nobody can add to the
+// regions. It does nothing where no run is called off.
+func (c *commit) callOff(ctx context.Context, conn *pgxpool.Conn, events []*event) (begun bool, err error) {
+	var all []span
+	for _, e := range events {
+		for _, cl := range e.plan.Clears {
+			if cl.AtWork {
+				all = spans(all, e, e.program.Cleared(cl.Region).Runs, cl.Path)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return false, nil
+	}
+	parameters := append([]any{c.shard}, columns(all)[1:]...)
+	batch := &pgx.Batch{}
+	batch.Queue("BEGIN")
+	before, after := int64(0), int64(0)
+	batch.Queue(callOffSQL, parameters...).QueryRow(func(row pgx.Row) error { return row.Scan(&before) })
+	for range callOffPasses {
+		batch.Queue(callOffMoreSQL, parameters...).QueryRow(func(row pgx.Row) error { return row.Scan(&after) })
+		if err := conn.SendBatch(ctx, batch).Close(); err != nil {
+			return true, err
+		}
+		if after == before {
+			return true, nil
+		}
+		before, batch = after, &pgx.Batch{}
+	}
+	return true, fmt.Errorf("instance %s: %w", events[0].instance, errCallOff)
+}

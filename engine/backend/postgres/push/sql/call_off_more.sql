@@ -1,0 +1,16 @@
+-- Locks what call_off.sql has not seen, and counts all. What is locked already by somebody else may be on
+-- its way to a lock of ours: then the transaction is given up and begun again, since locks that are taken
+-- out of order are not waited for.
+-- $1 shard; ranges: $2 instance, $3 node, $4 low, $5 high
+WITH locked AS MATERIALIZED (
+    SELECT t.at
+    FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[]) AS r (instance_id, node, low, high)
+    CROSS JOIN LATERAL (
+        SELECT t.ctid AS at
+        FROM queue t
+        WHERE t.shard = $1 AND t.instance_id = r.instance_id AND t.node = r.node AND t.path >= r.low AND t.path < r.high
+        ORDER BY t.path
+        FOR UPDATE NOWAIT
+    ) t
+)
+SELECT count(*) FROM locked
