@@ -251,8 +251,9 @@ func TestGivenTrace(t *testing.T) {
 // TestPrograms holds the list of programs against the folder, and parses all of them.
 func TestPrograms(t *testing.T) {
 	files, err := filepath.Glob("programs/*.ir")
-	if err != nil || len(files) != 5 {
-		t.Fatalf("%v, %v; want five files", files, err)
+	list, listErr := Programs()
+	if err != nil || listErr != nil || len(files) != len(list) || len(list) < 45 {
+		t.Fatalf("%d files (%v), %d programs (%v)", len(files), err, len(list), listErr)
 	}
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".ir")
@@ -267,8 +268,24 @@ func TestPrograms(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	const want = `there is no program "../x" (programs: fanout, loop, orders, pipeline, spread)`
+	const want = `there is no program "../x" in scenarios/programs`
 	if _, err := Source("../x"); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestReadProgramRefuses leaves out what the comment at a program's beginning must say.
+func TestReadProgramRefuses(t *testing.T) {
+	for source, want := range map[string]string{
+		"fn main(input: [], output: []):\n    pass\n": `program p does not begin with a comment that says what it shows, and with an input`,
+		"# Shows it.\n":                                `program p does not begin with a comment that says what it shows, and with an input`,
+		"# input: {}\n# gives: 1\n":                    `program p does not begin with a comment that says what it shows, and with an input`,
+		"# Shows it.\n# input: {}\n":                   `program p: the line behind the input {} must say what it gives, or how it fails`,
+		"# Shows it.\n# gives: 1\n# input: {}\n":       `program p: an input must stand before "gives"`,
+		"# Shows it.\n# input: {}\n# fails: {\"type\n": `program p: fails: unexpected end of JSON input`,
+	} {
+		if _, err := readProgram("p", source); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", source, err, want)
+		}
 	}
 }
