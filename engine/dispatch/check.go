@@ -21,9 +21,12 @@ func (m *Machine) Check() error {
 		must(t.lost || t.place >= 0 || t.state >= offered, "task %d is held unwatched", t.id)
 	}
 	must(m.running == states[running], "%d slots are counted, %d tasks run", m.running, states[running])
-	must(m.running <= m.cfg.Slots, "%d tasks run in %d slots", m.running, m.cfg.Slots)
+	must(m.slots() <= m.cfg.Slots, "%d of %d slots are taken", m.slots(), m.cfg.Slots)
+	for id := range m.strays {
+		must(m.tasks[id] == nil || m.tasks[id].state >= offered, "task %d runs and is a stray", id)
+	}
 	must(m.ready.len() == states[waiting], "%d tasks queue, %d wait", m.ready.len(), states[waiting])
-	must(m.ready.len() == 0 || m.running == m.cfg.Slots, "%d tasks wait beside a free slot", m.ready.len())
+	must(m.ready.len() == 0 || m.slots() == m.cfg.Slots, "%d tasks wait beside a free slot", m.ready.len())
 
 	inFlight := map[Op]int{}
 	reserved, committed := 0, 0
@@ -52,6 +55,6 @@ func (m *Machine) Check() error {
 	must(subs <= len(m.subs), "%d submissions queue of %d", subs, len(m.subs))
 	bound := m.cfg.Slots + m.cfg.Prefetch + m.cfg.Pending
 	must(len(m.tasks)+m.reserved <= bound, "%d tasks are held and %d may come, the bound is %d", len(m.tasks), m.reserved, bound)
-	must(!m.stopped || len(m.tasks)+len(m.subs)+len(m.calls)+m.unreleased() == 0, "stopped with something left")
+	must(!m.stopped || len(m.tasks)+len(m.strays)+len(m.subs)+len(m.calls)+m.unreleased() == 0, "stopped with something left")
 	return errors.Join(errs...)
 }

@@ -22,6 +22,7 @@ type Config struct {
 	Queue      int // submissions that wait or are in flight; at least 1
 
 	Lease time.Duration // of a task; prolonged after a third; at least 3 ms
+	Grace time.Duration // in which a task returns after its node's timeout, or after Cancel; zero: without end
 	Poll  time.Duration // between two claims on an idle shard; positive
 	Sweep time.Duration // between two sweeps of a shard; positive
 
@@ -56,6 +57,7 @@ func (c Config) Validate() error {
 	atLeast("Pending", c.Pending, 1)
 	atLeast("Queue", c.Queue, 1)
 	longer("Lease", c.Lease, 3*time.Millisecond)
+	longer("Grace", c.Grace, 0)
 	longer("Poll", c.Poll, 1)
 	longer("Sweep", c.Sweep, 1)
 	longer("NotifyEvery", c.NotifyEvery, 0)

@@ -22,13 +22,13 @@ func TestMain(m *testing.M) {
 }
 
 func TestConfigReportsEverythingThatIsWrong(t *testing.T) {
-	_, err := New(Config{Prefetch: -1, RetryMin: time.Second, NotifyEvery: -1})
+	_, err := New(Config{Prefetch: -1, Grace: -1, RetryMin: time.Second, NotifyEvery: -1})
 	if err == nil {
 		t.Fatal("accepted")
 	}
 	for _, field := range []string{
 		"Shards is 0", "Slots is 0", "Prefetch is -1", "Batch is 0", "BatchBytes is 0", "Committers is 0", "Pending is 0",
-		"Queue is 0", "Lease is 0s", "Poll is 0s", "Sweep is 0s", "NotifyEvery is -1ns", "RetryMax is 0s, must be at least 1s",
+		"Queue is 0", "Lease is 0s", "Grace is -1ns", "Poll is 0s", "Sweep is 0s", "NotifyEvery is -1ns", "RetryMax is 0s, must be at least 1s",
 	} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("%q is not in: %v", field, err)

@@ -20,7 +20,7 @@ func (m *Machine) decide(now time.Time) {
 	m.claim(now, false)
 	m.sweep(now)
 	m.notify(now)
-	if m.draining && len(m.tasks)+len(m.subs)+len(m.calls)+m.unreleased() == 0 {
+	if m.draining && len(m.tasks)+len(m.strays)+len(m.subs)+len(m.calls)+m.unreleased() == 0 {
 		m.stopped = true
 		m.do(Stopped{})
 	}
@@ -56,11 +56,13 @@ func (m *Machine) unreleased() int {
 	return n
 }
 
-// checkLeases looks at every lease whose time has come: to prolong it, or to give it up.
+// checkLeases looks at every task whose time has come: to prolong its lease, or to give it up.
 func (m *Machine) checkLeases(now time.Time) {
-	for len(m.leases) > 0 && !now.Before(m.leases[0].check) {
+	for len(m.leases) > 0 && !now.Before(m.leases[0].due()) {
 		t := m.leases[0]
 		switch {
+		case !t.deadline.IsZero() && !now.Before(t.deadline):
+			m.stray(t)
 		case t.lost:
 			m.unwatch(t)
 		case !now.Before(t.task.Expires):
@@ -83,10 +85,13 @@ func (m *Machine) expire(t *task) {
 }
 
 func (m *Machine) start() {
-	for m.running < m.cfg.Slots && m.ready.len() > 0 {
+	for m.slots() < m.cfg.Slots && m.ready.len() > 0 {
 		t := m.ready.pop()
 		t.state = running
 		m.running++
+		if most := timeout(t.task); most > 0 && m.cfg.Grace > 0 {
+			m.limit(t, m.now.Add(most).Add(m.cfg.Grace))
+		}
 		m.do(Start{ID: t.id, Task: t.task})
 	}
 }
@@ -141,7 +146,7 @@ func (m *Machine) room() int {
 	}
 	slots := m.cfg.Slots + m.cfg.Prefetch
 	return max(0, min(
-		slots-m.running-m.ready.len()-m.reserved,
+		slots-m.slots()-m.ready.len()-m.reserved,
 		slots+m.cfg.Pending-len(m.tasks)-m.reserved))
 }
 
@@ -396,7 +401,7 @@ func (m *Machine) Next() time.Time {
 		by(m.until)
 	}
 	if len(m.leases) > 0 {
-		by(m.leases[0].check)
+		by(m.leases[0].due())
 	}
 	if m.wantNotify && !m.notifying {
 		by(m.notifyAt)

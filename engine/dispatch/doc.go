@@ -17,8 +17,9 @@
 // # A task's way
 //
 //	granted ──► waiting ──► running ──► offered ──► committing ──► gone
-//	               │           │           ▲             │
-//	               │           │           └── error ────┘
+//	   │           │           │           ▲             │
+//	   │           │           │           ├── error ────┘
+//	   └── sleep ──│───────────│───────────┘
 //	               └───────────┴──► given up (lease lost, instance over, drained)
 //
 // A task is granted by a reply: of a claim, or of the commit or submission that made it ready, so
@@ -26,12 +27,21 @@
 // offered to the next commit of its shard. A completion whose commit failed is offered again for as
 // long as it takes: it carries the fencing token, so that the store tells a repetition from a first
 // time. A completion that the store refuses for good is replaced, once, by a failure that says so;
-// otherwise the task would be delivered and refused for ever.
+// otherwise the task would be delivered and refused for ever. A sleep is offered as soon as it is
+// granted: it was granted because it is over.
+//
+// # Strays
+//
+// A task that runs longer than its node's timeout is to return, as is one that was cancelled. One that
+// has not, a Grace later, is a stray. Where its timeout passed, that it did is offered in its place, which
+// fences it like any completion; then it is cancelled. Its slot is free for others, unless there are
+// already as many strays as slots: what is beyond that keeps its slot until some return. So a task that
+// hangs for ever costs others nothing, and however many hang, no more than twice Slots are under way.
 //
 // # Bounds
 //
-//   - Running tasks never exceed Slots. No grant asks for more than free slots and Prefetch, with
-//     what other calls in flight may still bring counted as taken.
+//   - Running tasks never exceed Slots, nor do strays that have no slot. No grant asks for more than
+//     free slots and Prefetch, with what other calls in flight may still bring counted as taken.
 //   - Tasks held in all states, with those that grants in flight may bring, never exceed
 //     Slots + Prefetch + Pending.
 //   - Each shard has at most one claim, one submission, one extension and one commit in flight; with
@@ -58,5 +68,6 @@
 // # Looking for work
 //
 // A shard is claimed from, as soon as there is room, when a reply said that more is ready, when
-// another process notified, when a task waiting for its time is due, and otherwise every Poll.
+// another process notified, when a task waiting for its time is due, and otherwise every Poll. What
+// is due is no better than what is ready: while the engine is full, a sleep that is over waits for room.
 package dispatch

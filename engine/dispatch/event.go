@@ -46,6 +46,10 @@ type Reply struct {
 	Err       error
 }
 
+// Ended says that instances were ended, other than by a call of the machine: what is held for them is let
+// go of.
+type Ended struct{ Instances []backend.Instance }
+
 // Woken says that another process made work ready, nobody knows on which shard.
 type Woken struct{}
 
@@ -58,6 +62,7 @@ func (Submit) event() {}
 func (Forget) event() {}
 func (Done) event()   {}
 func (Reply) event()  {}
+func (Ended) event()  {}
 func (Woken) event()  {}
 func (Drain) event()  {}
 
@@ -97,8 +102,9 @@ type Start struct {
 
 // Cancel asks for a running task to be cut off. Done is still expected; its result is dropped.
 type Cancel struct {
-	ID    TaskID
-	Cause error
+	ID      TaskID
+	Cause   error
+	Instead *backend.Completion // that is offered for it; nil: none is
 }
 
 // Answer is the end of a submission. Err is set where the machine could not have it stored.

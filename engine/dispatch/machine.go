@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"container/heap"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,12 +17,16 @@ import (
 var (
 	ErrLeaseLost     = errors.New("lease lost")                       // another engine may hold the task now
 	ErrInstanceEnded = errors.New("instance ended")                   // the task's result has no use any more
+	ErrOverdue       = errors.New("the timeout passed")               // the attempt has failed by it; what the task returns has no use
 	ErrStopped       = errors.New("engine is stopping")               // a submission came too late; submit it elsewhere
 	ErrFull          = errors.New("too many submissions are waiting") // wait for answers before submitting more
 )
 
-// RefusedType is the failure type of a task whose result the store refused.
-const RefusedType = "ResultRefused"
+// The failure types that a machine gives.
+const (
+	RefusedType = "ResultRefused" // of a task whose result the store refused
+	TimeoutType = "Timeout"       // of a task that did not return after its node's timeout
+)
 
 // handBack is the lease that a task keeps when it is given back: the shortest that a store tells
 // from none. Extend sets the lease's end, so that it is due for others right after.
@@ -37,12 +42,13 @@ type Machine struct {
 	shards []shard
 
 	tasks  map[TaskID]*task // held, and running ones whose lease is lost
+	strays map[TaskID]bool  // tasks that do not return although they were cancelled
 	ready  fifo[*task]      // waiting for a slot, in order of arrival
 	leases byTime           // held tasks by the time of their next check
 	subs   map[Ticket]*submission
 	calls  map[CallID]*call
 
-	running  int // 0 ≤ running ≤ Slots
+	running  int // tasks in that state; with the strays that take a slot at most Slots
 	reserved int // node runs that grants in flight may still bring
 	writes   int // commits and submissions in flight, ≤ Committers
 	claims   int // in flight, ≤ Committers
@@ -56,6 +62,7 @@ type Machine struct {
 	sweeping, notifying, wantNotify bool
 	notifyAt                        time.Time // no notification before
 
+	now                            time.Time // of the step
 	begun, draining, late, stopped bool
 	until                          time.Time // of the drain
 
@@ -110,8 +117,17 @@ type task struct {
 	refused    bool // the store refused its result, the completion is the failure that says so
 	completion backend.Completion
 
-	check time.Time // when to prolong the lease or, once that is under way, to give up
-	place int       // in leases; -1: not watched
+	check    time.Time // when to prolong the lease or, once that is under way, to give up
+	deadline time.Time // when a running task becomes a stray; zero: never
+	place    int       // in leases; -1: not watched
+}
+
+// due is when something must be done about the task.
+func (t *task) due() time.Time {
+	if !t.deadline.IsZero() && t.deadline.Before(t.check) {
+		return t.deadline
+	}
+	return t.check
 }
 
 type submission struct {
@@ -141,6 +157,7 @@ func New(cfg Config) (*Machine, error) {
 		cfg:    cfg,
 		shards: make([]shard, cfg.Shards),
 		tasks:  map[TaskID]*task{},
+		strays: map[TaskID]bool{},
 		subs:   map[Ticket]*submission{},
 		calls:  map[CallID]*call{},
 	}
@@ -161,6 +178,7 @@ func (m *Machine) Step(now time.Time, events ...Event) []Command {
 	if m.stopped {
 		return nil
 	}
+	m.now = now
 	if !m.begun {
 		m.begin(now)
 	}
@@ -204,6 +222,8 @@ func (m *Machine) take(now time.Time, ev Event) {
 		for i := range m.shards {
 			m.shards[i].more = true
 		}
+	case Ended:
+		m.end(ev.Instances)
 	case Drain:
 		m.drain(ev.Until)
 	}
@@ -240,6 +260,10 @@ func (m *Machine) forget(ticket Ticket) {
 
 // takeDone frees the slot and offers the completion.
 func (m *Machine) takeDone(ev Done) {
+	if m.strays[ev.Task] {
+		delete(m.strays, ev.Task)
+		return
+	}
 	t, ok := m.tasks[ev.Task]
 	if !ok || t.state != running {
 		m.report(fmt.Errorf("dispatch: task %d ended, which is not running", ev.Task))
@@ -250,14 +274,47 @@ func (m *Machine) takeDone(ev Done) {
 		m.remove(t)
 		return
 	}
+	m.offer(t, ev.Result, ev.Failure)
+}
+
+// offer hands the end of an attempt to the next commit.
+func (m *Machine) offer(t *task, result json.RawMessage, failure *plan.Failure) {
 	t.state = offered
 	t.completion = backend.Completion{
 		Lease: t.task.Lease, Program: t.task.Program, Attempt: t.task.Attempt,
-		Result: ev.Result, Failure: ev.Failure,
+		Result: result, Failure: failure,
 	}
 	t.task.Args = nil // needed no longer, and it may be large
 	t.shard.offered.push(t)
+	m.limit(t, time.Time{})
 }
+
+// timeout is how long the task may run; zero: without a limit.
+func timeout(t backend.Task) time.Duration {
+	if t.Program == nil {
+		return 0
+	}
+	return t.Program.Graph().Nodes[t.Lease.Key.Run.Node].Timeout
+}
+
+// stray lets go of a task that should have returned and has not. Nothing can end it, so it goes on
+// beside the others.
+func (m *Machine) stray(t *task) {
+	m.running--
+	m.strays[t.id] = true
+	if t.lost {
+		m.report(fmt.Errorf("%s: it does not return %v after it was cancelled, and goes on unheeded", describe(t.task), m.cfg.Grace))
+		m.remove(t)
+		return
+	}
+	text := fmt.Sprintf("action %s did not return within %v of its timeout of %v", t.task.Action, m.cfg.Grace, timeout(t.task))
+	m.report(fmt.Errorf("%s: %w, and it does not return: it is cancelled, and goes on unheeded", describe(t.task), ErrOverdue))
+	m.offer(t, nil, &plan.Failure{Type: TimeoutType, Message: text, Action: t.task.Action})
+	m.do(Cancel{ID: t.id, Cause: ErrOverdue, Instead: &t.completion})
+}
+
+// slots is how many are taken: strays have none as long as there are no more of them than slots.
+func (m *Machine) slots() int { return m.running + max(0, len(m.strays)-m.cfg.Slots) }
 
 // drain stops taking work and hands back what has not started.
 func (m *Machine) drain(until time.Time) {
@@ -300,6 +357,10 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 		t.place = -1
 		m.tasks[t.id] = t
 		m.watch(t, m.renewAt(t))
+		if tasks[i].Action == "" { // a sleep that is over
+			m.offer(t, json.RawMessage("null"), nil)
+			continue
+		}
 		m.ready.push(t)
 	}
 }
@@ -323,14 +384,19 @@ func (m *Machine) lose(t *task, cause error) {
 	}
 }
 
-// abandon cancels a running task. It keeps its slot until it has ended.
+// abandon cancels a running task. It keeps its slot until it has ended, or for Grace.
 func (m *Machine) abandon(t *task, cause error) {
 	if t.lost {
 		return
 	}
 	t.lost = true
-	m.unwatch(t)
 	m.do(Cancel{ID: t.id, Cause: cause})
+	if m.cfg.Grace == 0 {
+		m.unwatch(t)
+		return
+	}
+	t.deadline = m.now.Add(m.cfg.Grace)
+	m.watch(t, t.deadline)
 }
 
 // remove forgets a task.
@@ -342,6 +408,14 @@ func (m *Machine) remove(t *task) {
 func (m *Machine) unwatch(t *task) {
 	if t.place >= 0 {
 		heap.Remove(&m.leases, t.place)
+	}
+}
+
+// limit sets how long a task may run.
+func (m *Machine) limit(t *task, until time.Time) {
+	t.deadline = until
+	if t.place >= 0 {
+		heap.Fix(&m.leases, t.place)
 	}
 }
 
@@ -395,9 +469,12 @@ func (m *Machine) report(err error) { m.do(Report{Err: err}) }
 
 // describe names a task for people.
 func describe(t backend.Task) string {
-	name := t.Action
+	name := "action " + t.Action
+	if t.Action == "" {
+		name = "a sleep"
+	}
 	if path := t.Lease.Key.Run.Path; path != "" {
 		name += "[" + string(path) + "]"
 	}
-	return fmt.Sprintf("action %s of instance %s", name, t.Lease.Key.Instance)
+	return fmt.Sprintf("%s of instance %s", name, t.Lease.Key.Instance)
 }

@@ -45,7 +45,10 @@ type row struct {
 	done    bool
 }
 
-const steps = 3 // node runs of each instance, one after the other
+const (
+	steps    = 3 // node runs of each instance, one after the other
+	sleeping = 1 // the node of them that is a sleep
+)
 
 func newWorld(t *rapid.T) *world {
 	cfg := Config{
@@ -61,6 +64,7 @@ func newWorld(t *rapid.T) *world {
 		Lease:      300 * time.Millisecond, Poll: 50 * time.Millisecond, Sweep: 200 * time.Millisecond,
 		Notify: rapid.Bool().Draw(t, "notify"), NotifyEvery: 5 * time.Millisecond,
 		RetryMin: 5 * time.Millisecond, RetryMax: 40 * time.Millisecond,
+		Grace: time.Duration(rapid.IntRange(0, 1).Draw(t, "grace")) * 20 * time.Millisecond,
 	}
 	m, err := New(cfg)
 	if err != nil {
@@ -102,7 +106,11 @@ func (w *world) step(events ...Event) {
 	if next := w.m.Next(); !next.IsZero() && !next.After(w.now) {
 		w.t.Fatalf("next step at %v, now %v", next, w.now)
 	}
-	if len(w.running) > w.cfg.Slots {
+	most := w.cfg.Slots
+	if w.cfg.Grace > 0 {
+		most *= 2 // with strays
+	}
+	if len(w.running) > most {
 		w.t.Fatalf("%d tasks run in %d slots", len(w.running), w.cfg.Slots)
 	}
 }
@@ -162,7 +170,12 @@ func (w *world) lease(shard, most int) (tasks []backend.Task, more bool) {
 		}
 		r.token++
 		r.leased, r.expires = true, w.now.Add(w.cfg.Lease)
-		tasks = append(tasks, backend.Task{Lease: backend.Lease{Key: r.key, Token: r.token}, Action: "work", Expires: r.expires})
+		task := backend.Task{Lease: backend.Lease{Key: r.key, Token: r.token}, Action: "work", Expires: r.expires}
+		if r.key.Run.Node == sleeping {
+			task.Action = ""
+			w.offered[task.Lease] = true
+		}
+		tasks = append(tasks, task)
 	}
 	return tasks, false
 }
@@ -225,6 +238,23 @@ func (w *world) apply(done backend.Completion, reply *Reply) backend.Answer {
 	}
 	reply.Committed.Ended = append(reply.Committed.Ended, backend.Instance{ID: next.Instance, Status: backend.Completed})
 	return backend.Applied
+}
+
+// end ends an instance from outside.
+func (w *world) end(id uuid.UUID) {
+	if !w.instances[id] {
+		return
+	}
+	for node := range graph.NodeID(steps) {
+		key := backend.Key{Instance: id, Run: graph.Run{Node: node}}
+		i := slices.IndexFunc(w.rows, func(r *row) bool { return r.key == key })
+		if i < 0 {
+			w.rows = append(w.rows, &row{key: key, done: true})
+			continue
+		}
+		w.rows[i].done = true
+	}
+	w.step(Ended{Instances: []backend.Instance{{ID: id, Status: backend.Canceled}}})
 }
 
 // reply ends one call in flight: carried out, failed, or carried out with the answer lost.
@@ -319,6 +349,7 @@ func TestMachineKeepsItsPromises(t *testing.T) {
 			"unknown":     func(*rapid.T) { w.reply("unknown") },
 			"finish":      func(*rapid.T) { w.finish() },
 			"woken":       func(*rapid.T) { w.step(Woken{}) },
+			"ended":       func(t *rapid.T) { w.end(uuid.UUID{byte(rapid.IntRange(0, 20).Draw(t, "id"))}) },
 			"pass": func(t *rapid.T) {
 				w.pass(time.Duration(rapid.IntRange(0, 150).Draw(t, "ms")) * time.Millisecond)
 			},

@@ -84,7 +84,7 @@ func (h byTime) Len() int { return len(h) }
 
 // Less breaks ties by age, so that the order never depends on the heap's layout.
 func (h byTime) Less(i, j int) bool {
-	if c := h[i].check.Compare(h[j].check); c != 0 {
+	if c := h[i].due().Compare(h[j].due()); c != 0 {
 		return c < 0
 	}
 	return h[i].id < h[j].id

@@ -17,6 +17,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/graph"
+	"pulley/engine/ir"
 	"pulley/engine/plan"
 )
 
@@ -58,13 +59,15 @@ type tracer struct {
 	names map[uuid.UUID]string
 	token map[string]int64
 
+	slow    *plan.Program // whose one action has a timeout of a second
 	granted TaskID
+	running map[TaskID]string
 	ids     map[string]TaskID // by name#token, and by name the last; scripts grant nothing to a draining machine that they name later
 }
 
 func newTracer() *tracer {
 	zero := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	return &tracer{zero: zero, now: zero, names: map[uuid.UUID]string{}, ids: map[string]TaskID{}, token: map[string]int64{}}
+	return &tracer{zero: zero, now: zero, names: map[uuid.UUID]string{}, running: map[TaskID]string{}, ids: map[string]TaskID{}, token: map[string]int64{}}
 }
 
 func (tr *tracer) run(t *testing.T, script string) string {
@@ -159,6 +162,8 @@ func (tr *tracer) configure(t *testing.T, words []string) {
 		switch key {
 		case "poll":
 			cfg.Poll = d
+		case "grace":
+			cfg.Grace = d
 		case "sweep":
 			cfg.Sweep = d
 		case "notify":
@@ -172,7 +177,7 @@ func (tr *tracer) configure(t *testing.T, words []string) {
 		t.Fatal(err)
 	}
 	*tr = *newTracer()
-	tr.cfg, tr.m = cfg, m
+	tr.cfg, tr.m, tr.slow = cfg, m, slowProgram(t)
 }
 
 func (tr *tracer) event(t *testing.T, words []string) Event {
@@ -190,6 +195,8 @@ func (tr *tracer) event(t *testing.T, words []string) Event {
 		return Forget{Ticket: Ticket(tr.number(t, arg(1)))}
 	case "done":
 		return Done{Task: tr.ids[arg(1)], Result: json.RawMessage(arg(2))}
+	case "ended":
+		return Ended{Instances: []backend.Instance{{ID: tr.id(arg(1)), Status: backend.Canceled}}}
 	case "woken":
 		return Woken{}
 	case "drain":
@@ -252,16 +259,41 @@ func (tr *tracer) reply(t *testing.T, call CallID, words []string) Event {
 	return r
 }
 
-// task makes a lease of the one node of an instance, with the next token.
+// task makes a lease of the one node of an instance, with the next token. A name that begins with slow has
+// a timeout of a second, and one that begins with nap is a sleep.
 func (tr *tracer) task(name string) backend.Task {
 	tr.token[name]++
 	tr.granted++
 	tr.ids[name] = tr.granted
 	tr.ids[fmt.Sprintf("%s#%d", name, tr.token[name])] = tr.granted
-	return backend.Task{
+	task := backend.Task{
 		Lease:  backend.Lease{Key: backend.Key{Instance: tr.id(name), Run: graph.Run{Node: 1}}, Token: tr.token[name]},
 		Action: "work", Attempt: 1, Expires: tr.now.Add(tr.cfg.Lease),
 	}
+	switch {
+	case strings.HasPrefix(name, "slow"):
+		task.Program = tr.slow
+	case strings.HasPrefix(name, "nap"):
+		task.Action = ""
+	}
+	return task
+}
+
+func slowProgram(t *testing.T) *plan.Program {
+	t.Helper()
+	parsed, err := ir.Parse("slow.ir", []byte("fn main(input: [], output: [x]):\n    x = @work() [timeout: 1s]\n"), ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.Compile(parsed, ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Compile(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func (tr *tracer) number(t *testing.T, text string) uint64 {
@@ -290,9 +322,10 @@ func (tr *tracer) show(c Command) string {
 	case Call:
 		return tr.showCall(c)
 	case Start:
+		tr.running[c.ID] = tr.names[c.Task.Lease.Key.Instance]
 		return fmt.Sprintf("start %s#%d", tr.names[c.Task.Lease.Key.Instance], c.Task.Lease.Token)
 	case Cancel:
-		return fmt.Sprintf("cancel %s: %v", tr.names[tr.m.tasks[c.ID].task.Lease.Key.Instance], c.Cause)
+		return fmt.Sprintf("cancel %s: %v", tr.running[c.ID], c.Cause)
 	case Answer:
 		if c.Err != nil {
 			return fmt.Sprintf("answer %d: %v", c.Ticket, c.Err)
