@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,7 +52,7 @@ func (e *Engine) execute(ctx context.Context, start dispatch.Start) {
 		Type: worker.TypePanic, Message: fmt.Sprintf("action %s ended its goroutine instead of returning", start.Task.Action), Action: start.Task.Action,
 	}}
 	defer func() {
-		if e.cfg.Observer.Offered != nil {
+		if e.cfg.Observer.Offered != nil && !errors.Is(context.Cause(ctx), dispatch.ErrOverdue) {
 			e.cfg.Observer.Offered(backend.Completion{
 				Lease: start.Task.Lease, Program: start.Task.Program, Attempt: start.Task.Attempt, Result: done.Result, Failure: done.Failure,
 			}, time.Now())

@@ -44,6 +44,12 @@ type Config struct {
 	CallTimeout time.Duration // of one call of the backend. Zero: 30 s. From 1 ms to 1 h
 	Drain       time.Duration // how long Stop waits for running tasks before it cancels them. Zero: 10 s; negative: not at all. At most 24 h
 
+	// Grace is how long an action may take to return after its timeout passed or its context was cancelled.
+	// Then it is no longer waited for: the attempt fails with a Timeout, if that is why, and the slot
+	// goes to others. As many as Slots may be left behind so; more keep their slots. Zero: 1 s; negative:
+	// it is waited for without end. At most 1 h
+	Grace time.Duration
+
 	Observer Observer
 }
 
@@ -84,6 +90,8 @@ func (c Config) withDefaults() Config {
 	length(&c.CallTimeout, 30*time.Second)
 	length(&c.Drain, 10*time.Second)
 	c.Drain = max(c.Drain, 0)
+	length(&c.Grace, time.Second)
+	c.Grace = max(c.Grace, 0)
 	return c
 }
 
@@ -121,6 +129,7 @@ func (c Config) validate() error {
 	length("RetryMax", c.RetryMax, c.RetryMin, time.Hour)
 	length("CallTimeout", c.CallTimeout, time.Millisecond, time.Hour)
 	length("Drain", c.Drain, 0, 24*time.Hour)
+	length("Grace", c.Grace, 0, time.Hour)
 	return errors.Join(errs...)
 }
 
@@ -131,7 +140,7 @@ func (c Config) dispatch() dispatch.Config {
 		Owner: c.Owner, Shards: c.Backend.Shards(),
 		Slots: c.Slots, Prefetch: c.Prefetch,
 		Batch: c.Batch, BatchBytes: c.BatchBytes, Committers: c.Committers, Pending: c.Pending, Queue: c.Queue,
-		Lease: c.Lease, Poll: c.Poll, Sweep: c.Sweep,
+		Lease: c.Lease, Grace: c.Grace, Poll: c.Poll, Sweep: c.Sweep,
 		Notify: listens, NotifyEvery: c.NotifyEvery,
 		RetryMin: c.RetryMin, RetryMax: c.RetryMax,
 	}

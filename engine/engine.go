@@ -30,6 +30,7 @@ type Engine struct {
 	events   chan event
 	submits  chan *submission
 	forgets  chan dispatch.Ticket
+	ends     chan backend.Instance
 	woken    chan struct{}
 	drains   chan time.Time
 	tickets  atomic.Uint64
@@ -65,6 +66,7 @@ func New(cfg Config) (*Engine, error) {
 		events:  make(chan event),
 		submits: make(chan *submission),
 		forgets: make(chan dispatch.Ticket),
+		ends:    make(chan backend.Instance),
 		woken:   make(chan struct{}, 1),
 		drains:  make(chan time.Time),
 		done:    make(chan struct{}),

@@ -82,6 +82,8 @@ func (l *loop) wait(timer *time.Timer) {
 		l.takeSubmission(sub)
 	case ticket := <-l.forgets:
 		l.forget(ticket)
+	case inst := <-l.ends:
+		l.batch = append(l.batch, dispatch.Ended{Instances: []backend.Instance{inst}})
 	case <-l.woken:
 		l.batch = append(l.batch, dispatch.Woken{})
 	case until := <-l.drains:
@@ -153,6 +155,9 @@ func (l *loop) do(c dispatch.Command) {
 	case dispatch.Cancel:
 		if cancel, ok := l.cancels[c.ID]; ok {
 			cancel(c.Cause)
+		}
+		if c.Instead != nil && l.cfg.Observer.Offered != nil {
+			l.cfg.Observer.Offered(*c.Instead, time.Now())
 		}
 	case dispatch.Answer:
 		l.answer(c)

@@ -25,7 +25,8 @@ type Observer struct {
 	Started func(task backend.Task, at time.Time)
 
 	// Offered says that an action has returned, from the goroutine that called it. If the lease was
-	// lost, its completion goes no further.
+	// lost, its completion goes no further. Of an action that did not return after its timeout it
+	// gives the failure instead.
 	Offered func(completion backend.Completion, at time.Time)
 
 	// Answered gives the store's answer to a completion. Where the call failed, err is set, and the
@@ -35,7 +36,8 @@ type Observer struct {
 	// Committed says that a transaction applied n completions.
 	Committed func(n int, at time.Time)
 
-	// Ended says that an instance ended in a transaction of this engine.
+	// Ended says that an instance ended in a transaction of this engine, or was found canceled by its
+	// Cancel.
 	Ended func(instance backend.Instance, at time.Time)
 
 	// Problem tells of something that went wrong, and what is done about it, in one line.

@@ -142,14 +142,15 @@ func (w *waits) remove(id uuid.UUID, one *waiter) {
 	}
 }
 
-// deliver tells all who wait that an instance ended here, and remembers it for those who come late.
-func (w *waits) deliver(inst backend.Instance) {
+// deliver tells all who wait that an instance ended here, and remembers it for those who come late. It
+// says whether that was new.
+func (w *waits) deliver(inst backend.Instance) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.mine, inst.ID)
 	w.tell(inst.ID, ended{instance: inst})
 	if _, again := w.recent[inst.ID]; again {
-		return
+		return false
 	}
 	w.recent[inst.ID] = inst
 	w.order = append(w.order, inst.ID)
@@ -160,6 +161,7 @@ func (w *waits) deliver(inst backend.Instance) {
 		w.bytes -= len(w.recent[oldest].Result)
 		delete(w.recent, oldest)
 	}
+	return true
 }
 
 // tell answers all who wait for an instance. The lock must be held.
@@ -195,11 +197,12 @@ func (w *waits) learn(ids []uuid.UUID, found []backend.Instance) {
 	defer w.mu.Unlock()
 	for i, id := range ids {
 		switch found[i].Status {
-		case backend.Completed, backend.Failed:
-			delete(w.mine, id)
-			w.tell(id, ended{instance: found[i]})
+		case backend.Running:
 		case "":
 			w.tell(id, ended{err: fmt.Errorf("engine: instance %s: %w", id, ErrUnknownInstance)})
+		default:
+			delete(w.mine, id)
+			w.tell(id, ended{instance: found[i]})
 		}
 	}
 }

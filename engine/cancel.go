@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+)
+
+// reasonBytes bounds the reason of a Cancel, which is stored and shown.
+const reasonBytes = 16 << 10
+
+// Cancel ends a running instance from outside, as canceled, with the reason in its failure. What is
+// queued of it is never run, and what runs changes nothing any more: here its context is cancelled at
+// once, in other engines when they next prolong its lease. It gives the instance as it stands then: one
+// that had ended before is as it was, so that canceling twice is fine. It fails with
+// ErrUnknownInstance, and where the store cannot be asked: then call it again.
+func (e *Engine) Cancel(ctx context.Context, id uuid.UUID, reason string) (backend.Instance, error) {
+	if err := e.alive(); err != nil {
+		return backend.Instance{}, err
+	}
+	c, ok := e.cfg.Backend.(backend.Canceler)
+	switch {
+	case !ok:
+		return backend.Instance{}, fmt.Errorf("engine: instance %s: %w", id, ErrCannotCancel)
+	case len(reason) > reasonBytes:
+		return backend.Instance{}, fmt.Errorf("engine: instance %s: the reason has %d bytes, over the limit of %d; shorten it", id, len(reason), reasonBytes)
+	}
+	calling, cancel := context.WithTimeoutCause(ctx, e.cfg.CallTimeout,
+		fmt.Errorf("no answer within the %v of CallTimeout", e.cfg.CallTimeout))
+	defer cancel()
+	found, err := c.Cancel(calling, []uuid.UUID{id}, reason)
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("the backend gave %d answers for 1", len(found))
+	}
+	if err != nil && calling.Err() != nil {
+		err = fmt.Errorf("%w (%w)", context.Cause(calling), err)
+	}
+	switch {
+	case err != nil:
+		return backend.Instance{}, fmt.Errorf("engine: it is not known whether instance %s was canceled; cancel it again: %w", id, err)
+	case found[0].Status == "":
+		return backend.Instance{}, fmt.Errorf("engine: instance %s: %w", id, ErrUnknownInstance)
+	}
+	e.canceled(found[0])
+	return found[0], nil
+}
+
+// ErrCannotCancel says that instances of the backend cannot be ended from outside.
+var ErrCannotCancel = errors.New("the backend cannot cancel instances; use another one")
+
+// canceled lets go of what the engine holds for an instance that is over, and tells who wants to know.
+func (e *Engine) canceled(inst backend.Instance) {
+	select {
+	case e.ends <- inst:
+	case <-e.life.Done():
+	}
+	if e.waits.deliver(inst) && inst.Status == backend.Canceled && e.cfg.Observer.Ended != nil {
+		e.cfg.Observer.Ended(inst, time.Now())
+	}
+}
