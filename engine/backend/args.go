@@ -11,7 +11,7 @@ import (
 
 // AssembleArgs makes a task's argument object from the arguments of its enqueue, in their order.
 // Values are taken over byte by byte, so that a number keeps its spelling. The function read gives the
-// value of a slot, for arguments by reference; a slot without a value is an error, since an enqueue
+// whole value of a slot (plan.JoinAppended), for arguments by reference; a slot without a value is an error, since an enqueue
 // must not refer to one. The result shares no memory with args or with what read gave.
 func AssembleArgs(args []plan.Arg, read func(plan.Slot) (json.RawMessage, bool)) (json.RawMessage, error) {
 	size := 2

@@ -115,7 +115,7 @@ type Lease struct {
 // Task is a leased attempt, ready to run.
 type Task struct {
 	Lease   Lease
-	Program *plan.Program // with which to complete it
+	Program *plan.Program   // with which to complete it
 	Action  string          // empty for a sleep that is over: complete it at once, with null
 	Args    json.RawMessage // a JSON object, references resolved
 	Attempt int             // from 1: one more than the retries so far

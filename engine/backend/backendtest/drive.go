@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -203,7 +204,7 @@ func (d *drive) lookup(ctx context.Context, b backend.Backend) error {
 	}
 	var out backend.Committed
 	for _, inst := range found {
-		if inst.Status == backend.Completed || inst.Status == backend.Failed {
+		if inst.Status != "" && inst.Status != backend.Running {
 			out.Ended = append(out.Ended, inst)
 		}
 	}
@@ -371,9 +372,13 @@ func (w *worker) unlessOver(ctx context.Context, err error) error {
 	return err
 }
 
-// run runs a task's action.
+// run runs a task's action. A sleep that is over has none.
 func (cfg *DriveConfig) run(t backend.Task) backend.Completion {
 	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt}
+	if t.Action == "" {
+		c.Result = json.RawMessage("null")
+		return c
+	}
 	f, ok := cfg.Actions[t.Action]
 	if !ok {
 		c.Failure = &plan.Failure{

@@ -21,10 +21,21 @@ type script struct {
 	steps map[graph.NodeID]plan.Plan
 	err   error
 	seen  []plan.Inbox
+
+	cleared plan.Cleared // of every region
 }
 
 func (s *script) Start(json.RawMessage) (plan.Plan, error) { return s.start, s.err }
 func (s *script) Needs(plan.Event) plan.Needs              { return s.needs }
+func (s *script) Cleared(graph.RegionID) plan.Cleared      { return s.cleared }
+
+// Reached has every watched barrier start node 60 in between.
+func (s *script) Reached(barrier graph.Run, required, _, after int) []plan.Event {
+	if after == required {
+		return []plan.Event{{Run: barrier, Fired: true}}
+	}
+	return []plan.Event{{Run: run(60), Fired: true}}
+}
 
 func (s *script) Step(ev plan.Event, in plan.Inbox, _ float64) (plan.Plan, error) {
 	s.seen = append(s.seen, in)
@@ -238,7 +249,7 @@ func TestBarrierChain(t *testing.T) {
 	}
 	crashes := 0
 	b, tasks := scripted(t, s, func(point string) error {
-		if point == "submit.barrier" {
+		if point == "submit.fired" {
 			crashes++
 		}
 		return nil
@@ -270,7 +281,7 @@ func TestCrashInStart(t *testing.T) {
 		steps: map[graph.NodeID]plan.Plan{10: {Enqueues: enqueue(5)}},
 	}
 	crash := errors.New("crash")
-	for _, point := range []string{"submit.instance", "submit.barrier", "submit.enqueues", "submit.lease", "submit.commit"} {
+	for _, point := range []string{"submit.instance", "submit.fired", "submit.enqueues", "submit.lease", "submit.commit"} {
 		b := New(Options{Crash: func(p string) error {
 			if p == point {
 				return crash
@@ -315,22 +326,25 @@ func TestCheckFinds(t *testing.T) {
 		want  string
 		spoil func(*Backend, *instance, *row)
 	}{
-		"nothing":        {"", func(*Backend, *instance, *row) {}},
-		"counter":        {"I2", func(_ *Backend, i *instance, _ *row) { i.readiness[run(50)] = counter{required: 1, completed: 2} }},
-		"no count":       {"I2", func(_ *Backend, i *instance, _ *row) { i.readiness[run(50)] = counter{} }},
+		"nothing": {"", func(*Backend, *instance, *row) {}},
+		"counter": {"I2", func(_ *Backend, i *instance, _ *row) {
+			i.readiness.store(ofRun(run(50)), counter{required: 1, completed: 2})
+		}},
+		"no count":       {"I2", func(_ *Backend, i *instance, _ *row) { i.readiness.store(ofRun(run(50)), counter{}) }},
 		"done and there": {"done is true", func(_ *Backend, _ *instance, r *row) { r.done = true }},
 		"wrong heap":     {"not in the heap", func(b *Backend, i *instance, r *row) { b.store.shards[0].heap(r.place).rows[0] = &row{inst: i} }},
 		"no token":       {"has token 0", func(_ *Backend, _ *instance, r *row) { r.token = 0 }},
 		"future token":   {"has token 99", func(_ *Backend, _ *instance, r *row) { r.token = 99 }},
 		"leftovers": {"I10", func(_ *Backend, i *instance, _ *row) {
-			i.status, i.slots = backend.Completed, map[plan.Slot]json.RawMessage{{}: nil}
-			i.elements[run(1)] = map[int]json.RawMessage{}
-			i.readiness[run(1)] = counter{required: 1}
+			i.status = backend.Completed
+			i.slots.store(address{}, value{})
+			i.elements.store(ofRun(run(1)), map[int]json.RawMessage{})
+			i.readiness.store(ofRun(run(1)), counter{required: 1})
 		}},
 	} {
 		b, tasks := scripted(t, &script{start: plan.Plan{Enqueues: enqueue(1)}}, nil)
 		inst := b.store.instances[tasks[0].Lease.Key.Instance]
-		c.spoil(b, inst, inst.rows[run(1)])
+		c.spoil(b, inst, inst.rows.at[ofRun(run(1))])
 		err := b.Check()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: Check says %v; want %q", name, err, c.want)

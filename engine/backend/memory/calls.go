@@ -212,6 +212,32 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	return backend.Swept{}, nil
 }
 
+// Cancel ends running instances; see backend.Canceler.
+func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
+	out := make([]backend.Instance, len(ids))
+	_, err := b.run(ctx, opCancel, func(t *tx) (backend.Committed, error) {
+		failure := plan.Failure{Type: backend.CanceledType, Message: reason}
+		for i, id := range ids {
+			out[i].ID = id
+			inst, ok := t.s.instances[id]
+			if !ok {
+				continue
+			}
+			if inst.status == backend.Running {
+				if err := t.end(inst, backend.Canceled, plan.End{Failure: &failure}); err != nil {
+					return backend.Committed{}, err
+				}
+			}
+			out[i] = inst.public()
+		}
+		return backend.Committed{}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // Lookup reads instances; see backend.Backend.
 func (b *Backend) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
 	b.store.mu.Lock()
@@ -242,17 +268,21 @@ func (s *store) held(shard int, l backend.Lease) *row {
 	if !ok || inst.shard != shard {
 		return nil
 	}
-	r, ok := inst.rows[l.Key.Run]
+	r, ok := inst.rows.at[ofRun(l.Key.Run)]
 	if !ok || r.token == 0 || r.token != l.Token {
 		return nil
 	}
 	return r
 }
 
-// slot reads a value of the inbox.
+// slot reads a value of the inbox, whole.
 func (inst *instance) slot(s plan.Slot) (json.RawMessage, bool) {
-	v, ok := inst.slots[s]
-	return v, ok
+	v, ok := inst.slots.at[ofSlot(s)]
+	if !ok {
+		return nil, false
+	}
+	whole, err := plan.JoinAppended(v.base, v.list(s))
+	return whole, err == nil // nothing was appended that cannot be joined
 }
 
 // public copies what a caller may know of an instance.

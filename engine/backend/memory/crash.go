@@ -10,6 +10,7 @@ const (
 	opClaim    operation = "claim"
 	opComplete operation = "complete"
 	opExtend   operation = "extend"
+	opCancel   operation = "cancel"
 )
 
 // The steps after which a call can be made to crash.
@@ -18,11 +19,13 @@ const (
 	pointInstance  = "instance"  // an instance's row is there, nothing of its plan
 	pointGuard     = "guard"     // a completion's token was right and its row is done
 	pointWrites    = "writes"    // a plan's values are in their slots
+	pointAppends   = "appends"   // and what it appends to lists
 	pointElements  = "elements"  // and its elements at their barriers
 	pointOpens     = "opens"     // and its barriers' counts are known
 	pointArrivals  = "arrivals"  // and its arrivals are counted
 	pointEnqueues  = "enqueues"  // and its node runs are ready
-	pointBarrier   = "barrier"   // a barrier has opened and its event is not planned yet
+	pointFired     = "fired"     // a barrier has opened or a run is to be resumed, and its event is not planned yet
+	pointClears    = "clears"    // and what is over or called off is gone
 	pointRetry     = "retry"     // a failed attempt waits for its next
 	pointEnd       = "end"       // an instance has ended
 	pointLease     = "lease"     // a node run was leased
@@ -36,15 +39,16 @@ var steps = []struct {
 	points []string
 }{
 	{opSubmit, []string{
-		pointBegin, pointInstance, pointWrites, pointElements, pointOpens, pointArrivals,
-		pointEnqueues, pointBarrier, pointEnd, pointLease, pointCommit, pointCommitted,
+		pointBegin, pointInstance, pointWrites, pointAppends, pointElements, pointOpens, pointArrivals,
+		pointEnqueues, pointFired, pointClears, pointEnd, pointLease, pointCommit, pointCommitted,
 	}},
 	{opClaim, []string{pointBegin, pointLease, pointCommit, pointCommitted}},
 	{opComplete, []string{
-		pointBegin, pointGuard, pointWrites, pointElements, pointOpens, pointArrivals, pointEnqueues,
-		pointBarrier, pointRetry, pointEnd, pointLease, pointCommit, pointCommitted,
+		pointBegin, pointGuard, pointWrites, pointAppends, pointElements, pointOpens, pointArrivals, pointEnqueues,
+		pointFired, pointClears, pointRetry, pointEnd, pointLease, pointCommit, pointCommitted,
 	}},
 	{opExtend, []string{pointBegin, pointLease, pointCommit, pointCommitted}},
+	{opCancel, []string{pointBegin, pointEnd, pointCommit, pointCommitted}},
 }
 
 // Points lists the names that Options.Crash may be asked with, such as "complete.arrivals". A test that

@@ -87,8 +87,12 @@ func (w witness) Complete(ctx context.Context, shard int, cs []backend.Completio
 	return out, err
 }
 
+func (w witness) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
+	return watched(w, func() ([]backend.Instance, error) { return w.Backend.Cancel(ctx, ids, reason) })
+}
+
 // everything passes the crash points: one instance ends at its start, one fails, and one has retries,
-// elements, counters, an empty spread and values.
+// elements, counters, an empty spread, values, an accumulator, and errors that are caught.
 var everything = []backendtest.Workflow{
 	{Name: "all", Input: `{"n": 3}`, Want: `[6,[0,1],7]`, Source: `
 fn main(input: [n], output: [r]):
@@ -102,6 +106,27 @@ fn main(input: [n], output: [r]):
         @flaky(times=0) [retry: 1]
         @flaky(times=1) [retry: 1, backoff: 10ms]
     return [total, [len(none), a], a + b + 4]
+`},
+	{Name: "language", Input: `{}`, Want: `[[0,2,[1,"Bad"]],6]`, Source: `
+fn step(input: [i], output: [x]):
+    sleep 0.01
+    if i < 2:
+        x = @double(value=i)
+        return x
+    try:
+        x = parallel:
+            @double(value=i)
+            @fail(type="Bad", message="no")
+    except Bad as e:
+        x = [1, e["type"]]
+
+fn main(input: [], output: [r, t]):
+    r = []
+    for i in [0, 1, 2]:
+        x = step(i=i)
+        r = r + [x]
+    xs = spread range(3):i limit 1 -> @double(value=i)
+    t = @sum(values=xs)
 `},
 	{Name: "at once", Input: `{"n": 3}`, Want: `6`, Source: `
 fn main(input: [n], output: [m]):
@@ -127,6 +152,7 @@ func runAll(t *testing.T, c *crasher) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
+	cancelOne(t, witness{b, t})
 	rec, err := backendtest.Drive(ctx, witness{b, t}, subs, backendtest.DriveConfig{
 		Max: 2, Lease: 50 * time.Millisecond, Advance: clock.Advance,
 		Again: func(err error) bool { return errors.Is(err, errCrash) },
@@ -144,13 +170,32 @@ func runAll(t *testing.T, c *crasher) {
 	}
 }
 
+// cancelOne cancels an instance, in the face of a crash.
+func cancelOne(t *testing.T, w witness) {
+	t.Helper()
+	sub := backend.Submission{ID: uuid.UUID{99}, Program: everything[0].Program(t), Input: json.RawMessage(everything[0].Input)}
+	if _, err := w.Backend.Open(memory.Options{}).Submit(t.Context(), []backend.Submission{sub}, backend.Grant{}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		got, err := w.Cancel(t.Context(), []uuid.UUID{sub.ID}, "no more")
+		if errors.Is(err, errCrash) {
+			continue
+		}
+		if err != nil || got[0].Status != backend.Canceled {
+			t.Fatalf("Cancel: %+v, %v", got, err)
+		}
+		return
+	}
+}
+
 // TestCrashEverywhere crashes once at the first, the third and the last pass of every point.
 func TestCrashEverywhere(t *testing.T) {
 	quiet := &crasher{}
 	runAll(t, quiet)
 	for _, point := range memory.Points() {
 		passes := quiet.passes[point]
-		if point == "submit.barrier" {
+		if point == "submit.fired" {
 			continue // no compiled program opens a barrier at its start; TestCrashInStart does
 		}
 		if passes == 0 {

@@ -8,12 +8,14 @@
 // counters, its inbox (values by slot, and elements by barrier) and its end. One mutex serialises all
 // calls, so a call is a transaction at the strictest isolation.
 //
-// A node run has one row from its enqueue until its instance ends, which is how a second enqueue of
-// the same run is noticed (I1). The row is in one of four states:
+// A node run has one row from its enqueue until it is cleared or its instance ends, which is how a second
+// enqueue of the same run is noticed (I1). The row is in one of four states:
 //
 //	ready ──claim or grant──► leased ──completion──► done
 //	  ▲                         │  │
 //	  └───── lease expired ─────┘  └──failure, to be tried again──► waiting ──due──► ready
+//
+// A sleep begins as waiting, and is done as soon as somebody completes it, with nothing to run.
 //
 // A lease carries a token from a counter that never goes back. A completion is applied only with the
 // row's current token; ending a lease in any way takes the token from the row, or puts a greater one
@@ -21,11 +23,13 @@
 // since is still the current one: its completion applies.
 //
 // Completing is one step: the row is done, the core plans the event, and the plan's values, counters
-// and enqueues are stored. A counter that reaches its required count opens its barrier; the barrier's
-// own event is planned and applied in the same step, and so on until nothing opens. An arrival beyond
-// the required count is refused with backend.ErrOverflow (I2). What is refused leaves nothing behind
-// and does not disturb the rest of its batch. The end of an instance removes everything but its result
-// at once, so there is nothing for Sweep to do.
+// and enqueues are stored. A counter that reaches its required count opens its barrier; that event, that
+// of a run which the plan resumes, and that of the next element of a spread with a limit are planned and
+// applied in the same step, and so on until nothing follows. Then goes what the plans clear: rows, counters
+// and values of a loop's round that is over, or of branches that an error has called off, with the leases
+// that stand there. An arrival beyond the required count is refused with backend.ErrOverflow (I2). What is
+// refused leaves nothing behind and does not disturb the rest of its batch. The end of an instance, be it
+// by itself or by Cancel, removes everything but its result at once, so there is nothing for Sweep to do.
 //
 // # Crashes
 //

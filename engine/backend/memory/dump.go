@@ -13,7 +13,6 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/graph"
-	"pulley/engine/plan"
 )
 
 // Dump prints everything that is stored, one line each, sorted, so that two stores hold the same if
@@ -44,21 +43,25 @@ func (inst *instance) dump(out *strings.Builder) {
 		fmt.Fprintf(out, " failure=%q message=%q action=%q position=%s", f.Type, f.Message, f.Action, f.Pos)
 	}
 	out.WriteByte('\n')
-	for _, run := range sortedRuns(inst.rows) {
-		inst.rows[run].dump(out)
+	for _, a := range inst.rows.sorted() {
+		inst.rows.at[a].dump(out)
 	}
-	for _, run := range sortedRuns(inst.readiness) {
-		c := inst.readiness[run]
+	for _, a := range inst.readiness.sorted() {
+		c := inst.readiness.at[a]
 		fmt.Fprintf(out, "  readiness node=%d path=%q completed=%d required=%d soft=%t\n",
-			run.Node, run.Path, c.completed, c.required, c.soft)
+			a.id, a.path, c.completed, c.required, c.soft)
 	}
-	for _, slot := range slices.SortedFunc(maps.Keys(inst.slots), compareSlots) {
-		fmt.Fprintf(out, "  slot var=%d scope=%q value=%s\n", slot.Var, slot.Scope, inst.slots[slot])
+	for _, a := range inst.slots.sorted() {
+		v := inst.slots.at[a]
+		fmt.Fprintf(out, "  slot var=%d scope=%q value=%s\n", a.id, a.path, v.base)
+		for i, more := range v.appended {
+			fmt.Fprintf(out, "  appended var=%d scope=%q index=%d value=%s\n", a.id, a.path, i, more)
+		}
 	}
-	for _, run := range sortedRuns(inst.elements) {
-		for _, i := range slices.Sorted(maps.Keys(inst.elements[run])) {
+	for _, a := range inst.elements.sorted() {
+		for _, i := range slices.Sorted(maps.Keys(inst.elements.at[a])) {
 			fmt.Fprintf(out, "  element node=%d path=%q index=%d value=%s\n",
-				run.Node, run.Path, i, inst.elements[run][i])
+				a.id, a.path, i, inst.elements.at[a][i])
 		}
 	}
 }
@@ -100,10 +103,7 @@ func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
 		if inst.status == backend.Running {
 			continue
 		}
-		count(left, "rows", len(inst.rows))
-		count(left, "readiness", len(inst.readiness))
-		count(left, "slots", len(inst.slots))
-		count(left, "elements", len(inst.elements))
+		inst.count(left)
 	}
 	for _, sh := range s.shards {
 		for _, p := range []place{inReady, inWaiting, inLeased} {
@@ -115,6 +115,36 @@ func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
 		}
 	}
 	return left, nil
+}
+
+// Held counts, by kind, what is stored for instances that run. Values that were appended to lists are
+// counted as "appended", since they alone grow with the rounds of a loop.
+func (b *Backend) Held(ctx context.Context) (map[string]int, error) {
+	s := b.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := b.usable(ctx); err != nil {
+		return nil, fmt.Errorf("memory: held: %w", err)
+	}
+	held := map[string]int{}
+	for _, inst := range s.instances {
+		if inst.status == backend.Running {
+			inst.count(held)
+		}
+	}
+	return held, nil
+}
+
+func (h *held) count(into map[string]int) {
+	count(into, "rows", len(h.rows.at))
+	count(into, "readiness", len(h.readiness.at))
+	count(into, "slots", len(h.slots.at))
+	for _, v := range h.slots.at {
+		count(into, "appended", len(v.appended))
+	}
+	for _, e := range h.elements.at {
+		count(into, "elements", len(e))
+	}
 }
 
 func count(into map[string]int, kind string, n int) {
@@ -145,13 +175,13 @@ func (b *Backend) Check() error {
 }
 
 func (s *store) checkInstance(inst *instance) error {
-	for run, c := range inst.readiness {
+	for a, c := range inst.readiness.at {
 		if c.completed > c.required || c.required < 1 {
-			return fmt.Errorf("barrier %d at %q has %d of %d arrivals (I2)", run.Node, run.Path, c.completed, c.required)
+			return fmt.Errorf("barrier %d at %q has %d of %d arrivals (I2)", a.id, a.path, c.completed, c.required)
 		}
 	}
-	for run, r := range inst.rows {
-		h := s.shards[inst.shard].heap(r.place)
+	for _, r := range inst.rows.at {
+		h, run := s.shards[inst.shard].heap(r.place), r.run
 		switch {
 		case r.done != (h == nil):
 			return fmt.Errorf("node %d at %q: done is %t, and its place is %d", run.Node, run.Path, r.done, r.place)
@@ -164,14 +194,11 @@ func (s *store) checkInstance(inst *instance) error {
 	return nil
 }
 
-func sortedRuns[V any](m map[graph.Run]V) []graph.Run {
-	return slices.SortedFunc(maps.Keys(m), func(x, y graph.Run) int {
-		return cmp.Or(cmp.Compare(x.Node, y.Node), comparePaths(x.Path, y.Path))
+// sorted lists where a table's values stand, by node or variable and then by path.
+func (tb *table[V]) sorted() []address {
+	return slices.SortedFunc(maps.Keys(tb.at), func(x, y address) int {
+		return cmp.Or(cmp.Compare(x.id, y.id), comparePaths(x.path, y.path))
 	})
-}
-
-func compareSlots(x, y plan.Slot) int {
-	return cmp.Or(cmp.Compare(x.Var, y.Var), comparePaths(x.Scope, y.Scope))
 }
 
 // comparePaths orders "2" before "10": shorter parts are smaller numbers.

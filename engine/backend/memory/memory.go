@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pulley/engine/backend"
+	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
 
@@ -50,11 +51,14 @@ type core interface {
 	Start(input json.RawMessage) (plan.Plan, error)
 	Needs(ev plan.Event) plan.Needs
 	Step(ev plan.Event, in plan.Inbox, jitter float64) (plan.Plan, error)
+	Reached(barrier graph.Run, required, before, after int) []plan.Event
+	Cleared(region graph.RegionID) plan.Cleared
 }
 
 var (
 	_ backend.Backend  = (*Backend)(nil)
 	_ backend.Listener = (*Backend)(nil)
+	_ backend.Canceler = (*Backend)(nil)
 )
 
 // New makes an empty store and a backend on it.

@@ -44,7 +44,7 @@ type shard struct {
 	leased  rowHeap // by expiry
 }
 
-// instance is one instance and all that is stored for it. The maps are nil once it has ended.
+// instance is one instance and all that is stored for it. Nothing is in the tables once it has ended.
 type instance struct {
 	id      uuid.UUID
 	shard   int
@@ -59,19 +59,34 @@ type instance struct {
 
 // held is what a running instance holds and an ended one does not.
 type held struct {
-	rows      map[graph.Run]*row
-	readiness map[graph.Run]counter
-	slots     map[plan.Slot]json.RawMessage
-	elements  map[graph.Run]map[int]json.RawMessage
+	rows      table[*row]
+	readiness table[counter]
+	slots     table[value]
+	elements  table[map[int]json.RawMessage]
 }
 
 func newHeld() held {
 	return held{
-		rows:      map[graph.Run]*row{},
-		readiness: map[graph.Run]counter{},
-		slots:     map[plan.Slot]json.RawMessage{},
-		elements:  map[graph.Run]map[int]json.RawMessage{},
+		rows:      newTable[*row](),
+		readiness: newTable[counter](),
+		slots:     newTable[value](),
+		elements:  newTable[map[int]json.RawMessage](),
 	}
+}
+
+// value is what a slot holds: one value, or a list and behind it what was appended since, by index.
+type value struct {
+	base     json.RawMessage
+	appended []json.RawMessage
+}
+
+// list gives the appended values as the core takes them.
+func (v value) list(slot plan.Slot) []plan.Append {
+	var out []plan.Append
+	for i, a := range v.appended {
+		out = append(out, plan.Append{Slot: slot, Index: i, Value: a})
+	}
+	return out
 }
 
 // counter is a barrier's readiness: 0 ≤ completed ≤ required, and the barrier opens once, when they
@@ -86,13 +101,13 @@ type counter struct {
 type place int
 
 const (
-	nowhere place = iota // done, or its instance ended
+	nowhere place = iota // done, cleared, or its instance ended
 	inReady
 	inWaiting
 	inLeased
 )
 
-// row is a node run, from its enqueue until its instance ends.
+// row is a node run, from its enqueue until it is cleared or its instance ends.
 type row struct {
 	inst *instance
 	run  graph.Run

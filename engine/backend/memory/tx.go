@@ -120,7 +120,7 @@ func (t *tx) grant(grant backend.Grant) ([]backend.Task, error) {
 			break
 		}
 		if r.place != inReady {
-			continue // its instance has ended since
+			continue // its instance has ended since, or it was called off
 		}
 		task, err := t.lease(r, grant)
 		if err != nil {
@@ -144,20 +144,17 @@ func (t *tx) outlook(sh *shard, out *backend.Committed) {
 }
 
 // end ends an instance and takes away all that it held.
-func (t *tx) end(inst *instance, end plan.End) error {
+func (t *tx) end(inst *instance, status backend.Status, end plan.End) error {
 	old := *inst
 	t.undo = append(t.undo, func() {
 		inst.status, inst.result, inst.failure, inst.held = old.status, old.result, old.failure, old.held
 	})
-	for _, r := range inst.rows {
+	for _, r := range inst.rows.at {
 		if r.place != nowhere {
 			t.set(r, rowState{place: nowhere, attempt: r.attempt})
 		}
 	}
-	inst.status, inst.result, inst.held = backend.Completed, cloneJSON(end.Result), held{}
-	if end.Failure != nil {
-		inst.status, inst.result, inst.failure = backend.Failed, nil, cloneFailure(end.Failure)
-	}
+	inst.status, inst.result, inst.failure, inst.held = status, cloneJSON(end.Result), cloneFailure(end.Failure), held{}
 	t.ended = append(t.ended, inst.public())
 	return t.at(pointEnd)
 }
