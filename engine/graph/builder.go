@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"pulley/engine/expr"
 	"pulley/engine/ir"
@@ -11,24 +12,47 @@ import (
 // Builder makes a graph in Go. Nodes run as soon as what they come after has ended, side by side
 // where nothing orders them. Its methods note mistakes, and Build reports all of them.
 type Builder struct {
+	Body
 	g      *Graph
-	names  map[string]VarID
-	nodes  []*NodeBuilder
-	output *NodeBuilder
+	bodies []*Body // each after the one that it stands in; the first is the workflow's
+	eaches []*Each
 	errs   []error
 	built  bool
 }
 
-// NodeBuilder is a node that a Builder makes.
+// Body is what nodes are added to: the workflow, or what runs for each element of a list.
+type Body struct {
+	b      *Builder
+	outer  *Body        // nil for the workflow
+	node   *NodeBuilder // what Map or For gave; nil for the workflow
+	name   string
+	frame  int
+	region RegionID
+	depth  int
+
+	values map[string]binding // what expressions read here, without what they read further out
+	nodes  []*NodeBuilder
+	output *NodeBuilder
+}
+
+// binding is what a name in an expression stands for.
+type binding struct {
+	v  VarID
+	by *NodeBuilder // what gives the value; nil for an input or element, which are always there
+}
+
+// NodeBuilder is a node that a Builder makes. What Map and For give is one too: whatever it comes after,
+// its first element comes after, and what comes after it, comes after its last.
 type NodeBuilder struct {
-	b     *Builder
-	n     *Node
+	body  *Body
+	n     *Node    // where edges lead to it
+	last  *Node    // where edges leave it
+	expr  *ir.Expr // of an output its value, of a Map or For its elements
 	hard  []*NodeBuilder
 	soft  []*NodeBuilder
+	from  []*NodeBuilder // branches that it is a case of
 	cases []branchCase
-
-	isCase bool // of some branch
-	elses  int
+	elses int
 }
 
 type branchCase struct {
@@ -38,10 +62,12 @@ type branchCase struct {
 
 // New starts a graph whose instances take an object with the given names as input.
 func New(name string, inputs ...string) *Builder {
-	b := &Builder{g: &Graph{Name: name, Inputs: inputs}, names: map[string]VarID{}}
-	in := b.add(&Node{Kind: Input, Name: "input"})
+	b := &Builder{g: &Graph{Name: name, Inputs: inputs, Frames: []Frame{{}}, Regions: []Region{{}}}}
+	b.Body = Body{b: b, values: map[string]binding{}}
+	b.bodies = []*Body{&b.Body}
+	in := b.add("input", &Node{Kind: Input})
 	for _, name := range inputs {
-		in.n.Targets = append(in.n.Targets, b.variable(name))
+		in.n.Targets = append(in.n.Targets, b.value(name, nil))
 	}
 	return b
 }
@@ -57,24 +83,30 @@ func X(text string) *ir.Expr { return &ir.Expr{Text: text} }
 
 // Action adds an action node. Expressions read its value by the node's name, which must be an
 // identifier; action is the name that workers know.
-func (b *Builder) Action(name, action string, args ...Arg) *NodeBuilder {
-	nb := b.add(&Node{Kind: Action, Name: name, Action: action, Args: args})
-	nb.n.Targets = []VarID{b.variable(name)}
+func (o *Body) Action(name, action string, args ...Arg) *NodeBuilder {
+	nb := o.add(name, &Node{Kind: Action, Action: action, Args: args})
+	nb.n.Targets = []VarID{o.value(name, nb)}
 	return nb
 }
 
 // Branch adds a node that goes on to exactly one of its cases.
-func (b *Builder) Branch(name string) *NodeBuilder {
-	return b.add(&Node{Kind: Branch, Name: name})
+func (o *Body) Branch(name string) *NodeBuilder {
+	return o.add(name, &Node{Kind: Branch})
 }
 
-// Output adds the node that ends the instance with the value of an expression. A graph has one.
-func (b *Builder) Output(value string) *NodeBuilder {
-	nb := b.add(&Node{Kind: Output, Name: "output", Expr: X(value)})
-	if b.output != nil {
-		b.errs = append(b.errs, errors.New("output: there is one already; make its value a list"))
+// Output adds the node that ends the body with the value of an expression: the result of the instance,
+// or what an element gives. A body has one.
+func (o *Body) Output(value string) *NodeBuilder {
+	n := &Node{Kind: Output, Expr: X(value)}
+	if o.outer != nil {
+		n = &Node{Kind: Return}
 	}
-	b.output = nb
+	nb := o.add("output", n)
+	nb.expr = X(value)
+	if o.output != nil {
+		o.b.mistake("%s: there is one already; make its value a list", nb.n.Name)
+	}
+	o.output = nb
 	return nb
 }
 
@@ -94,17 +126,26 @@ func (n *NodeBuilder) AfterAny(nodes ...*NodeBuilder) *NodeBuilder {
 // Retry adds a retry policy: count attempts after the first, on the types or, without any, on all.
 func (n *NodeBuilder) Retry(r Retry) *NodeBuilder {
 	if n.n.Kind != Action || r.Count < 0 || r.Backoff < 0 {
-		n.b.mistake("node %s: a retry is for actions, and its count and backoff are not below 0", n.n.Name)
+		n.mistake("a retry is for actions, and its count and backoff are not below 0")
 	}
 	n.n.Retries = append(n.n.Retries, r)
 	return n
 }
 
-// OnErrorContinue lets what comes after the action run when it failed; its value is then the error,
-// for which isexception holds.
-func (n *NodeBuilder) OnErrorContinue() *NodeBuilder {
-	if n.n.Kind != Action {
-		n.b.mistake("node %s: only an action can fail and be gone on from; leave OnErrorContinue out", n.n.Name)
+// Timeout ends an attempt of the action that takes longer, with an error of type Timeout.
+func (n *NodeBuilder) Timeout(d time.Duration) *NodeBuilder {
+	if n.n.Kind != Action || d < 0 {
+		n.mistake("a timeout is for actions, and not below 0")
+	}
+	n.n.Timeout = d
+	return n
+}
+
+// OnError says how an action is left that has failed, its retries spent. Continue lets what comes after
+// it run; its value is then the error, for which isexception holds. Without OnError the instance fails.
+func (n *NodeBuilder) OnError(then EdgeKind) *NodeBuilder {
+	if n.n.Kind != Action || then != Continue {
+		n.mistake("OnError is for actions, and takes Continue; without it an error ends the instance")
 	}
 	n.n.Continue = true
 	return n
@@ -118,15 +159,18 @@ func (n *NodeBuilder) Case(guard string, to *NodeBuilder) *NodeBuilder {
 // Else goes on to a node where no guard held, wherever it stands among the cases.
 func (n *NodeBuilder) Else(to *NodeBuilder) *NodeBuilder {
 	if n.elses++; n.elses > 1 {
-		n.b.mistake("node %s: has two elses; make one of them a case", n.n.Name)
+		n.mistake("has two elses; make one of them a case")
 	}
 	return n.way(nil, to)
 }
 
 func (n *NodeBuilder) way(guard *ir.Expr, to *NodeBuilder) *NodeBuilder {
+	if n.n.Kind != Branch {
+		n.mistake("only a branch has cases; add one after it")
+	}
 	n.cases = append(n.cases, branchCase{guard, to})
 	if to != nil {
-		to.isCase = true
+		to.from = append(to.from, n)
 	}
 	return n
 }
@@ -136,21 +180,24 @@ func (b *Builder) mistake(format string, args ...any) {
 	b.errs = append(b.errs, fmt.Errorf(format, args...))
 }
 
+func (n *NodeBuilder) mistake(format string, args ...any) {
+	n.body.b.mistake("node %s: %s", n.n.Name, fmt.Sprintf(format, args...))
+}
+
 // Build checks the graph and gives it, once. The error lists everything that is wrong.
 func (b *Builder) Build() (*Graph, error) {
 	if b.built {
 		return nil, fmt.Errorf("graph %s: is built already; keep what Build gave", b.g.Name)
 	}
 	b.built = true
-	b.g.Frames = []Frame{{Names: b.names}}
 	if b.output == nil {
-		b.errs = append(b.errs, fmt.Errorf("graph %s: no output; add Output(...)", b.g.Name))
+		b.mistake("graph %s: no output; add Output(...)", b.g.Name)
 	}
-	for _, nb := range b.nodes {
-		b.edges(nb)
+	for _, e := range b.eaches {
+		e.finish()
 	}
-	for _, nb := range b.nodes {
-		b.expressions(nb)
+	for _, o := range b.bodies {
+		o.finish()
 	}
 	if len(b.errs) > 0 {
 		return nil, errors.Join(b.errs...)
@@ -158,28 +205,79 @@ func (b *Builder) Build() (*Graph, error) {
 	if err := b.g.Check(); err != nil {
 		return nil, err
 	}
+	b.readings()
+	if len(b.errs) > 0 {
+		return nil, errors.Join(b.errs...)
+	}
 	return b.g, nil
 }
 
-func (b *Builder) add(n *Node) *NodeBuilder {
-	n.ID, n.Var = NodeID(len(b.g.Nodes)), None
-	b.g.Nodes = append(b.g.Nodes, n)
-	nb := &NodeBuilder{b: b, n: n}
-	b.nodes = append(b.nodes, nb)
+// finish makes the frame and the edges of a body.
+func (o *Body) finish() {
+	names := map[string]VarID{}
+	for from := o.outer; from != nil; from = from.outer {
+		for name, bound := range from.values {
+			names[name] = bound.v
+		}
+	}
+	for name, bound := range o.values {
+		if _, twice := names[name]; twice && bound.by != o.output {
+			o.b.mistake("node %s%s: the name is taken further out; choose another", o.prefix(), name)
+		}
+		names[name] = bound.v
+	}
+	o.b.g.Frames[o.frame].Names = names
+	for _, nb := range o.nodes {
+		nb.edges()
+	}
+	for _, nb := range o.nodes {
+		nb.expressions()
+	}
+}
+
+// prefix begins the names of all nodes of the body.
+func (o *Body) prefix() string {
+	if o.outer == nil {
+		return ""
+	}
+	return o.outer.prefix() + o.name + "."
+}
+
+// add adds a node to the body.
+func (o *Body) add(name string, n *Node) *NodeBuilder {
+	nb := &NodeBuilder{body: o, n: o.place(name, n)}
+	nb.last = nb.n
+	o.nodes = append(o.nodes, nb)
 	return nb
 }
 
-func (b *Builder) variable(name string) VarID {
-	if _, err := expr.Compile(X(name), b.g.Limits); err != nil || !identifier(name) {
-		b.errs = append(b.errs, fmt.Errorf("node %q: not a name that expressions can read; use letters, digits and _", name))
+// place gives a node its place in the graph.
+func (o *Body) place(name string, n *Node) *Node {
+	g := o.b.g
+	n.ID, n.Name, n.Var = NodeID(len(g.Nodes)), o.prefix()+name, None
+	n.Depth, n.Region, n.Frame = o.depth, o.region, o.frame
+	g.Nodes = append(g.Nodes, n)
+	return n
+}
+
+// value makes the variable that expressions of the body read by a name.
+func (o *Body) value(name string, by *NodeBuilder) VarID {
+	if _, err := expr.Compile(X(name), o.b.g.Limits); err != nil || !identifier(name) {
+		o.b.mistake("node %q: not a name that expressions can read; use letters, digits and _", name)
 	}
-	if _, twice := b.names[name]; twice {
-		b.errs = append(b.errs, fmt.Errorf("node %s: the name is taken; choose another", name))
+	if _, twice := o.values[name]; twice {
+		o.b.mistake("node %s%s: the name is taken; choose another", o.prefix(), name)
 	}
-	id := VarID(len(b.g.Vars))
-	b.g.Vars = append(b.g.Vars, &Var{Name: name})
-	b.names[name] = id
-	return id
+	v := o.variable(o.prefix() + name)
+	o.values[name] = binding{v, by}
+	return v
+}
+
+// variable makes one of which every run of the body has its own copy.
+func (o *Body) variable(name string) VarID {
+	g := o.b.g
+	g.Vars = append(g.Vars, &Var{Name: name, Scope: o.depth})
+	return VarID(len(g.Vars) - 1)
 }
 
 func identifier(s string) bool {
@@ -192,78 +290,97 @@ func identifier(s string) bool {
 	return s != ""
 }
 
-// edges turns what a node comes after and its cases into edges. A node that comes after nothing and
-// is no case starts with the instance.
-func (b *Builder) edges(nb *NodeBuilder) {
-	if nb.n.Kind != Input && len(nb.hard) == 0 && len(nb.soft) == 0 && !nb.isCase {
-		nb.hard = []*NodeBuilder{b.nodes[0]}
+// starts says whether the node comes after nothing: it begins with its body.
+func (n *NodeBuilder) starts() bool {
+	return n.n.Kind != Input && len(n.hard) == 0 && len(n.soft) == 0 && len(n.from) == 0
+}
+
+// edges turns what a node comes after and its cases into edges.
+func (n *NodeBuilder) edges() {
+	g := n.body.b.g
+	if n.starts() && n.body.outer == nil {
+		g.Edges = append(g.Edges, &Edge{From: 0, To: n.n.ID, Kind: Forward, Var: None})
 	}
-	for _, from := range nb.hard {
-		b.edge(from, nb, Forward, nil)
+	for _, from := range n.hard {
+		n.comesAfter(from, Forward)
 	}
-	for _, from := range nb.soft {
-		b.edge(from, nb, Soft, nil)
+	for _, from := range n.soft {
+		n.comesAfter(from, Soft)
 	}
 	for _, last := range []bool{false, true} { // a branch takes the first that holds: its else stands last
-		for _, c := range nb.cases {
-			if (c.guard == nil) == last {
-				b.edge(nb, c.to, Guard, c.guard)
+		for _, c := range n.cases {
+			if (c.guard == nil) == last && n.beside(c.to) {
+				g.Edges = append(g.Edges, &Edge{From: n.last.ID, To: c.to.n.ID, Kind: Guard, Guard: c.guard, Var: None})
 			}
 		}
 	}
-	if nb.n.Kind != Branch && len(nb.cases) > 0 {
-		b.errs = append(b.errs, fmt.Errorf("node %s: only a branch has cases; add one after it", nb.n.Name))
+	if n.n.Required = len(n.hard); len(n.soft) > 0 {
+		n.n.Required++
 	}
-	nb.n.Required = len(nb.hard)
-	if len(nb.soft) > 0 {
-		nb.n.Required++
-	}
-	if nb.n.Required == 0 && nb.n.Kind != Input {
-		nb.n.Required = 1
+	if n.n.Required == 0 && n.n.Kind != Input {
+		n.n.Required = 1
 	}
 }
 
-func (b *Builder) edge(from, to *NodeBuilder, kind EdgeKind, guard *ir.Expr) {
-	if from == nil || to == nil || from.b != b || to.b != b {
-		b.errs = append(b.errs, fmt.Errorf("graph %s: an edge leads to a node of another graph", b.g.Name))
-		return
+func (n *NodeBuilder) comesAfter(from *NodeBuilder, kind EdgeKind) {
+	switch {
+	case !n.beside(from):
+	case from.n.Kind == Branch:
+		n.mistake("comes after the branch %s without being a case of it; name it in Case or Else", from.n.Name)
+	default:
+		g := n.body.b.g
+		g.Edges = append(g.Edges, &Edge{From: from.last.ID, To: n.n.ID, Kind: kind, Var: None})
 	}
-	if from.n.Kind == Branch && kind != Guard {
-		b.errs = append(b.errs, fmt.Errorf("node %s: comes after the branch %s without being a case of it; name it in Case or Else", to.n.Name, from.n.Name))
-		return
+}
+
+// beside wants another node to stand in the same body.
+func (n *NodeBuilder) beside(other *NodeBuilder) bool {
+	switch b := n.body.b; {
+	case other == nil || other.body.b != b:
+		b.mistake("graph %s: an edge leads to a node of another graph", b.g.Name)
+	case other.body != n.body:
+		n.mistake("stands in another body than %s; order them by the node that Map or For gives", other.n.Name)
+	default:
+		return true
 	}
-	b.g.Edges = append(b.g.Edges, &Edge{From: from.n.ID, To: to.n.ID, Kind: kind, Guard: guard, Var: None})
+	return false
 }
 
 // expressions checks that every expression of a node compiles and reads only names that exist.
-func (b *Builder) expressions(nb *NodeBuilder) {
-	check := func(e *ir.Expr) {
+func (n *NodeBuilder) expressions() {
+	for _, e := range n.reads() {
 		if e == nil {
-			b.mistake("node %s: an argument has no value; write X(\"...\")", nb.n.Name)
-			return
+			n.mistake("an argument has no value; write X(\"...\")")
+			continue
 		}
-		compiled, err := expr.Compile(e, b.g.Limits)
+		compiled, err := expr.Compile(e, n.body.b.g.Limits)
 		if err != nil {
-			b.errs = append(b.errs, fmt.Errorf("node %s: %q: %s", nb.n.Name, e.Text, asError(e.Pos, err).Msg))
-			return
+			n.mistake("%q: %s", e.Text, asError(e.Pos, err).Msg)
+			continue
 		}
 		for _, name := range compiled.Names() {
-			if _, ok := b.names[name]; !ok {
-				b.errs = append(b.errs, fmt.Errorf("node %s: %q reads %s, which is neither an input nor a node", nb.n.Name, e.Text, name))
+			if _, ok := n.body.b.g.Frames[n.body.frame].Names[name]; !ok {
+				n.mistake("%q reads %s, which is neither an input nor a node", e.Text, name)
 			}
 		}
 	}
-	for _, a := range nb.n.Args {
-		check(a.Value)
+}
+
+// reads lists the expressions of a node, without those in the body of a Map or For.
+func (n *NodeBuilder) reads() []*ir.Expr {
+	var out []*ir.Expr
+	for _, a := range n.n.Args {
+		out = append(out, a.Value)
 	}
-	for _, c := range nb.cases {
+	for _, c := range n.cases {
 		if c.guard != nil {
-			check(c.guard)
+			out = append(out, c.guard)
 		}
 	}
-	if nb.n.Expr != nil {
-		check(nb.n.Expr)
+	if n.expr != nil {
+		out = append(out, n.expr)
 	}
+	return out
 }
 
 // asError gives an error's text as an *ir.Error, with the place if it has none.

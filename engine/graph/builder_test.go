@@ -62,7 +62,7 @@ func TestBuilderMistakes(t *testing.T) {
 			b.Output("1").After(x)
 		}, []string{"node b: a retry is for actions, and its count and backoff are not below 0"}},
 		{"retry below zero", func(b *graph.Builder) { b.Output("1").After(echo(b, "x").Retry(graph.Retry{Count: -1})) }, []string{"node x: a retry is for actions, and its count and backoff are not below 0"}},
-		{"go on from an output", func(b *graph.Builder) { b.Output("1").OnErrorContinue() }, []string{"node output: only an action can fail and be gone on from; leave OnErrorContinue out"}},
+		{"go on from an output", func(b *graph.Builder) { b.Output("1").OnError(graph.Continue) }, []string{"node output: OnError is for actions, and takes Continue; without it an error ends the instance"}},
 		{"cycle", func(b *graph.Builder) {
 			x, y := echo(b, "x"), echo(b, "y")
 			x.After(y)
@@ -109,7 +109,7 @@ func TestBuildTwice(t *testing.T) {
 func TestBuilderGraph(t *testing.T) {
 	b := graph.New("orders", "order")
 	price := b.Action("price", "price", arg("order", "order")).Retry(graph.Retry{Types: []string{"Network"}, Count: 3, Backoff: time.Second})
-	stock := b.Action("stock", "stock", arg("order", "order")).OnErrorContinue()
+	stock := b.Action("stock", "stock", arg("order", "order")).OnError(graph.Continue)
 	check := b.Branch("check").After(price, stock)
 	big := b.Action("big", "approve", arg("price", "price"))
 	small := b.Action("small", "note", arg("price", "price"))

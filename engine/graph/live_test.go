@@ -227,15 +227,18 @@ func TestLivenessOfHandBuiltGraphs(t *testing.T) {
 		for i := range rapid.IntRange(1, 12).Draw(t, "nodes") {
 			name := fmt.Sprintf("x%d", i)
 			args := []graph.Arg{arg("value", "n")}
+			any := rapid.Bool().Draw(t, "any")
 			var after []*graph.NodeBuilder
 			for j, before := range nodes {
-				if rapid.IntRange(0, 2).Draw(t, "after") == 0 {
-					after = append(after, before)
+				if rapid.IntRange(0, 2).Draw(t, "after") > 0 {
+					continue
+				}
+				if after = append(after, before); !any {
 					args = append(args, arg(names[j], names[j]))
 				}
 			}
 			node := b.Action(name, "echo", args...)
-			if rapid.Bool().Draw(t, "any") {
+			if any {
 				node.AfterAny(after...)
 			} else {
 				node.After(after...)

@@ -27,18 +27,46 @@ func (c *checker) merges() {
 			return
 		}
 	}
-	conditions := make([]condition, len(c.g.Nodes))
-	for _, id := range c.g.order() {
-		n := c.g.Nodes[id]
-		cond, ok := c.condition(n, conditions)
-		if !ok {
-			return
-		}
-		conditions[id] = cond
-		if n.Kind == Output && !cond.equal(condition{way{}}) {
-			c.add(n, "is not reached if %s; let it come after one node of every case with AfterAny", cond.without(c.g))
+	c.conditions()
+}
+
+// conditions finds under which decisions each node runs; nil where that is refused.
+func (c *checker) conditions() []condition {
+	known := make([]condition, len(c.g.Nodes))
+	forks := map[NodeID]NodeID{}
+	for _, n := range c.g.Nodes {
+		if n.Kind == Spread || n.Kind == Parallel {
+			forks[n.Aggregate] = n.ID
 		}
 	}
+	for _, id := range c.g.order() {
+		n := c.g.Nodes[id]
+		cond, ok := c.condition(n, known)
+		if !ok {
+			return nil
+		}
+		known[id] = cond
+		if whole, end := c.whole(n, known, forks); !cond.equal(whole) {
+			c.add(end, "is not reached if %s; let it come after one node of every case with AfterAny", cond.without(c.g))
+			return nil
+		}
+	}
+	return known
+}
+
+// whole gives, for a node that ends the workflow, a round or a branch, under which decisions that began,
+// and what to name where the node itself runs under fewer.
+func (c *checker) whole(n *Node, known []condition, forks map[NodeID]NodeID) (condition, *Node) {
+	in, out := c.g.in[n.ID], c.g.out[n.ID]
+	switch {
+	case n.Kind == Output:
+		return condition{way{}}, n
+	case n.Kind == Aggregate && len(in) > 0:
+		return known[forks[n.ID]], c.g.Nodes[in[0].From]
+	case n.Kind == LoopNext && len(out) > 0:
+		return known[out[0].To], c.g.Nodes[in[0].From]
+	}
+	return known[n.ID], n
 }
 
 // hasMerges says whether any branch stands before something that waits: without that nothing can be
@@ -89,7 +117,7 @@ func (c *checker) condition(n *Node, known []condition) (condition, bool) {
 			soft, hasSoft = append(soft, cond.with(e.From, c.g.caseBit(e))...), true
 		case Soft:
 			soft, hasSoft = append(soft, cond...), true
-		case Forward:
+		case Forward, Continue, Break:
 			hard, hardFrom = append(hard, cond), append(hardFrom, c.g.Nodes[e.From])
 		}
 	}

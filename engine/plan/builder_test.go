@@ -67,8 +67,42 @@ var graphs = []struct {
 		b.Output("n").AfterAny(x, y, z)
 	}},
 	{"goon", `{"n": 2}`, func(b *graph.Builder) {
-		x := b.Action("x", "fail", arg("type", `"Boom"`)).Retry(graph.Retry{Count: 1}).OnErrorContinue()
+		x := b.Action("x", "fail", arg("type", `"Boom"`)).Retry(graph.Retry{Count: 1}).OnError(graph.Continue)
 		b.Output(`[isexception(x, "Boom"), x["message"]]`).After(x)
+	}},
+	{"map", `{"n": [3, 1, 2]}`, func(b *graph.Builder) {
+		scale := b.Action("scale", "double", arg("value", "len(n)"))
+		each := b.Each("sizes", "x", "n")
+		y := each.Action("y", "double", arg("value", "x + scale"))
+		small, big := each.Action("small", "echo", arg("value", "y")), each.Action("big", "double", arg("value", "y"))
+		each.Branch("size").After(y).Case("x > 1", big).Else(small)
+		each.Output("[x, big if x > 1 else small]").AfterAny(small, big)
+		b.Output("sizes").After(each.Map(2).After(scale))
+	}},
+	{"for", `{"n": [3, 1, 2]}`, func(b *graph.Builder) {
+		each := b.Each("sums", "x", "n")
+		left, right := each.Action("left", "echo", arg("value", "x")), each.Action("right", "double", arg("value", "x"))
+		each.Output("left + right + (sums[-1] if sums else 0)").After(left, right)
+		b.Output("[sums, n]").After(each.For())
+	}},
+	{"stragglers", `{"n": [3, 1, 2]}`, func(b *graph.Builder) {
+		each := b.Each("rounds", "x", "n")
+		fast, slow := each.Action("fast", "echo", arg("value", "x")), each.Action("slow", "double", arg("value", "x"))
+		each.Output("x").AfterAny(fast, slow)
+		b.Output("rounds").After(each.For())
+	}},
+	{"nested", `{"n": [[1, 2], [], [3]]}`, func(b *graph.Builder) {
+		outer := b.Each("rows", "row", "n")
+		inner := outer.Each("cells", "cell", "row")
+		sums := inner.Each("sums", "i", "range(cell)")
+		sums.Output("cell + i")
+		inner.Output("sums + [len(rows)]").After(sums.Map(0))
+		cells := inner.Map(0)
+		again := outer.Each("again", "c", "cells")
+		z := again.Action("z", "echo", arg("value", "c"))
+		again.Output("z").After(z)
+		outer.Output("[cells, again]").After(cells, again.For().After(cells))
+		b.Output("rows").After(outer.For())
 	}},
 }
 

@@ -51,7 +51,7 @@ func (w *walk) branchOut(n *node, path graph.Path, element expr.Value, s step, n
 		w.set(slot, value{val: element})
 		w.forced[slot] = true
 		w.waiting[each.ID] = true
-	case each.Kind == graph.Action:
+	case each.Kind == graph.Action && !w.p.live.Across(each.Node, n.Var):
 		w.values[slot] = &value{val: element}
 		w.enqueue(each, path)
 		delete(w.values, slot)
@@ -63,7 +63,8 @@ func (w *walk) branchOut(n *node, path graph.Path, element expr.Value, s step, n
 
 // clear takes away what is over when an edge is taken: a round of a loop when the next begins, a loop
 // when it is left, and the branches of a spread or parallel when an error leads out of it. What this
-// traversal itself passed through has left nothing.
+// traversal itself passed through has left nothing. In a graph that goes on when the first of several has
+// ended, the others may be at work anywhere.
 func (w *walk) clear(from, to *node, kind graph.EdgeKind, path graph.Path) {
 	g := w.p.graph
 	if w.event == nil {
@@ -71,13 +72,13 @@ func (w *walk) clear(from, to *node, kind graph.EdgeKind, path graph.Path) {
 	}
 	if kind == graph.Back {
 		depth := g.Regions[to.Region].Depth
-		w.clearUnder(to.Region, path.Cut(depth), depth, false)
+		w.clearUnder(to.Region, path.Cut(depth), depth, w.p.early)
 		if i := path.Cut(depth).Last(); i > 0 { // the row of the completion that ended the round before
-			w.clearUnder(to.Region, path.Cut(depth-1).Push(i-1), depth-1, false)
+			w.clearUnder(to.Region, path.Cut(depth-1).Push(i-1), depth-1, w.p.early)
 		}
 		return
 	}
-	left, atWork := graph.RegionID(0), false
+	left, atWork := graph.RegionID(0), w.p.early
 	for r := from.Region; !g.Within(to.Region, r); r = g.Regions[r].Parent {
 		left = r
 		atWork = atWork || !g.Regions[r].Loop && kind == graph.Exception

@@ -75,28 +75,35 @@ func Compile(g *graph.Graph) (*Program, error) {
 	p.heads = map[graph.VarID]*node{}
 	reads := make([][]graph.VarID, len(g.Nodes))
 	for i, n := range g.Nodes {
-		if n.Kind == graph.Spread {
-			p.local[n.Var] = n.Limit == 0 && g.Nodes[g.Out(n.ID)[0].To].Kind == graph.Action
-		}
 		if reads[i], err = p.compile(&p.nodes[i], n); err != nil {
 			return nil, err
 		}
 	}
+	p.live = g.Liveness(reads)
 	for _, n := range g.Nodes {
 		if n.Kind == graph.Spread || n.Kind == graph.Parallel {
 			p.nodes[n.Aggregate].fork = n
 		}
-		if n.Kind == graph.Spread && n.Limit > 0 {
-			p.nodes[g.Out(n.ID)[0].To].item = n.Var
+		if n.Kind == graph.Spread {
+			p.spread(n)
 		}
 	}
 	p.regions()
 	p.early = slices.ContainsFunc(g.Edges, func(e *graph.Edge) bool {
 		return (e.Kind == graph.Soft || e.Kind == graph.Guard) && p.nodes[e.To].waits
 	})
-	p.live = g.Liveness(reads)
 	p.needs(reads)
 	return p, nil
+}
+
+// spread finds where the elements of a spread stand: with what it begins with, where nothing else reads
+// them and none has to wait for its turn.
+func (p *Program) spread(n *graph.Node) {
+	first := &p.nodes[p.graph.Out(n.ID)[0].To]
+	if n.Limit > 0 {
+		first.item = n.Var
+	}
+	p.local[n.Var] = n.Limit == 0 && first.Kind == graph.Action && !p.live.Across(first.Node, n.Var)
 }
 
 // Graph gives the workflow's graph, which must not be changed.

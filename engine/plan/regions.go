@@ -65,6 +65,10 @@ func (p *Program) regions() {
 // under lists the variables that have slots under paths in the region on a node's account.
 func (p *Program) under(n *node, r graph.RegionID) []graph.VarID {
 	var out []graph.VarID
+	outer := p.graph.Regions[r].Depth
+	if p.graph.Regions[r].Loop { // a variable of that scope is the round's own
+		outer--
+	}
 	written := n.Writes()
 	switch n.Kind {
 	case graph.Aggregate:
@@ -83,7 +87,7 @@ func (p *Program) under(n *node, r graph.RegionID) []graph.VarID {
 		}
 	}
 	for _, v := range written {
-		if p.graph.Vars[v].Scope <= p.graph.Regions[r].Depth || p.local[v] {
+		if p.graph.Vars[v].Scope <= outer || p.local[v] {
 			continue
 		}
 		if out = append(out, v); p.graph.Vars[v].Length != 0 {

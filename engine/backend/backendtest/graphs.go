@@ -22,6 +22,14 @@ var graphs = []Workflow{
 	{Name: "continue on error", Input: `{}`, Want: `[true,1]`, Build: onError, Runs: map[string]int{"after": 1}},
 	{Name: "failure among siblings", Input: `{}`, Failure: "Bad", Build: siblings, Runs: map[string]int{"never": 0}},
 	{Name: "two parts", Input: `{}`, Want: `[2,4]`, Build: twoParts},
+	{Name: "map", Input: `{"ns": [1, 5, 2, 7]}`, Want: `[2,10,3,14]`, Build: mapped,
+		Runs: map[string]int{"map.seen": 4, "map.big": 2, "map.small": 2}},
+	{Name: "map of nothing", Input: `{"ns": []}`, Want: `[]`, Build: mapped, Runs: map[string]int{"map.seen": 0}},
+	{Name: "for", Input: `{"ns": [1, 5, 2]}`, Want: `[[2,12,16],8]`, Build: rounds,
+		Runs: map[string]int{"sums.left": 3, "sums.right": 3}},
+	{Name: "maps in a for", Input: `{"ns": [1, 2]}`, Want: `[[0],[0,2]]`, Build: mapsInFor,
+		Runs: map[string]int{"rows.cells.twice": 3}},
+	{Name: "for that leaves nodes behind", Input: `{"ns": [1, 5, 2]}`, Want: `[1,5,2]`, Build: racing},
 }
 
 func arg(name, value string) graph.Arg { return graph.Arg{Name: name, Value: graph.X(value)} }
@@ -101,7 +109,7 @@ func cases() *graph.Builder {
 
 func onError() *graph.Builder {
 	b := graph.New("on_error")
-	bad := b.Action("bad", "fail", arg("type", `"Bad"`), arg("message", `"no"`)).OnErrorContinue()
+	bad := b.Action("bad", "fail", arg("type", `"Bad"`), arg("message", `"no"`)).OnError(graph.Continue)
 	good := b.Action("good", "echo", arg("value", "1"))
 	after := b.Action("after", "echo", arg("value", `isexception(bad, "Bad")`)).After(bad, good)
 	b.Output("[after, good]").After(after)
@@ -127,6 +135,53 @@ func twoParts() *graph.Builder {
 	x := b.Action("x", "double", arg("value", "1"))
 	y := b.Action("y", "double", arg("value", "2"))
 	b.Output("[x, y]").After(x, y)
+	return b
+}
+
+// mapped runs a branch for every element, two of them at once.
+func mapped() *graph.Builder {
+	b := graph.New("map", "ns")
+	each := b.Each("map", "n", "ns")
+	seen := each.Action("seen", "echo", arg("value", "n"))
+	big := each.Action("big", "double", arg("value", "seen"))
+	small := each.Action("small", "add", arg("a", "n"), arg("b", "1"))
+	each.Branch("choice").After(seen).Case("n > 4", big).Else(small)
+	each.Output("big if n > 4 else small").AfterAny(big, small)
+	b.Output("map").After(each.Map(2))
+	return b
+}
+
+// rounds adds up, in every round, what it has computed side by side and the sum before.
+func rounds() *graph.Builder {
+	b := graph.New("rounds", "ns")
+	total := b.Action("total", "sum", arg("values", "ns"))
+	each := b.Each("sums", "n", "ns")
+	left := each.Action("left", "echo", arg("value", "n"))
+	right := each.Action("right", "echo", arg("value", "n"))
+	each.Output("left + right + (sums[-1] if sums else 0)").After(left, right)
+	b.Output("[sums, total]").After(each.For().After(total), total)
+	return b
+}
+
+func mapsInFor() *graph.Builder {
+	b := graph.New("maps_in_for", "ns")
+	row := b.Each("rows", "n", "ns")
+	cell := row.Each("cells", "i", "range(n)")
+	cell.Output("twice").After(cell.Action("twice", "double", arg("value", "i")))
+	row.Output("cells").After(cell.Map(0))
+	b.Output("rows").After(row.For())
+	return b
+}
+
+// racing ends each of its rounds with the first of three nodes.
+func racing() *graph.Builder {
+	b := graph.New("racing", "ns")
+	each := b.Each("rounds", "n", "ns")
+	end := each.Output("n")
+	for i := range 3 {
+		end.AfterAny(each.Action(fmt.Sprintf("x%d", i), "noop"))
+	}
+	b.Output("rounds").After(each.For())
 	return b
 }
 

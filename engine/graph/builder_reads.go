@@ -1,0 +1,145 @@
+package graph
+
+import (
+	"slices"
+
+	"pulley/engine/expr"
+)
+
+// A reading is an expression that reads the value of a node.
+type reading struct {
+	at   *NodeBuilder // whose expression it is
+	in   *NodeBuilder // the same, or the Map or For around it that stands in the body of what is read
+	text string
+	name string
+}
+
+// readings refuses expressions that read a node which does not come before them, or which may still be
+// at work: what they would see is chance. A node in the case of a branch that was not taken is not at
+// work, so what comes after the ends of all cases may choose between their values.
+func (b *Builder) readings() {
+	late := map[*NodeBuilder][]reading{}
+	hard := map[[2]*NodeBuilder]bool{} // most readings are of what the node waits for
+	for _, o := range b.bodies {
+		for _, nb := range o.nodes {
+			for _, from := range nb.hard {
+				hard[[2]*NodeBuilder{from, nb}] = true
+			}
+			for _, r := range nb.readings() {
+				if by := r.source(); !hard[[2]*NodeBuilder{by, r.in}] {
+					late[by] = append(late[by], r)
+				}
+			}
+		}
+	}
+	if len(late) == 0 {
+		return
+	}
+	order := newSequence(b.g)
+	for _, o := range b.bodies {
+		slices.SortStableFunc(o.nodes, func(a, b *NodeBuilder) int { return order.place[a.n.ID] - order.place[b.n.ID] })
+		for _, by := range o.nodes {
+			if len(late[by]) > 0 {
+				order.judge(by, late[by])
+			}
+		}
+	}
+}
+
+// readings lists what the node's expressions read of other nodes. A For reads itself in its body.
+func (n *NodeBuilder) readings() []reading {
+	var out []reading
+	for _, e := range n.reads() {
+		compiled, err := expr.Compile(e, n.body.b.g.Limits)
+		if err != nil {
+			continue // reported already
+		}
+		for _, name := range compiled.Names() {
+			r := reading{at: n, in: n, text: e.Text, name: name}
+			for !r.in.body.gives(name) {
+				r.in = r.in.body.node
+			}
+			by := r.source()
+			if by != nil && (by != r.in || r.in == n || by.n.Kind == Spread) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// gives says whether expressions read the name from the body itself.
+func (o *Body) gives(name string) bool {
+	_, ok := o.values[name]
+	return ok
+}
+
+// source is the node that gives the value; nil for what is always there.
+func (r reading) source() *NodeBuilder { return r.in.body.values[r.name].by }
+
+// sequence is what is known of the order in which nodes run.
+type sequence struct {
+	place      []int       // in a topological order
+	conditions []condition // nil where branches are not told apart
+}
+
+func newSequence(g *Graph) *sequence {
+	s := &sequence{place: make([]int, len(g.Nodes))}
+	for i, id := range g.order() {
+		s.place[id] = i
+	}
+	if !slices.ContainsFunc(g.Nodes, func(n *Node) bool { return n.Kind == Branch && len(g.out[n.ID]) > caseMax }) {
+		s.conditions = (&checker{g: g}).conditions()
+	}
+	return s
+}
+
+// judge refuses the readings of a node that do not wait for it.
+func (s *sequence) judge(by *NodeBuilder, rs []reading) {
+	after := map[*NodeBuilder]bool{by: true}   // what comes after it on some way
+	settled := map[*NodeBuilder]bool{by: true} // once it has ended, so has the node that is read, or it never runs
+	for _, n := range by.body.nodes[slices.Index(by.body.nodes, by)+1:] {
+		after[n] = slices.ContainsFunc(n.before(), func(from *NodeBuilder) bool { return after[from] })
+	}
+	for _, n := range by.body.nodes {
+		if n == by {
+			continue
+		}
+		safe := func(from *NodeBuilder) bool { return settled[from] || s.apart(by, from) }
+		any := slices.Concat(n.soft, n.from)
+		settled[n] = slices.ContainsFunc(n.hard, safe) || len(any) > 0 && !slices.ContainsFunc(any, func(from *NodeBuilder) bool { return !safe(from) })
+	}
+	for _, r := range rs {
+		switch {
+		case r.in == by || !after[r.in]:
+			r.at.mistake("%q reads %s, which does not come before it; use After", r.text, r.name)
+		case !settled[r.in]:
+			r.at.mistake("%q reads %s, which may still be at work then; use After instead of AfterAny", r.text, r.name)
+		}
+	}
+}
+
+// apart says whether no run of the body has both nodes in it.
+func (s *sequence) apart(a, b *NodeBuilder) bool {
+	if s.conditions == nil {
+		return false
+	}
+	for _, v := range s.conditions[a.n.ID] {
+		for _, w := range s.conditions[b.n.ID] {
+			if v.meets(w) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// meets says whether some decisions are within both ways.
+func (w way) meets(v way) bool {
+	for b, bits := range v {
+		if mine, ok := w[b]; ok && mine&bits == 0 {
+			return false
+		}
+	}
+	return true
+}
