@@ -67,7 +67,7 @@ func traces(t *testing.T) []string {
 // TestEveryScenarioOnEveryBackend wants every scenario, and every trace that is at hand, to give its
 // expected result on every backend, each node run applied once.
 func TestEveryScenarioOnEveryBackend(t *testing.T) {
-	all := specs(t, "memory", "push", "push:batch=1", "pull:scan=app", "pull:scan=sql")
+	all := specs(t, "memory", "push", "push:batch=1", "eager", "eager:batch=1", "pull:scan=app", "pull:scan=sql")
 	var list []bench.Case
 	for _, s := range scenarios.All() {
 		if s.Name == "trace" {

@@ -10,6 +10,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/memory"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/eager"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
 )
@@ -48,6 +49,8 @@ var kinds = []kind{
 		[]option{batchOption, shardsOption, connectionsOption}},
 	{"pull", "a ledger that every cycle scans again for what has become runnable; a cycle for each completion, unless batch groups them", true,
 		[]option{{name: "scan", words: []string{"app", "sql"}}, batchOption, shardsOption, connectionsOption}},
+	{"eager", "pushing with a row for every node from the start; each round of a loop resets those of its body", true,
+		[]option{batchOption, shardsOption, connectionsOption}},
 	{"memory", "no durability; the same decisions without a database", false,
 		[]option{batchOption, shardsOption}},
 }
@@ -202,6 +205,8 @@ func (s BackendSpec) Open(ctx context.Context, o OpenOptions) (backend.Backend, 
 	switch s.name {
 	case "memory":
 		return memory.New(memory.Options{Shards: s.number("shards")}), nil
+	case "eager":
+		return eager.Open(ctx, eager.Config{Store: store})
 	case "pull":
 		scan := pull.ScanApp
 		if s.opts["scan"] == "sql" {

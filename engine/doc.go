@@ -79,8 +79,8 @@
 // D2. Designs compete on equal terms. Each backend implements one published design as well as its
 // authors would have. push: unified readiness, a node run is queued when completed = required, one
 // plan per completion. pull: each cycle looks again for what is runnable, in the program (scan=app)
-// or with one query (scan=sql). memory keeps nothing. eager, a row for every node up front, and
-// journal, readiness in the memory of a lease's owner, are to come.
+// or with one query (scan=sql). eager: a row for every node up front, which rounds of a loop use in
+// turn. memory keeps nothing. journal, readiness in the memory of a lease's owner, is to come.
 //
 // D3. Dispatch is pushed too. A commit returns the tasks it made ready, already leased to this engine
 // as far as it has room; others are woken by one notification; polling is the safety net.

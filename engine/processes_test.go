@@ -18,6 +18,7 @@ import (
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/eager"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
 	"pulley/engine/graph"
@@ -34,11 +35,13 @@ const (
 )
 
 // designs are the ways of sharing that are tried.
-var designs = []string{"push", "pull:scan=app", "pull:scan=sql"}
+var designs = []string{"push", "eager", "pull:scan=app", "pull:scan=sql"}
 
 func openDesign(ctx context.Context, design, dsn string) (backend.Backend, error) {
 	store := postgres.Config{DSN: dsn}
 	switch design {
+	case "eager":
+		return eager.Open(ctx, eager.Config{Store: store})
 	case "pull:scan=app":
 		return pull.Open(ctx, pull.Config{Store: store, Scan: pull.ScanApp})
 	case "pull:scan=sql":

@@ -1,0 +1,400 @@
+package eager
+
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// rows are the keys of rows of nodes, as parameters.
+type rows struct {
+	instance [][16]byte
+	node     []int32
+	place    []string
+}
+
+func (r *rows) add(instance uuid.UUID, node graph.NodeID, place graph.Path) {
+	r.instance = append(r.instance, instance)
+	r.node = append(r.node, int32(node))
+	r.place = append(r.place, string(place))
+}
+
+// newborn are the parameters of born.sql.
+type newborn struct {
+	instance [][16]byte
+	workflow []int32
+	input    []string
+	status   []string
+	result   []*string
+	failure  []*string
+}
+
+func (n *newborn) add(e *event) error {
+	status, result, failure := string(backend.Running), (*string)(nil), (*string)(nil)
+	if e.plan.End != nil {
+		var err error
+		if status, result, failure, err = ending(e.plan.End); err != nil {
+			return err
+		}
+	}
+	n.instance = append(n.instance, e.instance)
+	n.workflow = append(n.workflow, e.workflow)
+	n.input = append(n.input, string(e.submission.Input))
+	n.status = append(n.status, status)
+	n.result = append(n.result, result)
+	n.failure = append(n.failure, failure)
+	return nil
+}
+
+func (n *newborn) parameters(shard int) []any {
+	return []any{shard, n.instance, n.workflow, n.input, n.status, n.result, n.failure}
+}
+
+// ending gives the columns of an end.
+func ending(end *plan.End) (status string, result, failure *string, err error) {
+	if end.Failure == nil {
+		text := string(end.Result)
+		return string(backend.Completed), &text, nil, nil
+	}
+	data, err := json.Marshal(end.Failure)
+	text := string(data)
+	return string(backend.Failed), nil, &text, err
+}
+
+// arrays are the parameters of apply.sql, in its order, and what its rows are about.
+type arrays struct {
+	c *commit
+
+	done struct {
+		rows
+		wait []*int64
+	}
+	expected struct {
+		rows
+		required []int32
+	}
+	values struct {
+		instance [][16]byte
+		variable []int32
+		scope    []string
+		element  []int32
+		value    []string
+	}
+	pushed struct {
+		rows
+		element []int32
+		payload []string
+	}
+	arrivals struct {
+		rows
+		path                 []string
+		required, hard, soft []int32
+	}
+	runs struct {
+		rows
+		path     []string
+		required []int32
+		wait     []int64
+		leased   []bool
+	}
+	rounds struct {
+		rows
+		index []int32
+	}
+	end struct {
+		instance [][16]byte
+		status   []string
+		untidy   []bool
+		result   []*string
+		failure  []*string
+	}
+	unset struct {
+		instance [][16]byte
+		variable []int32
+		scope    []string
+		first    []int32
+	}
+
+	arrived map[backend.Key]arrivals
+	ready   map[backend.Key]ready
+	ends    map[[16]byte]*event
+	over    [][16]byte // instances whose rows go
+	places  map[valueKey]int
+	leased  int
+	left    bool // something is ready that was not leased
+}
+
+// arrivals are those at one barrier: by which event, and how many hard ones.
+type arrivals struct {
+	event *event
+	sent  int
+}
+
+// ready is a run that an event made ready.
+type ready struct {
+	event *event
+	run   *plan.Enqueue
+}
+
+// valueKey is where a value stands.
+type valueKey struct {
+	instance uuid.UUID
+	slot     plan.Slot
+	element  int
+}
+
+// add appends what an event changes.
+func (a *arrays) add(e *event) error {
+	if e.plan.End != nil {
+		return a.addEnd(e)
+	}
+	a.addDone(e)
+	for _, w := range e.plan.Writes {
+		a.addWrite(e, w)
+	}
+	for _, p := range e.plan.Appends {
+		a.addValue(e, p.Slot, p.Index, p.Value)
+	}
+	touched := map[graph.Run]bool{} // rows, by node and place
+	for _, el := range e.plan.Elements {
+		a.addPushed(e, el.Barrier, el.Index, el.Value)
+	}
+	for _, o := range e.plan.Opens {
+		touched[a.addArrival(e, plan.Arrival{Run: o.Run, Required: o.Required}, true)] = true
+	}
+	for _, ar := range e.plan.Arrivals {
+		touched[a.addArrival(e, ar, false)] = true
+	}
+	for i := range e.plan.Enqueues {
+		row, err := a.addRun(e, &e.plan.Enqueues[i])
+		if err != nil {
+			return err
+		}
+		touched[row] = true
+	}
+	a.addExpected(e, touched)
+	a.addRounds(e)
+	return nil
+}
+
+// addDone marks the event's run as completed, or as ready once more; not if it stands for another round
+// from now on, or is called off.
+func (a *arrays) addDone(e *event) {
+	if e.submission != nil || a.c.calledOff(e) || e.what.Fired && !e.program.Graph().Waits(e.shape.graph.Nodes[e.what.Run.Node]) {
+		return
+	}
+	for i := range e.plan.Enqueues {
+		if e.plan.Enqueues[i].Run == e.what.Run { // a barrier that is an action
+			return
+		}
+	}
+	a.done.rows.add(e.instance, e.what.Run.Node, e.place)
+	var wait *int64
+	if e.plan.Retry != nil {
+		us := micros(e.plan.Retry.After)
+		wait = &us
+		a.left = a.left || us == 0
+	}
+	a.done.wait = append(a.done.wait, wait)
+}
+
+func (a *arrays) addWrite(e *event, w plan.Write) {
+	if w.Value != nil {
+		a.addValue(e, w.Slot, -1, w.Value)
+	}
+	if w.Value != nil && !w.Drops {
+		return
+	}
+	u := &a.unset
+	u.instance = append(u.instance, e.instance)
+	u.variable = append(u.variable, int32(w.Slot.Var))
+	u.scope = append(u.scope, string(w.Slot.Scope))
+	if w.Value == nil {
+		u.first = append(u.first, -1)
+	} else {
+		u.first = append(u.first, 0)
+	}
+}
+
+// addValue puts a value into the context. A statement meets each row once: of several events that write
+// one variable, the last counts.
+func (a *arrays) addValue(e *event, slot plan.Slot, element int, value json.RawMessage) {
+	v := &a.values
+	key := valueKey{e.instance, slot, element}
+	if at, ok := a.places[key]; ok {
+		v.value[at] = string(value)
+		return
+	}
+	if a.places == nil {
+		a.places = map[valueKey]int{}
+	}
+	a.places[key] = len(v.value)
+	v.instance = append(v.instance, e.instance)
+	v.variable = append(v.variable, int32(slot.Var))
+	v.scope = append(v.scope, string(slot.Scope))
+	v.element = append(v.element, int32(element))
+	v.value = append(v.value, string(value))
+}
+
+func (a *arrays) addPushed(e *event, run graph.Run, element int, payload []byte) {
+	a.pushed.rows.add(e.instance, run.Node, e.shape.run(run))
+	a.pushed.element = append(a.pushed.element, int32(element))
+	a.pushed.payload = append(a.pushed.payload, string(payload))
+}
+
+// addArrival counts a step towards a barrier, or makes its count known. It gives the row.
+func (a *arrays) addArrival(e *event, ar plan.Arrival, open bool) graph.Run {
+	place := e.shape.run(ar.Run)
+	hard, soft := int32(1), int32(0)
+	switch {
+	case open:
+		hard = 0
+	case ar.Soft:
+		hard, soft = 0, 1
+	}
+	key := backend.Key{Instance: e.instance, Run: ar.Run}
+	at := a.arrived[key]
+	at.event, at.sent = e, at.sent+int(hard)
+	if a.arrived == nil {
+		a.arrived = map[backend.Key]arrivals{}
+	}
+	a.arrived[key] = at
+	r := &a.arrivals
+	r.rows.add(e.instance, ar.Run.Node, place)
+	r.path = append(r.path, string(ar.Run.Path))
+	r.required = append(r.required, int32(ar.Required))
+	r.hard = append(r.hard, hard)
+	r.soft = append(r.soft, soft)
+	return graph.Run{Node: ar.Run.Node, Path: place}
+}
+
+// addRun makes a run ready, leased as far as the grant goes. It gives the row.
+func (a *arrays) addRun(e *event, q *plan.Enqueue) (graph.Run, error) {
+	place := e.shape.run(q.Run)
+	leased := q.After <= 0 && len(a.c.result.Tasks)+a.leased < a.c.grant.Max
+	switch {
+	case leased:
+		a.leased++
+	case q.After <= 0:
+		a.left = true
+	}
+	r := &a.runs
+	r.rows.add(e.instance, q.Run.Node, place)
+	r.path = append(r.path, string(q.Run.Path))
+	r.required = append(r.required, e.shape.required(q.Run.Node))
+	r.wait = append(r.wait, micros(q.After))
+	r.leased = append(r.leased, leased)
+	if a.ready == nil {
+		a.ready = map[backend.Key]ready{}
+	}
+	a.ready[backend.Key{Instance: e.instance, Run: q.Run}] = ready{e, q}
+	if len(q.Args) > 0 {
+		args, err := backend.EncodeArgs(q.Args)
+		if err != nil {
+			return graph.Run{}, err
+		}
+		a.addPushed(e, q.Run, -1, args)
+	}
+	return graph.Run{Node: q.Run.Node, Path: place}, nil
+}
+
+// addExpected gives nodes their rows, but those that the event has touched: at the start of an instance all
+// nodes outside of spreads, and once the number of a spread's elements is known, those of each element.
+func (a *arrays) addExpected(e *event, touched map[graph.Run]bool) {
+	expect := func(nodes []graph.NodeID, place graph.Path) {
+		for _, n := range nodes {
+			if !touched[graph.Run{Node: n, Path: place}] {
+				a.expected.rows.add(e.instance, n, place)
+				a.expected.required = append(a.expected.required, e.shape.required(n))
+			}
+		}
+	}
+	if e.submission != nil {
+		expect(e.shape.first, "")
+	}
+	for _, o := range e.plan.Opens {
+		place := e.shape.run(o.Run)
+		for i := range o.Required {
+			expect(e.shape.each[o.Run.Node], place.Push(i))
+		}
+	}
+}
+
+// addRounds notes the rounds of loops that the event has begun.
+func (a *arrays) addRounds(e *event) {
+	seen := map[round]bool{}
+	begun := func(run graph.Run) {
+		for _, r := range e.shape.rounds(run) {
+			if seen[r] || e.submission == nil && e.what.Run.Path.Under(r.path) {
+				continue
+			}
+			seen[r] = true
+			a.rounds.rows.add(e.instance, r.head, r.place)
+			a.rounds.index = append(a.rounds.index, int32(r.path.Last()))
+		}
+	}
+	for i := range e.plan.Enqueues {
+		begun(e.plan.Enqueues[i].Run)
+	}
+	for _, ar := range e.plan.Arrivals {
+		begun(ar.Run)
+	}
+	for _, run := range e.plan.Resumes {
+		begun(run)
+	}
+}
+
+// addEnd ends the event's instance; one that ends as it starts is stored so from the beginning.
+func (a *arrays) addEnd(e *event) error {
+	if a.ends == nil {
+		a.ends = map[[16]byte]*event{}
+	}
+	a.ends[e.instance] = e
+	if e.submission != nil {
+		a.c.result.Ended = append(a.c.result.Ended, e.outcome())
+		return nil
+	}
+	status, result, failure, err := ending(e.plan.End)
+	if err != nil {
+		return err
+	}
+	n := &a.end
+	n.instance = append(n.instance, e.instance)
+	n.status = append(n.status, status)
+	n.untidy = append(n.untidy, !e.removes())
+	n.result = append(n.result, result)
+	n.failure = append(n.failure, failure)
+	if e.removes() {
+		a.over = append(a.over, e.instance)
+	}
+	return nil
+}
+
+// queueUnset adds the statement that takes values away, where there are any to take.
+func (a *arrays) queueUnset(batch *pgx.Batch) {
+	if u := &a.unset; len(u.instance) > 0 {
+		batch.Queue(unsetSQL, a.c.shard, u.instance, u.variable, u.scope, u.first)
+	}
+}
+
+// parameters gives the values of apply.sql.
+func (a *arrays) parameters() []any {
+	d, x, v, p, r, q, l, n := &a.done, &a.expected, &a.values, &a.pushed, &a.arrivals, &a.runs, &a.rounds, &a.end
+	return []any{
+		a.c.shard,
+		d.instance, d.node, d.place, d.wait,
+		x.instance, x.node, x.place, x.required,
+		v.instance, v.variable, v.scope, v.element, v.value,
+		p.instance, p.node, p.place, p.element, p.payload,
+		r.instance, r.node, r.place, r.path, r.required, r.hard, r.soft,
+		q.instance, q.node, q.place, q.path, q.required, q.wait, q.leased,
+		l.instance, l.node, l.place, l.index,
+		n.instance, n.status, n.untidy, n.result, n.failure,
+		a.c.grant.Owner, micros(a.c.grant.Lease),
+	}
+}

@@ -1,0 +1,263 @@
+package eager
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// commit is one transaction that applies events of one shard, and what it found.
+type commit struct {
+	b     *Backend
+	shard int
+	grant backend.Grant
+	sent  time.Time // before the first message: leases are counted from here on the local clock
+	conn  *pgxpool.Conn
+	xid   string // of the transaction
+
+	live   map[*event]bool // what takes place
+	next   []*event        // what follows from the last round
+	called map[uuid.UUID]*calls
+	result backend.Committed
+	untidy []uuid.UUID // instances that ended and that others may be at work on
+}
+
+// apply commits the events, all that are not stale, in one transaction. It is answered for by c.live.
+// An unconfirmed outcome is backend.ErrUnknown; c then holds what is so if the transaction took place.
+// A connection that is given back inside of a transaction is closed by the pool.
+func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant) (*commit, error) {
+	c := &commit{b: b, shard: shard, grant: grant, sent: time.Now(), live: map[*event]bool{}, called: map[uuid.UUID]*calls{}}
+	var err error
+	if c.conn, err = b.store.Pool.Acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer c.conn.Release()
+	if err := c.begin(ctx, events); err != nil {
+		return nil, err
+	}
+	var planned []*event
+	for _, e := range events {
+		if !c.live[e] {
+			continue
+		}
+		if e.completion != nil {
+			if err := e.step(b.jitter()); err != nil {
+				return nil, err
+			}
+		}
+		planned = append(planned, e)
+	}
+	if len(planned) == 0 {
+		_, err := c.conn.Exec(ctx, "ROLLBACK")
+		return c, err
+	}
+	for committed := false; !committed; {
+		if committed, err = c.round(ctx, c.rivals(planned)); err != nil {
+			return c, err
+		}
+		if planned, err = c.follow(ctx, c.next); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// begin opens the transaction, finds out which events take place, and reads what they need.
+func (c *commit) begin(ctx context.Context, events []*event) error {
+	batch := &pgx.Batch{}
+	batch.Queue("BEGIN")
+	var l postgres.Leases
+	var n newborn
+	var r reads
+	byOrd := map[int32]*event{}
+	byID := map[[16]byte]*event{}
+	for _, e := range events {
+		// The inbox of an earlier try is out of date.
+		e.inbox = plan.Inbox{}
+		if e.submission != nil {
+			byID[e.instance] = e
+			if err := n.add(e); err != nil {
+				return e.unfit(err)
+			}
+			continue
+		}
+		byOrd[e.ord] = e
+		l.Add(e.ord, backend.Lease{Key: e.key(), Token: e.completion.Lease.Token})
+		r.need(e)
+	}
+	if len(n.instance) > 0 {
+		batch.Queue(bornSQL, n.parameters(c.shard)...).Query(func(rows pgx.Rows) error { return c.born(rows, byID) })
+	}
+	if len(l.Ord) > 0 {
+		batch.Queue(guardSQL, l.Parameters(c.shard)...).Query(func(rows pgx.Rows) error { return c.guarded(rows, byOrd) })
+	}
+	r.queue(batch, c.shard)
+	return c.conn.SendBatch(ctx, batch).Close()
+}
+
+// born takes in which instances are new.
+func (c *commit) born(rows pgx.Rows, byID map[[16]byte]*event) error {
+	var id [16]byte
+	_, err := pgx.ForEachRow(rows, []any{&id, &c.xid}, func() error {
+		c.live[byID[id]] = true
+		return nil
+	})
+	return err
+}
+
+// guarded takes in which completions take place. The attempt is that of the row.
+func (c *commit) guarded(rows pgx.Rows, byOrd map[int32]*event) error {
+	var ord, attempt, workflow int32
+	var path string
+	_, err := pgx.ForEachRow(rows, []any{&ord, &path, &attempt, &workflow, &c.xid}, func() error {
+		e := byOrd[ord]
+		if graph.Path(path) != e.what.Run.Path {
+			return nil
+		}
+		if workflow != e.workflow {
+			return e.unfit(fmt.Errorf("the instance runs another workflow than the one it is completed with"))
+		}
+		c.live[e] = true
+		e.what.Attempt = int(attempt)
+		return nil
+	})
+	return err
+}
+
+// round applies the plans of events, and commits where nothing can follow from them.
+func (c *commit) round(ctx context.Context, events []*event) (committed bool, err error) {
+	a := arrays{c: c}
+	batch := &pgx.Batch{}
+	last := true
+	for _, e := range events {
+		if err := a.add(e); err != nil {
+			return false, e.unfit(err)
+		}
+		last = last && len(e.plan.Arrivals) == 0 && len(e.plan.Resumes) == 0
+	}
+	if err := c.clear(ctx, batch, events); err != nil {
+		return false, err
+	}
+	a.queueUnset(batch)
+	if len(events) > 0 {
+		batch.Queue(applySQL, a.parameters()...).Query(func(rows pgx.Rows) error { return c.took(rows, &a) })
+	}
+	if ids := a.over; len(ids) > 0 {
+		batch.Queue(removeSQL, c.shard, ids)
+	}
+	if last {
+		batch.Queue("COMMIT")
+	}
+	c.next = c.next[:0]
+	for _, e := range events {
+		for _, run := range e.plan.Resumes {
+			c.next = append(c.next, e.follows(plan.Event{Run: run, Fired: true}))
+		}
+		c.waits(&e.plan)
+	}
+	if err = c.conn.SendBatch(ctx, batch).Close(); err == nil {
+		c.result.More = c.result.More || a.left
+	}
+	if last && postgres.Unconfirmed(err) {
+		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	return last, err
+}
+
+// took takes in what an apply statement did.
+func (c *commit) took(rows pgx.Rows, a *arrays) error {
+	var what, path string
+	var instance [16]byte
+	var node int32
+	var token int64
+	var required *int32
+	var satisfied int32
+	_, err := pgx.ForEachRow(rows, []any{&what, &instance, &node, &path, &token, &required, &satisfied}, func() error {
+		key := backend.Key{Instance: instance, Run: graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}}
+		switch what {
+		case "counted":
+			return c.counted(a.arrived[key], key.Run, required, int(satisfied))
+		case "leased":
+			q := a.ready[key]
+			task, err := q.event.lease(q.run, token)
+			if err != nil {
+				return err
+			}
+			task.Expires = c.sent.Add(c.grant.Lease)
+			c.result.Tasks = append(c.result.Tasks, task)
+		case "ended":
+			e := a.ends[instance]
+			c.result.Ended = append(c.result.Ended, e.outcome())
+			if !e.removes() {
+				c.untidy = append(c.untidy, e.instance)
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// counted notes what follows from arrivals at a barrier.
+func (c *commit) counted(at arrivals, run graph.Run, required *int32, satisfied int) error {
+	e := at.event
+	if required == nil {
+		return e.unfit(fmt.Errorf("%w: it arrives at %s, whose count is not known", backend.ErrOverflow, e.program.RunName(run)))
+	}
+	for _, what := range e.program.Reached(run, int(*required), satisfied-at.sent, satisfied) {
+		c.next = append(c.next, e.follows(what))
+	}
+	return nil
+}
+
+// follow reads what the events of the next round need, and plans them.
+func (c *commit) follow(ctx context.Context, next []*event) ([]*event, error) {
+	var r reads
+	var events []*event
+	for _, e := range next {
+		if c.calledOff(e) {
+			continue
+		}
+		e.ord = int32(len(events))
+		events = append(events, e)
+		r.need(e)
+	}
+	batch := &pgx.Batch{}
+	r.queue(batch, c.shard)
+	if batch.Len() > 0 {
+		if err := c.conn.SendBatch(ctx, batch).Close(); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range events {
+		if err := e.step(0); err != nil {
+			return nil, err
+		}
+	}
+	return events, nil
+}
+
+// waits notes when what a plan leaves for later is due.
+func (c *commit) waits(p *plan.Plan) {
+	note := func(after time.Duration) {
+		if due := c.sent.Add(after); c.result.NextDue.IsZero() || due.Before(c.result.NextDue) {
+			c.result.NextDue = due
+		}
+	}
+	if p.Retry != nil {
+		note(p.Retry.After)
+	}
+	for i := range p.Enqueues {
+		if p.Enqueues[i].After > 0 {
+			note(p.Enqueues[i].After)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package eager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/plan"
+)
+
+const (
+	// commitTries bounds how often one call commits again, after deadlocks and lost commits.
+	commitTries = 5
+	// settleTimeout bounds finding out what became of a commit, when the caller's context has ended.
+	settleTimeout = 10 * time.Second
+	// settlePause is the first pause between two looks at a transaction that has not ended; it doubles.
+	settlePause = time.Millisecond
+)
+
+// Complete implements backend.Backend.
+func (b *Backend) Complete(ctx context.Context, shard int, completions []backend.Completion, grant backend.Grant) (backend.Committed, error) {
+	if err := b.check(shard, grant); err != nil {
+		return backend.Committed{}, err
+	}
+	out := outcomes{answers: make([]backend.Outcome, len(completions))}
+	events, err := b.completed(ctx, shard, completions, &out)
+	if err != nil {
+		return backend.Committed{}, postgres.Explain(err)
+	}
+	slices.SortStableFunc(events, func(a, b *event) int { return a.key().Compare(b.key()) })
+	if err := b.commit(ctx, shard, distinct(events, &out), grant, &out); err != nil {
+		return backend.Committed{}, postgres.Explain(err)
+	}
+	return out.committed(), nil
+}
+
+// completed makes events of completions, and answers those that can be none: without a program, or of
+// an instance that another shard would have.
+func (b *Backend) completed(ctx context.Context, shard int, completions []backend.Completion, out *outcomes) ([]*event, error) {
+	var events []*event
+	for i := range completions {
+		c := &completions[i]
+		run := c.Lease.Key.Run
+		switch {
+		case c.Program == nil:
+			out.answers[i] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: a completion without its program", c.Lease.Key.Instance)}
+			continue
+		case backend.ShardOf(c.Lease.Key.Instance, b.Shards()) != shard, !postgres.Storable(run.Path):
+			out.answers[i] = backend.Outcome{Answer: backend.Stale}
+			continue
+		}
+		number, err := b.store.Number(ctx, c.Program)
+		if err != nil {
+			return nil, err
+		}
+		e := &event{ord: int32(i), instance: c.Lease.Key.Instance, program: c.Program, shape: b.shape(c.Program), workflow: number, completion: c}
+		e.what = plan.Event{Run: run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
+		e.place = e.shape.run(run)
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// distinct leaves one of several completions of the same attempt. The others are stale whatever happens
+// to the one.
+func distinct(events []*event, out *outcomes) []*event {
+	kept := events[:0]
+	for _, e := range events {
+		if len(kept) > 0 && kept[len(kept)-1].completion.Lease == e.completion.Lease {
+			out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+			continue
+		}
+		kept = append(kept, e)
+	}
+	return kept
+}
+
+// outcomes collects what several transactions of one call did.
+type outcomes struct {
+	answers []backend.Outcome
+	result  backend.Committed
+}
+
+func (o *outcomes) committed() backend.Committed {
+	o.result.Outcomes = o.answers
+	return o.result
+}
+
+// again answers what was not committed although something else of the call was.
+func (o *outcomes) again(events []*event, err error) {
+	for _, e := range events {
+		if o.answers[e.ord].Answer == "" {
+			o.answers[e.ord] = backend.Outcome{Answer: backend.Again, Err: postgres.Explain(err)}
+		}
+	}
+}
+
+// add takes in a commit. Completions that did not take place are stale, submissions duplicates.
+func (o *outcomes) add(c *commit, events []*event) {
+	for _, e := range events {
+		switch {
+		case c.live[e]:
+			o.answers[e.ord] = backend.Outcome{Answer: backend.Applied}
+		case e.submission != nil:
+			o.answers[e.ord] = backend.Outcome{Answer: backend.Duplicate}
+		default:
+			o.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+		}
+	}
+	o.result.Tasks = append(o.result.Tasks, c.result.Tasks...)
+	o.result.Ended = append(o.result.Ended, c.result.Ended...)
+	o.result.More = o.result.More || c.result.More
+	if due := c.result.NextDue; !due.IsZero() && (o.result.NextDue.IsZero() || due.Before(o.result.NextDue)) {
+		o.result.NextDue = due
+	}
+}
+
+// commit applies events in as few transactions as their data allows: when one of them is at fault,
+// the batch is halved until it stands alone and is refused. grant is that of the whole call: what one
+// transaction leased is no longer granted to the next.
+func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) error {
+	if len(events) == 0 {
+		return nil
+	}
+	c, err := b.commitOnce(ctx, shard, events, grant, out)
+	var unfit *unfitError
+	switch {
+	case err == nil:
+		out.add(c, events)
+		b.tidyAfter(ctx, c)
+		return nil
+	case !postgres.Poisoned(err) && !errors.As(err, &unfit):
+		return err
+	case len(events) > 1:
+		half := len(events) / 2
+		if err := b.commit(ctx, shard, events[:half], grant, out); err != nil {
+			return err
+		}
+		if err := b.commit(ctx, shard, events[half:], grant, out); err != nil {
+			out.again(events[half:], err)
+		}
+		return nil
+	}
+	if postgres.Overflowed(err) {
+		err = fmt.Errorf("%w: %w", backend.ErrOverflow, err)
+	}
+	out.answers[events[0].ord] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: %w", events[0].instance, err)}
+	return nil
+}
+
+// commitOnce applies events in one transaction, again where the server gave it up for another or where
+// its COMMIT was lost and did not take place.
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) (*commit, error) {
+	grant.Max = max(grant.Max-len(out.result.Tasks), 0)
+	for try := 1; ; try++ {
+		c, err := b.apply(ctx, shard, events, grant)
+		switch {
+		case err == nil:
+			return c, nil
+		case postgres.Contended(err) && try < commitTries:
+			continue
+		case !backend.IsUnknown(err):
+			return nil, err
+		}
+		committed, settled := b.settle(ctx, c)
+		switch {
+		case settled != nil:
+			return nil, errors.Join(err, settled)
+		case committed:
+			c.result.More = true // what it leased may not have been heard of, and comes back
+			return c, nil
+		case try == commitTries:
+			return nil, fmt.Errorf("the connection was lost at each of %d commits, and none took place", try)
+		}
+	}
+}
+
+// settle finds out whether a transaction took place whose COMMIT was lost (D7): it asks the server for the
+// transaction's end by its id, and waits for it. The rows could not tell: those of a loop's body stand for
+// the next round already.
+func (b *Backend) settle(ctx context.Context, c *commit) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	for pause := settlePause; ; pause *= 2 {
+		var status string
+		if err := b.store.Pool.QueryRow(ctx, settleSQL, c.xid).Scan(&status); err != nil {
+			return false, err
+		}
+		if status != "in progress" {
+			return status == "committed", nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, fmt.Errorf("transaction %s has not ended yet: %w", c.xid, ctx.Err())
+		case <-time.After(pause):
+		}
+	}
+}

@@ -1,0 +1,47 @@
+// Package eager is the first generation of pushing, on Postgres: a row stands for every node from the start of
+// an instance, each completion pushes its effects into the rows of the nodes behind it, and a node is ready
+// when as many of its predecessors have completed as it requires.
+//
+// # Tables
+//
+// node_ready_state has a row for each node of a running instance, with its counter, its flags and the
+// lease of its run; for a node in a spread one for each element, made when the number of elements becomes
+// known. node_pending_context holds what was pushed to nodes that have not run: arguments, and the
+// elements of aggregates. instance_eval_context holds variables, and behind a variable what a loop has
+// appended to it; a row each, since one document per instance would be a row that every completion locks,
+// and grow with all that was ever assigned. loop_iteration_state says which round each loop is in. Ready
+// nodes are found by a query over a partial index.
+//
+// # Rounds
+//
+// The rows of a loop's body are used by one round after another, as in the published design. A row is found
+// by its node and its place, which is the run's path without the rounds of loops; it says itself for which
+// path it stands. When a round ends, the rows of the body are reset in the same commit, and what the round
+// put elsewhere goes. Nothing is taken for granted about what was reset: a row that still stands for another
+// round, and a run that is queued already, are refused by the table. A token is of one lease, so that what
+// a worker of an earlier round offers is stale.
+//
+// Inline nodes are stepped in memory by package plan, the heads of loops among them; their rows are there
+// and stay as they were made.
+//
+// # A completion
+//
+// One transaction: the rows of the completions are locked and their tokens compared, and what the core needs
+// is read; then the plans are made, and applied by one set-based statement, with the COMMIT behind it in the
+// same round trip if nothing can follow. Where an arrival makes a counter full, or a plan is to be resumed,
+// what follows is read, planned and applied in the same transaction, until nothing does. Of events that
+// meet in a transaction, one that ends the instance or calls others off counts as the first, and those are
+// stale.
+//
+// # Unknown commits
+//
+// A row that stands for the next round cannot tell whether the round before was committed. The transaction's
+// id can: it is known before the COMMIT is sent, and the server is asked what became of it. Only where it did
+// not take place are the completions committed again.
+//
+// # The end of an instance
+//
+// An instance that completes takes its rows with it, if nothing else can be at work on it. One that fails,
+// that is canceled, or that can end while branches still run, is marked untidy, and Sweep removes its rows
+// in key order: completions that overlap with the end may still add some.
+package eager

@@ -1,0 +1,165 @@
+package eager
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/plan"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+var (
+	//go:embed sql/guard.sql
+	guardSQL string
+	//go:embed sql/born.sql
+	bornSQL string
+	//go:embed sql/read.sql
+	readSQL string
+	//go:embed sql/gather.sql
+	gatherSQL string
+	//go:embed sql/clear.sql
+	clearSQL string
+	//go:embed sql/unset.sql
+	unsetSQL string
+	//go:embed sql/apply.sql
+	applySQL string
+	//go:embed sql/remove.sql
+	removeSQL string
+	//go:embed sql/settle.sql
+	settleSQL string
+	//go:embed sql/claim.sql
+	claimSQL string
+	//go:embed sql/next_due.sql
+	nextDueSQL string
+	//go:embed sql/held.sql
+	heldSQL string
+	//go:embed sql/extend.sql
+	extendSQL string
+	//go:embed sql/workflows.sql
+	workflowsSQL string
+	//go:embed sql/untidy.sql
+	untidySQL string
+	//go:embed sql/tidy.sql
+	tidySQL string
+	//go:embed sql/tidy_ready.sql
+	tidyReadySQL string
+	//go:embed sql/tidy_pending.sql
+	tidyPendingSQL string
+	//go:embed sql/tidy_context.sql
+	tidyContextSQL string
+	//go:embed sql/tidy_loops.sql
+	tidyLoopsSQL string
+)
+
+// DefaultSchema holds the tables where Config names no other.
+const DefaultSchema = "pulley_eager"
+
+// Config is how a Backend is opened.
+type Config struct {
+	Store  postgres.Config // an empty Schema means DefaultSchema
+	Jitter func() float64  // in [0, 1), for the waits before retries; nil: random
+}
+
+// Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
+type Backend struct {
+	store  *postgres.Store
+	jitter func() float64
+	mu     sync.Mutex
+	shapes map[[32]byte]*shape // by the workflow's hash
+}
+
+var (
+	_ backend.Backend  = (*Backend)(nil)
+	_ backend.Listener = (*Backend)(nil)
+	_ backend.Canceler = (*Backend)(nil)
+)
+
+// Open connects and sets the schema up where needed.
+func Open(ctx context.Context, cfg Config) (*Backend, error) {
+	if cfg.Store.Schema == "" {
+		cfg.Store.Schema = DefaultSchema
+	}
+	store, err := postgres.Open(ctx, cfg.Store, migrations)
+	if err != nil {
+		return nil, err
+	}
+	b := &Backend{store: store, jitter: cfg.Jitter, shapes: map[[32]byte]*shape{}}
+	if b.jitter == nil {
+		b.jitter = rand.Float64
+	}
+	return b, nil
+}
+
+// Shards implements backend.Backend.
+func (b *Backend) Shards() int { return b.store.Shards() }
+
+// Close implements backend.Backend.
+func (b *Backend) Close() { b.store.Close() }
+
+// Lookup implements backend.Backend.
+func (b *Backend) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
+	return b.store.Lookup(ctx, ids)
+}
+
+// Listen implements backend.Listener.
+func (b *Backend) Listen(ctx context.Context, wake func()) error { return b.store.Listen(ctx, wake) }
+
+// Notify implements backend.Listener.
+func (b *Backend) Notify(ctx context.Context) error { return b.store.Notify(ctx) }
+
+// Leftovers counts the rows of each table that belong to instances which have ended; it is for tests
+// of I10, and scans.
+func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
+	out := map[string]int{}
+	for table, query := range map[string]string{
+		"node_ready_state":      "SELECT count(*) FROM node_ready_state t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
+		"node_pending_context":  "SELECT count(*) FROM node_pending_context t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
+		"instance_eval_context": "SELECT count(*) FROM instance_eval_context t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
+		"loop_iteration_state":  "SELECT count(*) FROM loop_iteration_state t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
+	} {
+		var n int
+		if err := b.store.Pool.QueryRow(ctx, query).Scan(&n); err != nil {
+			return nil, postgres.Explain(err)
+		}
+		if n > 0 {
+			out[table] = n
+		}
+	}
+	return out, nil
+}
+
+// check refuses calls that name no shard or grant nothing sensible.
+func (b *Backend) check(shard int, grant backend.Grant) error {
+	if err := backend.CheckShard(shard, b.Shards()); err != nil {
+		return err
+	}
+	return grant.Check()
+}
+
+// quiet says whether nothing else can be at work on an instance of the program when it completes: no
+// node of it goes on after the first of several.
+func quiet(p *plan.Program) bool { return !p.EndsEarly() }
+
+// micros gives a duration for the database.
+func micros(d time.Duration) int64 { return d.Microseconds() }
+
+// unfitError is an event that cannot be committed whatever is done: it does not fit its workflow, or the
+// store and the workflow disagree.
+type unfitError struct{ error }
+
+func (e *unfitError) Unwrap() error { return e.error }
+
+// unfit says why an event cannot be committed.
+func (e *event) unfit(err error) error {
+	return &unfitError{fmt.Errorf("instance %s, %s: %w", e.instance, e.program.RunName(e.what.Run), err)}
+}

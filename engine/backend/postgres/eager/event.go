@@ -1,0 +1,182 @@
+package eager
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// event is one thing to be committed: a completion, a new instance, or what follows from one of them in
+// the same transaction.
+type event struct {
+	ord        int32 // its place in the call, or, of what follows, in its round
+	instance   uuid.UUID
+	program    *plan.Program
+	shape      *shape
+	workflow   int32
+	submission *backend.Submission
+	completion *backend.Completion
+	what       plan.Event // of a completion and of what follows
+	place      graph.Path // of its run
+	inbox      plan.Inbox
+	plan       plan.Plan
+}
+
+// key is the row that the event holds: the order of keys is that of locks (D5).
+func (e *event) key() backend.Key {
+	return backend.Key{Instance: e.instance, Run: graph.Run{Node: e.what.Run.Node, Path: e.place}}
+}
+
+// follows gives what follows from an event in the same transaction.
+func (e *event) follows(what plan.Event) *event {
+	return &event{instance: e.instance, program: e.program, shape: e.shape, workflow: e.workflow, what: what, place: e.shape.run(what.Run)}
+}
+
+// removes says whether the instance's rows go in the transaction that the event ends it with.
+func (e *event) removes() bool {
+	return e.plan.End != nil && e.plan.End.Failure == nil && quiet(e.program)
+}
+
+// outcome gives the instance that the event ended.
+func (e *event) outcome() backend.Instance {
+	if f := e.plan.End.Failure; f != nil {
+		return backend.Instance{ID: e.instance, Status: backend.Failed, Failure: f}
+	}
+	return backend.Instance{ID: e.instance, Status: backend.Completed, Result: e.plan.End.Result}
+}
+
+// value gives what a slot holds once the event's plan is applied, as far as the event knows it.
+func (e *event) value(slot plan.Slot) (json.RawMessage, bool) {
+	base, ok := e.inbox.Values[slot]
+	appended := e.inbox.Appended[slot]
+	for _, w := range e.plan.Writes {
+		if w.Slot == slot {
+			base, ok, appended = w.Value, w.Value != nil, nil
+		}
+	}
+	for _, a := range e.plan.Appends {
+		if a.Slot == slot {
+			appended = append(slices.Clip(appended), a)
+		}
+	}
+	if !ok {
+		return nil, false
+	}
+	whole, err := plan.JoinAppended(base, appended)
+	return whole, err == nil
+}
+
+// reads are the parameters of read.sql and gather.sql: what events need.
+type reads struct {
+	events map[int32]*event
+	slots  struct {
+		ord      []int32
+		instance [][16]byte
+		variable []int32
+		scope    []string
+	}
+	aggregates struct {
+		ord      []int32
+		instance [][16]byte
+		node     []int32
+		place    []string
+	}
+}
+
+// add asks for slots.
+func (r *reads) add(e *event, slots []plan.Slot) {
+	if r.events == nil {
+		r.events = map[int32]*event{}
+	}
+	r.events[e.ord] = e
+	for _, s := range slots {
+		r.slots.ord = append(r.slots.ord, e.ord)
+		r.slots.instance = append(r.slots.instance, e.instance)
+		r.slots.variable = append(r.slots.variable, int32(s.Var))
+		r.slots.scope = append(r.slots.scope, string(s.Scope))
+	}
+}
+
+// need asks for all that an event needs.
+func (r *reads) need(e *event) {
+	needs := e.program.Needs(e.what)
+	r.add(e, needs.Slots)
+	if needs.Elements {
+		r.aggregates.ord = append(r.aggregates.ord, e.ord)
+		r.aggregates.instance = append(r.aggregates.instance, e.instance)
+		r.aggregates.node = append(r.aggregates.node, int32(e.what.Run.Node))
+		r.aggregates.place = append(r.aggregates.place, string(e.place))
+	}
+}
+
+// queue adds the statements that are needed to a batch.
+func (r *reads) queue(batch *pgx.Batch, shard int) {
+	if s := &r.slots; len(s.ord) > 0 {
+		batch.Queue(readSQL, shard, s.ord, s.instance, s.variable, s.scope).Query(r.take)
+	}
+	if a := &r.aggregates; len(a.ord) > 0 {
+		batch.Queue(gatherSQL, shard, a.ord, a.instance, a.node, a.place).Query(r.gather)
+	}
+}
+
+// take puts values into the inboxes of events.
+func (r *reads) take(rows pgx.Rows) error {
+	var ord, variable, element int32
+	var scope string
+	var value []byte
+	_, err := pgx.ForEachRow(rows, []any{&ord, &variable, &scope, &element, &value}, func() error {
+		in := &r.events[ord].inbox
+		slot := plan.Slot{Var: graph.VarID(variable), Scope: graph.Path(scope)}
+		if element >= 0 {
+			if in.Appended == nil {
+				in.Appended = map[plan.Slot][]plan.Append{}
+			}
+			in.Appended[slot] = append(in.Appended[slot], plan.Append{Slot: slot, Index: int(element), Value: slices.Clone(value)})
+			return nil
+		}
+		if in.Values == nil {
+			in.Values = map[plan.Slot]json.RawMessage{}
+		}
+		in.Values[slot] = slices.Clone(value)
+		return nil
+	})
+	return err
+}
+
+// gather puts the elements of aggregates into the inboxes of events.
+func (r *reads) gather(rows pgx.Rows) error {
+	var ord, element int32
+	var payload []byte
+	_, err := pgx.ForEachRow(rows, []any{&ord, &element, &payload}, func() error {
+		e := r.events[ord]
+		e.inbox.Elements = append(e.inbox.Elements, plan.Element{Barrier: e.what.Run, Index: int(element), Value: slices.Clone(payload)})
+		return nil
+	})
+	return err
+}
+
+// step plans the event.
+func (e *event) step(jitter float64) error {
+	var err error
+	if e.plan, err = e.program.Step(e.what, e.inbox, jitter); err != nil {
+		return e.unfit(err)
+	}
+	return nil
+}
+
+// lease makes the task of a run that the event made ready.
+func (e *event) lease(q *plan.Enqueue, token int64) (backend.Task, error) {
+	args, err := backend.AssembleArgs(q.Args, e.value)
+	if err != nil {
+		return backend.Task{}, e.unfit(fmt.Errorf("arguments of %s: %w", e.program.RunName(q.Run), err))
+	}
+	key := backend.Key{Instance: e.instance, Run: q.Run}
+	return backend.Task{Lease: backend.Lease{Key: key, Token: token}, Program: e.program, Action: q.Action, Args: args, Attempt: 1}, nil
+}

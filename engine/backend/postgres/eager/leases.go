@@ -1,0 +1,170 @@
+package eager
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// Extend implements backend.Backend. The rows of leases are found by their places, which only the
+// instances' workflows tell.
+func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
+	grant.Max = max(grant.Max, 1) // the length of the lease must be sensible
+	if err := b.check(shard, grant); err != nil {
+		return nil, err
+	}
+	programs, err := b.programs(ctx, shard, held)
+	if err != nil {
+		return nil, postgres.Explain(err)
+	}
+	placed := make([]backend.Lease, len(held))
+	for i, l := range held {
+		placed[i] = l
+		if p := programs[l.Key.Instance]; p != nil {
+			placed[i].Key.Run.Path = b.shape(p).run(l.Key.Run)
+		}
+	}
+	return b.store.Extend(ctx, extendSQL, shard, placed, grant.Lease)
+}
+
+// programs gives the workflows of instances that run.
+func (b *Backend) programs(ctx context.Context, shard int, held []backend.Lease) (map[uuid.UUID]*plan.Program, error) {
+	out := map[uuid.UUID]*plan.Program{}
+	var ids [][16]byte
+	for _, l := range held {
+		if _, ok := out[l.Key.Instance]; !ok {
+			out[l.Key.Instance] = nil
+			ids = append(ids, l.Key.Instance)
+		}
+	}
+	rows, err := b.store.Pool.Query(ctx, workflowsSQL, shard, ids)
+	if err != nil {
+		return nil, err
+	}
+	numbers := map[uuid.UUID]int32{}
+	var id [16]byte
+	var number int32
+	if _, err := pgx.ForEachRow(rows, []any{&id, &number}, func() error {
+		numbers[id] = number
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	for id, number := range numbers {
+		if out[id], err = b.store.Program(ctx, number); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// claimed is a row that a claim leased.
+type claimed struct {
+	task     backend.Task
+	workflow int32
+	args     []plan.Arg
+}
+
+// Claim implements backend.Backend.
+func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
+	var out backend.Committed
+	if err := b.check(shard, grant); err != nil {
+		return out, err
+	}
+	conn, err := b.store.Pool.Acquire(ctx)
+	if err != nil {
+		return out, postgres.Explain(err)
+	}
+	sent := time.Now()
+	var found []claimed
+	batch := &pgx.Batch{}
+	batch.Queue(claimSQL, shard, grant.Max, grant.Owner, micros(grant.Lease)).Query(func(rows pgx.Rows) error {
+		var err error
+		found, err = collectClaimed(rows, sent.Add(grant.Lease))
+		return err
+	})
+	batch.Queue(nextDueSQL, shard).Query(func(rows pgx.Rows) error {
+		var us int64
+		_, err := pgx.ForEachRow(rows, []any{&us}, func() error {
+			out.NextDue = sent.Add(time.Duration(max(us, 0)) * time.Microsecond)
+			out.More = us <= 0
+			return nil
+		})
+		return err
+	})
+	err = conn.SendBatch(ctx, batch).Close()
+	conn.Release() // reading a workflow takes another, and nobody may wait for one who waits
+	if postgres.Unconfirmed(err) {
+		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	if err != nil {
+		return backend.Committed{}, postgres.Explain(err)
+	}
+	if out.Tasks, err = b.tasks(ctx, shard, found); err != nil {
+		// What was leased comes back when its lease is over.
+		return backend.Committed{}, postgres.Explain(fmt.Errorf("%w: %w", backend.ErrUnknown, err))
+	}
+	return out, nil
+}
+
+func collectClaimed(rows pgx.Rows, expires time.Time) ([]claimed, error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (claimed, error) {
+		var c claimed
+		var instance [16]byte
+		var node int32
+		var path string
+		var args []byte
+		if err := row.Scan(&instance, &node, &path, &c.task.Lease.Token, &c.task.Attempt, &c.workflow, &args); err != nil {
+			return c, err
+		}
+		c.task.Lease.Key = backend.Key{Instance: instance, Run: graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}}
+		c.task.Expires = expires
+		if args == nil {
+			return c, nil
+		}
+		var err error
+		c.args, err = backend.DecodeArgs(args)
+		return c, err
+	})
+}
+
+// tasks gives claimed rows their programs and the values that their arguments refer to.
+func (b *Backend) tasks(ctx context.Context, shard int, found []claimed) ([]backend.Task, error) {
+	var r reads
+	events := make([]*event, len(found))
+	for i, c := range found {
+		events[i] = &event{ord: int32(i), instance: c.task.Lease.Key.Instance}
+		r.add(events[i], backend.Refs(c.args))
+	}
+	batch := &pgx.Batch{}
+	r.queue(batch, shard)
+	if batch.Len() > 0 {
+		if err := b.store.Pool.SendBatch(ctx, batch).Close(); err != nil {
+			return nil, err
+		}
+	}
+	tasks := make([]backend.Task, 0, len(found))
+	for i, c := range found {
+		p, err := b.store.Program(ctx, c.workflow)
+		if err != nil {
+			return nil, err
+		}
+		t := c.task
+		t.Program, t.Action = p, p.Graph().Nodes[t.Lease.Key.Run.Node].Action
+		if t.Args, err = backend.AssembleArgs(c.args, events[i].value); err != nil {
+			// The run has been called off between the two statements, and its values are gone: its token
+			// no longer counts, and nobody misses the task.
+			continue
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks, nil
+}

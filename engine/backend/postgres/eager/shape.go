@@ -1,0 +1,132 @@
+package eager
+
+import (
+	"strings"
+
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// shapesMax bounds the cache of shapes; beyond it, it starts anew.
+const shapesMax = 1000
+
+// shape is what the tables need to know of a workflow: which rows there are, and which parts of a path
+// choose among them.
+type shape struct {
+	graph *graph.Graph
+	loops [][]bool                        // by region: which parts of a path there are rounds of loops
+	heads []graph.NodeID                  // by region: the head of a loop
+	first []graph.NodeID                  // nodes outside of all spreads: they have rows from the start
+	each  map[graph.NodeID][]graph.NodeID // by aggregate of a spread: nodes that have rows for each element
+}
+
+// shape gives the shape of a workflow.
+func (b *Backend) shape(p *plan.Program) *shape {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.shapes[p.Hash()]
+	if s == nil {
+		if len(b.shapes) >= shapesMax {
+			clear(b.shapes)
+		}
+		s = shapeOf(p.Graph())
+		b.shapes[p.Hash()] = s
+	}
+	return s
+}
+
+func shapeOf(g *graph.Graph) *shape {
+	s := &shape{graph: g, loops: make([][]bool, len(g.Regions)), heads: make([]graph.NodeID, len(g.Regions)), each: map[graph.NodeID][]graph.NodeID{}}
+	for id := range g.Regions {
+		s.loops[id] = make([]bool, g.Regions[id].Depth)
+		for _, r := range g.Around(graph.RegionID(id)) {
+			if g.Regions[r].Loop {
+				s.loops[id][g.Regions[r].Depth-1] = true
+			}
+		}
+	}
+	for _, n := range g.Nodes {
+		if n.Kind == graph.LoopHead {
+			s.heads[n.Region] = n.ID
+		}
+		if s.indices(n) == 0 {
+			s.first = append(s.first, n.ID)
+		}
+	}
+	for _, n := range g.Nodes {
+		if n.Kind != graph.Spread {
+			continue
+		}
+		agg := g.Nodes[n.Aggregate]
+		for _, inner := range g.Nodes {
+			if g.Within(inner.Region, agg.Region) && s.indices(inner) == s.indices(agg)+1 {
+				s.each[agg.ID] = append(s.each[agg.ID], inner.ID)
+			}
+		}
+	}
+	return s
+}
+
+// indices is how many parts of the path of a node's runs are indices of spreads.
+func (s *shape) indices(n *graph.Node) int {
+	count := n.Depth
+	for _, r := range s.graph.Around(n.Region) {
+		if s.graph.Regions[r].Loop {
+			count--
+		}
+	}
+	return count
+}
+
+// run gives the place of a run: its path without the rounds of loops.
+func (s *shape) run(run graph.Run) graph.Path {
+	if run.Node < 0 || int(run.Node) >= len(s.graph.Nodes) {
+		return run.Path
+	}
+	return s.place(s.graph.Nodes[run.Node].Region, run.Path)
+}
+
+// place gives a path in a region without the rounds of loops.
+func (s *shape) place(region graph.RegionID, path graph.Path) graph.Path {
+	if path == "" {
+		return ""
+	}
+	loops := s.loops[region]
+	var kept []string
+	i := 0
+	for part := range strings.SplitSeq(string(path), ".") {
+		if i >= len(loops) || !loops[i] {
+			kept = append(kept, part)
+		}
+		i++
+	}
+	return graph.Path(strings.Join(kept, "."))
+}
+
+// required is the count of a node before anything is known of the run: zero for a spread's aggregate.
+func (s *shape) required(id graph.NodeID) int32 {
+	n := s.graph.Nodes[id]
+	if n.Kind == graph.Aggregate {
+		return int32(n.Required)
+	}
+	return int32(max(n.Required, 1))
+}
+
+// round is the round of a loop that a run stands in.
+type round struct {
+	head  graph.NodeID
+	place graph.Path
+	path  graph.Path // of the head's run
+}
+
+// rounds lists the loops around a run, from the inside out.
+func (s *shape) rounds(run graph.Run) []round {
+	var out []round
+	for _, r := range s.graph.Around(s.graph.Nodes[run.Node].Region) {
+		if region := s.graph.Regions[r]; region.Loop {
+			path := run.Path.Cut(region.Depth)
+			out = append(out, round{s.heads[r], s.place(r, path), path})
+		}
+	}
+	return out
+}

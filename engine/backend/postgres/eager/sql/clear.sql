@@ -1,0 +1,56 @@
+-- Takes away what runs have left. The rows of nodes are those of one place, which are reset for the next
+-- round, or all between two places, which go. It gives the number of rows of nodes that it found; one that
+-- another transaction has just changed is locked, but not seen by the change: only a clear that finds none is
+-- the last.
+-- $1 shard; nodes: $2 instance, $3 node, $4 from place, $5 to place;
+-- variables: $6 instance, $7 variable, $8 from scope, $9 to scope; loops: $10 instance, $11 head, $12 from place, $13 to place.
+WITH named AS MATERIALIZED (
+    SELECT * FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[]) AS n (instance_id, node, low, high)
+), found AS MATERIALIZED (
+    SELECT r.at, n.low = n.high AS stays
+    FROM named n
+    CROSS JOIN LATERAL (
+        SELECT r.ctid AS at, r.token, r.deps_satisfied, r.is_completed FROM node_ready_state r
+        WHERE r.shard = $1 AND r.instance_id = n.instance_id AND r.node = n.node AND r.place BETWEEN n.low AND n.high
+        FOR UPDATE
+    ) r
+    WHERE n.low <> n.high OR r.token IS NOT NULL OR r.deps_satisfied > 0 OR r.is_completed
+), reset AS (
+    UPDATE node_ready_state r
+    SET path = '', deps_satisfied = 0, soft = false, is_queued = false, is_completed = false, due_at = NULL, token = NULL, attempt = 1, owner = NULL
+    FROM found f
+    WHERE r.ctid = f.at AND f.stays
+), gone AS (
+    DELETE FROM node_ready_state r USING found f WHERE r.ctid = f.at AND NOT f.stays
+), pushed AS MATERIALIZED (
+    SELECT p.at
+    FROM named n
+    CROSS JOIN LATERAL (
+        SELECT p.ctid AS at FROM node_pending_context p
+        WHERE p.shard = $1 AND p.instance_id = n.instance_id AND p.node = n.node AND p.place BETWEEN n.low AND n.high
+        OFFSET 0
+    ) p
+), unpushed AS (
+    DELETE FROM node_pending_context p USING pushed WHERE p.ctid = pushed.at
+), known AS MATERIALIZED (
+    SELECT v.at
+    FROM unnest($6::uuid[], $7::int[], $8::text[], $9::text[]) AS n (instance_id, variable, low, high)
+    CROSS JOIN LATERAL (
+        SELECT v.ctid AS at FROM instance_eval_context v
+        WHERE v.shard = $1 AND v.instance_id = n.instance_id AND v.variable = n.variable AND v.scope BETWEEN n.low AND n.high
+        OFFSET 0
+    ) v
+), unknown AS (
+    DELETE FROM instance_eval_context v USING known WHERE v.ctid = known.at
+), looped AS MATERIALIZED (
+    SELECT l.at
+    FROM unnest($10::uuid[], $11::int[], $12::text[], $13::text[]) AS n (instance_id, node, low, high)
+    CROSS JOIN LATERAL (
+        SELECT l.ctid AS at FROM loop_iteration_state l
+        WHERE l.shard = $1 AND l.instance_id = n.instance_id AND l.node = n.node AND l.place BETWEEN n.low AND n.high
+        OFFSET 0
+    ) l
+), left_behind AS (
+    DELETE FROM loop_iteration_state l USING looped WHERE l.ctid = looped.at
+)
+SELECT count(*) FROM found
