@@ -33,12 +33,20 @@ type Store struct {
 	// what belongs to their result is not counted. It is required.
 	Leftovers func(ctx context.Context) (map[string]int, error)
 
+	// Held counts, by kind, what the store holds for instances that run; values that were appended to
+	// lists count as the kind Appended, or not at all. Nil: that a loop's rounds leave nothing behind is not looked at.
+	Held func(ctx context.Context) (map[string]int, error)
+
 	// Advance moves the store's clock forward. Nil: the clock runs by itself, in real time.
 	Advance func(d time.Duration)
 
 	// Patience bounds every case: what has not happened by then will not. Zero: a minute.
 	Patience time.Duration
 }
+
+// Appended is the kind, in what Store.Held gives, of values that were appended to lists: they alone may grow
+// with the rounds of a loop.
+const Appended = "appended"
 
 // Open makes a new, empty store for a case.
 type Open func(t *testing.T, opts Options) Store
@@ -52,7 +60,7 @@ const (
 
 // Run holds a backend against the contract, each case in a subtest with a store of its own.
 func Run(t *testing.T, open Open) {
-	for _, group := range [][]testCase{submitCases, claimCases, completeCases, leaseCases, storeCases, driveCases} {
+	for _, group := range [][]testCase{submitCases, claimCases, completeCases, leaseCases, storeCases, languageCases, cancelCases, driveCases} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) { c.run(start(t, open, c.shards)) })
 		}

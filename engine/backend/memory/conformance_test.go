@@ -42,6 +42,7 @@ func store(t *testing.T, b *memory.Backend, opts memory.Options) backendtest.Sto
 		Backend:   b,
 		Reopen:    func(*testing.T) backend.Backend { return b.Open(opts) },
 		Leftovers: b.Open(memory.Options{}).Leftovers,
+		Held:      b.Open(memory.Options{}).Held,
 	}
 }
 

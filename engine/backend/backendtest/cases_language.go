@@ -1,0 +1,648 @@
+package backendtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+)
+
+var languageCases = []testCase{
+	{name: "append/read whole", run: appendWhole},
+	{name: "append/replaced", run: appendReplaced},
+	{name: "append/by many processes", run: appendReopened},
+	{name: "clear/a loop holds no more for more rounds", run: clearRounds},
+	{name: "clear/loops in a spread", run: clearNested},
+	{name: "error/siblings are called off", run: errorSiblings},
+	{name: "error/siblings in one batch", run: errorBatch},
+	{name: "error/caught once", run: errorTwice},
+	{name: "error/element of a spread", run: errorElement},
+	{name: "error/waiting siblings", run: errorWaiting},
+	{name: "error/retries come first", run: errorRetries},
+	{name: "timeout/the late end is stale", run: timeoutLate},
+	{name: "retry/counted across a crash", run: retryCrash},
+	{name: "limit/in flight", run: limitFlight},
+	{name: "limit/over a function", run: limitFunction},
+	{name: "limit/many hands", shards: 2, run: limitHands},
+	{name: "sleep/not before its time", run: sleepDue},
+	{name: "sleep/survives", run: sleepSurvives},
+	{name: "sleep/of nothing", run: sleepNothing},
+}
+
+// ready gives what a call made ready: the tasks that it handed out, and what a claim finds.
+func (r *rig) ready(out backend.Committed) []backend.Task {
+	r.Helper()
+	return append(slices.Clone(out.Tasks), r.claim(0, grant(100)).Tasks...)
+}
+
+// only wants a call to have made one node run of an action ready.
+func (r *rig) only(out backend.Committed, action string) backend.Task {
+	r.Helper()
+	tasks := r.ready(out)
+	if len(tasks) != 1 || tasks[0].Action != action {
+		r.Fatalf("ready are %+v; want one run of %q", tasks, action)
+	}
+	return tasks[0]
+}
+
+// play runs tasks and what follows from them, one completion a call, until the instance has ended. The
+// function each is called after every completion.
+func (r *rig) play(id uuid.UUID, tasks []backend.Task, each func()) {
+	r.Helper()
+	cfg := DriveConfig{Actions: Actions()}
+	for r.instance(id).Status == backend.Running {
+		if len(tasks) == 0 {
+			tasks = r.eventually(grant(8))
+		}
+		out := r.complete(grant(8), cfg.run(tasks[0]))
+		r.answers(out, backend.Applied)
+		tasks = append(tasks[1:], out.Tasks...)
+		each()
+	}
+}
+
+// collect gives a program that appends to a list in a loop, and hands it over by value or, once it is
+// large, by reference.
+const collect = `
+fn main(input: [n, text], output: [r]):
+    r = []
+    for i in range(n):
+        x = @echo(value=text + str(i))
+        r = r + [x]
+    r = @echo(value=r)
+`
+
+// appendWhole wants what a loop has appended to be read whole, in order, as the first attempt's argument
+// and as the second's.
+func appendWhole(r *rig) {
+	for _, load := range []string{"x", strings.Repeat("long", 100)} {
+		id, tasks := r.launch(collect, fmt.Sprintf(`{"n": 12, "text": "%s"}`, load), grant(1))
+		var want []string
+		for i := range 12 {
+			x := fmt.Sprintf(`"%s%d"`, load, i)
+			want = append(want, x)
+			if len(tasks) != 1 || compact(tasks[0].Args) != `{"value":`+x+`}` {
+				r.Fatalf("round %d: ready are %+v; want echo of %s", i, tasks, x)
+			}
+			out := r.complete(grant(1), done(tasks[0], x))
+			r.answers(out, backend.Applied)
+			tasks = r.ready(out)
+		}
+		whole := "[" + strings.Join(want, ",") + "]"
+		for range 2 { // the second time after a lost lease
+			if len(tasks) != 1 || compact(tasks[0].Args) != `{"value":`+whole+`}` {
+				r.Fatalf("%+v came; want echo of %s", tasks, short([]byte(whole)))
+			}
+			if kept := r.extend(brief(0), tasks[0].Lease); !kept[0] {
+				r.Fatal("the lease is not held")
+			}
+			tasks = r.eventually(grant(1))
+		}
+		r.answers(r.complete(grant(0), done(tasks[0], whole)), backend.Applied)
+		r.completed(id, whole)
+		r.clean()
+	}
+}
+
+// appendReplaced writes a list anew in the middle of a loop that appends to it, and appends to a copy.
+func appendReplaced(r *rig) {
+	w := Workflow{Name: "replaced", Input: `{"n": 9}`, Want: `[["again",4,5,["again",4,5],7,8],["again",4,5]]`, Source: `
+fn main(input: [n], output: [r, kept]):
+    r = []
+    kept = []
+    for i in range(n):
+        x = @echo(value=i)
+        if i == 3:
+            r = ["again"]
+            continue
+        if i == 6:
+            kept = r
+            r = r + [kept]
+            continue
+        r = r + [x]
+    return r, kept
+`}
+	r.drive(w, w.Program(r), 4, DriveConfig{Workers: 2, Seed: 2, Advance: r.Advance})
+}
+
+// appendReopened has every round of a loop completed by another process.
+func appendReopened(r *rig) {
+	id, tasks := r.launch(collect, `{"n": 5, "text": ""}`, grant(1))
+	backends := []backend.Backend{r.reopen(), r.reopen(), r.b}
+	for i := range 5 {
+		out := r.completeOn(backends[i%3], grant(1), done(tasks[0], fmt.Sprint(i)))
+		r.answers(out, backend.Applied)
+		if tasks = r.ready(out); len(tasks) != 1 {
+			r.Fatalf("round %d: %d node runs are ready; want one", i, len(tasks))
+		}
+	}
+	if got := compact(tasks[0].Args); got != `{"value":[0,1,2,3,4]}` {
+		r.Fatalf("arguments %s; want all that was appended", got)
+	}
+	r.answers(r.complete(grant(0), done(tasks[0], `"end"`)), backend.Applied)
+	r.completed(id, `"end"`)
+	r.clean()
+}
+
+// most runs an instance alone and gives the most rows that the store held for it at once, but for values
+// that were appended to lists.
+func (r *rig) most(src, input string) int {
+	r.Helper()
+	most := 0
+	id, tasks := r.launch(src, input, grant(8))
+	r.play(id, tasks, func() {
+		held, err := r.Held(r.ctx)
+		if err != nil {
+			r.Fatalf("Held: %v", err)
+		}
+		now := 0
+		for kind, n := range held {
+			if kind != Appended {
+				now += n
+			}
+		}
+		most = max(most, now)
+	})
+	r.clean()
+	return most
+}
+
+// roundKinds are loops whose rounds leave rows of every kind.
+var roundKinds = map[string]string{
+	"for": `
+fn main(input: [n], output: [r]):
+    r = []
+    for i in range(n):
+        xs = spread range(3):x -> @double(value=x)
+        a, b = parallel:
+            @add(a=i, b=0)
+            @flaky(times=1) [retry: 1]
+        try:
+            c = @fail(type="Bad", message="no")
+        except Bad as e:
+            c = @echo(value=e["type"])
+        r = r + [[xs, a, b, c]]
+`,
+	"while": `
+fn step(input: [i], output: [x]):
+    for k in range(3):
+        x = @add(a=i, b=k)
+        if k == 1:
+            return x
+
+fn main(input: [n], output: [i]):
+    i = 0
+    while True:
+        if i >= n:
+            break
+        x = step(i=i)
+        ys = spread range(2):y limit 1 -> step(i=y)
+        sleep 0.001
+        i = i + 1
+        if x == 5:
+            continue
+`,
+}
+
+// clearRounds wants a loop of many rounds to hold no more rows at any time than one of a few.
+func clearRounds(r *rig) {
+	if r.Held == nil {
+		r.Log("the store does not say what it holds")
+		return
+	}
+	for name, src := range roundKinds {
+		few, many := r.most(src, `{"n": 5}`), r.most(src, `{"n": 40}`)
+		if many > few {
+			r.Errorf("%s: a loop of 40 rounds held %d rows, and one of 5 held %d", name, many, few)
+		}
+	}
+}
+
+// clearNested wants the rounds of one element's loop not to touch what others hold.
+func clearNested(r *rig) {
+	w := Workflow{Name: "nested", Input: `{"n": 6}`, Want: "[" + join(6, func(i int) int { return 15*i + 45 }) + "]", Source: `
+fn grow(input: [x], output: [total]):
+    total = 0
+    for i in range(3):
+        for j in range(5):
+            total = @add(a=total, b=x)
+        ys = spread range(i * 5 + 1):y -> @echo(value=1)
+        more = @sum(values=ys)
+        total = @add(a=total, b=more)
+    total = @add(a=total, b=27)
+
+fn main(input: [n], output: [r]):
+    r = spread range(n):x -> grow(x=x)
+`}
+	r.drive(w, w.Program(r), 2, DriveConfig{Workers: 3, Seed: 21, Advance: r.Advance})
+	r.drive(w, w.Program(r), 2, DriveConfig{Workers: 2, Seed: 22, Batch: 1, Advance: r.Advance})
+}
+
+// caught has three branches, and goes on if one of them fails.
+const caught = `
+fn main(input: [], output: [r]):
+    try:
+        a, b, c = parallel:
+            @echo(value=0)
+            @echo(value=1)
+            @echo(value=2)
+        r = [a, b, c]
+    except Bad as e:
+        r = @double(value=len(e["type"]))
+    r = @noop(last=r)
+`
+
+// errorSiblings wants an error that is caught to take away the siblings that are queued, and to fence those
+// that run.
+func errorSiblings(r *rig) {
+	id, tasks := r.launch(caught, `{}`, grant(2))
+	if len(tasks) != 2 {
+		r.Fatalf("%d tasks; want 2", len(tasks))
+	}
+	handler := r.only(r.complete(grant(5), failed(tasks[0], "Bad")), "double")
+	if kept := r.extend(grant(0), tasks[1].Lease); kept[0] {
+		r.Error("the lease of a node run that was called off is held")
+	}
+	r.answers(r.complete(grant(5), done(tasks[1], `1`), failed(tasks[1], "Bad")), backend.Stale, backend.Stale)
+	last := r.only(r.complete(grant(5), done(handler, `6`)), "noop")
+	r.answers(r.complete(grant(5), done(tasks[1], `1`)), backend.Stale)
+	r.answers(r.complete(grant(5), done(last, `"end"`)), backend.Applied)
+	r.completed(id, `"end"`)
+	r.clean()
+}
+
+// errorBatch completes the siblings in the batch in which one of them fails: before it they count, or
+// they were called off, and nothing in between.
+func errorBatch(r *rig) {
+	for fails := range 3 {
+		id, tasks := r.launch(caught, `{}`, grant(3))
+		if len(tasks) != 3 {
+			r.Fatalf("%d tasks; want 3", len(tasks))
+		}
+		batch := []backend.Completion{done(tasks[0], `0`), done(tasks[1], `1`), done(tasks[2], `2`)}
+		batch[fails] = failed(tasks[fails], "Bad")
+		out := r.complete(grant(5), batch...)
+		for i, o := range out.Outcomes {
+			if o.Answer != backend.Applied && (i == fails || o.Answer != backend.Stale) {
+				r.Fatalf("member %d is %q (%v), where %d fails", i, o.Answer, o.Err, fails)
+			}
+		}
+		handler := r.only(out, "double")
+		again := r.complete(grant(5), batch...)
+		r.answers(again, backend.Stale, backend.Stale, backend.Stale)
+		last := r.only(r.complete(grant(5), done(handler, `6`)), "noop")
+		r.answers(r.complete(grant(5), done(last, `"end"`)), backend.Applied)
+		r.completed(id, `"end"`)
+	}
+	r.clean()
+}
+
+// errorTwice has two siblings fail in one batch, and then in two calls at once: one error is caught.
+func errorTwice(r *rig) {
+	_, tasks := r.launch(caught, `{}`, grant(3))
+	out := r.complete(grant(5), failed(tasks[2], "Bad"), failed(tasks[0], "Bad"))
+	answers := []backend.Answer{out.Outcomes[0].Answer, out.Outcomes[1].Answer}
+	slices.Sort(answers)
+	if answers[0] != backend.Applied || answers[1] != backend.Stale {
+		r.Fatalf("the answers are %v; want one applied and one stale", answers)
+	}
+	r.only(out, "double")
+
+	_, tasks = r.launch(caught, `{}`, grant(3))
+	backends := []backend.Backend{r.b, r.reopen(), r.reopen()}
+	var mu sync.Mutex
+	got := map[backend.Answer]int{}
+	var wg sync.WaitGroup
+	for i, b := range backends {
+		wg.Go(func() {
+			out, err := r.offer(b, grant(0), []backend.Completion{failed(tasks[i], "Bad")})
+			if err != nil {
+				r.Errorf("Complete: %v", err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			got[out.Outcomes[0].Answer]++
+		})
+	}
+	wg.Wait()
+	if got[backend.Applied] != 1 || got[backend.Stale] != 2 {
+		r.Fatalf("the answers are %v; want one applied and two stale", got)
+	}
+	r.only(backend.Committed{}, "double")
+}
+
+// errorElement catches an error within one element of a spread: the others go on.
+func errorElement(r *rig) {
+	id, tasks := r.launch(`
+fn one(input: [x], output: [y]):
+    try:
+        y = parallel:
+            @echo(value=x)
+            @double(value=x)
+    except:
+        y = "caught"
+
+fn main(input: [], output: [r]):
+    r = spread range(3):x -> one(x=x)
+`, `{}`, grant(6))
+	if len(tasks) != 6 {
+		r.Fatalf("%d tasks; want 6", len(tasks))
+	}
+	of := map[string]backend.Task{}
+	for _, t := range tasks {
+		of[fmt.Sprintf("%s %s", t.Action, t.Lease.Key.Run.Path.Cut(1))] = t
+	}
+	r.answers(r.complete(grant(5), done(of["echo 2"], `2`), failed(of["double 1"], "Bad")), backend.Applied, backend.Applied)
+	r.answers(r.complete(grant(5), done(of["echo 0"], `0`), done(of["echo 1"], `1`)), backend.Applied, backend.Stale)
+	r.answers(r.complete(grant(5), done(of["double 2"], `4`), done(of["double 0"], `0`)), backend.Applied, backend.Applied)
+	r.completed(id, `[[0,0],"caught",[2,4]]`)
+	r.clean()
+}
+
+// errorWaiting calls off siblings that sleep and that wait for another attempt.
+func errorWaiting(r *rig) {
+	id, tasks := r.launch(`
+fn nap(input: [], output: []):
+    sleep 0.02
+
+fn main(input: [], output: [r]):
+    r = ""
+    try:
+        r = parallel:
+            nap()
+            @flaky(times=9) [retry: 9, backoff: 20ms]
+            @echo(value=1)
+    except Bad:
+        r = @noop()
+`, `{}`, grant(2))
+	of := map[string]backend.Task{}
+	for _, t := range tasks {
+		of[t.Action] = t
+	}
+	r.answers(r.complete(grant(0), failed(of["flaky"], "Flaky")), backend.Applied)
+	handler := r.only(r.complete(grant(5), failed(of["echo"], "Bad")), "noop")
+	if r.Advance != nil {
+		r.Advance(time.Minute)
+		if out := r.claim(0, grant(5)); len(out.Tasks) > 0 {
+			r.Fatalf("%+v came; it was called off", out.Tasks)
+		}
+	}
+	r.answers(r.complete(grant(5), done(handler, `"end"`)), backend.Applied)
+	r.completed(id, `"end"`)
+	r.clean()
+}
+
+// errorRetries wants retries to be spent before the error is caught.
+func errorRetries(r *rig) {
+	id, tasks := r.launch(`
+fn main(input: [], output: [r]):
+    try:
+        r = @flaky(times=9) [Flaky -> retry: 1]
+    except Other:
+        r = "wrong"
+    except Flaky as e:
+        r = @echo(value=e)
+`, `{}`, grant(1))
+	second := r.only(r.complete(grant(1), failed(tasks[0], "Flaky")), "flaky")
+	if second.Attempt != 2 {
+		r.Fatalf("attempt %d came; want 2", second.Attempt)
+	}
+	handler := r.only(r.complete(grant(1), failed(second, "Flaky")), "echo")
+	if got, want := compact(handler.Args), `{"value":{"type":"Flaky","message":"made to fail","action":"flaky"}}`; got != want {
+		r.Errorf("the error is %s; want %s", got, want)
+	}
+	r.answers(r.complete(grant(1), done(handler, `1`)), backend.Applied)
+	r.completed(id, `1`)
+	r.clean()
+}
+
+// timeoutLate has an attempt end by timeout, and then by itself after all: when it is tried again, and when
+// the timeout is caught.
+func timeoutLate(r *rig) {
+	id, tasks := r.launch(`
+fn main(input: [], output: [r]):
+    try:
+        r = @echo(value=1) [retry: 1] [timeout: 1s]
+    except Timeout as e:
+        r = @echo(value=e["type"])
+`, `{}`, grant(1))
+	first := tasks[0]
+	second := r.only(r.complete(grant(1), failed(first, "Timeout")), "echo")
+	r.answers(r.complete(grant(1), done(first, `666`)), backend.Stale)
+	handler := r.only(r.complete(grant(1), failed(second, "Timeout")), "echo")
+	r.answers(r.complete(grant(1), done(first, `666`), done(second, `666`)), backend.Stale, backend.Stale)
+	if got := compact(handler.Args); got != `{"value":"Timeout"}` {
+		r.Errorf("the handler got %s", got)
+	}
+	r.answers(r.complete(grant(1), done(handler, `1`)), backend.Applied)
+	r.completed(id, `1`)
+	r.clean()
+}
+
+// retryCrash loses the process in the middle of every attempt but the last: a lost lease is no failure,
+// and none is forgotten either.
+func retryCrash(r *rig) {
+	task := r.one(`
+fn main(input: [], output: [r]):
+    r = @flaky(times=9) [retry: 2, backoff: 1ms]
+`, `{}`, brief(1))
+	for attempt := 1; attempt <= 3; attempt++ {
+		for range 2 {
+			if task.Attempt != attempt {
+				r.Fatalf("attempt %d came; want %d", task.Attempt, attempt)
+			}
+			r.b.Close()
+			r.b = r.reopen()
+			again := r.eventually(brief(1))[0]
+			if again.Lease.Token <= task.Lease.Token {
+				r.Errorf("attempt %d has token %d after %d", attempt, again.Lease.Token, task.Lease.Token)
+			}
+			task = again
+		}
+		task = r.holding(task)
+		out := r.complete(grant(0), failed(task, "Flaky"))
+		r.answers(out, backend.Applied)
+		if over := len(out.Ended) == 1; over != (attempt == 3) {
+			r.Fatalf("after attempt %d the instance has ended: %t", attempt, over)
+		}
+		if attempt < 3 {
+			task = r.eventually(brief(1))[0]
+		}
+	}
+	r.clean()
+}
+
+// holding gives a task with a lease that lasts: the task's own, or that of its next delivery.
+func (r *rig) holding(task backend.Task) backend.Task {
+	r.Helper()
+	if r.extend(grant(0), task.Lease)[0] {
+		return task
+	}
+	return r.eventually(grant(1))[0]
+}
+
+// limitFlight completes a spread with a limit from its last task to its first: as many are out as the
+// limit allows, no more and no fewer, and the list is in order.
+func limitFlight(r *rig) {
+	const n, limit = 11, 3
+	id, tasks := r.launch(`
+fn main(input: [n], output: [r]):
+    r = spread range(n):i limit 3 -> @double(value=i) [retry: 1]
+`, fmt.Sprintf(`{"n": %d}`, n), grant(100))
+	failedOnce := false
+	for left := n; left > 0; {
+		tasks = append(tasks, r.claim(0, grant(100)).Tasks...)
+		if len(tasks) != min(limit, left) {
+			r.Fatalf("%d elements are under way and %d to come; the limit is %d", len(tasks), left-len(tasks), limit)
+		}
+		batch := []backend.Completion{}
+		ends := min(1+left%2, len(tasks)) // one or two at once
+		for _, t := range tasks[len(tasks)-ends:] {
+			batch = append(batch, done(t, fmt.Sprint(t.Lease.Key.Run.Path.Last())))
+		}
+		if left == 6 && !failedOnce { // an element that is tried again keeps its place
+			failedOnce = true
+			batch[0].Result, batch[0].Failure = nil, failed(tasks[0], "Bad").Failure
+			left++
+		}
+		out := r.complete(grant(100), batch...)
+		for i, o := range out.Outcomes {
+			if o.Answer != backend.Applied {
+				r.Fatalf("member %d is %q (%v)", i, o.Answer, o.Err)
+			}
+		}
+		left -= ends
+		tasks = append(tasks[:len(tasks)-ends:len(tasks)-ends], out.Tasks...)
+	}
+	r.completed(id, "["+join(n, func(i int) int { return i })+"]")
+	r.clean()
+}
+
+// limitFunction counts the elements under way of a spread over a function whose elements are several runs.
+func limitFunction(r *rig) {
+	const n, limit = 9, 2
+	id, tasks := r.launch(`
+fn work(input: [x], output: [y]):
+    ys = []
+    for i in range(x % 3):
+        y = @add(a=x, b=i)
+        ys = ys + [y]
+    y = parallel:
+        @sum(values=ys)
+        @double(value=x)
+
+fn main(input: [n], output: [r]):
+    r = spread range(n):x limit 2 -> work(x=x)
+`, fmt.Sprintf(`{"n": %d}`, n), grant(100))
+	cfg := DriveConfig{Actions: Actions()}
+	started := map[graph.Path]bool{}
+	for r.instance(id).Status == backend.Running {
+		tasks = append(tasks, r.claim(0, grant(100)).Tasks...)
+		under := map[graph.Path]bool{}
+		for _, t := range tasks {
+			element := t.Lease.Key.Run.Path.Cut(1)
+			under[element], started[element] = true, true
+		}
+		if len(under) > limit || len(under) == 0 {
+			r.Fatalf("%d elements are under way; the limit is %d", len(under), limit)
+		}
+		last := tasks[len(tasks)-1]
+		out := r.complete(grant(100), cfg.run(last))
+		r.answers(out, backend.Applied)
+		tasks = append(tasks[:len(tasks)-1], out.Tasks...)
+	}
+	if len(started) != n {
+		r.Errorf("%d elements were started; want %d", len(started), n)
+	}
+	r.completed(id, `[[0,0],[1,2],[5,4],[0,6],[4,8],[11,10],[0,12],[7,14],[17,16]]`)
+	r.clean()
+}
+
+// limitHands has many hands end the elements of spreads with a limit, within others that have one.
+func limitHands(r *rig) {
+	w := Workflow{Name: "limits", Input: `{"n": 7}`, Want: `[[],[0],[0,2],[0,2,4],[0,2,4,6],[0,2,4,6,8],[0,2,4,6,8,10]]`, Source: `
+fn row(input: [k], output: [ys]):
+    ys = spread range(k):i limit 2 -> @double(value=i)
+
+fn main(input: [n], output: [r]):
+    r = spread range(n):k limit 3 -> row(k=k)
+`}
+	r.drive(w, w.Program(r), 12, DriveConfig{
+		Workers: 4, Seed: 13, Max: 4, Peers: []backend.Backend{r.reopen()}, Advance: r.Advance,
+	})
+}
+
+const nap = `
+fn main(input: [seconds], output: [r]):
+    a = @echo(value=1)
+    sleep seconds
+    r = @double(value=a)
+`
+
+// sleepDue wants a sleep not to be handed out before its time, NextDue to tell of it, and what comes after
+// it to be ready when it is completed.
+func sleepDue(r *rig) {
+	id, tasks := r.launch(nap, `{"seconds": 0.1}`, grant(1))
+	began := time.Now()
+	out := r.complete(grant(5), done(tasks[0], `1`))
+	r.answers(out, backend.Applied)
+	if len(out.Tasks) > 0 {
+		r.Fatalf("%+v came before its time", out.Tasks)
+	}
+	if out.NextDue.IsZero() {
+		r.Error("a sleep waits for its time, and NextDue is zero")
+	}
+	if r.Advance != nil {
+		r.Advance(99 * time.Millisecond)
+		if early := r.claim(0, grant(5)); len(early.Tasks) > 0 || early.More || early.NextDue.IsZero() {
+			r.Fatalf("a claim before its time gave %+v", early)
+		}
+	}
+	over := r.eventually(grant(5))
+	if waited := time.Since(began); r.Advance == nil && waited < 50*time.Millisecond {
+		r.Errorf("the sleep of 100 ms was over after %v", waited)
+	}
+	if len(over) != 1 || over[0].Action != "" || over[0].Attempt != 1 {
+		r.Fatalf("%+v came; want the sleep, which has no action", over)
+	}
+	last := r.only(r.complete(grant(5), done(over[0], `null`)), "double")
+	r.answers(r.complete(grant(5), done(over[0], `null`)), backend.Stale)
+	r.answers(r.complete(grant(5), done(last, `2`)), backend.Applied)
+	r.completed(id, `2`)
+	r.clean()
+}
+
+// sleepSurvives loses the process while an instance sleeps, and again when the sleep is over and nobody
+// has completed it.
+func sleepSurvives(r *rig) {
+	id, tasks := r.launch(nap, `{"seconds": 0.05}`, grant(1))
+	r.answers(r.complete(grant(0), done(tasks[0], `1`)), backend.Applied)
+	r.b.Close()
+	r.b = r.reopen()
+	over := r.eventually(brief(1))[0]
+	r.b.Close()
+	r.b = r.reopen()
+	again := r.eventually(grant(1))[0]
+	if again.Lease.Key != over.Lease.Key || again.Lease.Token <= over.Lease.Token || again.Action != "" {
+		r.Fatalf("%+v came; want the sleep again, with a new token", again)
+	}
+	r.answers(r.complete(grant(0), done(over, `null`)), backend.Stale)
+	last := r.only(r.complete(grant(5), done(again, `null`)), "double")
+	r.answers(r.complete(grant(5), done(last, `2`)), backend.Applied)
+	r.completed(id, `2`)
+}
+
+func sleepNothing(r *rig) {
+	id, tasks := r.launch(nap, `{"seconds": 0}`, grant(1))
+	over := r.only(r.complete(grant(5), done(tasks[0], `1`)), "")
+	last := r.only(r.complete(grant(5), done(over, `null`)), "double")
+	r.answers(r.complete(grant(5), done(last, `2`)), backend.Applied)
+	r.completed(id, `2`)
+}
