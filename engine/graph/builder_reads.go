@@ -79,17 +79,14 @@ func (r reading) source() *NodeBuilder { return r.in.body.values[r.name].by }
 
 // sequence is what is known of the order in which nodes run.
 type sequence struct {
-	place      []int       // in a topological order
-	conditions []condition // nil where branches are not told apart
+	place      []int // in a topological order
+	conditions []condition
 }
 
 func newSequence(g *Graph) *sequence {
-	s := &sequence{place: make([]int, len(g.Nodes))}
+	s := &sequence{place: make([]int, len(g.Nodes)), conditions: (&checker{g: g}).conditions()}
 	for i, id := range g.order() {
 		s.place[id] = i
-	}
-	if !slices.ContainsFunc(g.Nodes, func(n *Node) bool { return n.Kind == Branch && len(g.out[n.ID]) > caseMax }) {
-		s.conditions = (&checker{g: g}).conditions()
 	}
 	return s
 }
@@ -121,9 +118,6 @@ func (s *sequence) judge(by *NodeBuilder, rs []reading) {
 
 // apart says whether no run of the body has both nodes in it.
 func (s *sequence) apart(a, b *NodeBuilder) bool {
-	if s.conditions == nil {
-		return false
-	}
 	for _, v := range s.conditions[a.n.ID] {
 		for _, w := range s.conditions[b.n.ID] {
 			if v.meets(w) {

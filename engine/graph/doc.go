@@ -4,6 +4,15 @@
 // A graph comes from a program ([Compile]), from Go ([New]) or from its stored definition ([Decode]).
 // Whatever it comes from, [Graph.Check] has passed it, and the packages behind this one trust it.
 //
+// # In Go
+//
+// [New] begins a graph without a text. After is a hard edge and AfterAny a group of soft ones, of which
+// one is enough; a branch goes on to one of its cases; [Body.Each] begins what runs for every element of a
+// list, with nodes of its own, and its Map(limit) or For makes it a node: side by side or one after the
+// other. What could wait for ever is not built, nor what reads a value before it is there: a hard edge from
+// a case that may not be taken, a cycle, a node that leads nowhere, an expression that reads a node which
+// does not come before it.
+//
 // # Runs
 //
 // A node can run more than once: a [Run] is the node and a [Path], which holds the iteration of every

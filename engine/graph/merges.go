@@ -46,27 +46,34 @@ func (c *checker) conditions() []condition {
 			return nil
 		}
 		known[id] = cond
-		if whole, end := c.whole(n, known, forks); !cond.equal(whole) {
-			c.add(end, "is not reached if %s; let it come after one node of every case with AfterAny", cond.without(c.g))
+		if !c.ends(n, known, forks) {
 			return nil
 		}
 	}
 	return known
 }
 
-// whole gives, for a node that ends the workflow, a round or a branch, under which decisions that began,
-// and what to name where the node itself runs under fewer.
-func (c *checker) whole(n *Node, known []condition, forks map[NodeID]NodeID) (condition, *Node) {
-	in, out := c.g.in[n.ID], c.g.out[n.ID]
-	switch {
+// ends refuses a node that ends the workflow, a round or a branch, if it runs under fewer decisions than
+// that has begun under.
+func (c *checker) ends(n *Node, known []condition, forks map[NodeID]NodeID) bool {
+	begin := n.ID
+	switch out := c.g.out[n.ID]; {
 	case n.Kind == Output:
-		return condition{way{}}, n
-	case n.Kind == Aggregate && len(in) > 0:
-		return known[forks[n.ID]], c.g.Nodes[in[0].From]
+		begin = 0
+	case n.Kind == Aggregate:
+		begin = forks[n.ID]
 	case n.Kind == LoopNext && len(out) > 0:
-		return known[out[0].To], c.g.Nodes[in[0].From]
+		begin = out[0].To
 	}
-	return known[n.ID], n
+	switch cond := known[n.ID]; {
+	case cond.equal(known[begin]):
+		return true
+	case n.Kind == Output:
+		c.add(n, "is not reached if %s; let it come after one node of every case with AfterAny", cond.without(c.g))
+	default:
+		c.add(c.g.Nodes[begin], "begins what is not ended if %s; let its end come after one node of every case with AfterAny", cond.without(c.g))
+	}
+	return false
 }
 
 // hasMerges says whether any branch stands before something that waits: without that nothing can be
@@ -107,22 +114,22 @@ func (c *checker) condition(n *Node, known []condition) (condition, bool) {
 		return condition{way{}}, true
 	}
 	var hard []condition
-	var hardFrom []*Node
+	var hardFrom []string
 	var soft condition
-	hasSoft := false
+	var softFrom []string
 	for _, e := range c.g.in[n.ID] {
-		cond := known[e.From]
+		cond, from := known[e.From], c.g.Nodes[e.From].Name
 		switch e.Kind {
 		case Guard:
-			soft, hasSoft = append(soft, cond.with(e.From, c.g.caseBit(e))...), true
+			soft, softFrom = append(soft, cond.with(e.From, c.g.caseBit(e))...), append(softFrom, from)
 		case Soft:
-			soft, hasSoft = append(soft, cond...), true
+			soft, softFrom = append(soft, cond...), append(softFrom, from)
 		case Forward, Continue, Break:
-			hard, hardFrom = append(hard, cond), append(hardFrom, c.g.Nodes[e.From])
+			hard, hardFrom = append(hard, cond), append(hardFrom, from)
 		}
 	}
-	if hasSoft {
-		hard, hardFrom = append(hard, c.g.simplify(soft)), append(hardFrom, n)
+	if len(softFrom) > 0 {
+		hard, hardFrom = append(hard, c.g.simplify(soft)), append(hardFrom, strings.Join(softFrom, " or "))
 	}
 	for i := 1; i < len(hard); i++ {
 		if !hard[i].equal(hard[0]) {
@@ -130,7 +137,7 @@ func (c *checker) condition(n *Node, known []condition) (condition, bool) {
 			if hard[i].equal(condition{way{}}) {
 				narrow, cond = hardFrom[0], hard[0]
 			}
-			c.add(n, "waits for %s, which does not run if %s, so it might never run itself; use AfterAny for the ends of a branch's cases", narrow.Name, cond.without(c.g))
+			c.add(n, "waits for %s, which does not run if %s, so it might never run itself; use AfterAny for the ends of a branch's cases", narrow, cond.without(c.g))
 			return nil, false
 		}
 	}
