@@ -34,7 +34,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Connections: 4}
 	w := &world{T: t, ctx: ctx, cfg: cfg, direct: open(t, cfg), proxy: startProxy(t, cfg.DSN), want: map[uuid.UUID]backendtest.Workflow{}}
@@ -321,6 +321,23 @@ fn main(input: [], output: [r]):
         @double(value=2)
     r = @add(a=a, b=b)
 `}
+	looping = backendtest.Workflow{Name: "looping", Input: `{"n": 3}`, Want: `[0,2,4]`, Source: `
+fn main(input: [n], output: [all]):
+    all = []
+    for i in range(n):
+        x = @double(value=i)
+        all = all + [x]
+`}
+	caught = backendtest.Workflow{Name: "caught", Input: `{}`, Want: `"Bad"`, Source: `
+fn main(input: [], output: [r]):
+    try:
+        a, b = parallel:
+            @fail(type="Bad", message="no")
+            @double(value=2)
+        r = @add(a=a, b=b)
+    except Bad as e:
+        r = @echo(value=e["type"])
+`}
 	retried = backendtest.Workflow{Name: "retried", Input: `{}`, Want: `2`, Source: `
 fn main(input: [], output: [r]):
     r = @flaky(times=1) [retry: 5, backoff: 1ms]
@@ -334,7 +351,7 @@ func failureOf(tasks []backend.Task) backend.Task {
 
 func scenes(t *testing.T) []scene {
 	p := map[string]*plan.Program{}
-	for _, wf := range []backendtest.Workflow{sequence, joining, alone, fanned, failing, retried} {
+	for _, wf := range []backendtest.Workflow{sequence, joining, alone, fanned, failing, looping, caught, retried} {
 		p[wf.Name] = wf.Program(t)
 	}
 	start := func(w *world, wf backendtest.Workflow) []backend.Task { return w.launch(wf, p[wf.Name]) }
@@ -347,6 +364,12 @@ func scenes(t *testing.T) []scene {
 		}},
 		{name: "ends an instance", cuts: warmCuts, trial: func(w *world) trial { return w.offering(ran(start(w, alone)[0])) }},
 		{name: "fails an instance", cuts: warmCuts, trial: func(w *world) trial { return w.offering(ran(failureOf(start(w, failing)))) }},
+		{name: "ends a round of a loop", cuts: warmCuts, trial: func(w *world) trial {
+			second := w.complete(ran(start(w, looping)[0])).Tasks
+			return w.offering(ran(second[0]))
+		}},
+		{name: "calls siblings off", cuts: warmCuts, trial: func(w *world) trial { return w.offering(ran(failureOf(start(w, caught)))) }},
+		{name: "cancel", cuts: warmCuts, trial: func(w *world) trial { return w.canceling(start(w, joining)) }},
 		{name: "is retried", cuts: warmCuts, trial: func(w *world) trial { return w.offering(ran(start(w, retried)[0])) }},
 		{name: "several", cuts: warmCuts, trial: func(w *world) trial {
 			var subs []backend.Submission
@@ -357,7 +380,8 @@ func scenes(t *testing.T) []scene {
 			for _, task := range w.submit(subs...) {
 				cs = append(cs, ran(task))
 			}
-			return w.offering(append(cs, ran(failureOf(start(w, failing))))...)
+			second := w.complete(ran(start(w, looping)[0])).Tasks
+			return w.offering(append(cs, ran(second[0]), ran(failureOf(start(w, failing))))...)
 		}},
 		{name: "submit", cuts: allCuts, trial: func(w *world) trial {
 			return w.submitting(w.instance(sequence, p["sequence"]), w.instance(fanned, p["fanned"]))
@@ -452,6 +476,38 @@ func (w *world) extending(task backend.Task) trial {
 			}
 			if o := w.complete(ran(task)).Outcomes[0]; o.Answer != backend.Applied {
 				return fmt.Errorf("the holder is answered %s", o.Answer)
+			}
+			return nil
+		},
+	}
+}
+
+// canceling makes a trial of canceling the instance of some tasks.
+func (w *world) canceling(tasks []backend.Task) trial {
+	id := tasks[0].Lease.Key.Instance
+	delete(w.want, id)
+	w.subs = slices.DeleteFunc(w.subs, func(s backend.Submission) bool { return s.ID == id })
+	before := w.dump(id)
+	return trial{
+		call: func(b *Backend) (backend.Committed, error) {
+			found, err := b.Cancel(w.ctx, []uuid.UUID{id}, "enough")
+			return backend.Committed{Ended: found}, err
+		},
+		judge: func(out backend.Committed, err error) error {
+			switch {
+			case err == nil && out.Ended[0].Status != backend.Canceled:
+				return fmt.Errorf("canceled, and is %s", out.Ended[0].Status)
+			case err != nil && !backend.IsUnknown(err) && w.dump(id) != before:
+				return fmt.Errorf("failed (%w), and changed something", err)
+			}
+			again, e := w.direct.Cancel(w.ctx, []uuid.UUID{id}, "enough")
+			if e != nil || again[0].Status != backend.Canceled || again[0].Failure == nil || again[0].Failure.Message != "enough" {
+				return fmt.Errorf("canceled again: %+v (%w)", again, e)
+			}
+			for _, o := range w.complete(ran(tasks[0]), ran(tasks[1])).Outcomes {
+				if o.Answer != backend.Stale {
+					return fmt.Errorf("I7: a completion of a canceled instance is answered %s", o.Answer)
+				}
 			}
 			return nil
 		},

@@ -6,7 +6,8 @@
 -- Rows are looked up by their whole key, one by one, and changed by their address: see the package's
 -- description for why a plain join is not to be trusted here. A row that another transaction has just
 -- changed, as the extension of its lease does, is locked in its new version but not seen by the update;
--- its completion comes back as moved, to be offered once more.
+-- its completion comes back as moved, to be offered once more. Rows of runs that have completed are never
+-- locked but by who removes them, which is after all other locks and so in no order.
 --
 -- An arrival whose required is 0 is at a barrier that has been opened with its count. Should its row not
 -- be there, the count is one that is never reached, and the arrival comes back as unopened.
@@ -29,12 +30,13 @@ WITH offered AS MATERIALIZED (
         SELECT i.status FROM instances i WHERE i.shard = $1 AND i.id = c.instance_id OFFSET 0
     ) i
     CROSS JOIN LATERAL (
-        SELECT q.ctid AS at, q.token, q.status, q.attempt
+        SELECT q.ctid AS at, q.token, q.attempt
         FROM queue q
         WHERE q.shard = $1 AND q.instance_id = c.instance_id AND q.node = c.node AND q.path = c.path
+            AND q.status = 'leased'
         FOR UPDATE
     ) q
-    WHERE q.token = c.token AND q.status = 'leased' AND i.status = 'running'
+    WHERE q.token = c.token AND i.status = 'running'
 ), done AS (
     UPDATE queue q
     SET status = CASE WHEN o.wait IS NULL THEN 'completed' ELSE 'queued' END,

@@ -6,12 +6,12 @@ WITH held AS MATERIALIZED (
     SELECT l.ord, q.at
     FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[]) AS l (ord, instance_id, node, path, token)
     CROSS JOIN LATERAL (
-        SELECT q.ctid AS at, q.token, q.status
+        SELECT q.ctid AS at, q.token
         FROM queue q
-        WHERE q.shard = $1 AND q.instance_id = l.instance_id AND q.node = l.node AND q.path = l.path
+        WHERE q.shard = $1 AND q.instance_id = l.instance_id AND q.node = l.node AND q.path = l.path AND q.status = 'leased'
         FOR UPDATE
     ) q
-    WHERE q.token = l.token AND q.status = 'leased'
+    WHERE q.token = l.token
 )
 UPDATE queue q
 SET token = nextval('tokens')

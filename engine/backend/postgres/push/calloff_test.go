@@ -1,0 +1,168 @@
+package push
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+)
+
+// twice has two runs that fail and one that does not; the first error is caught, and so there is one.
+var twice = backendtest.Workflow{Name: "twice", Input: `{}`, Want: `["Bad",2]`, Source: `
+fn main(input: [], output: [r]):
+    try:
+        a, b, c = parallel:
+            @fail(type="Bad", message="no")
+            @fail(type="Bad", message="no")
+            @double(value=2)
+        r = [a, b, c]
+    except Bad as e:
+        n = @double(value=1)
+        r = [e["type"], n]
+`}
+
+// TestCalledOffInOneCall completes runs together of which one calls the others off: what comes of it is
+// what one of the orders gives, and the handler runs once.
+func TestCalledOffInOneCall(t *testing.T) {
+	p := twice.Program(t)
+	for name, c := range map[string]struct {
+		order []int
+		want  string
+	}{
+		"with all":      {[]int{2, 0, 1}, "applied applied stale"},
+		"fails first":   {[]int{0, 2, 1}, "applied applied stale"},
+		"offered twice": {[]int{1, 0, 1, 0}, "applied stale stale stale"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			tasks := w.launch(twice, p)
+			var cs []backend.Completion
+			for _, i := range c.order {
+				cs = append(cs, ran(tasks[i]))
+			}
+			out := w.complete(cs...)
+			if answers(out) != c.want || len(out.Tasks) != 1 || out.Tasks[0].Action != "double" {
+				t.Errorf("%s, and %d tasks; want %s, and the handler's", answers(out), len(out.Tasks), c.want)
+			}
+			if out = w.complete(ran(tasks[0]), ran(tasks[1]), ran(tasks[2])); answers(out) != "stale stale stale" {
+				t.Errorf("offered again: %s; want stale", answers(out))
+			}
+			w.finish()
+		})
+	}
+}
+
+// TestCallOffWaits lets a run be completed by another process while its sibling calls it off: what that has
+// queued meanwhile is called off as well, and the sibling's own row is all that stays of the branches.
+func TestCallOffWaits(t *testing.T) {
+	w := newWorld(t)
+	wf := backendtest.Workflow{Name: "branches", Input: `{}`, Want: `"Bad"`, Source: `
+fn branch(input: [n], output: [b]):
+    a = @double(value=n)
+    b = @double(value=a)
+
+fn main(input: [], output: [r]):
+    try:
+        a, b = parallel:
+            branch(n=1)
+            @fail(type="Bad", message="no")
+        r = @add(a=a, b=b)
+    except Bad as e:
+        r = @echo(value=e["type"])
+`}
+	tasks := w.launch(wf, wf.Program(t))
+	id := tasks[0].Lease.Key.Instance
+	failed := failureOf(tasks)
+	other := tasks[0]
+	if other.Action == "fail" {
+		other = tasks[1]
+	}
+	// The other process has applied its completion, and not committed yet.
+	conn, err := w.direct.store.Pool.Acquire(w.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(w.ctx, "BEGIN"); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&subject{w: w}).apply(conn, []backend.Completion{ran(other)}); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	var out backend.Committed
+	go func() {
+		var err error
+		out, err = w.through.Complete(w.ctx, 0, []backend.Completion{ran(failed)}, granted(9))
+		answered <- err
+	}()
+	if !w.waits(answered) {
+		t.Error("inconclusive: nobody waited for the run that is called off")
+	}
+	if _, err := conn.Exec(w.ctx, "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; err != nil || answers(out) != "applied" || len(out.Tasks) != 1 {
+		t.Fatalf("%s with %d tasks, %v; want it applied, and the handler's task", answers(out), len(out.Tasks), err)
+	}
+	if rows := strings.Count(w.dump(id), "queue "); rows != 2 {
+		t.Errorf("%d node runs are stored; want the one that failed and the handler's:\n%s", rows, w.dump(id))
+	}
+	w.finish()
+}
+
+// TestCallOffRaces lets several processes complete the branches of spreads of which some fail, in small
+// batches and at the same time: one error of each spread is caught, nobody waits in a circle (D5), and
+// nothing is left of the others.
+func TestCallOffRaces(t *testing.T) {
+	wf := backendtest.Workflow{Name: "races", Input: `{}`, Want: `[["Bad"],["Bad"],["Bad"]]`, Source: `
+fn branch(input: [i], output: [b]):
+    a = @double(value=i)
+    for k in range(2):
+        a = @double(value=a)
+    if i % 2 == 1:
+        @fail(type="Bad", message="no")
+    b = @double(value=a)
+
+fn main(input: [], output: [all]):
+    all = []
+    for round in range(3):
+        try:
+            r = spread range(6):i -> branch(i=i)
+        except Bad as e:
+            r = [e["type"]]
+        x = @echo(value=r)
+        all = all + [x]
+`}
+	w := newWorld(t)
+	before := w.deadlocks()
+	cfg := w.cfg
+	cfg.Application = "cut " + cfg.Schema
+	var peers []backend.Backend
+	for range 3 {
+		peers = append(peers, open(t, cfg))
+	}
+	p := wf.Program(t)
+	var subs []backend.Submission
+	for range 30 {
+		subs = append(subs, w.instance(wf, p))
+	}
+	rec, err := backendtest.Drive(w.ctx, w.through, subs, backendtest.DriveConfig{Peers: peers, Workers: 8, Max: 20, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rec.Check(); err != nil {
+		t.Error(err)
+	}
+	var closing sync.WaitGroup
+	for _, b := range peers {
+		closing.Go(b.Close)
+	}
+	closing.Wait()
+	w.finish()
+	if n := w.deadlocks() - before; n != 0 {
+		t.Errorf("%d deadlocks", n)
+	}
+}
