@@ -1,0 +1,130 @@
+package pull_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/pull"
+)
+
+// twoSteps runs two steps on each element, and goes on from the first error.
+const twoSteps = `
+fn part(input: [i], output: [r]):
+    r = @echo(value=i)
+    r = @double(value=r)
+
+fn main(input: [n], output: [out]):
+    try:
+        out = spread range(n):i -> part(i=i)
+    except as e:
+        out = @echo(value=e["message"])
+`
+
+// TestCalledOff wants an error that is caught outside of a spread to fence what runs beside it, in its own
+// batch too, and to take what is queued.
+func TestCalledOff(t *testing.T) {
+	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
+		r := newRig(t, cfg, scan)
+		r.grant.Max = 4 // the fifth stays queued
+		id := r.submit(twoSteps, `{"n": 5}`)
+		r.grant.Max = 1
+		first, bad := r.task(id, "echo", `{"value":0}`), r.task(id, "echo", `{"value":1}`)
+		later, never := r.task(id, "echo", `{"value":2}`), r.task(id, "echo", `{"value":3}`)
+		got := r.complete(done(first), failed(bad, "Bad", "no"), done(later))
+		if want := []backend.Answer{backend.Applied, backend.Applied, backend.Stale}; !slices.Equal(got, want) {
+			t.Errorf("answers %v, want %v", got, want)
+		}
+		double := r.task(id, "double", `{"value":0}`) // which the first made ready before the error
+		if got := r.complete(done(never), done(double)); got[0] != backend.Stale || got[1] != backend.Stale {
+			t.Errorf("what was called off is %v", got)
+		}
+		if n := r.number("SELECT count(*) FROM ledger WHERE status <> 'completed'"); n != 1 {
+			t.Errorf("%d runs are open beside the handler's", n-1)
+		}
+		out, err := r.b.Claim(r.ctx, 0, r.grant)
+		r.took(out, err)
+		r.complete(done(r.task(id, "echo", `{"value":"no"}`)))
+		r.gives(id, `"no"`)
+	})
+}
+
+// TestErrorCommittedLate has a second error get an earlier number than the first and become visible after a
+// cycle has acted on that: replays must not make it the one that was caught.
+func TestErrorCommittedLate(t *testing.T) {
+	r := newRig(t, alone(t), pull.ScanApp)
+	id := r.submit(`
+fn main(input: [n], output: [out]):
+    try:
+        out = spread range(n):i -> @echo(value=i)
+    except as e:
+        x = @echo(value="handled " + e["message"])
+        out = [x, e["message"]]
+`, `{"n": 2}`)
+	late, first := r.task(id, "echo", `{"value":0}`), r.task(id, "echo", `{"value":1}`)
+	conn := r.connect()
+	tx, err := conn.Begin(r.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const end = `UPDATE ledger SET status = 'completed', done = nextval('tokens'), failure = '{"type": "Bad", "message": "late"}' WHERE token = $1`
+	if _, err := tx.Exec(r.ctx, end, late.Lease.Token); err != nil {
+		t.Fatal(err)
+	}
+	answers := make(chan []backend.Answer)
+	go func() { answers <- r.complete(failed(first, "Bad", "first")) }()
+	watch := r.connect()
+	for waiting := false; !waiting; { // for the cycle, which wants to take the row that is being changed
+		const q = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND $1 = ANY (pg_blocking_pids(pid))"
+		if err := watch.QueryRow(r.ctx, q, conn.PgConn().PID()).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(r.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answers; got[0] != backend.Applied {
+		t.Fatalf("the first error is %s", got[0])
+	}
+	out, err := r.b.Claim(r.ctx, 0, r.grant) // replays
+	r.took(out, err)
+	r.complete(done(r.task(id, "echo", `{"value":"handled first"}`)))
+	r.gives(id, `["handled first","first"]`)
+}
+
+// TestCancel wants nothing of an instance to stand when it is canceled, and what runs to be stale.
+func TestCancel(t *testing.T) {
+	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
+		r := newRig(t, cfg, scan)
+		r.grant.Max = 1
+		id, other := r.submit(twoSteps, `{"n": 3}`), r.submit(twoSteps, `{"n": 1}`)
+		found, err := r.b.Cancel(r.ctx, []uuid.UUID{id, uuid.New(), id}, "not wanted")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range []int{0, 2} {
+			if in := found[i]; in.ID != id || in.Status != backend.Canceled || in.Failure.Type != backend.CanceledType || in.Failure.Message != "not wanted" {
+				t.Errorf("canceled: %+v", in)
+			}
+		}
+		if found[1].Status != "" {
+			t.Errorf("an unknown one is %s", found[1].Status)
+		}
+		if got := r.complete(done(r.task(id, "echo", `{"value":0}`))); got[0] != backend.Stale {
+			t.Errorf("what ran is %s", got[0])
+		}
+		left, err := r.b.Leftovers(r.ctx)
+		if err != nil || len(left) > 0 {
+			t.Errorf("left: %v, %v", left, err)
+		}
+		r.complete(done(r.task(other, "echo", `{"value":0}`)))
+		r.complete(done(r.task(other, "double", `{"value":0}`)))
+		r.gives(other, `[0]`)
+		if found, err = r.b.Cancel(r.ctx, []uuid.UUID{other}, "too late"); err != nil || found[0].Status != backend.Completed {
+			t.Errorf("canceled after its end: %+v, %v", found, err)
+		}
+	})
+}

@@ -1,0 +1,202 @@
+package pull_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/pull"
+)
+
+// chain runs two actions, one after the other.
+const chain = `
+fn main(input: [n], output: [r]):
+    r = @double(value=n)
+    r = @double(value=r)
+`
+
+// TestSpoiltInstance wants an instance that cannot be gone on with to end by itself, whatever is wrong with
+// it, and the others of its shard to go on.
+func TestSpoiltInstance(t *testing.T) {
+	const refuse = `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF NEW.instance_id = (SELECT min(id::text)::uuid FROM instances) THEN RAISE 'no such row' USING ERRCODE = '22000'; END IF;
+			RETURN NEW;
+		END $$;
+		CREATE TRIGGER refuse BEFORE INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION refuse()`
+	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
+		r := newRig(t, cfg, scan)
+		var all []uuid.UUID
+		for range 5 {
+			all = append(all, r.submit(chain, `{"n": 1}`))
+		}
+		slices.SortFunc(all, func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
+		if _, err := r.connect().Exec(r.ctx, refuse, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+		var batch []backend.Completion
+		for _, id := range all {
+			batch = append(batch, done(r.task(id, "double", `{"value":1}`)))
+		}
+		r.complete(batch...)
+		out, err := r.b.Claim(r.ctx, 0, r.grant)
+		r.took(out, err)
+		if in := r.instance(all[0]); in.Status != backend.Failed || in.Failure.Type != "LedgerError" || !strings.Contains(in.Failure.Message, "no such row") {
+			t.Errorf("the spoilt one: %+v, %+v", in, in.Failure)
+		}
+		for _, id := range all[1:] {
+			r.complete(done(r.task(id, "double", `{"value":2}`)))
+			r.gives(id, "4")
+		}
+	})
+}
+
+// TestSpoiltRow wants the same of a row of the ledger that says nothing.
+func TestSpoiltRow(t *testing.T) {
+	r := newRig(t, alone(t), pull.ScanApp)
+	spoilt, other := r.submit(chain, `{"n": 1}`), r.submit(chain, `{"n": 1}`)
+	const row = "UPDATE ledger SET status = 'completed', done = 1, failure = '7' WHERE instance_id = $1"
+	if _, err := r.connect().Exec(r.ctx, row, spoilt); err != nil {
+		t.Fatal(err)
+	}
+	r.complete(done(r.task(other, "double", `{"value":1}`)))
+	r.complete(done(r.task(other, "double", `{"value":2}`)))
+	r.gives(other, "4")
+	if in := r.instance(spoilt); in.Status != backend.Failed || in.Failure.Type != "LedgerError" {
+		t.Errorf("the spoilt one: %+v, %+v", in, in.Failure)
+	}
+}
+
+// TestUnreadableWorkflow wants instances of a workflow that this process cannot read to rest, unclaimed, and
+// the others to go on.
+func TestUnreadableWorkflow(t *testing.T) {
+	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
+		r := newRig(t, cfg, scan)
+		r.grant.Max = 0
+		resting := r.submit(chain, `{"n": 1}`)
+		other := r.submit(strings.ReplaceAll(chain, "double", "echo"), `{"n": 1}`)
+		const spoil = `UPDATE workflows SET definition = '{"nodes": "of a later version"}' WHERE id = (SELECT workflow FROM instances WHERE id = $1)`
+		if _, err := r.connect().Exec(r.ctx, spoil, resting); err != nil {
+			t.Fatal(err)
+		}
+		r.b = open(t, cfg, scan) // which has read none
+		r.grant.Max = 10
+		for range 2 {
+			out, err := r.b.Claim(r.ctx, 0, r.grant)
+			r.took(out, err)
+			r.complete(done(r.task(other, "echo", `{"value":1}`)))
+		}
+		r.gives(other, "1")
+		out, err := r.b.Claim(r.ctx, 0, r.grant)
+		if err != nil || len(out.Tasks) > 0 || out.More || r.instance(resting).Status != backend.Running {
+			t.Errorf("the resting one is %s, claimed %+v, %v", r.instance(resting).Status, out, err)
+		}
+	})
+}
+
+// TestRowsOfALoop wants scan=sql to hold no more rows of a long loop than of a short one, but for the elements
+// that it collects.
+func TestRowsOfALoop(t *testing.T) {
+	r := newRig(t, alone(t), pull.ScanSQL)
+	id := r.submit(`
+fn twice(input: [x], output: [y]):
+    y = @double(value=x)
+
+fn main(input: [n], output: [out]):
+    out = []
+    for i in range(n):
+        ys = spread [i, 0]:x limit 1 -> twice(x=x)
+        z = @echo(value=ys[0])
+        try:
+            if i % 3 == 0:
+                @fail(type="Third", message="m")
+        except Third:
+            z = @echo(value=0)
+        out = out + [z]
+`, `{"n": 60}`)
+	most := int64(0)
+	const rows = "SELECT (SELECT count(*) FROM ledger) + (SELECT count(*) FROM arrivals) + (SELECT count(*) FROM inbox) - (SELECT count(*) FROM inbox WHERE variable IN (SELECT variable FROM inbox WHERE element > 2))"
+	for i := 0; len(r.held) > 0; i++ {
+		task := r.held[0]
+		r.held = r.held[1:]
+		r.complete(done(task))
+		if i%20 == 0 {
+			most = max(most, r.number(rows))
+		}
+	}
+	if in := r.instance(id); in.Status != backend.Completed {
+		t.Fatalf("%+v, %+v", in, in.Failure)
+	}
+	if t.Logf("at most %d rows", most); most > 40 {
+		t.Errorf("%d rows of a loop of a few nodes", most)
+	}
+}
+
+// TestLargeValueOnce wants a fan-out from one large value to write that value once.
+func TestLargeValueOnce(t *testing.T) {
+	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
+		r := newRig(t, cfg, scan)
+		r.submit(`
+fn main(input: [n], output: [r]):
+    large = @items(count=n)
+    r = spread range(100):i -> @echo(value=large)
+`, `{"n": 20000}`)
+		held := r.held
+		r.held = nil
+		r.complete(done(held[0]))
+		if len(r.held) != 100 || len(r.held[0].Args) < 100_000 {
+			t.Fatalf("%d tasks, of %d bytes", len(r.held), len(r.held[0].Args))
+		}
+		written := r.number(`SELECT (SELECT coalesce(sum(length(args::text)), 0) + coalesce(sum(length(result::text)), 0) FROM ledger)
+			+ (SELECT coalesce(sum(length(args::text)), 0) FROM arrivals) + (SELECT coalesce(sum(length(value::text)), 0) FROM inbox)`)
+		if once := int64(len(r.held[0].Args)); written > 2*once+20_000 { // the result of what made it, and the value
+			t.Errorf("%d bytes stand in the tables; the value has %d", written, once)
+		}
+	})
+}
+
+// TestSleepIsARow wants a sleep to be claimed when it is over and not before, by another process too.
+func TestSleepIsARow(t *testing.T) {
+	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
+		r := newRig(t, cfg, scan)
+		id := r.submit(`
+fn main(input: [n], output: [n]):
+    sleep n
+`, `{"n": 0.25}`)
+		if len(r.held) > 0 {
+			t.Fatalf("granted at once: %+v", r.held)
+		}
+		began := r.number("SELECT (extract(epoch FROM due_at) * 1e6)::bigint FROM ledger")
+		r.b.Close()
+		r.b = open(t, cfg, scan)
+		for len(r.held) == 0 {
+			out, err := r.b.Claim(r.ctx, 0, r.grant)
+			r.took(out, err)
+			if len(r.held) > 0 {
+				break
+			}
+			if out.NextDue.IsZero() {
+				t.Fatal("nothing is said to become due")
+			}
+			wait := time.NewTimer(time.Until(out.NextDue))
+			select {
+			case <-wait.C:
+			case <-r.ctx.Done():
+				t.Fatal("the sleep is never over")
+			}
+		}
+		if early := r.number("SELECT $1 - (extract(epoch FROM clock_timestamp()) * 1e6)::bigint", began); early > 0 {
+			t.Errorf("claimed %d µs early", early)
+		}
+		if task := r.held[0]; task.Action != "" || string(task.Args) != "{}" {
+			t.Errorf("the task is %+v", task)
+		}
+		r.complete(done(r.held[0]))
+		r.gives(id, "0.25")
+	})
+}

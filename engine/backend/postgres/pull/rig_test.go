@@ -1,0 +1,137 @@
+package pull_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/pull"
+	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/plan"
+)
+
+// rig is a store of one shard whose tasks a test completes by hand.
+type rig struct {
+	*testing.T
+	ctx   context.Context
+	b     *pull.Backend
+	cfg   postgres.Config
+	grant backend.Grant
+	held  []backend.Task
+}
+
+func newRig(t *testing.T, cfg postgres.Config, scan pull.Scan) *rig {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), drivePatience)
+	t.Cleanup(cancel)
+	return &rig{T: t, ctx: ctx, b: open(t, cfg, scan), cfg: cfg, grant: backend.Grant{Owner: "test", Max: 100, Lease: time.Hour}}
+}
+
+// submit stores an instance of a program.
+func (r *rig) submit(source, input string) uuid.UUID {
+	r.Helper()
+	sub := backend.Submission{ID: uuid.New(), Program: backendtest.MustCompile(r, source), Input: json.RawMessage(input)}
+	out, err := r.b.Submit(r.ctx, []backend.Submission{sub}, r.grant)
+	r.took(out, err)
+	if out.Outcomes[0].Answer != backend.Applied {
+		r.Fatalf("submitted: %+v", out.Outcomes[0])
+	}
+	return sub.ID
+}
+
+// took keeps the tasks of a call.
+func (r *rig) took(out backend.Committed, err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.held = append(r.held, out.Tasks...)
+}
+
+// task takes a held task of an action of an instance whose arguments are those given.
+func (r *rig) task(id uuid.UUID, action, args string) backend.Task {
+	r.Helper()
+	for i, t := range r.held {
+		if t.Lease.Key.Instance == id && t.Action == action && string(t.Args) == args {
+			r.held = append(r.held[:i:i], r.held[i+1:]...)
+			return t
+		}
+	}
+	r.Fatalf("no @%s(%s) among %d tasks: %+v", action, args, len(r.held), r.held)
+	return backend.Task{}
+}
+
+// done is the completion of a task as its action gives it.
+func done(t backend.Task) backend.Completion {
+	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt}
+	c.Result, c.Failure = actions()[t.Action](t.Args, t.Attempt)
+	return c
+}
+
+// failed is the completion of a task with a failure.
+func failed(t backend.Task, typ, message string) backend.Completion {
+	return backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt, Failure: &plan.Failure{Type: typ, Message: message}}
+}
+
+// complete offers completions in one call and gives the answers.
+func (r *rig) complete(list ...backend.Completion) []backend.Answer {
+	r.Helper()
+	out, err := r.b.Complete(r.ctx, 0, list, r.grant)
+	r.took(out, err)
+	answers := make([]backend.Answer, len(list))
+	for i, o := range out.Outcomes {
+		answers[i] = o.Answer
+	}
+	return answers
+}
+
+// instance reads one.
+func (r *rig) instance(id uuid.UUID) backend.Instance {
+	r.Helper()
+	found, err := r.b.Lookup(r.ctx, []uuid.UUID{id})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return found[0]
+}
+
+// gives wants an instance to have completed with a result.
+func (r *rig) gives(id uuid.UUID, result string) {
+	r.Helper()
+	if in := r.instance(id); in.Status != backend.Completed || string(in.Result) != result {
+		r.Errorf("the instance is %s with %s, %+v; want %s", in.Status, in.Result, in.Failure, result)
+	}
+}
+
+// connect opens a connection of the test's own to the schema.
+func (r *rig) connect() *pgx.Conn {
+	r.Helper()
+	cfg, err := pgx.ParseConfig(pgtest.DSN(r))
+	if err != nil {
+		r.Fatal(err)
+	}
+	cfg.RuntimeParams["search_path"] = pgx.Identifier{r.cfg.Schema}.Sanitize()
+	conn, err := pgx.ConnectConfig(r.ctx, cfg)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = conn.Close(context.WithoutCancel(r.ctx)) })
+	return conn
+}
+
+// number reads one number from the schema.
+func (r *rig) number(sql string, args ...any) int64 {
+	r.Helper()
+	var n int64
+	if err := r.connect().QueryRow(r.ctx, sql, args...).Scan(&n); err != nil {
+		r.Fatal(err)
+	}
+	return n
+}
