@@ -57,7 +57,7 @@ func ExampleEach_For() {
 // The workflow goes on when the action has failed for the second time, and its value is the error.
 func ExampleNodeBuilder_OnError() {
 	b := graph.New("errors")
-	risky := b.Action("risky", "fail", 
+	risky := b.Action("risky", "fail",
 		graph.Arg{Name: "type", Value: graph.X(`"Declined"`)}, graph.Arg{Name: "message", Value: graph.X(`"no funds"`)}).
 		Retry(graph.Retry{Count: 1}).OnError(graph.Continue)
 	b.Output(`"not paid" if isexception(risky, "Declined") else risky`).After(risky)

@@ -51,7 +51,7 @@ func (w *walk) branchOut(n *node, path graph.Path, element expr.Value, s step, n
 		w.set(slot, value{val: element})
 		w.forced[slot] = true
 		w.waiting[each.ID] = true
-	case each.Kind == graph.Action && !w.p.live.Across(each.Node, n.Var):
+	case w.p.local[n.Var]:
 		w.values[slot] = &value{val: element}
 		w.enqueue(each, path)
 		delete(w.values, slot)
