@@ -48,9 +48,11 @@ func (w *walk) branchOut(n *node, path graph.Path, element expr.Value, s step, n
 	slot := w.p.slot(n.Var, path)
 	switch {
 	case !now:
-		w.set(slot, value{val: element})
-		w.forced[slot] = true
 		w.waiting[each.ID] = true
+		if w.p.live.In(each.ID, n.Var) {
+			w.set(slot, value{val: element})
+			w.forced[slot] = true
+		}
 	case w.p.local[n.Var]:
 		w.values[slot] = &value{val: element}
 		w.enqueue(each, path)
