@@ -58,7 +58,7 @@ func (w Workflow) Expect(got backend.Instance) error {
 // Workflows gives the suite's programs: each construct of the language, graphs with hard and soft
 // edges, retries, failures and values that are hard to keep. Names are unique.
 func Workflows() []Workflow {
-	return slices.Concat(straight, branching, looping, spreading, calling, failing, values, graphs)
+	return slices.Concat(straight, branching, looping, spreading, calling, failing, catching, gathering, sleeping, values, graphs)
 }
 
 var straight = []Workflow{
