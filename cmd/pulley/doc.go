@@ -4,7 +4,8 @@
 // # Exit statuses
 //
 //	0    it worked: the instance of pulley run completed, every run of pulley compare was valid
-//	1    the instance failed, a run was not valid, or pulley doctor found no way to a Postgres
+//	1    the instance failed, was canceled, or had ended before it could be; a run was not valid; or
+//	     pulley doctor found no way to a Postgres
 //	2    there is no result: a mistake in the command line, a refused program or input, a database that
 //	     cannot be used, a timeout, an output that cannot be written
 //	70   a bug in pulley

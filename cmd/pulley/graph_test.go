@@ -46,7 +46,7 @@ func TestGraphRefusals(t *testing.T) {
 		args        []string
 		parts       []string
 	}{
-		{"what is not compiled yet", "fn main(input: [], output: []):\n    try:\n        @noop()\n    except:\n        pass\n", []string{"-"}, []string{"<stdin>:2:5: ", "try"}},
+		{"a break outside of loops", "fn main(input: [], output: []):\n    break\n", []string{"-"}, []string{"<stdin>:2:5: ", "break"}},
 		{"nested too deep", "fn main(input: [], output: [x]):\n    x = " + strings.Repeat("[", 100) + "\n", []string{"-"}, []string{"<stdin>:2:", "nesting"}},
 		{"out is a directory", string(src), []string{"-", "-o", t.TempDir()}, []string{"is a directory"}},
 		{"out is below a file", string(src), []string{"-", "-o", filepath.Join(file(t, "f", ""), "graph.dot")}, []string{"not a directory"}},

@@ -170,7 +170,7 @@ func TestHelpAndVersion(t *testing.T) {
 		}
 	}
 	help := run(t, nil, "run", "--help").out
-	wantParts(t, help, "Exit status: 0 if the instance completed, 1 if it failed, 2 if", "pull:scan=app|sql", "flaky(times)", "--dsn")
+	wantParts(t, help, "Exit status: 0 if the instance completed, 1 if it failed or was canceled,", "pull:scan=app|sql", "flaky(times)", "--dsn")
 }
 
 func TestAClosedOutputIsAnError(t *testing.T) {

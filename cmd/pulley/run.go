@@ -36,9 +36,10 @@ type runCmd struct {
 // Help is the end of the command's help.
 func (runCmd) Help() string {
 	var b strings.Builder
-	b.WriteString("Exit status: 0 if the instance completed, 1 if it failed, 2 if there is no result. With --format json, statuses 0 and 1 " +
-		"come with one line on standard output:\n\n" +
-		`  {"status":"completed"|"failed","result":…,"error":{"type","message","action","position"}|null}` +
+	b.WriteString("Exit status: 0 if the instance completed, 1 if it failed or was canceled, 2 if there is no result. With --format json, " +
+		"statuses 0 and 1 come with one line on standard output:\n\n" +
+		`  {"status":"completed"|"failed"|"canceled","result":…,"error":{"type","message","action","position"}|null}` +
+		"\n\nInterrupted, it leaves the instance in a database that a DSN names: --id goes on with it, pulley cancel ends it." +
 		"\n\nBackends:\n\n")
 	for line := range strings.Lines(bench.BackendHelp()) {
 		b.WriteString("  " + line)
@@ -100,8 +101,8 @@ func (r *runCmd) prepare(c *console) (*job, error) {
 	}
 	j := &job{spec: spec, schema: r.Schema, id: uuid.Must(uuid.NewV7())}
 	if r.ID != "" {
-		if j.id, err = uuid.Parse(r.ID); err != nil || j.id == uuid.Nil {
-			return nil, fmt.Errorf("--id %q: this is not a UUID such as %s", r.ID, uuid.Must(uuid.NewV7()))
+		if j.id, err = parseID(r.ID); err != nil {
+			return nil, fmt.Errorf("--%w", err)
 		}
 	}
 	if j.schema == "" {
@@ -184,19 +185,21 @@ type outcome struct {
 	Error  *failure        `json:"error"`
 }
 
-// failure is why an instance failed.
+// failure is why an instance failed, or was canceled.
 type failure struct {
 	Type     string `json:"type"`
 	Message  string `json:"message"`
 	Action   string `json:"action"`   // empty where an expression failed
-	Position string `json:"position"` // file:line:col
+	Position string `json:"position"` // file:line:col; empty where it was canceled
 }
 
 // words tells how an instance ended, in one line.
 func words(in backend.Instance, format string) (string, error) {
 	switch {
+	case format == "text" && in.Status == backend.Canceled && in.Failure != nil:
+		return "canceled: " + oneLine(in.Failure.Message) + "\n", nil
 	case format == "text" && in.Failure != nil:
-		return "failed: " + oneLine(in.Failure.String()) + "\n", nil
+		return fmt.Sprintf("%s: %s\n", in.Status, oneLine(in.Failure.String())), nil
 	case format == "text":
 		return fmt.Sprintf("%s: %s\n", in.Status, oneLine(string(in.Result))), nil
 	}

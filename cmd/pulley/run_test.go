@@ -81,6 +81,18 @@ var outcomes = []struct {
 		"fn main(input: [x], output: [y]):\n    y = 1 // x\n", `{"x": 0}`, 1,
 		`{"status":"failed","result":null,"error":{"type":"ExpressionError","message":"floored division by zero","action":"","position":"FILE:2:9"}}`,
 		"failed: ExpressionError: floored division by zero at FILE:2:9"},
+	{"a failed action in an element, after its retries",
+		"fn f(input: [i], output: [n]):\n    n = @flaky(times=i) [retry: 2]\n\nfn main(input: [], output: [n]):\n    n = spread range(4):i -> f(i=i)\n", `{}`, 1,
+		`{"status":"failed","result":null,"error":{"type":"Flaky","message":"attempt 3 of 3 that fail","action":"flaky","position":"FILE:2:9"}}`,
+		"failed: Flaky: attempt 3 of 3 that fail (@flaky) at FILE:2:9"},
+	{"a timeout",
+		"fn main(input: [], output: [n]):\n    n = @sleep(ms=3600000) [timeout: 20ms]\n", `{}`, 1,
+		`{"status":"failed","result":null,"error":{"type":"Timeout","message":"action sleep took longer than its timeout of 20ms","action":"sleep","position":"FILE:2:9"}}`,
+		"failed: Timeout: action sleep took longer than its timeout of 20ms (@sleep) at FILE:2:9"},
+	{"an error in a handler",
+		"fn main(input: [], output: [n]):\n    try:\n        @fail(type=\"A\", message=\"\")\n    except A as e:\n        n = @fail(type=\"B\", message=e[\"action\"])\n", `{}`, 1,
+		`{"status":"failed","result":null,"error":{"type":"B","message":"fail","action":"fail","position":"FILE:5:13"}}`,
+		"failed: B: fail (@fail) at FILE:5:13"},
 	{"an oversized result",
 		"fn main(input: [], output: [x]):\n    x = @items(count=100000)\n    x = [x, x, x]\n", `{}`, 1,
 		`{"status":"failed","result":null,"error":{"type":"LimitExceeded","message":"`, "failed: LimitExceeded: "},
@@ -168,13 +180,13 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestEveryUnknownActionIsNamed(t *testing.T) {
-	prog := file(t, "p.ir", "fn main(input: [], output: []):\n    @fetch_item(count=1)\n    @payments.charge()\n")
+	prog := file(t, "p.ir", "fn main(input: [], output: []):\n    @fetch_item(count=1)\n    @nowhere.to.be.found()\n")
 	got := run(t, nil, "run", prog, "--format", "json")
 	lines := strings.Split(strings.TrimSuffix(got.err, "\n"), "\n")
 	if got.code != exitUsage || got.out != "" || len(lines) != 3 {
 		t.Fatalf("%+v", got)
 	}
 	wantParts(t, lines[0], prog+":2:5: unknown action @fetch_item; did you mean @fetch_items?")
-	wantParts(t, lines[1], prog+":3:5: unknown action @payments.charge; ")
+	wantParts(t, lines[1], prog+":3:5: unknown action @nowhere.to.be.found; ")
 	wantParts(t, lines[2], "pulley: the actions are @add, ", "@fetch_items, ", "@validate_chunk")
 }
