@@ -60,6 +60,8 @@ type compiler struct {
 	serial    map[string]int // how many nodes or variables have asked for a name
 	turns     map[*Edge]int  // of guards
 	errs      CompileError
+	caught    int // ways from actions to handlers
+	names     int // in all frames
 
 	// Of the statement being compiled:
 	region RegionID
@@ -142,6 +144,7 @@ func (c *compiler) frame(fn *ir.Function, prefix string, depth int) *frame {
 	for _, name := range assigned(fn) {
 		names[name] = c.variable(prefix + name)
 	}
+	c.names += len(names)
 	c.g.Frames = append(c.g.Frames, Frame{Names: names})
 	f.result = c.variable(prefix + "%result")
 	return f
@@ -189,12 +192,33 @@ func (c *compiler) block(f *frame, stmts []ir.Stmt, ways []loose) ([]loose, erro
 		if ways, err = c.stmt(f, s, ways); err != nil {
 			return nil, err
 		}
-		if len(c.g.Nodes) > c.limits.Nodes {
-			c.errs = append(c.errs, ir.LimitError(s.Position(), "nodes after expansion", len(c.g.Nodes), c.limits.Nodes))
-			return nil, errTooLarge
+		if err := c.bounded(s.Position()); err != nil {
+			return nil, err
 		}
 	}
 	return ways, nil
+}
+
+// perNode is how many ways from actions to handlers, and how many names, a graph may have for each node
+// of its limit: both can grow with the square of the text.
+const perNode = 20
+
+// bounded refuses a graph that has grown over a limit.
+func (c *compiler) bounded(pos ir.Pos) error {
+	for _, grown := range []struct {
+		what    string
+		n, most int
+	}{
+		{"nodes after expansion", len(c.g.Nodes), c.limits.Nodes},
+		{"ways from actions to excepts", c.caught, perNode * c.limits.Nodes},
+		{"names after expansion", c.names, perNode * c.limits.Nodes},
+	} {
+		if grown.n > grown.most {
+			c.errs = append(c.errs, ir.LimitError(pos, grown.what, grown.n, grown.most))
+			return errTooLarge
+		}
+	}
+	return nil
 }
 
 func (c *compiler) stmt(f *frame, s ir.Stmt, ways []loose) ([]loose, error) {

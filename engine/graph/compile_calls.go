@@ -19,17 +19,18 @@ func (c *compiler) call(f *frame, call *ir.Call, ways []loose) (VarID, []loose, 
 	callee := c.frame(fn, c.name(call.Name)+".", f.depth)
 	names := c.g.Frames[callee.id].Names
 	enter := &Node{Kind: Assign, Name: c.name(call.Name + "_enter"), Pos: call.Pos}
+	shared := map[string]bool{}
 	for _, arg := range call.Args {
 		set := Set{Value: c.expr(f, arg.Value), From: None}
 		if v, ok := c.alias(f, fn, arg); ok {
-			names[arg.Name.Text] = v
+			names[arg.Name.Text], shared[arg.Name.Text] = v, true
 		} else {
 			set.Targets = []VarID{names[arg.Name.Text]}
 		}
 		enter.Sets = append(enter.Sets, set)
 	}
 	for _, name := range assigned(fn) {
-		if !c.shared(f, names[name]) {
+		if !shared[name] {
 			enter.Clear = append(enter.Clear, names[name])
 		}
 	}
@@ -45,16 +46,6 @@ func (c *compiler) call(f *frame, call *ir.Call, ways []loose) (VarID, []loose, 
 func (c *compiler) alias(f *frame, fn *ir.Function, arg ir.Arg) (VarID, bool) {
 	v, ok := c.g.Frames[f.id].Names[arg.Value.Text]
 	return v, ok && !slices.Contains(reassigned(fn), arg.Name.Text)
-}
-
-// shared says whether the variable belongs to the caller.
-func (c *compiler) shared(f *frame, v VarID) bool {
-	for _, own := range c.g.Frames[f.id].Names {
-		if own == v {
-			return true
-		}
-	}
-	return false
 }
 
 // try is a try statement whose body is being compiled.
@@ -111,6 +102,7 @@ func (c *compiler) try(f *frame, s *ir.Try, ways []loose) ([]loose, error) {
 func (c *compiler) catch(n *Node) {
 	for i := len(c.tries) - 1; i >= 0; i-- {
 		for _, h := range c.tries[i].handlers {
+			c.caught++
 			h.ways = append(h.ways, loose{from: n.ID, kind: Exception, types: h.types, bind: h.bind})
 			if len(h.types) == 0 || slices.Contains(h.types, "Exception") {
 				return

@@ -23,6 +23,7 @@ func (c *compiler) spread(f *frame, s *ir.Spread, ways []loose) (*Node, error) {
 		names[name] = v
 	}
 	names[s.Item.Text] = n.Var
+	c.names += len(names)
 	each := &frame{id: len(c.g.Frames), fn: f.fn, depth: f.depth + 1}
 	c.g.Frames = append(c.g.Frames, Frame{Names: names})
 
@@ -67,6 +68,9 @@ func (c *compiler) parallel(f *frame, s *ir.Parallel, ways []loose) (*Node, erro
 // do compiles what a branch runs, and gives the variable with its value and the way out of it: none
 // where it never ends.
 func (c *compiler) do(f *frame, do ir.RHS, ways []loose, name string) (VarID, []loose, error) {
+	if err := c.bounded(do.Position()); err != nil {
+		return None, nil, err
+	}
 	switch do := do.(type) {
 	case *ir.Action:
 		value := c.variable(c.name(name))
