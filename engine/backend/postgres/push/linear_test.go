@@ -1,0 +1,307 @@
+package push
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/pgserver/pgtest"
+)
+
+// steepest is the largest slope, in logarithms of both, that counts as linear.
+const steepest = 1.05
+
+// loops are programs of n rounds of three actions each.
+var loops = map[string]backendtest.Workflow{
+	"plain": {Name: "plain", Source: `
+fn main(input: [n], output: [r]):
+    r = 0
+    for i in range(n):
+        a = @double(value=i)
+        b = @add(a=a, b=1)
+        r = @echo(value=b)
+`},
+	"collecting": {Name: "collecting", Source: `
+fn main(input: [n], output: [results]):
+    results = []
+    for i in range(n):
+        a = @double(value=i)
+        b = @add(a=a, b=1)
+        r = @echo(value=b)
+        results = results + [r]
+`},
+}
+
+// cost is what the rounds of a loop take.
+type cost struct {
+	rounds  int
+	rows    int64 // read from the tables
+	entries int64 // read from their indexes, also such as lead to rows that are gone
+	wal     int64 // bytes
+	time    time.Duration
+}
+
+func (c cost) String() string {
+	n := float64(c.rounds)
+	return fmt.Sprintf("%d rounds: each %.1f rows, %.1f index entries, %.0f bytes of WAL, %.0f µs",
+		c.rounds, float64(c.rows)/n, float64(c.entries)/n, float64(c.wal)/n, float64(c.time.Microseconds())/n)
+}
+
+// meter counts what a schema of a server costs, from a connection that does nothing else.
+type meter struct {
+	testing.TB
+	ctx    context.Context
+	conn   *pgx.Conn
+	schema string
+}
+
+func newMeter(t testing.TB, schema string) *meter {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	conn, err := pgx.Connect(ctx, pgtest.DSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close(context.WithoutCancel(ctx))
+		cancel()
+	})
+	return &meter{TB: t, ctx: ctx, conn: conn, schema: schema}
+}
+
+func (m *meter) number(sql string, args ...any) (n int64) {
+	m.Helper()
+	if err := m.conn.QueryRow(m.ctx, sql, args...).Scan(&n); err != nil {
+		m.Fatal(err)
+	}
+	return n
+}
+
+// read gives the counters. Those of a session are complete when it has ended.
+func (m *meter) read() cost {
+	m.Helper()
+	for open := int64(-1); open != 0; {
+		open = m.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", m.schema)
+	}
+	return cost{
+		rows:    m.number("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables WHERE schemaname = $1", m.schema),
+		entries: m.number("SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes WHERE schemaname = $1", m.schema),
+		wal:     m.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"),
+	}
+}
+
+// loop runs an instance of a loop to its end, one completion after the other, and gives what that takes.
+func loop(t testing.TB, wf backendtest.Workflow, rounds int) cost {
+	t.Helper()
+	m := newMeter(t, pgtest.Schema(t))
+	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: m.schema, Shards: 1, Application: m.schema}
+	open(t, cfg).Close()
+	if _, err := m.conn.Exec(m.ctx, "CHECKPOINT"); err != nil {
+		t.Fatal(err)
+	}
+	before := m.read()
+	b := open(t, cfg)
+	start := time.Now()
+	drive(m.ctx, t, b, wf, rounds, func() {})
+	c := cost{rounds: rounds, time: time.Since(start)}
+	b.Close()
+	after := m.read()
+	c.rows, c.entries, c.wal = after.rows-before.rows, after.entries-before.entries, after.wal-before.wal
+	return c
+}
+
+// drive completes an instance's tasks one by one, and calls each after each.
+func drive(ctx context.Context, t testing.TB, b *Backend, wf backendtest.Workflow, rounds int, each func()) {
+	t.Helper()
+	sub := backend.Submission{ID: uuid.New(), Program: wf.Program(t), Input: fmt.Appendf(nil, `{"n": %d}`, rounds)}
+	out, err := b.Submit(ctx, []backend.Submission{sub}, granted(1))
+	completed := 0
+	for ; err == nil && len(out.Tasks) == 1; completed++ {
+		each()
+		out, err = b.Complete(ctx, 0, []backend.Completion{ran(out.Tasks[0])}, granted(1))
+	}
+	if err != nil || len(out.Ended) != 1 || out.Ended[0].Status != backend.Completed || completed != 3*rounds {
+		t.Fatalf("after %d completions %d tasks, %+v, %v; want the end after %d", completed, len(out.Tasks), out.Ended, err, 3*rounds)
+	}
+}
+
+// slope fits y = c·x^slope.
+func slope(costs []cost, y func(cost) float64) float64 {
+	var n, sx, sy, sxx, sxy float64
+	for _, c := range costs {
+		lx, ly := math.Log(float64(c.rounds)), math.Log(y(c))
+		n, sx, sy, sxx, sxy = n+1, sx+lx, sy+ly, sxx+lx*lx, sxy+lx*ly
+	}
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
+
+// linear runs loops of growing length, and wants what they cost to grow no faster than they do.
+func linear(t testing.TB, sizes []int, timed bool) {
+	t.Helper()
+	for name, wf := range loops {
+		loop(t, wf, sizes[0]) // what is done once for a server is done
+		var costs []cost
+		for _, n := range sizes {
+			costs = append(costs, loop(t, wf, n))
+			t.Logf("%s, %s", name, costs[len(costs)-1])
+		}
+		for what, y := range map[string]func(cost) float64{
+			"rows read":          func(c cost) float64 { return float64(c.rows) },
+			"index entries read": func(c cost) float64 { return float64(c.entries) },
+			"bytes of WAL":       func(c cost) float64 { return float64(c.wal) },
+			"time":               func(c cost) float64 { return c.time.Seconds() },
+		} {
+			s := slope(costs, y)
+			t.Logf("%s, %s: slope %.3f", name, what, s)
+			if s > steepest && (timed || what != "time") {
+				t.Errorf("%s: the %s of a loop grow with slope %.3f; at most %.2f is linear: %v", name, what, s, steepest, costs)
+			}
+		}
+	}
+}
+
+// TestLoopsAreLinear counts what loops read and write; of the time, which others share, it only tells.
+func TestLoopsAreLinear(t *testing.T) { linear(t, []int{100, 200, 400}, false) }
+
+// BenchmarkLoopsAreLinear does so up to 10,000 rounds, and wants the time to be linear, too. Run it with
+// -benchtime 1x on a machine that does nothing else.
+func BenchmarkLoopsAreLinear(b *testing.B) {
+	for b.Loop() {
+		linear(b, []int{100, 300, 1_000, 3_000, 10_000}, true)
+	}
+}
+
+// TestLoopsHoldFewRows counts the rows of a loop at each completion: apart from what is collected, their
+// number does not grow.
+func TestLoopsHoldFewRows(t *testing.T) {
+	const rounds, most = 120, 12
+	for name, wf := range loops {
+		w := newWorld(t)
+		held := int64(0)
+		drive(w.ctx, t, w.direct, wf, rounds, func() {
+			var n int64
+			if err := w.direct.store.Pool.QueryRow(w.ctx, `
+				SELECT (SELECT count(*) FROM queue) + (SELECT count(*) FROM readiness)
+					+ (SELECT count(*) FROM inbox WHERE element < 0)`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			held = max(held, n)
+		})
+		if held > most {
+			t.Errorf("%s: %d rows were held; want at most %d", name, held, most)
+		}
+	}
+}
+
+// Programs that give one value to many runs.
+var handings = map[string]backendtest.Workflow{
+	"to actions": {Name: "to actions", Source: `
+fn main(input: [n], output: [k]):
+    big = @echo(value="big")
+    r = spread range(n):i -> @echo(value=big, place=i)
+    k = len(r)
+`},
+	"to functions": {Name: "to functions", Source: `
+fn each(input: [v, i], output: [r]):
+    a = @echo(value=i)
+    r = @echo(value=v, place=a)
+
+fn main(input: [n], output: [k]):
+    big = @echo(value="big")
+    r = spread range(n):i -> each(v=big, i=i)
+    k = len(r)
+`},
+	"to functions, some at a time": {Name: "to functions, some at a time", Source: `
+fn each(input: [v, i], output: [r]):
+    a = @echo(value=i)
+    r = @echo(value=v, place=a)
+
+fn main(input: [n], output: [k]):
+    big = @echo(value="big")
+    r = spread range(n):i limit 20 -> each(v=big, i=i)
+    k = len(r)
+`},
+}
+
+// TestLargeValueIsWrittenOnce gives a value of 100 kB to a thousand runs: what is written is what a small
+// value would take, and the value once (D12).
+func TestLargeValueIsWrittenOnce(t *testing.T) {
+	const runs = 1_000
+	large := hexadecimal(100_000)
+	for name, wf := range handings {
+		t.Run(name, func(t *testing.T) {
+			small, big := hand(t, wf, runs, `"small"`), hand(t, wf, runs, large)
+			t.Logf("%d bytes of WAL with a small value, %d with a large one", small, big)
+			if more := big - small; more < int64(len(large))/2 || more > 3*int64(len(large)) {
+				t.Errorf("a value of %d bytes for %d runs takes %d more bytes of WAL than a small one; it is to be written once", len(large), runs, more)
+			}
+		})
+	}
+}
+
+// hexadecimal makes a JSON string that no compression makes much smaller than by half.
+func hexadecimal(size int) string {
+	var text strings.Builder
+	for i := 0; text.Len() < size; i++ {
+		fmt.Fprintf(&text, "%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+	}
+	return `"` + text.String()[:size] + `"`
+}
+
+// hand runs an instance whose first action gives the value, and gives the bytes of WAL that this takes. At
+// no time more than one row holds the value.
+func hand(t *testing.T, wf backendtest.Workflow, runs int, value string) int64 {
+	t.Helper()
+	m := newMeter(t, pgtest.Schema(t))
+	b := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: m.schema, Shards: 1, Application: m.schema})
+	if _, err := m.conn.Exec(m.ctx, "CHECKPOINT"); err != nil {
+		t.Fatal(err)
+	}
+	before := m.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
+	out, err := b.Submit(m.ctx, []backend.Submission{{ID: uuid.New(), Program: wf.Program(t), Input: fmt.Appendf(nil, `{"n": %d}`, runs)}}, granted(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := ran(out.Tasks[0])
+	first.Result = json.RawMessage(value)
+	for cs := []backend.Completion{first}; len(cs) > 0; {
+		if out, err = b.Complete(m.ctx, 0, cs, granted(0)); err != nil || strings.Count(answers(out), "applied") != len(cs) {
+			t.Fatalf("%s, %v", answers(out), err)
+		}
+		if n := m.holding(); n > 1 {
+			t.Fatalf("%d rows hold the large value", n)
+		}
+		if cs = nil; len(out.Ended) > 0 {
+			break
+		}
+		if out, err = b.Claim(m.ctx, 0, granted(50)); err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range out.Tasks {
+			cs = append(cs, backend.Completion{Lease: task.Lease, Program: task.Program, Attempt: task.Attempt, Result: json.RawMessage(`1`)})
+		}
+	}
+	if len(out.Ended) != 1 || string(out.Ended[0].Result) != fmt.Sprint(runs) {
+		t.Fatalf("%+v; want the end of all %d runs", out.Ended, runs)
+	}
+	return m.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint") - before
+}
+
+// holding counts the rows that hold a large value.
+func (m *meter) holding() int64 {
+	m.Helper()
+	schema := pgx.Identifier{m.schema}.Sanitize()
+	return m.number(`SELECT (SELECT count(*) FROM ` + schema + `.inbox WHERE length(value::text) > 50000)
+		+ (SELECT count(*) FROM ` + schema + `.queue WHERE length(args::text) > 50000)`)
+}
