@@ -17,11 +17,17 @@ import (
 	"pulley/engine/backend/memory"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// withServer stops the tests' database, if they used one, before leaks are looked for.
+type withServer struct{ m *testing.M }
+
+func (w withServer) Run() int { return pgtest.Run(w.m) }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(withServer{m}) }
 
 // compile makes a program of source text.
 func compile(t testing.TB, src string) *plan.Program {

@@ -23,7 +23,10 @@ var (
 )
 
 // Main runs the tests of a binary and stops the server that they used. Call it from TestMain.
-func Main(m *testing.M) {
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main for a TestMain that goes on afterwards. It gives the exit status.
+func Run(m *testing.M) int {
 	code := m.Run()
 	if server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -33,7 +36,7 @@ func Main(m *testing.M) {
 		}
 		cancel()
 	}
-	os.Exit(code)
+	return code
 }
 
 // Server gives the server of this test binary. Without one the test fails: a test that needs Postgres

@@ -1,0 +1,414 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/backend/memory"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/plan"
+)
+
+// granted is a lease long enough for a test.
+func granted(most int) backend.Grant {
+	return backend.Grant{Owner: "hazard", Max: most, Lease: hazardDeadline}
+}
+
+// done completes a task with a result.
+func done(task backend.Task, result string) backend.Completion {
+	return backend.Completion{Lease: task.Lease, Program: task.Program, Attempt: task.Attempt, Result: json.RawMessage(result)}
+}
+
+// shardZero gives the id of an instance that is in the first shard.
+func shardZero(b backend.Backend) uuid.UUID {
+	for {
+		if id := uuid.New(); backend.ShardOf(id, b.Shards()) == 0 {
+			return id
+		}
+	}
+}
+
+// begin submits instances of a program, all in one shard, and leases what is ready.
+func (s *site) begin(b backend.Backend, p *plan.Program, instances int, input string) []backend.Task {
+	s.Helper()
+	subs := make([]backend.Submission, instances)
+	for i := range subs {
+		subs[i] = backend.Submission{ID: shardZero(b), Program: p, Input: json.RawMessage(input)}
+	}
+	out, err := b.Submit(s.ctx, subs, granted(0))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if out, err = b.Claim(s.ctx, 0, granted(10_000)); err != nil {
+		s.Fatal(err)
+	}
+	return out.Tasks
+}
+
+// mesh is layers of nodes, each of which waits for all of the layer before: every completion arrives at
+// the counters of a whole layer.
+func mesh(t *testing.T, layers, width int) *plan.Program {
+	t.Helper()
+	b := graph.New("mesh", "x")
+	var before []*graph.NodeBuilder
+	value := "x"
+	for layer := range layers {
+		var nodes []*graph.NodeBuilder
+		var names []string
+		for i := range width {
+			name := fmt.Sprintf("n%d_%d", layer, i)
+			nodes = append(nodes, b.Action(name, "add",
+				graph.Arg{Name: "a", Value: graph.X(value)}, graph.Arg{Name: "b", Value: graph.X(fmt.Sprint(i))}).After(before...))
+			names = append(names, name)
+		}
+		before, value = nodes, "("+strings.Join(names, " + ")+") % 1000"
+	}
+	b.Output(value).After(before...)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built(t, g)
+}
+
+// meshValue is what a mesh gives.
+func meshValue(layers, width, x int) string {
+	for range layers {
+		x = (width*x + width*(width-1)/2) % 1000
+	}
+	return fmt.Sprint(x)
+}
+
+// applied counts what a host's completions came to.
+func applied(count *atomic.Int64) engine.Observer {
+	return engine.Observer{Answered: func(_ backend.Completion, out backend.Outcome, err error, _ time.Time) {
+		if err == nil && out.Answer == backend.Applied {
+			count.Add(1)
+		}
+	}}
+}
+
+// TestHazardCountersUpsertedInMapOrder has two hosts complete the same instances, where each completion
+// counts at a dozen counters: were these locked in any other than one order, the hosts would wait for one
+// another in a circle. The server has found no such circle.
+func TestHazardCountersUpsertedInMapOrder(t *testing.T) {
+	const layers, width, instances = 3, 12, 8
+	onEveryDatabase(t, func(s *site) {
+		p := mesh(s.T, layers, width)
+		backends := []backend.Backend{s.open(), s.open()}
+		before := s.number("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+		var counts [2]atomic.Int64
+		var hosts [2]*engine.Engine
+		for i := range hosts {
+			hosts[i] = s.host(backends[i], engine.Config{Slots: 16, Prefetch: -1, Poll: 5 * time.Millisecond, Observer: applied(&counts[i])})
+		}
+		requests := make([]engine.SubmitRequest, instances)
+		for i := range requests {
+			requests[i] = engine.SubmitRequest{Program: p, Input: json.RawMessage(`{"x": 5}`)}
+		}
+		ids, err := hosts[0].SubmitAll(s.ctx, requests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			inst, err := hosts[1].Wait(s.ctx, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := meshValue(layers, width, 5); string(inst.Result) != want {
+				t.Errorf("%s gives %s (%v), want %s", inst.ID, inst.Result, inst.Failure, want)
+			}
+		}
+		for i, host := range hosts {
+			s.stop(host)
+			backends[i].Close()
+		}
+		s.settled()
+		if a, b := counts[0].Load(), counts[1].Load(); a+b != layers*width*instances || a == 0 || b == 0 {
+			t.Errorf("inconclusive: the hosts applied %d and %d completions", a, b)
+		}
+		if n := s.number("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") - before; n > 0 {
+			t.Errorf("%d deadlocks", n)
+		}
+	})
+}
+
+// TestHazardOneOverflowRollsBack200Neighbours completes 201 instances in one call, of which one cannot take
+// place, because its counter would overflow, or brings a result that is none: the other 200 do.
+func TestHazardOneOverflowRollsBack200Neighbours(t *testing.T) {
+	t.Run("malformed", func(t *testing.T) {
+		onEveryDesign(t, func(s *site) {
+			s.besideNeighbours(func(c *backend.Completion) { c.Result = json.RawMessage(`{"a":`) })
+		})
+	})
+	// Where a design counts arrivals, the store says that all have come.
+	overflows := map[string]string{
+		"push":  "UPDATE readiness SET completed = required WHERE instance_id = $1",
+		"eager": "UPDATE node_ready_state SET deps_satisfied = deps_required WHERE instance_id = $1 AND NOT is_queued",
+	}
+	t.Run("overflow", func(t *testing.T) {
+		onEveryDatabase(t, func(s *site) {
+			sql, counts := overflows[s.design.Name()]
+			if !counts {
+				return
+			}
+			out := s.besideNeighbours(func(c *backend.Completion) {
+				if n := s.exec(sql, c.Lease.Key.Instance); n == 0 {
+					s.Fatal("inconclusive: no counter was found")
+				}
+			})
+			if out.Answer != backend.Refused || !errors.Is(out.Err, backend.ErrOverflow) {
+				s.Errorf("answered %s (%v), want refused for an overflow", out.Answer, out.Err)
+			}
+		})
+	})
+}
+
+// besideNeighbours completes the second branch of 201 instances in one call, with one completion spoilt. It
+// gives the answer to that one.
+func (s *site) besideNeighbours(spoil func(*backend.Completion)) backend.Outcome {
+	s.Helper()
+	const neighbours, bad = 200, 77
+	p := program(s.T, "fn main(input: [], output: [c]):\n    a, b = parallel:\n        @echo(value=1)\n        @echo(value=2)\n    c = @echo(value=a + b)\n", ir.Limits{})
+	b := s.open()
+	begun := map[uuid.UUID]bool{}
+	var first, second []backend.Completion
+	for _, task := range s.begin(b, p, neighbours+1, `{}`) {
+		if id := task.Lease.Key.Instance; !begun[id] {
+			begun[id] = true
+			first = append(first, done(task, "1"))
+		} else {
+			second = append(second, done(task, "2"))
+		}
+	}
+	if _, err := b.Complete(s.ctx, 0, first, granted(0)); err != nil || len(second) != neighbours+1 {
+		s.Fatalf("%d instances have a second branch: %v", len(second), err)
+	}
+	spoil(&second[bad])
+	out, err := b.Complete(s.ctx, 0, second, granted(1000))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for i, o := range out.Outcomes {
+		if i != bad && o.Answer != backend.Applied {
+			s.Errorf("neighbour %d is answered %s (%v)", i, o.Answer, o.Err)
+		}
+	}
+	if len(out.Tasks) != neighbours {
+		s.Errorf("%d neighbours go on, not %d", len(out.Tasks), neighbours)
+	}
+	return out.Outcomes[bad]
+}
+
+// TestHazardInstanceRowUpdatedPerCompletion counts what the server says was updated on the instances' table
+// in the course of a fan-out: a row that every completion updates would take them one at a time.
+func TestHazardInstanceRowUpdatedPerCompletion(t *testing.T) {
+	const width = 300
+	onEveryDatabase(t, func(s *site) {
+		b := s.open()
+		e := s.host(b, engine.Config{})
+		p := program(s.T, "fn main(input: [n], output: [total]):\n    xs = spread range(n):i -> @double(value=i)\n    total = sum(xs)\n", ir.Limits{})
+		if inst := s.ends(e, p, fmt.Sprintf(`{"n": %d}`, width)); string(inst.Result) != fmt.Sprint(width*(width-1)) {
+			t.Errorf("the fan-out gives %s (%v)", inst.Result, inst.Failure)
+		}
+		s.stop(e)
+		b.Close()
+		s.settled()
+		const counters = "SELECT coalesce(sum(%s), 0)::bigint FROM pg_stat_user_tables WHERE schemaname = $1 AND %s"
+		changed := s.number(fmt.Sprintf(counters, "n_tup_ins + n_tup_upd", "relname <> 'instances'"), s.schema)
+		born := s.number(fmt.Sprintf(counters, "n_tup_ins", "relname = 'instances'"), s.schema)
+		if changed < width || born != 1 {
+			t.Fatalf("inconclusive: %d rows were written beside %d instances", changed, born)
+		}
+		// Its end, and that nothing of it is left.
+		if n := s.number(fmt.Sprintf(counters, "n_tup_upd", "relname = 'instances'"), s.schema); n < 1 || n > 2 {
+			t.Errorf("the instance's row was updated %d times in %d completions", n, width)
+		}
+	})
+}
+
+// TestHazardForeignKeysLockTheParentRow looks for foreign keys, with which each insert of a child locks its
+// parent's row; and it holds the instance's row locked while the instance goes on.
+func TestHazardForeignKeysLockTheParentRow(t *testing.T) {
+	onEveryDatabase(t, func(s *site) {
+		b := s.open()
+		const keys = "SELECT count(*) FROM pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace WHERE n.nspname = $1 AND c.contype = 'f'"
+		if n := s.number(keys, s.schema); n > 0 {
+			t.Errorf("%d foreign keys", n)
+		}
+		p := program(s.T, "fn main(input: [], output: [y]):\n    xs = spread range(10):i -> @double(value=i)\n    y = @sum(values=xs)\n    y = @echo(value=y)\n", ir.Limits{})
+		tasks := s.begin(b, p, 1, `{}`)
+		tx, err := s.conn.Begin(s.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := s.exec("SELECT FROM instances WHERE id = $1 FOR UPDATE", tasks[0].Lease.Key.Instance); n != 1 {
+			t.Fatalf("inconclusive: %d rows are locked", n)
+		}
+		calls := 0
+		for ; len(tasks) > 0 && calls < 11; calls++ { // all but the last, which ends the instance
+			out, err := b.Complete(s.ctx, 0, []backend.Completion{done(tasks[0], "1")}, granted(10))
+			if err != nil || out.Outcomes[0].Answer != backend.Applied {
+				t.Fatalf("a completion waits for the instance's row: %+v, %v", out.Outcomes, err)
+			}
+			tasks = append(tasks[1:], out.Tasks...)
+		}
+		if err := tx.Rollback(s.ctx); err != nil {
+			t.Error(err)
+		}
+		if calls != 11 || len(tasks) != 1 {
+			t.Errorf("inconclusive: %d completions, and %d tasks are left", calls, len(tasks))
+		}
+	})
+}
+
+// TestHazardLatestInboxValueByNow writes variables again and again, also several times in one transaction,
+// in which now() stands still: what is read is the value that was written last.
+func TestHazardLatestInboxValueByNow(t *testing.T) {
+	fates := []fate{
+		{name: "in a loop", source: "    y = 0\n    for i in range(20):\n        y = y + 1\n        z = @echo(value=y)\n        y = z * 2\n    y = @echo(value=y)\n", result: "2097150"},
+		{name: "by an action and behind it", source: "    y = @echo(value=1)\n    y = y + 1\n    a, b = parallel:\n        @echo(value=y)\n        @echo(value=y)\n    y = [y, a, b]\n    y = @echo(value=y)\n", result: "[2,2,2]"},
+		{name: "by barriers that open in one transaction", source: "fn f(input: [v], output: [v]):\n    v = spread [v]:w -> @echo(value=w)\n    v = [v, v]\n\n" +
+			"fn main(input: [x], output: [y]):\n    y = 'first'\n    y = spread [y]:v -> f(v=v)\n    z = y\n    y = [z, 'second']\n    y = spread []:v -> @echo(value=v)\n    y = [z, y]\n    y = @echo(value=y)\n",
+			result: `[[[["first"],["first"]]],[]]`},
+		{name: "large", source: "    y = ''\n    for i in range(4):\n        y = @echo(value=str(i) * 2000)\n        z = @echo(value=y)\n        y = @echo(value=z[:1] * 3000)\n    y = y[0] + str(len(y))\n    y = @echo(value=y)\n", result: `"33000"`},
+		{name: "in a handler", source: "    y = 1\n    try:\n        y = @echo(value=2)\n        z = @echo(value=y)\n        y = 3\n        @fail(type='A', message='')\n        y = 4\n    except:\n        y = [y, z]\n    y = @echo(value=y)\n", result: "[3,2]"},
+		{name: "appended and replaced", source: "    y = []\n    for i in range(6):\n        y = y + [i]\n        if i == 3:\n            y = ['new']\n        @noop()\n    y = @echo(value=y)\n", result: `["new",4,5]`},
+	}
+	checkFates(t, fates)
+	// And no table of what instances hold has a time that could tell an order. When something is due is another
+	// matter: of two rows that are due at one time, either may come first.
+	onEveryDatabase(t, func(s *site) {
+		_ = s.open()
+		const columns = `SELECT count(*) FROM information_schema.columns c
+			WHERE c.table_schema = $1 AND c.column_name <> 'due_at' AND c.data_type LIKE $2 AND EXISTS (
+				SELECT FROM information_schema.columns k WHERE k.table_schema = $1 AND k.table_name = c.table_name AND k.column_name = 'instance_id')`
+		if n := s.number(columns, s.schema, "json"); n == 0 {
+			t.Fatal("inconclusive: no values were found")
+		}
+		if n := s.number(columns, s.schema, "timestamp%"); n > 0 {
+			t.Errorf("%d columns tell times beside values", n)
+		}
+	})
+}
+
+// TestHazardReadyButNeverQueued breaks calls off in their middle, again and again, while instances with many
+// barriers run. Were a counter filled in one transaction and what it makes ready queued in another, some
+// node run would be lost between them, and its instance would never end.
+func TestHazardReadyButNeverQueued(t *testing.T) {
+	const layers, width, instances = 4, 6, 6
+	p := mesh(t, layers, width)
+	t.Run("crash points", func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(11, 11))
+		crashes := map[string]int{}
+		store := memory.New(memory.Options{Crash: func(point string) error {
+			if rng.IntN(15) > 0 {
+				return nil
+			}
+			crashes[point]++
+			return errors.New("crash")
+		}})
+		t.Cleanup(store.Close)
+		s := newSite(t, memoryDesign(t))
+		runMeshes(s, s.host(store, engine.Config{RetryMin: time.Millisecond, RetryMax: 5 * time.Millisecond, Lease: 100 * time.Millisecond}), p, instances, meshValue(layers, width, 5))
+		for _, point := range []string{"complete.guard", "complete.arrivals", "complete.fired", "complete.enqueues", "complete.commit", "complete.committed"} {
+			if crashes[point] == 0 {
+				t.Errorf("inconclusive: no crash at %s", point)
+			}
+		}
+	})
+	onEveryDatabase(t, func(s *site) {
+		b := s.open()
+		e := s.host(b, engine.Config{Slots: 4, RetryMin: time.Millisecond, RetryMax: 5 * time.Millisecond, Lease: time.Second, Poll: 20 * time.Millisecond})
+		stop := make(chan struct{})
+		killed := make(chan int64)
+		go func() { killed <- s.kill(stop) }()
+		runMeshes(s, e, p, instances, meshValue(layers, width, 5))
+		close(stop)
+		if n := <-killed; n < 10 {
+			t.Errorf("inconclusive: %d sessions were killed in the middle of a call", n)
+		}
+	})
+}
+
+// runMeshes runs instances to their end.
+func runMeshes(s *site, e *engine.Engine, p *plan.Program, instances int, want string) {
+	s.Helper()
+	for range instances {
+		if inst := s.ends(e, p, `{"x": 5}`); string(inst.Result) != want {
+			s.Errorf("%s gives %s (%v), want %s", inst.ID, inst.Result, inst.Failure, want)
+		}
+	}
+}
+
+// kill ends sessions of the site's hosts that are in the middle of something, until it is told to stop, or
+// has done it so often that the hosts must be let alone. It says how many it ended.
+func (s *site) kill(stop <-chan struct{}) (n int64) {
+	conn, err := pgx.Connect(s.ctx, pgtest.DSN(s))
+	if err != nil {
+		s.Error(err)
+		return 0
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(s.ctx)) }()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for n < 60 {
+		select {
+		case <-stop:
+			return n
+		case <-ticker.C:
+		}
+		tag, err := conn.Exec(s.ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND state <> 'idle'", s.schema)
+		if err != nil {
+			s.Error(err)
+			return n
+		}
+		n += tag.RowsAffected()
+	}
+	<-stop
+	return n
+}
+
+// TestHazardStalledInstanceKeptForEverByItsLease has a host lease everything and do nothing more, as one does
+// that hangs: when the leases are over, another host does the work, and what the first says then is stale.
+func TestHazardStalledInstanceKeptForEverByItsLease(t *testing.T) {
+	onEveryDesign(t, func(s *site) {
+		stalled := s.open()
+		p := program(s.T, "fn main(input: [], output: [y]):\n    xs = spread range(5):i -> @double(value=i)\n    y = @sum(values=xs)\n", ir.Limits{})
+		id := shardZero(stalled)
+		out, err := stalled.Submit(s.ctx, []backend.Submission{{ID: id, Program: p, Input: json.RawMessage(`{}`)}},
+			backend.Grant{Owner: "stalled", Max: 10, Lease: 300 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Tasks) == 0 {
+			t.Fatal("inconclusive: nothing was leased")
+		}
+		e := s.host(s.open(), engine.Config{Poll: 20 * time.Millisecond})
+		inst, err := e.Wait(s.ctx, id)
+		if err != nil {
+			t.Fatalf("the instance stays with the host that leased it: %v", err)
+		}
+		if string(inst.Result) != "20" {
+			t.Errorf("the instance gives %s (%v)", inst.Result, inst.Failure)
+		}
+		late, err := stalled.Complete(s.ctx, 0, []backend.Completion{done(out.Tasks[0], "1000")}, granted(1))
+		if err != nil || late.Outcomes[0].Answer != backend.Stale {
+			t.Errorf("the late completion is answered %+v, %v; want stale", late.Outcomes, err)
+		}
+	})
+}

@@ -1,0 +1,245 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/bench"
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/backend/memory"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+)
+
+// The hazards are mistakes that were read in the code of other schedulers. Each has a test, named after
+// it, which runs on every design that could make the mistake.
+
+// hazardDeadline bounds what hangs.
+const hazardDeadline = 2 * time.Minute
+
+// site is a store of one design, on which any number of hosts can be opened.
+type site struct {
+	*testing.T
+	ctx    context.Context
+	design bench.BackendSpec
+	schema string          // where there is a database
+	shared *memory.Backend // where there is none
+	conn   *pgx.Conn       // into the schema, beside all hosts; nil without a database
+}
+
+// onEveryDesign runs a test on all designs.
+func onEveryDesign(t *testing.T, test func(*site)) {
+	t.Helper()
+	for _, design := range bench.Designs() {
+		t.Run(design.String(), func(t *testing.T) { test(newSite(t, design)) })
+	}
+}
+
+// onEveryDatabase runs a test on all designs that keep books in Postgres.
+func onEveryDatabase(t *testing.T, test func(*site)) {
+	t.Helper()
+	for _, design := range bench.Designs() {
+		if design.NeedsPostgres() {
+			t.Run(design.String(), func(t *testing.T) { test(newSite(t, design)) })
+		}
+	}
+}
+
+func newSite(t *testing.T, design bench.BackendSpec) *site {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), hazardDeadline)
+	t.Cleanup(cancel)
+	s := &site{T: t, ctx: ctx, design: design}
+	if !design.NeedsPostgres() {
+		s.shared = memory.New(memory.Options{})
+		t.Cleanup(s.shared.Close)
+		return s
+	}
+	s.schema = pgtest.Schema(t)
+	conn, err := pgx.Connect(ctx, pgtest.DSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(ctx)) })
+	s.conn = conn
+	s.exec("SELECT set_config('search_path', $1, false)", pgx.Identifier{s.schema}.Sanitize())
+	return s
+}
+
+// memoryDesign is the design without a database.
+func memoryDesign(t *testing.T) bench.BackendSpec {
+	t.Helper()
+	spec, err := bench.ParseBackend("memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+// open opens a host's way to the store.
+func (s *site) open() backend.Backend {
+	s.Helper()
+	if s.shared != nil {
+		b := s.shared.Open(memory.Options{})
+		s.Cleanup(b.Close)
+		return b
+	}
+	b, err := s.design.Open(s.ctx, bench.OpenOptions{DSN: pgtest.DSN(s), Schema: s.schema, Application: s.schema})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(b.Close)
+	return b
+}
+
+// host starts an engine with the built-in actions and those of cfg, for as long as the test.
+func (s *site) host(b backend.Backend, cfg engine.Config) *engine.Engine {
+	s.Helper()
+	cfg.Backend, cfg.Batch = b, s.design.Batch()
+	if cfg.Workers == nil {
+		cfg.Workers = s.actions(nil)
+	}
+	e, err := engine.New(cfg)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := e.Start(s.ctx); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { s.stop(e) })
+	return e
+}
+
+func (s *site) stop(e *engine.Engine) {
+	s.Helper()
+	if err := e.Stop(s.ctx); err != nil {
+		s.Error(err)
+	}
+}
+
+// actions are the built-in ones, and @mark, which notes that it was called and gives its value back.
+func (s *site) actions(seen *marks) *worker.Registry {
+	s.Helper()
+	all := worker.Builtins()
+	if seen != nil {
+		all = append(all, worker.Action{Name: "mark", Args: []string{"value"}, Run: seen.note})
+	}
+	registry, err := worker.NewRegistry(all...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return registry
+}
+
+// marks are the values with which @mark was called.
+type marks struct {
+	mu     sync.Mutex
+	values []string
+}
+
+func (m *marks) note(_ context.Context, call worker.Call) (any, error) {
+	var args struct {
+		Value string `json:"value"`
+	}
+	if err := call.Bind(&args); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.values = append(m.values, args.Value)
+	return args.Value, nil
+}
+
+// take gives the marks so far, in order, and forgets them.
+func (m *marks) take() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	values := m.values
+	m.values = nil
+	return values
+}
+
+// ends submits an instance and waits for its end.
+func (s *site) ends(e *engine.Engine, p *plan.Program, input string) backend.Instance {
+	s.Helper()
+	id, err := e.Submit(s.ctx, engine.SubmitRequest{Program: p, Input: json.RawMessage(input)})
+	if err != nil {
+		s.Fatal(err)
+	}
+	inst, err := e.Wait(s.ctx, id)
+	if err != nil {
+		s.Fatalf("the instance does not end: %v", err)
+	}
+	return inst
+}
+
+// exec runs a statement in the store's schema.
+func (s *site) exec(sql string, args ...any) int64 {
+	s.Helper()
+	tag, err := s.conn.Exec(s.ctx, sql, args...)
+	if err != nil {
+		s.Fatalf("%s: %v", sql, err)
+	}
+	return tag.RowsAffected()
+}
+
+// number gives the result of a query for one number.
+func (s *site) number(sql string, args ...any) (n int64) {
+	s.Helper()
+	if err := s.conn.QueryRow(s.ctx, sql, args...).Scan(&n); err != nil {
+		s.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}
+
+// settled waits until all sessions of closed hosts are over: only then have they told the server all
+// that they counted.
+func (s *site) settled() {
+	s.Helper()
+	for s.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", s.schema) > 0 {
+		if s.ctx.Err() != nil {
+			s.Fatal("the hosts' sessions do not end")
+		}
+	}
+}
+
+// program compiles a program's text.
+func program(t *testing.T, source string, limits ir.Limits) *plan.Program {
+	t.Helper()
+	parsed, err := ir.Parse("hazard.ir", []byte(source), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.Compile(parsed, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built(t, g)
+}
+
+func built(t *testing.T, g *graph.Graph) *plan.Program {
+	t.Helper()
+	p, err := plan.Compile(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// wantMarks checks which marks were set, in which order.
+func (s *site) wantMarks(seen *marks, want ...string) {
+	s.Helper()
+	if got := seen.take(); !slices.Equal(got, want) {
+		s.Errorf("called @mark with %q, want %q", got, want)
+	}
+}
