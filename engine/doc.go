@@ -8,8 +8,9 @@
 // # Using the engine
 //
 // An [Engine] has one life: [New], [Engine.Start], [Engine.Stop]. In between, [Engine.Submit] has an
-// instance stored, and [Engine.Wait] gives its end. Several engines, in one process or many, may work
-// on one store; each node run is applied once, whoever does it and whatever dies meanwhile.
+// instance stored, [Engine.Wait] gives its end, and [Engine.Cancel] brings it about. Several engines,
+// in one process or many, may work on one store; each node run is applied once, whoever does it and
+// whatever dies meanwhile.
 //
 // Inside are one goroutine that decides and bounded others that act. The first owns the machine of
 // package dispatch, feeds it what happened, and begins what it says. Each running task and each call

@@ -35,8 +35,9 @@
 //	a result beyond the value limit   LimitExceeded
 //
 // A function must return soon after its context ends, which it does at the node's timeout, when the
-// lease is lost, and when the engine stops. It holds its slot until then: nothing in Go can end it from
-// outside.
+// lease is lost, when its instance has ended, and when the engine stops. Nothing in Go can end it from
+// outside: the engine gives up one that does not return, lets its timeout count even so, and takes its slot
+// back as far as its Config.Grace says. It goes on in its goroutine, and what it returns is dropped.
 //
 // # Arguments
 //

@@ -18,8 +18,9 @@ import (
 
 // Executor runs tasks. It is safe for concurrent use.
 type Executor interface {
-	// Execute runs one attempt and gives its result, as JSON, or its failure. It returns soon after
-	// ctx ends; what it gives then is dropped if ctx was cancelled.
+	// Execute runs one attempt and gives its result, as JSON, or its failure. It ends the attempt at its
+	// node's timeout, with a failure of type Timeout; the engine does if it is long overdue. It returns
+	// soon after ctx ends; what it gives then is dropped if ctx was cancelled.
 	Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure)
 
 	// Check refuses a graph with an action that Execute does not know, by position.
