@@ -10,11 +10,11 @@ WITH named AS MATERIALIZED (
     SELECT r.at, n.low = n.high AS stays
     FROM named n
     CROSS JOIN LATERAL (
-        SELECT r.ctid AS at, r.token, r.deps_satisfied, r.is_completed FROM node_ready_state r
+        SELECT r.ctid AS at, r.path, r.token, r.deps_satisfied, r.is_completed FROM node_ready_state r
         WHERE r.shard = $1 AND r.instance_id = n.instance_id AND r.node = n.node AND r.place BETWEEN n.low AND n.high
         FOR UPDATE
     ) r
-    WHERE n.low <> n.high OR r.token IS NOT NULL OR r.deps_satisfied > 0 OR r.is_completed
+    WHERE n.low <> n.high OR r.path <> '' OR r.token IS NOT NULL OR r.deps_satisfied > 0 OR r.is_completed
 ), reset AS (
     UPDATE node_ready_state r
     SET path = '', deps_satisfied = 0, soft = false, is_queued = false, is_completed = false, due_at = NULL, token = NULL, attempt = 1, owner = NULL
