@@ -57,6 +57,8 @@
 //	scenarios                  | workloads as data, with their expected results                 | engine/graph, scenarios/wfformat
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
 //	chaos/check                | reference interpreter, and oracles over histories              | engine/graph, scenarios
+//	chaos/check/programs       | programs of the whole language, at random                      | engine/ir
+//	chaos/check/differ         | holds a backend against the reference, one case at a time      | chaos/check, chaos/check/programs, engine/worker
 //	chaos/fault                | planned: one fault per file                                    | –
 //	chaos                      | planned: scenario and fault to history, check and record       | engine, engine/pgserver, scenarios, chaos/check, chaos/fault, bench/load, reports/record
 //	reports/record             | the schema of results, units in its names                      | –

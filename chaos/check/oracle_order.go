@@ -2,6 +2,7 @@ package check
 
 import (
 	"math"
+	"slices"
 
 	"pulley/engine/graph"
 )
@@ -138,15 +139,19 @@ func (o *order) allWays(n *graph.Node, path graph.Path) moment {
 }
 
 // oneWay is for a node that is reached on exactly one of its ways. A way on which an action did not
-// run was not the one; of the others, the one with the latest action was, since a way without actions
-// is as early as the decision for it.
+// run was not the one, nor, where an error was caught, one on which an action did not end: it was called
+// off. Of the others, the one with the latest action was, since a way without actions is as early as the
+// decision for it.
 func (o *order) oneWay(n *graph.Node, path graph.Path) moment {
 	result := moment{line: never, node: n.Name}
 	found := false
 	for _, e := range o.graph.In(n.ID) {
 		m := o.taken(e, n, path)
 		switch {
-		case m.notTaken():
+		case m.notTaken(), m.line == never && o.instance.broken:
+			if result.line == never && !m.notTaken() {
+				result = m
+			}
 		case !found:
 			result, found = m, true
 		default:
@@ -171,7 +176,19 @@ func (o *order) taken(e *graph.Edge, n *graph.Node, path graph.Path) moment {
 	if from.Depth > n.Depth {
 		return o.left(from, n.Depth, path)
 	}
+	if e.Kind == graph.Exception && !o.failed(from, path.Cut(from.Depth)) {
+		return moment{line: never, node: from.Name}
+	}
 	return o.passed(from, path.Cut(from.Depth))
+}
+
+// failed tells whether a run of an action may have ended with an error.
+func (o *order) failed(n *graph.Node, path graph.Path) bool {
+	r := o.byRun[runKey{o.instance.id, n.Name, string(path)}]
+	if o.rules.Partial || r == nil {
+		return o.rules.Partial
+	}
+	return slices.ContainsFunc(o.final(r), func(line int) bool { return o.history[line].Error != nil })
 }
 
 // passed gives the moment from which a node run can have been done.

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pulley/chaos/check"
+	"pulley/chaos/check/programs"
 	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
@@ -61,10 +62,12 @@ func ended(e *plan.End) check.End {
 // interpreter: a workflow's result is that of running its text line by line. On the way, every plan
 // is checked for I1 and I2, for being the same when made again, and for writing only what is live.
 func TestSequentialMeaning(t *testing.T) {
-	many(t, 2000)
+	many(t, 1000)
 	var completed, failed int
+	all := programs.Generator(programs.Options{})
 	rapid.Check(t, func(t *rapid.T) {
-		source := (&programs{t: t}).program()
+		drawn := all.Draw(t, "program")
+		source, input := drawn.Source, string(drawn.Input)
 		prog, err := ir.Parse("random.ir", []byte(source), ir.Limits{})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, source)
@@ -77,13 +80,12 @@ func TestSequentialMeaning(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, source)
 		}
-		input := fmt.Sprintf(`{"a": %d, "b": %d}`, rapid.IntRange(0, 6).Draw(t, "a"), rapid.IntRange(0, 6).Draw(t, "b"))
 		ref, err := check.Prepare(prog, ir.Limits{})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, source)
 		}
-		outcomes, all := ref.Possible(json.RawMessage(input), reference, check.Options{}, 200)
-		if !all || outcomes[0].Status == check.Undecided {
+		outcomes, complete := ref.Possible(json.RawMessage(input), reference, check.Options{}, 200)
+		if !complete || outcomes[0].Status == check.Undecided {
 			t.Skip("the reference does not decide")
 		}
 		d := newDriver(p)

@@ -1,0 +1,151 @@
+package programs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"pulley/engine/ir"
+)
+
+// Program is a program and an input that its main takes. Its actions are of those that come with the
+// engine: add, double, echo, fail, flaky, hash, items, noop and sum.
+type Program struct {
+	Source string          `json:"source"`
+	Input  json.RawMessage `json:"input"`
+}
+
+// GoString shows the program as a person would write it; rapid prints what was drawn with it.
+func (p Program) GoString() string {
+	return fmt.Sprintf("a program with the input %s:\n%s", p.Input, p.Source)
+}
+
+// Options choose what programs there are. The zero value is the whole language.
+type Options struct {
+	// Tame programs complete: no name lacks a value, and nothing fails that is not caught.
+	Tame bool
+}
+
+// Generator gives the generator of programs.
+func Generator(opts Options) *rapid.Generator[Program] {
+	return rapid.Custom(func(t *rapid.T) Program {
+		g := &generator{t: t, wild: !opts.Tame && rapid.IntRange(0, 4).Draw(t, "wild") == 4}
+		return g.program()
+	})
+}
+
+// generator is one program in the making. It holds what is known at the place that is being written.
+type generator struct {
+	t    *rapid.T
+	wild bool
+
+	have  map[string]bool // names of this function that hold a value on every path to here
+	maybe map[string]bool // names of this function that hold one on some path
+	dead  bool            // nothing gets here
+
+	result kind            // of this function
+	loops  int             // around this place in this function
+	depth  int             // of blocks in this function
+	calls  int             // of functions around this one
+	below  int             // how deep calls of this function lead
+	rounds int             // how often this place is run at most
+	spent  int             // action calls that the program makes at most, so far
+	caught map[string]bool // the types of errors that are caught around this place; Exception stands for all
+	raised map[string]bool // the types of errors that leave this function
+
+	counters  int // of while loops
+	functions []*function
+}
+
+// function is one that is complete and may be called.
+type function struct {
+	*ir.Function
+	result kind
+	cost   int // action calls of one call at most
+	depth  int // of calls below it
+	raised map[string]bool
+}
+
+// What bounds a program.
+const (
+	mainMax    = 8   // statements of each half of main
+	blockMax   = 4   // of any other block
+	depthMax   = 3   // of blocks in a function
+	callsMax   = 2   // of functions below main
+	roundsMax  = 36  // of one place
+	spentMax   = 120 // action calls
+	sliceMax   = 3   // elements of a list that is gone over
+	literalMax = 3   // elements of a list that is written
+)
+
+// n draws a number below k.
+func (g *generator) n(k int) int { return rapid.IntRange(0, k-1).Draw(g.t, "n") }
+
+// one draws one of several; simplest first.
+func (g *generator) one(of ...string) string { return of[g.n(len(of))] }
+
+// seldom is true once in k times.
+func (g *generator) seldom(k int) bool { return g.n(k) == k-1 }
+
+// several draws between least and most things, each of which shrinking can leave out.
+func several[V any](g *generator, least, most int, one func() V) []V {
+	outer := g.t
+	defer func() { g.t = outer }()
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) V {
+		g.t = t
+		return one()
+	}), least, most).Draw(outer, "several")
+}
+
+// program writes main. Functions are written where they are first called.
+func (g *generator) program() Program {
+	g.rounds, g.caught, g.raised = 1, map[string]bool{}, map[string]bool{}
+	g.have, g.maybe = map[string]bool{}, map[string]bool{}
+	g.result = anything
+	inputs, input := g.mainInputs()
+	body := append(g.block(mainMax), g.block(mainMax)...)
+	main := &ir.Function{Name: name("main"), Inputs: names(inputs), Outputs: names(g.known()), Body: body}
+	prog := &ir.Program{}
+	for _, f := range g.functions {
+		prog.Functions = append(prog.Functions, f.Function)
+	}
+	prog.Functions = append(prog.Functions, main)
+	return Program{Source: ir.Print(prog), Input: input}
+}
+
+// mainInputs draws what main takes, and a value for each.
+func (g *generator) mainInputs() (inputs []string, input json.RawMessage) {
+	var fields []string
+	for range g.n(3) {
+		in := g.one("a", "xs", "v", "s")
+		if g.have[in] {
+			continue
+		}
+		g.assigned(in)
+		inputs = append(inputs, in)
+		value := map[string]func() string{
+			"a":  func() string { return g.one("0", "1", "2", "5", "7") },
+			"xs": func() string { return g.one("[]", "[1]", `[1,"x",null]`, `[[2],{"k":3},4.5]`) },
+			"v": func() string {
+				return g.one("null", "true", "1.5", `{"k":[1,{"k":2}]}`, `"`+strings.Repeat("é", 700)+`"`)
+			},
+			"s": func() string { return g.one(`""`, `"x"`, `"a\nb"`) },
+		}[in]()
+		fields = append(fields, fmt.Sprintf("%q:%s", in, value))
+	}
+	return inputs, json.RawMessage("{" + strings.Join(fields, ",") + "}")
+}
+
+func name(text string) ir.Name { return ir.Name{Text: text} }
+
+func names(texts []string) []ir.Name {
+	var out []ir.Name
+	for _, text := range texts {
+		out = append(out, name(text))
+	}
+	return out
+}
+
+func expression(text string) *ir.Expr { return &ir.Expr{Text: text} }
