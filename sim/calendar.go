@@ -21,6 +21,7 @@ const (
 	woken   kind = "woken"
 	restart kind = "restart"
 	drain   kind = "drain"
+	cancel  kind = "cancel"
 )
 
 // anyLife is the life of an event that concerns whatever process is in the engine's place.
@@ -39,7 +40,7 @@ type occurrence struct {
 	engine   *engine
 	life     int // of the engine, for which the event is; anyLife
 	tick     int
-	instance *instance      // of arrive
+	instance *instance      // of arrive and cancel
 	attempt  *attempt       // of done
 	call     *dispatch.Call // of apply and reply
 	due      time.Duration  // of apply: when the answer arrives

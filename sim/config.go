@@ -40,7 +40,8 @@ type Config struct {
 	Dispatch dispatch.Config
 	Shards   int // of the store; zero: 1
 
-	Faults []Fault // in any order; each happens at most once
+	Faults  []Fault  // in any order; each happens at most once
+	Cancels []Cancel // in any order
 
 	Trace     io.Writer // takes every event as a line of text; nil: nobody
 	Record    bool      // keeps a history
@@ -63,6 +64,13 @@ type Fault struct {
 	Engine int           // from zero
 	After  int           // events that came to the engine before, in all of its lives
 	For    time.Duration // until it is back; zero: at once
+}
+
+// Cancel is a client's that wants an instance to end. One that has not been taken yet is canceled as soon as
+// it has, and one that has ended stays as it is.
+type Cancel struct {
+	Instance int           // by arrival, from zero
+	At       time.Duration // after its arrival
 }
 
 const (
@@ -130,6 +138,11 @@ func (c Config) validate() error {
 			no("Faults[%d] is for engine %d of %d; they count from 0", i, f.Engine, c.Engines)
 		case f.After < 0 || f.For < 0:
 			no("Faults[%d]: After is %d and For %v, must not be negative", i, f.After, f.For)
+		}
+	}
+	for i, x := range c.Cancels {
+		if x.Instance < 0 || x.Instance >= c.Instances || x.At < 0 {
+			no("Cancels[%d] is of instance %d of %d after %v; instances count from 0, times must not be negative", i, x.Instance, c.Instances, x.At)
 		}
 	}
 	if err := c.Dispatch.Validate(); err != nil {

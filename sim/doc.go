@@ -17,6 +17,7 @@
 //	done      an action's service time is over, or the action was cancelled
 //	woken     another engine's notification arrives
 //	restart   an engine that crashed is back, as a new one
+//	cancel    a client has an instance ended, behind the engines' backs
 //
 // The world takes the earliest event, moves the clock there, tells the machine that it is for, and
 // turns the machine's commands into later events. Events of the same moment come in an order that
@@ -34,8 +35,8 @@
 //
 // Beside the store, the world keeps a twin: the plainest thing that obeys a plan, on maps, without
 // shards, leases, batches or transactions. It is told of every completion that the store says to have
-// applied, and knows from it what must be ready by now. A lease of a run that was never ready, a run
-// that is ready twice, a counter that overflows, an end that differs: each is a line in
+// applied, and knows from it what must be ready by now. A lease of a run that was never ready, that is not
+// due or that was called off, a run that is ready twice, a counter that overflows, an end that differs: each is a line in
 // Result.Violations. So are a result that is not the workload's expected one, an instance that ends
 // twice, and whatever the store's own Check finds. With Config.Record the run is also a check.History
 // whose lines stand in the order of the commits; Result.Judge holds it against the oracles and, where the

@@ -10,6 +10,7 @@ import (
 	"pulley/chaos/check"
 	"pulley/engine/backend"
 	"pulley/engine/dispatch"
+	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
 
@@ -194,6 +195,13 @@ func (e *engine) call(c dispatch.Call) {
 	w := e.w
 	w.log(e.String(), "call %d %s shard %d max %d", c.ID, c.Op, c.Shard, c.Grant.Max)
 	w.result.count(c.Op)
+	for _, done := range c.Completions {
+		if key := done.Lease.Key; w.program.Graph().Nodes[key.Run.Node].Kind == graph.Sleep {
+			ev := w.of(check.Offered, w.byID[key.Instance], key.Run) // the machine's own: no attempt of it ends in the world
+			ev.Token, ev.Attempt = done.Lease.Token, done.Attempt
+			w.record(ev)
+		}
+	}
 	latency := w.latency()
 	reached := w.now
 	if latency > 0 {

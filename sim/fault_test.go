@@ -146,6 +146,8 @@ func TestRefusedConfigs(t *testing.T) {
 		`Faults[0] is a "flood"`:       {Workload: w, Act: act(t), Faults: []sim.Fault{{Kind: "flood"}}},
 		"for engine 1 of 1":            {Workload: w, Act: act(t), Faults: []sim.Fault{{Kind: sim.Crash, Engine: 1}}},
 		"After is -1":                  {Workload: w, Act: act(t), Faults: []sim.Fault{{Kind: sim.Crash, After: -1}}},
+		"Cancels[0] is of instance 1":  {Workload: w, Act: act(t), Cancels: []sim.Cancel{{Instance: 1}}},
+		"after -1s":                    {Workload: w, Act: act(t), Cancels: []sim.Cancel{{At: -time.Second}}},
 		"Prefetch is -1":               {Workload: w, Act: act(t), Dispatch: dispatch.Config{Prefetch: -1}},
 		"service time is -1s":          {Workload: w, Act: act(t), Service: sim.Each(negative)},
 		"latency of a call is -1s":     {Workload: w, Act: act(t), Latency: negative},

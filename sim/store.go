@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/google/uuid"
 
 	"pulley/chaos/check"
 	"pulley/engine/backend"
@@ -155,6 +158,30 @@ func (w *world) ended(who string, end backend.Instance) {
 	w.result.latencies = append(w.result.latencies, w.now-inst.arrived)
 	w.result.Makespan = w.now
 	w.record(w.endOf(check.Ended, inst, end))
+}
+
+// retryCancel is after how long a client cancels again what was not taken yet.
+const retryCancel = 100 * time.Millisecond
+
+// cancel is the moment at which a client's wish to end an instance reaches the store.
+func (w *world) cancel(inst *instance) {
+	const who, reason = "client", "its client wants it no more"
+	w.events++
+	got, err := w.store.Cancel(context.Background(), []uuid.UUID{inst.id}, reason)
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	w.log(who, "cancel %d %s", inst.index, got[0].Status)
+	switch {
+	case got[0].Status == "":
+		w.at(w.now+retryCancel, occurrence{kind: cancel, instance: inst})
+	case inst.ended:
+		inst.twin.ended(got[0])
+	default:
+		inst.twin.cancel(reason)
+		w.ended(who, got[0])
+	}
 }
 
 func (w *world) checkStore() {

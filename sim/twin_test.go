@@ -10,6 +10,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/dispatch"
 	"pulley/engine/graph"
+	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/scenarios"
 )
@@ -24,6 +25,34 @@ func tinyWorld(t *testing.T) (*world, backend.Submission) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return worldOf(t, g)
+}
+
+// callingOff is a world of two actions side by side, of which the first is called off when the second fails,
+// and of a sleep behind them; it has not begun.
+func callingOff(t *testing.T) (*world, backend.Submission) {
+	t.Helper()
+	tree, err := ir.Parse("test.ir", []byte(`
+fn main(input: [], output: []):
+    try:
+        parallel:
+            @a()
+            @b()
+    except:
+        sleep 60
+`), ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := graph.Compile(tree, ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return worldOf(t, g)
+}
+
+func worldOf(t *testing.T, g *graph.Graph) (*world, backend.Submission) {
+	t.Helper()
 	cfg := Config{
 		Workload: scenarios.Workload{Graph: g, Input: json.RawMessage("{}")},
 		Act: func(string, json.RawMessage, int) (json.RawMessage, *plan.Failure) {
@@ -41,12 +70,14 @@ func tinyWorld(t *testing.T) (*world, backend.Submission) {
 // other.
 func TestTheTwinSeesWhatAStoreMustNotDo(t *testing.T) {
 	type told struct {
-		op   dispatch.Op
-		runs []string // completed, or leased where op is claim
-		ends bool
+		op    dispatch.Op
+		runs  []string // completed, or leased where op is claim
+		ends  bool
+		fails bool // the completions
 	}
 	submit := told{op: dispatch.OpSubmit}
 	complete := func(runs ...string) told { return told{op: dispatch.OpComplete, runs: runs} }
+	fail := func(run string) told { return told{op: dispatch.OpComplete, runs: []string{run}, fails: true} }
 	lease := func(runs ...string) told { return told{op: dispatch.OpClaim, runs: runs} }
 	end := told{op: dispatch.OpComplete, ends: true}
 	for name, c := range map[string]struct {
@@ -67,8 +98,16 @@ func TestTheTwinSeesWhatAStoreMustNotDo(t *testing.T) {
 		"applied after end":  {"I7: ", []told{submit, complete("a"), complete("b"), end, complete("b")}},
 		"ended and not here": {"I7: ", []told{end}},
 		"applied, not taken": {"I8: ", []told{complete("a")}},
+		"off: called off":    {"", []told{submit, lease("a", "b"), fail("b")}},
+		"off: leased":        {"I10: instance 0: a was leased after it was called off", []told{submit, fail("b"), lease("a")}},
+		"off: applied":       {"I3: instance 0: a was applied after it was called off", []told{submit, fail("b"), complete("a")}},
+		"off: not due":       {"I2: instance 0: sleep was leased before it was due", []told{submit, fail("b"), lease("sleep")}},
+		"off: slept":         {"", []told{submit, fail("b"), complete("sleep"), end}},
 	} {
 		w, sub := tinyWorld(t)
+		if strings.HasPrefix(name, "off: ") {
+			w, sub = callingOff(t)
+		}
 		for _, s := range c.story {
 			call, done := &dispatch.Call{Op: s.op}, backend.Committed{}
 			if s.op == dispatch.OpSubmit {
@@ -81,7 +120,11 @@ func TestTheTwinSeesWhatAStoreMustNotDo(t *testing.T) {
 					done.Tasks = append(done.Tasks, backend.Task{Lease: l, Attempt: 1})
 					continue
 				}
-				call.Completions = append(call.Completions, backend.Completion{Lease: l, Attempt: 1, Result: json.RawMessage("null")})
+				c := backend.Completion{Lease: l, Attempt: 1, Result: json.RawMessage("null")}
+				if s.fails {
+					c.Result, c.Failure = nil, &plan.Failure{Type: "Bad"}
+				}
+				call.Completions = append(call.Completions, c)
 				done.Outcomes = append(done.Outcomes, backend.Outcome{Answer: backend.Applied})
 			}
 			if s.ends {

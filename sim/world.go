@@ -135,6 +135,14 @@ func (w *world) arrivals() error {
 		e := w.engines[i%len(w.engines)]
 		w.at(at, occurrence{kind: arrive, engine: e, life: anyLife, instance: inst})
 	}
+	for _, c := range w.cfg.Cancels {
+		inst := w.instances[c.Instance]
+		at, err := w.span("the time of a cancel", inst.arrived+c.At)
+		if err != nil {
+			return fmt.Errorf("sim: %w", err)
+		}
+		w.at(at, occurrence{kind: cancel, instance: inst})
+	}
 	for _, e := range w.engines {
 		e.deadline = 0 // it begins to look for work
 		w.at(0, occurrence{kind: tick, engine: e, life: e.life, tick: e.ticks})
@@ -197,8 +205,12 @@ func (w *world) run() error {
 // life that is over come to nothing, but a call under way may have reached the store.
 func (w *world) happen(o *occurrence) {
 	e := o.engine
-	if o.kind == apply {
+	switch o.kind {
+	case apply:
 		w.apply(o)
+		return
+	case cancel:
+		w.cancel(o.instance)
 		return
 	}
 	if e.stopped || o.life != anyLife && o.life != e.life {
