@@ -30,7 +30,7 @@ func (g *Graph) Text() string {
 		fmt.Fprintf(&b, "%s%-10s %s%s\n", strings.Repeat("  ", n.Depth), n.Kind, n.Name, g.remarks(n))
 		indent := strings.Repeat("  ", n.Depth) + "           "
 		for _, e := range g.out[n.ID] {
-			fmt.Fprintf(&b, "%s%s → %s\n", indent, e.label(), g.Nodes[e.To].Name)
+			fmt.Fprintf(&b, "%s%s → %s\n", indent, g.label(e), g.Nodes[e.To].Name)
 		}
 		for _, e := range data[n.ID] {
 			fmt.Fprintf(&b, "%sdata %s → %s\n", indent, g.Vars[e.Var].Name, g.Nodes[e.To].Name)
@@ -51,43 +51,102 @@ func (g *Graph) remarks(n *Node) string {
 	if !g.Frontier(n) {
 		out = append(out, "inline")
 	}
+	out = append(out, g.details(n)...)
 	if n.Pos.Line > 0 {
 		out = append(out, fmt.Sprintf("line %d", n.Pos.Line))
 	}
 	return " (" + strings.Join(out, ", ") + ")"
 }
 
-func (e *Edge) label() string {
+// details are what a node does beyond its kind: policies, limits, what it collects.
+func (g *Graph) details(n *Node) []string {
+	var out []string
+	for _, s := range n.Sets {
+		if s.Append != nil {
+			out = append(out, "appends to "+g.Vars[s.Targets[0]].Name)
+		}
+	}
+	switch {
+	case n.Kind == LoopHead && n.Expr != nil:
+		out = append(out, "while "+n.Expr.Text)
+	case n.Kind == Sleep && n.Expr != nil:
+		out = append(out, n.Expr.Text+" s")
+	}
+	for _, r := range n.Retries {
+		out = append(out, r.words())
+	}
+	if n.Timeout > 0 {
+		out = append(out, fmt.Sprintf("timeout %v", n.Timeout))
+	}
+	if n.Limit > 0 {
+		out = append(out, fmt.Sprintf("limit %d", n.Limit))
+	}
+	if n.Continue {
+		out = append(out, "goes on after an error")
+	}
+	return out
+}
+
+func (r Retry) words() string {
+	text := fmt.Sprintf("retry %d", r.Count)
+	if len(r.Types) > 0 {
+		text += " of " + strings.Join(r.Types, ", ")
+	}
+	if r.Backoff > 0 {
+		text += fmt.Sprintf(" after %v", r.Backoff)
+	}
+	return text
+}
+
+func (g *Graph) label(e *Edge) string {
+	text := string(e.Kind)
 	switch {
 	case e.Kind == Guard && e.Guard == nil:
-		return "guard else"
+		text += " else"
 	case e.Kind == Guard:
-		return "guard " + e.Guard.Text
+		text += " " + e.Guard.Text
 	case len(e.Types) > 0:
-		return string(e.Kind) + " " + strings.Join(e.Types, ", ")
+		text += " " + strings.Join(e.Types, ", ")
 	}
-	return string(e.Kind)
+	if e.Kind == Exception && e.Var != None {
+		text += " as " + g.Vars[e.Var].Name
+	}
+	return text
+}
+
+// nest visits the nodes of a region and, after them, the regions in it, each between its begin and end.
+func (g *Graph) nest(r RegionID, begin func(id RegionID, title string), node func(*Node), end func()) {
+	for _, n := range g.Nodes {
+		if n.Region == r {
+			node(n)
+		}
+	}
+	for i := int(r) + 1; i < len(g.Regions); i++ {
+		if g.Regions[i].Parent != r {
+			continue
+		}
+		title := "branches"
+		if g.Regions[i].Loop {
+			title = "loop"
+		}
+		begin(RegionID(i), title)
+		g.nest(RegionID(i), begin, node, end)
+		end()
+	}
 }
 
 // DOT draws the graph in Graphviz's language: frontier nodes as boxes, barriers doubled, inline ones
-// round; values dotted.
+// round; loops and what runs in branches framed; errors' ways red; values dotted.
 func (g *Graph) DOT() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %s {\n  rankdir=TB;\n  node [fontname=\"sans-serif\", fontsize=11];\n  edge [fontname=\"sans-serif\", fontsize=9];\n", quoteDOT(g.Name))
-	for _, n := range g.Nodes {
-		shape := "shape=ellipse, style=rounded"
-		switch {
-		case g.Waits(n):
-			shape = "shape=box, peripheries=2"
-		case g.Frontier(n):
-			shape = "shape=box"
-		case n.Kind == Branch || n.Kind == LoopHead:
-			shape = "shape=diamond"
-		}
-		fmt.Fprintf(&b, "  n%d [label=%s, %s];\n", n.ID, quoteDOT(n.caption()), shape)
-	}
+	g.nest(0, func(id RegionID, title string) {
+		fmt.Fprintf(&b, "  subgraph cluster_%d {\n  label=%s; style=dashed; color=gray; fontname=\"sans-serif\"; fontsize=9;\n", id, quoteDOT(title))
+	}, func(n *Node) {
+		fmt.Fprintf(&b, "  n%d [label=%s, %s];\n", n.ID, quoteDOT(g.caption(n)), g.dotShape(n))
+	}, func() { b.WriteString("  }\n") })
 	for _, e := range g.Edges {
-		fmt.Fprintf(&b, "  n%d -> n%d [%s];\n", e.From, e.To, e.dotStyle())
+		fmt.Fprintf(&b, "  n%d -> n%d [%s];\n", e.From, e.To, g.dotStyle(e))
 	}
 	for _, e := range g.DataEdges() {
 		fmt.Fprintf(&b, "  n%d -> n%d [style=dotted, constraint=false, color=gray, label=%s];\n", e.From, e.To, quoteDOT(g.Vars[e.Var].Name))
@@ -96,17 +155,30 @@ func (g *Graph) DOT() string {
 	return b.String()
 }
 
-func (n *Node) caption() string {
-	if n.Kind == Action {
-		if n.Name == n.Action {
-			return "@" + n.Action
-		}
-		return n.Name + "\n@" + n.Action
+func (g *Graph) caption(n *Node) string {
+	lines := []string{n.Name}
+	switch {
+	case n.Kind == Action && n.Name == n.Action:
+		lines[0] = "@" + n.Action
+	case n.Kind == Action:
+		lines = append(lines, "@"+n.Action)
 	}
-	return n.Name
+	return strings.Join(append(lines, g.details(n)...), "\n")
 }
 
-func (e *Edge) dotStyle() string {
+func (g *Graph) dotShape(n *Node) string {
+	switch {
+	case g.Waits(n):
+		return "shape=box, peripheries=2"
+	case g.Frontier(n):
+		return "shape=box"
+	case n.Kind == Branch || n.Kind == LoopHead:
+		return "shape=diamond"
+	}
+	return "shape=ellipse, style=rounded"
+}
+
+func (g *Graph) dotStyle(e *Edge) string {
 	switch e.Kind {
 	case Forward:
 		return "style=solid"
@@ -114,8 +186,10 @@ func (e *Edge) dotStyle() string {
 		return "style=dashed"
 	case Back:
 		return `style=bold, constraint=false, label="back"`
+	case Exception:
+		return "style=solid, color=red, label=" + quoteDOT(g.label(e))
 	}
-	return "style=solid, label=" + quoteDOT(e.label())
+	return "style=solid, label=" + quoteDOT(g.label(e))
 }
 
 func quoteDOT(s string) string {
@@ -126,7 +200,9 @@ func quoteDOT(s string) string {
 func (g *Graph) Mermaid() string {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
-	for _, n := range g.Nodes {
+	g.nest(0, func(id RegionID, title string) {
+		fmt.Fprintf(&b, "  subgraph r%d [%s]\n", id, title)
+	}, func(n *Node) {
 		open, end := "([", "])"
 		switch {
 		case g.Waits(n):
@@ -136,8 +212,8 @@ func (g *Graph) Mermaid() string {
 		case n.Kind == Branch || n.Kind == LoopHead:
 			open, end = "{", "}"
 		}
-		fmt.Fprintf(&b, "  n%d%s%s%s\n", n.ID, open, quoteMermaid(n.caption()), end)
-	}
+		fmt.Fprintf(&b, "  n%d%s%s%s\n", n.ID, open, quoteMermaid(g.caption(n)), end)
+	}, func() { b.WriteString("  end\n") })
 	for _, e := range g.Edges {
 		switch e.Kind {
 		case Forward:
@@ -145,7 +221,7 @@ func (g *Graph) Mermaid() string {
 		case Soft:
 			fmt.Fprintf(&b, "  n%d -.-> n%d\n", e.From, e.To)
 		default:
-			fmt.Fprintf(&b, "  n%d -->|%s| n%d\n", e.From, quoteMermaid(e.label()), e.To)
+			fmt.Fprintf(&b, "  n%d -->|%s| n%d\n", e.From, quoteMermaid(g.label(e)), e.To)
 		}
 	}
 	for _, e := range g.DataEdges() {
