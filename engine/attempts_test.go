@@ -1,0 +1,151 @@
+package engine_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/bench"
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/ir"
+	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+)
+
+// What makes this test binary an engine whose one action always fails, and at which attempt it kills its
+// process instead.
+const (
+	attemptsEnv = "PULLEY_TEST_ATTEMPTS" // design, schema and DSN, with spaces between
+	diesEnv     = "PULLEY_TEST_DIES"
+)
+
+// TestChildAttempts is not a test but the other process of the one below, and does nothing by itself.
+func TestChildAttempts(t *testing.T) {
+	design, rest, ok := strings.Cut(os.Getenv(attemptsEnv), " ")
+	if !ok {
+		return
+	}
+	schema, dsn, _ := strings.Cut(rest, " ")
+	spec, err := bench.ParseBackend(design)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := spec.Open(t.Context(), bench.OpenOptions{DSN: dsn, Schema: schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	actions, err := worker.NewRegistry(worker.Action{Name: "attempt", Run: attempt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(engine.Config{
+		Backend: store, Workers: actions, Batch: spec.Batch(), Lease: time.Second,
+		Observer: engine.Observer{ // each line is written before anything else happens
+			Started: func(task backend.Task, _ time.Time) { fmt.Println("started", task.Attempt, task.Lease.Token) },
+			Ended:   func(inst backend.Instance, _ time.Time) { fmt.Println("ended", inst.Status, inst.Failure) },
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it, or dies
+	if err := e.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func attempt(_ context.Context, call worker.Call) (any, error) {
+	if fmt.Sprint(call.Attempt) != os.Getenv(diesEnv) {
+		return nil, &worker.Error{Type: "Flaky", Message: fmt.Sprintf("attempt %d", call.Attempt)}
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		return nil, err
+	}
+	select {}
+}
+
+// attempts runs such an engine until it dies or ends an instance, and gives what it said.
+func (s *site) attempts(dies string) (starts [][2]int64, end string) {
+	s.Helper()
+	cmd := exec.CommandContext(s.ctx, os.Args[0], "-test.run=^TestChildAttempts$", "-test.timeout=5m")
+	cmd.Env = append(os.Environ(), attemptsEnv+"="+s.design.String()+" "+s.schema+" "+pgtest.DSN(s), diesEnv+"="+dies)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	for scan := bufio.NewScanner(stdout); scan.Scan(); {
+		var start [2]int64
+		if n, _ := fmt.Sscanf(scan.Text(), "started %d %d", &start[0], &start[1]); n == 2 {
+			starts = append(starts, start)
+		}
+		if text, ok := strings.CutPrefix(scan.Text(), "ended "); ok {
+			end = text
+			_ = stdin.Close() // it stops now
+		}
+	}
+	if err := cmd.Wait(); (err != nil) != (dies != "") {
+		s.Errorf("the engine that dies at attempt %q: %v", dies, err)
+	}
+	return starts, end
+}
+
+// TestRetriesAreCountedAcrossACrash kills an engine during the second attempt of three. The next one makes
+// the second attempt again, under a new token, and the third, and that is all.
+func TestRetriesAreCountedAcrossACrash(t *testing.T) {
+	onEveryDatabase(t, func(s *site) {
+		store := s.open()
+		p := program(s.T, "fn main(input: [], output: [x]):\n    x = @attempt() [retry: 2, backoff: 10ms]\n", ir.Limits{})
+		s.store(store, p)
+		before, end := s.attempts("2")
+		if end != "" {
+			s.Fatalf("it ended before the crash: %s", end)
+		}
+		after, end := s.attempts("")
+		if end != "failed Flaky: attempt 3 (@attempt) at hazard.ir:2:9" {
+			s.Errorf("the end is %q", end)
+		}
+		token := int64(0)
+		for i, start := range append(before, after...) {
+			if want := []int64{1, 2, 2, 3}; len(before)+len(after) != len(want) || start[0] != want[i] || start[1] <= token {
+				s.Errorf("attempts and tokens were %v, then %v", before, after)
+				break
+			}
+			token = start[1]
+		}
+	})
+}
+
+// store submits an instance that whoever comes first runs.
+func (s *site) store(b backend.Backend, p *plan.Program) {
+	s.Helper()
+	out, err := b.Submit(s.ctx, []backend.Submission{{ID: uuid.New(), Program: p, Input: []byte(`{}`)}}, granted(0))
+	if err != nil || out.Outcomes[0].Answer != backend.Applied {
+		s.Fatal(out.Outcomes, err)
+	}
+}
