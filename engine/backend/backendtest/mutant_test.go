@@ -38,6 +38,7 @@ type bug struct {
 	complete func(context.Context, int, []backend.Completion, backend.Grant) (backend.Committed, error)
 	extend   func(context.Context, int, []backend.Lease, backend.Grant) ([]bool, error)
 	lookup   func(context.Context, []uuid.UUID) ([]backend.Instance, error)
+	cancel   func(context.Context, []uuid.UUID, string) ([]backend.Instance, error)
 	after    func(*backend.Committed) // changes what every call gives
 	shut     func()
 
@@ -79,6 +80,13 @@ func (b *bug) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, 
 		return b.lookup(ctx, ids)
 	}
 	return b.Backend.Lookup(ctx, ids)
+}
+
+func (b *bug) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
+	if b.cancel != nil {
+		return b.cancel(ctx, ids, reason)
+	}
+	return b.Backend.(backend.Canceler).Cancel(ctx, ids, reason)
 }
 
 func (b *bug) Close() {
@@ -324,6 +332,7 @@ func subject(m mutant) backendtest.Open {
 			Backend:   wrap(real),
 			Reopen:    func(*testing.T) backend.Backend { return wrap(real.Open(o)) },
 			Leftovers: real.Open(o).Leftovers,
+			Held:      real.Open(o).Held,
 			Advance:   c.Advance,
 		}
 		if m.name != "" {
@@ -340,11 +349,12 @@ func subject(m mutant) backendtest.Open {
 func TestSubject(t *testing.T) {
 	var m mutant
 	if name := os.Getenv(mutantVariable); name != "" {
-		i := slices.IndexFunc(mutants, func(m mutant) bool { return m.name == name })
+		all := slices.Concat(mutants, languageMutants)
+		i := slices.IndexFunc(all, func(m mutant) bool { return m.name == name })
 		if i < 0 {
 			t.Fatalf("%s: there is no mutant %q", mutantVariable, name)
 		}
-		m = mutants[i]
+		m = all[i]
 	}
 	backendtest.Run(t, subject(m))
 }
@@ -352,7 +362,7 @@ func TestSubject(t *testing.T) {
 // TestMutants runs the suite in a process of its own on every planted bug: the case that is there for
 // it must fail.
 func TestMutants(t *testing.T) {
-	for _, m := range mutants {
+	for _, m := range slices.Concat(mutants, languageMutants) {
 		t.Run(m.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
