@@ -198,7 +198,7 @@ func runOne(ctx context.Context, eng *engine.Engine, watch *watch, k *Case, prog
 	case err != nil:
 		return fmt.Errorf("instance %s: %w", id, err)
 	case in.Status != backend.Completed:
-		return fmt.Errorf("instance %s failed: %s", id, in.Failure)
+		return fmt.Errorf("instance %s %s: %s", id, in.Status, in.Failure)
 	}
 	return sameResult(id, in.Result, k.Workload.Expected)
 }

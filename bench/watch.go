@@ -10,6 +10,7 @@ import (
 	"pulley/bench/measure"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/graph"
 	"pulley/reports/record"
 )
 
@@ -41,11 +42,18 @@ type watch struct {
 	submitted map[uuid.UUID]time.Time // when Submit was called
 	offered   map[uuid.UUID]time.Time // latest completion of each instance
 	causes    map[backend.Lease]time.Time
-	applied   map[backend.Key]int
+	applied   map[attempt]int
+	runs      map[backend.Key]bool // of actions, with a completion that was applied
 	stale     int
 	spans     []int64
 	problems  []string
 	lat       *latencies
+}
+
+// attempt is one at a node run; each is applied once.
+type attempt struct {
+	key    backend.Key
+	number int
 }
 
 // problemsMost bounds what a run repeats of an engine's complaints.
@@ -54,7 +62,7 @@ const problemsMost = 5
 func newWatch() *watch {
 	return &watch{
 		submitted: map[uuid.UUID]time.Time{}, offered: map[uuid.UUID]time.Time{},
-		causes: map[backend.Lease]time.Time{}, applied: map[backend.Key]int{}, lat: newLatencies(),
+		causes: map[backend.Lease]time.Time{}, applied: map[attempt]int{}, runs: map[backend.Key]bool{}, lat: newLatencies(),
 	}
 }
 
@@ -78,10 +86,15 @@ func (w *watch) observer() engine.Observer {
 	}
 }
 
-// leased notes which completion a task came after; an instance's first tasks came after none.
-func (w *watch) leased(t backend.Task, _ time.Time) {
+// leased notes which completion a task came after; an instance's first tasks came after none. A sleep
+// that is over is such a completion itself.
+func (w *watch) leased(t backend.Task, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if t.Action == "" {
+		w.offered[t.Lease.Key.Instance] = at
+		return
+	}
 	if at, ok := w.offered[t.Lease.Key.Instance]; ok {
 		w.causes[t.Lease] = at
 	}
@@ -108,7 +121,10 @@ func (w *watch) answered(c backend.Completion, o backend.Outcome, err error, _ t
 	switch {
 	case err != nil:
 	case o.Answer == backend.Applied:
-		w.applied[c.Lease.Key]++
+		w.applied[attempt{c.Lease.Key, c.Attempt}]++
+		if c.Program.Graph().Nodes[c.Lease.Key.Run.Node].Kind == graph.Action {
+			w.runs[c.Lease.Key] = true
+		}
 	case o.Answer == backend.Stale:
 		w.stale++
 	}
@@ -149,12 +165,12 @@ func (w *watch) fill(s *record.Sample, nodes int) {
 		s.Valid = false
 		s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...))
 	}
-	if len(w.applied) != s.Instances*nodes {
-		invalid("%d node runs were applied, not %d × %d", len(w.applied), s.Instances, nodes)
+	if len(w.runs) != s.Instances*nodes {
+		invalid("%d node runs were applied, not %d × %d", len(w.runs), s.Instances, nodes)
 	}
-	for key, n := range w.applied {
+	for a, n := range w.applied {
 		if n > 1 {
-			invalid("instance %s, node run %d %s: applied %d times (I3)", key.Instance, key.Run.Node, key.Run.Path, n)
+			invalid("instance %s, node run %d %s, attempt %d: applied %d times (I3)", a.key.Instance, a.key.Run.Node, a.key.Run.Path, a.number, n)
 			break
 		}
 	}
