@@ -116,6 +116,18 @@ var contradictions = []struct {
 	{"missing reference", plan.Plan{Enqueues: []plan.Enqueue{
 		{Run: run(9), Action: "a", Args: []plan.Arg{{Name: "x", Ref: &missing}}},
 	}}, "variable 7 at 1, which has no value", false},
+	{"appended to nothing", plan.Plan{Appends: []plan.Append{{Slot: missing, Value: json.RawMessage("1")}}}, "which has 0 behind", false},
+	{"appended to no list", plan.Plan{Appends: []plan.Append{{Slot: plan.Slot{Var: 1}, Value: json.RawMessage("1")}}}, `behind "\"kept\""`, false},
+	{"appended with a gap", plan.Plan{
+		Writes:  []plan.Write{{Slot: missing, Value: json.RawMessage("[]")}},
+		Appends: []plan.Append{{Slot: missing, Value: json.RawMessage("1")}, {Slot: missing, Index: 2, Value: json.RawMessage("1")}},
+	}, "value 2 is appended to variable 7 at 1, which has 1", false},
+	{"written over", plan.Plan{
+		Writes:  []plan.Write{{Slot: missing, Value: json.RawMessage("[]")}},
+		Appends: []plan.Append{{Slot: missing, Value: json.RawMessage("1")}},
+		Resumes: []graph.Run{run(53)},
+	}, "variable 7 at 1 is written over what was appended to it", false},
+	{"impossible resume", plan.Plan{Resumes: []graph.Run{run(77)}}, "does not fit", false},
 	{"impossible barrier", plan.Plan{Arrivals: []plan.Arrival{{Run: run(77), Required: 1}}}, "does not fit", false},
 }
 
@@ -130,7 +142,10 @@ func TestRefusals(t *testing.T) {
 					Arrivals: []plan.Arrival{{Run: run(50), Required: 1}},
 					Enqueues: enqueue(1, 2),
 				},
-				steps: map[graph.NodeID]plan.Plan{1: c.plan, 2: {Enqueues: enqueue(4)}, 50: {}, 51: {}},
+				steps: map[graph.NodeID]plan.Plan{
+					1: c.plan, 2: {Enqueues: enqueue(4)}, 50: {}, 51: {},
+					53: {Writes: []plan.Write{{Slot: missing, Value: json.RawMessage("[]")}}},
+				},
 			}
 			b, tasks := scripted(t, s, nil)
 			before := b.Dump()
@@ -271,6 +286,114 @@ func TestBarrierChain(t *testing.T) {
 	}
 	if got := b.Dump(); !strings.Contains(got, `status=completed result="over"`) || strings.Count(got, "\n") != 1 {
 		t.Errorf("the store holds\n%s", got)
+	}
+}
+
+// at makes a run with a path.
+func at(node graph.NodeID, path graph.Path) graph.Run { return graph.Run{Node: node, Path: path} }
+
+// TestAppended wants values to be appended, read whole by an event and by an argument, and dropped.
+func TestAppended(t *testing.T) {
+	list := plan.Slot{Var: 3, Scope: "0"}
+	one := func(i int, v string) []plan.Append {
+		return []plan.Append{{Slot: list, Index: i, Value: json.RawMessage(v)}}
+	}
+	s := &script{
+		needs: plan.Needs{Slots: []plan.Slot{list}},
+		start: plan.Plan{
+			Writes:   []plan.Write{{Slot: list, Value: json.RawMessage(`["base"]`)}},
+			Appends:  one(0, "1"),
+			Enqueues: enqueue(1),
+		},
+		steps: map[graph.NodeID]plan.Plan{
+			1: {Appends: one(1, "2"), Resumes: []graph.Run{run(60)}, Enqueues: []plan.Enqueue{
+				{Run: run(2), Action: "a", Args: []plan.Arg{{Name: "xs", Ref: &list}}},
+			}},
+			2:  {Writes: []plan.Write{{Slot: list, Value: json.RawMessage(`[]`), Drops: true}}, Appends: one(0, "3"), Enqueues: enqueue(3)},
+			3:  {Writes: []plan.Write{{Slot: list, Drops: true}}, Enqueues: enqueue(4)},
+			60: {},
+		},
+	}
+	b, tasks := scripted(t, s, nil)
+	want := []string{`{}`, `{"xs":["base",1,2]}`, `{}`, `{}`}
+	for i, args := range want {
+		if len(tasks) != 1 || string(tasks[0].Args) != args {
+			t.Fatalf("task %d is %+v; want one with %s", i, tasks, args)
+		}
+		if i == len(want)-1 {
+			break
+		}
+		out, err := b.Complete(t.Context(), 0, []backend.Completion{completion(tasks[0])}, lease)
+		if err != nil || out.Outcomes[0].Answer != backend.Applied {
+			t.Fatalf("Complete: %+v, %v", out.Outcomes, err)
+		}
+		tasks = out.Tasks
+	}
+	var read []string
+	for _, in := range s.seen {
+		whole, err := plan.JoinAppended(in.Values[list], in.Appended[list])
+		if err != nil {
+			t.Fatal(err)
+		}
+		read = append(read, string(whole))
+	}
+	if got := strings.Join(read, " "); got != `["base",1] ["base",1,2] ["base",1,2] [3]` {
+		t.Errorf("the events read %s", got)
+	}
+	if dump := b.Dump(); strings.Contains(dump, "slot") || strings.Contains(dump, "appended") {
+		t.Errorf("the list was dropped, and the store holds\n%s", dump)
+	}
+}
+
+// TestClears wants a clear to take away what stands under its path, for the nodes and variables that it is
+// about, whatever event of the same call put it there, and not to hand any of it out.
+func TestClears(t *testing.T) {
+	value := json.RawMessage("1")
+	write := func(v graph.VarID, scope graph.Path) plan.Write {
+		return plan.Write{Slot: plan.Slot{Var: v, Scope: scope}, Value: value}
+	}
+	call := func(node graph.NodeID, path graph.Path) plan.Enqueue {
+		return plan.Enqueue{Run: at(node, path), Action: "a"}
+	}
+	s := &script{
+		cleared: plan.Cleared{Runs: []graph.NodeID{1, 2}, Barriers: []graph.NodeID{50}, Vars: []graph.VarID{1}},
+		start: plan.Plan{
+			Writes:   []plan.Write{write(1, "1"), write(1, "1.c0"), write(1, "10"), write(2, "1")},
+			Elements: []plan.Element{{Barrier: at(50, "1.2"), Value: value}, {Barrier: at(50, "2"), Value: value}},
+			Arrivals: []plan.Arrival{{Run: at(50, "1.2"), Required: 2, Watched: true}, {Run: at(51, "1"), Required: 2}},
+			Enqueues: []plan.Enqueue{call(1, "1"), call(2, "1.7"), call(2, "10"), call(3, "1")},
+		},
+		steps: map[graph.NodeID]plan.Plan{
+			1:  {Resumes: []graph.Run{at(61, "1")}, Clears: []plan.Clear{{Region: 1, Path: "1"}}},
+			60: {Enqueues: []plan.Enqueue{{Run: at(2, "1.9"), After: time.Minute}}},
+			61: {Enqueues: []plan.Enqueue{call(2, "1.8"), call(2, "11")}, Clears: []plan.Clear{{Region: 1, Path: "1"}}},
+		},
+	}
+	b, tasks := scripted(t, s, nil)
+	if dump := b.Dump(); !strings.Contains(dump, `node=2 path="1.9" waiting`) {
+		t.Errorf("the watched barrier has started nothing:\n%s", dump)
+	}
+	other := tasks[1]
+	out, err := b.Complete(t.Context(), 0, []backend.Completion{completion(tasks[0]), completion(other)}, lease)
+	if err != nil || out.Outcomes[0].Answer != backend.Applied || out.Outcomes[1].Answer != backend.Stale {
+		t.Fatalf("Complete: %+v, %v; want what was called off to be stale", out.Outcomes, err)
+	}
+	if len(out.Tasks) != 1 || out.Tasks[0].Lease.Key.Run != at(2, "11") || !out.NextDue.IsZero() {
+		t.Errorf("tasks %+v, and the next at %s; want node 2 at 11 alone", out.Tasks, out.NextDue)
+	}
+	var left []string
+	for line := range strings.Lines(b.Dump()) {
+		if f := strings.Fields(line); f[0] != "instance" {
+			left = append(left, strings.Join(f[:3], " "))
+		}
+	}
+	want := `queue node=2 path="10" queue node=2 path="11" queue node=3 path="1" readiness node=51 path="1" slot var=1 scope="10" ` +
+		`slot var=2 scope="1" element node=50 path="2"`
+	if got := strings.Join(left, " "); got != want {
+		t.Errorf("the store holds\n%s\nwant\n%s", got, want)
+	}
+	if err := b.Check(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -62,6 +62,20 @@ fn main(input: [n], output: [r]):
 	complete(t, b, out.Tasks[2], `"third"`, g(0))
 	clock.Advance(time.Second)
 
+	_, tasks = submit(t, b, 5, `
+fn main(input: [], output: [r]):
+    r = []
+    while True:
+        x = @echo(value=1)
+        r = r + [x]
+        sleep 60
+`, `{}`, g(1))
+	complete(t, b, tasks[0], `1`, g(0))
+	_, _ = submit(t, b, 6, "fn main(input: [], output: []):\n    @noop()\n", `{}`, g(1))
+	if _, err := b.Cancel(t.Context(), []uuid.UUID{{6}}, "no more"); err != nil {
+		t.Fatal(err)
+	}
+
 	_, tasks = submit(t, b, 2, `
 fn main(input: [], output: [r]):
     r = @flaky(times=1) [retry: 2, backoff: 10s]
