@@ -88,6 +88,19 @@ func TestProgramIdentity(t *testing.T) {
 	if p.EndsEarly() || !built(t, b).EndsEarly() {
 		t.Error("only a graph that goes on after the first of several can end early")
 	}
+	for body, want := range map[string]bool{
+		"try:\n        parallel:\n            @a()\n            @b()\n    except:\n        pass":   true,
+		"try:\n        for x in n:\n            spread n:y -> f(n=y)\n    except A:\n        pass": true,
+		"try:\n        for x in n:\n            @a()\n    except:\n        pass":                   false,
+		"spread n:y -> g(n=y)":                            false,
+		"try:\n        f(n=n)\n    except:\n        pass": false,
+	} {
+		p := compile(t, "ends.ir", "fn main(input: [n], output: [n]):\n    "+body+"\n\nfn f(input: [n], output: [n]):\n    @a()\n\n"+
+			"fn g(input: [n], output: [n]):\n    try:\n        @a()\n    except:\n        pass\n")
+		if p.EndsEarly() != want {
+			t.Errorf("ends early: %v\n%s", !want, body)
+		}
+	}
 }
 
 // TestImpossibleEvents names what is wrong with an event.

@@ -74,13 +74,13 @@ func (w *walk) clear(from, to *node, kind graph.EdgeKind, path graph.Path) {
 	}
 	if kind == graph.Back {
 		depth := g.Regions[to.Region].Depth
-		w.clearUnder(to.Region, path.Cut(depth), depth, w.p.early)
+		w.clearUnder(to.Region, path.Cut(depth), depth, w.p.races)
 		if i := path.Cut(depth).Last(); i > 0 { // the row of the completion that ended the round before
-			w.clearUnder(to.Region, path.Cut(depth-1).Push(i-1), depth-1, w.p.early)
+			w.clearUnder(to.Region, path.Cut(depth-1).Push(i-1), depth-1, w.p.races)
 		}
 		return
 	}
-	left, atWork := graph.RegionID(0), w.p.early
+	left, atWork := graph.RegionID(0), w.p.races
 	for r := from.Region; !g.Within(to.Region, r); r = g.Regions[r].Parent {
 		left = r
 		atWork = atWork || !g.Regions[r].Loop && kind == graph.Exception

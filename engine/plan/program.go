@@ -23,6 +23,7 @@ type Program struct {
 	live       *graph.Live
 	local      []bool                // by variable: it holds a spread's element and never stands in the inbox
 	heads      map[graph.VarID]*node // by the variable of what a for goes over: its loop_head
+	races      bool                  // some node goes on when the first of several has ended
 	early      bool                  // see EndsEarly
 	cleared    []Cleared             // by region
 }
@@ -89,9 +90,10 @@ func Compile(g *graph.Graph) (*Program, error) {
 		}
 	}
 	p.regions()
-	p.early = slices.ContainsFunc(g.Edges, func(e *graph.Edge) bool {
+	p.races = slices.ContainsFunc(g.Edges, func(e *graph.Edge) bool {
 		return (e.Kind == graph.Soft || e.Kind == graph.Guard) && p.nodes[e.To].waits
 	})
+	p.early = p.races || slices.ContainsFunc(g.Edges, p.callsOff)
 	p.needs(reads)
 	return p, nil
 }
@@ -220,5 +222,16 @@ func rangeArgs(text string) string {
 }
 
 // EndsEarly says whether an instance can complete while node runs of it are still at work: some node
-// goes on when the first of several has ended.
+// goes on when the first of several has ended, or an error of one branch is caught where the others are
+// called off.
 func (p *Program) EndsEarly() bool { return p.early }
+
+// callsOff says whether an edge is that of an error which leads out of a spread or parallel.
+func (p *Program) callsOff(e *graph.Edge) bool {
+	g := p.graph
+	r, to := g.Nodes[e.From].Region, g.Nodes[e.To].Region
+	for g.Regions[r].Loop && !g.Within(to, r) {
+		r = g.Regions[r].Parent
+	}
+	return e.Kind == graph.Exception && !g.Within(to, r)
+}
