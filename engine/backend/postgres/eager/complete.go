@@ -1,6 +1,7 @@
 package eager
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -171,7 +172,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 		case settled != nil:
 			return nil, errors.Join(err, settled)
 		case committed:
-			c.result.More = true // what it leased may not have been heard of, and comes back
+			b.release(ctx, c)
 			return c, nil
 		case try == commitTries:
 			return nil, fmt.Errorf("the connection was lost at each of %d commits, and none took place", try)
@@ -199,4 +200,16 @@ func (b *Backend) settle(ctx context.Context, c *commit) (bool, error) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// release gives up the leases of a transaction that took place, of which not all may have been heard: they
+// are to be claimed. If that fails, they come back when they are over.
+func (b *Backend) release(ctx context.Context, c *commit) {
+	var ids [][16]byte
+	for e := range c.live {
+		ids = append(ids, e.instance)
+	}
+	slices.SortFunc(ids, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
+	_, _ = b.store.Pool.Exec(ctx, releaseSQL, c.shard, slices.Compact(ids), c.xid)
+	c.result.Tasks, c.result.More = nil, true
 }

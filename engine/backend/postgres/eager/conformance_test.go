@@ -31,6 +31,17 @@ func TestConformance(t *testing.T) {
 			Backend:   b,
 			Reopen:    func(t *testing.T) backend.Backend { return open(t, cfg) },
 			Leftovers: checker.Leftovers,
+			Held:      checker.held,
 		}
 	})
+}
+
+// held counts what is stored.
+func (b *Backend) held(ctx context.Context) (map[string]int, error) {
+	var nodes, pending, values, appended, loops int
+	err := b.store.Pool.QueryRow(ctx, `
+		SELECT (SELECT count(*) FROM node_ready_state), (SELECT count(*) FROM node_pending_context),
+			(SELECT count(*) FROM instance_eval_context WHERE element < 0), (SELECT count(*) FROM instance_eval_context WHERE element >= 0),
+			(SELECT count(*) FROM loop_iteration_state)`).Scan(&nodes, &pending, &values, &appended, &loops)
+	return map[string]int{"nodes": nodes, "pending": pending, "values": values, backendtest.Appended: appended, "loops": loops}, err
 }

@@ -37,6 +37,8 @@ var (
 	removeSQL string
 	//go:embed sql/settle.sql
 	settleSQL string
+	//go:embed sql/release.sql
+	releaseSQL string
 	//go:embed sql/claim.sql
 	claimSQL string
 	//go:embed sql/next_due.sql
