@@ -16,6 +16,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/memory"
+	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
 
@@ -30,7 +31,7 @@ type twinRow struct {
 }
 
 // machine holds a memory backend against the twin. Its instances are fan-outs whose elements may be
-// tried again twice, with a wait of ten seconds and then twenty.
+// tried again once, after ten seconds, and which sleep before they end.
 type machine struct {
 	b     *memory.Backend
 	p     *plan.Program
@@ -44,7 +45,10 @@ type machine struct {
 	calls int
 }
 
-const fanSize = 3
+const (
+	fanSize   = 3
+	fanAsleep = 20 * time.Second
+)
 
 func newMachine(t *rapid.T, p *plan.Program) *machine {
 	m := &machine{clock: newClock(), p: p, over: map[uuid.UUID]backend.Status{}, left: map[uuid.UUID]int{}}
@@ -149,18 +153,41 @@ func (m *machine) Submit(t *rapid.T) {
 	var fresh []*twinRow
 	for i := range fanSize {
 		r := &twinRow{at: m.clock.Now(), seq: len(m.rows) + 1, attempt: 1}
-		r.key.Instance = id
-		for _, n := range m.p.Graph().Nodes {
-			if n.Action != "" {
-				r.key.Run.Node = n.ID
-			}
-		}
+		r.key = backend.Key{Instance: id, Run: m.node(graph.Action)}
 		r.key.Run.Path = r.key.Run.Path.Push(i)
 		m.rows, fresh = append(m.rows, r), append(fresh, r)
 	}
 	m.left[id] = fanSize
 	m.leased(t, out.Tasks, fresh, g)
 	m.outlook(t, out)
+}
+
+// node gives the run, outside of any path, of the only node of a kind.
+func (m *machine) node(kind graph.Kind) graph.Run {
+	i := slices.IndexFunc(m.p.Graph().Nodes, func(n *graph.Node) bool { return n.Kind == kind })
+	return graph.Run{Node: graph.NodeID(i)}
+}
+
+// Cancel ends one of the instances from outside, if it has not ended.
+func (m *machine) Cancel(t *rapid.T) {
+	if rapid.IntRange(0, 20).Draw(t, "mercy") > 0 {
+		return
+	}
+	id := uuid.UUID{byte(rapid.IntRange(1, m.ids+1).Draw(t, "instance"))}
+	want := m.over[id]
+	if _, there := m.left[id]; there && want == "" {
+		want = backend.Canceled
+		m.over[id] = want
+	}
+	var got []backend.Instance
+	m.call(t, func() (backend.Committed, error) {
+		var err error
+		got, err = m.b.Cancel(context.Background(), []uuid.UUID{id}, "no more")
+		return backend.Committed{}, err
+	})
+	if got[0].Status != want {
+		t.Fatalf("instance %s is %q; want %q", id, got[0].Status, want)
+	}
 }
 
 // Claim asks for what is due.
@@ -178,9 +205,17 @@ func (m *machine) Complete(t *rapid.T) {
 		return
 	}
 	g := m.grant(t)
-	task := rapid.SampledFrom(m.held).Draw(t, "task")
+	from := m.held
+	if rapid.IntRange(0, 3).Draw(t, "at random") > 0 {
+		if current := slices.DeleteFunc(slices.Clone(m.held), func(t backend.Task) bool { return !m.current(t) }); len(current) > 0 {
+			from = current
+		}
+	}
+	task := rapid.SampledFrom(from).Draw(t, "task")
 	c := backend.Completion{Lease: task.Lease, Program: m.p, Attempt: task.Attempt, Result: json.RawMessage(task.Lease.Key.Run.Path)}
-	if rapid.IntRange(0, 2).Draw(t, "fails") == 0 {
+	if task.Action == "" {
+		c.Result = json.RawMessage("null")
+	} else if rapid.IntRange(0, 2).Draw(t, "fails") == 0 {
 		c.Result, c.Failure = nil, flaky()
 	}
 	current := m.current(task)
@@ -210,10 +245,15 @@ func (m *machine) apply(c backend.Completion) {
 	switch {
 	case c.Failure == nil:
 		r.done = true
-		if m.left[id]--; m.left[id] == 0 {
+		switch m.left[id]--; m.left[id] {
+		case 0: // all elements are there
+			m.rows = append(m.rows, &twinRow{
+				key: backend.Key{Instance: id, Run: m.node(graph.Sleep)}, at: m.clock.Now().Add(fanAsleep), seq: len(m.rows) + 1, attempt: 1,
+			})
+		case -1:
 			m.over[id] = backend.Completed
 		}
-	case r.attempt > 2:
+	case r.attempt > 1:
 		m.over[id] = backend.Failed
 	default:
 		r.at = m.clock.Now().Add(time.Duration(r.attempt) * 10 * time.Second)
@@ -286,13 +326,25 @@ func (m *machine) Check(t *rapid.T) {
 func TestAgainstTwin(t *testing.T) {
 	p := backendtest.MustCompile(t, fmt.Sprintf(`
 fn main(input: [], output: [r]):
-    r = spread range(%d):i -> @noop(i=i) [retry: 2, backoff: 10s]
-`, fanSize))
+    r = spread range(%d):i -> @noop(i=i) [retry: 1, backoff: 10s]
+    sleep %d
+`, fanSize, fanAsleep/time.Second))
+	ends := map[backend.Status]int{}
+	t.Cleanup(func() {
+		if t.Logf("ends: %v", ends); !t.Failed() && (ends[backend.Completed] == 0 || ends[backend.Failed] == 0 || ends[backend.Canceled] == 0) {
+			t.Errorf("inconclusive: instances ended as %v; want some of each", ends)
+		}
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t, p)
-		t.Repeat(map[string]func(*rapid.T){
-			"submit": m.Submit, "claim": m.Claim, "complete": m.Complete, "complete more": m.Complete,
-			"extend": m.Extend, "advance": m.Advance, "": m.Check,
-		})
+		for range 3 { // a few instances are to come to their ends
+			t.Repeat(map[string]func(*rapid.T){
+				"submit": m.Submit, "claim": m.Claim, "claim more": m.Claim, "complete": m.Complete, "complete more": m.Complete,
+				"complete most": m.Complete, "extend": m.Extend, "cancel": m.Cancel, "advance": m.Advance, "": m.Check,
+			})
+		}
+		for _, status := range m.over {
+			ends[status]++
+		}
 	})
 }
