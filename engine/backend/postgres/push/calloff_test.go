@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 )
@@ -72,14 +74,55 @@ fn main(input: [], output: [r]):
     except Bad as e:
         r = @echo(value=e["type"])
 `}
+	id, out := w.besideItsSibling(wf)
+	if answers(out) != "applied" || len(out.Tasks) != 1 {
+		t.Fatalf("%s with %d tasks; want it applied, and the handler's task", answers(out), len(out.Tasks))
+	}
+	if rows := strings.Count(w.dump(id), "queue "); rows != 2 {
+		t.Errorf("%d node runs are stored; want the one that failed and the handler's:\n%s", rows, w.dump(id))
+	}
+	w.finish()
+}
+
+// TestEndWaits is the same where the error ends the instance at once: nothing of the sibling is left (I10).
+func TestEndWaits(t *testing.T) {
+	w := newWorld(t)
+	wf := backendtest.Workflow{Name: "ends", Input: `{}`, Want: `"Bad"`, Source: `
+fn branch(input: [n], output: [b]):
+    a = @double(value=n)
+    b = @double(value=a)
+
+fn main(input: [], output: [r]):
+    try:
+        a, b = parallel:
+            branch(n=1)
+            @fail(type="Bad", message="no")
+        r = @add(a=a, b=b)
+    except Bad as e:
+        r = e["type"]
+`}
+	id, out := w.besideItsSibling(wf)
+	if answers(out) != "applied" || len(out.Ended) != 1 {
+		t.Fatalf("%s, %+v; want it applied, and the end", answers(out), out.Ended)
+	}
+	w.finish()
+	if rows := strings.Count(w.dump(id), "\n"); rows != 0 {
+		t.Errorf("rows are left:\n%s", w.dump(id))
+	}
+}
+
+// besideItsSibling completes the run of an instance that fails, while another process has applied the
+// completion of the other run, and not committed yet.
+func (w *world) besideItsSibling(wf backendtest.Workflow) (id uuid.UUID, out backend.Committed) {
+	w.Helper()
+	t := w.T
 	tasks := w.launch(wf, wf.Program(t))
-	id := tasks[0].Lease.Key.Instance
+	id = tasks[0].Lease.Key.Instance
 	failed := failureOf(tasks)
 	other := tasks[0]
 	if other.Action == "fail" {
 		other = tasks[1]
 	}
-	// The other process has applied its completion, and not committed yet.
 	conn, err := w.direct.store.Pool.Acquire(w.ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +135,6 @@ fn main(input: [], output: [r]):
 		t.Fatal(err)
 	}
 	answered := make(chan error, 1)
-	var out backend.Committed
 	go func() {
 		var err error
 		out, err = w.through.Complete(w.ctx, 0, []backend.Completion{ran(failed)}, granted(9))
@@ -104,13 +146,10 @@ fn main(input: [], output: [r]):
 	if _, err := conn.Exec(w.ctx, "COMMIT"); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-answered; err != nil || answers(out) != "applied" || len(out.Tasks) != 1 {
-		t.Fatalf("%s with %d tasks, %v; want it applied, and the handler's task", answers(out), len(out.Tasks), err)
+	if err := <-answered; err != nil {
+		t.Fatal(err)
 	}
-	if rows := strings.Count(w.dump(id), "queue "); rows != 2 {
-		t.Errorf("%d node runs are stored; want the one that failed and the handler's:\n%s", rows, w.dump(id))
-	}
-	w.finish()
+	return id, out
 }
 
 // TestCallOffRaces lets several processes complete the branches of spreads of which some fail, in small

@@ -205,3 +205,32 @@ func TestTransient(t *testing.T) {
 		})
 	}
 }
+
+// TestStaleClearsNothing offers the end of a round by a holder whose lease has passed to another: neither
+// what the round leaves nor what was collected goes (I3).
+func TestStaleClearsNothing(t *testing.T) {
+	w := newWorld(t)
+	wf := backendtest.Workflow{Name: "resets", Input: `{"n": 3}`, Want: `[4]`, Source: `
+fn main(input: [n], output: [all]):
+    all = []
+    for i in range(n):
+        x = @double(value=i)
+        all = all + [x]
+        if i == 1:
+            all = []
+`}
+	task := w.complete(ran(w.launch(wf, wf.Program(t))[0])).Tasks[0]
+	w.exec("UPDATE queue SET due_at = clock_timestamp() WHERE status = 'leased'")
+	out, err := w.direct.Claim(w.ctx, 0, granted(1))
+	if err != nil || len(out.Tasks) != 1 {
+		t.Fatalf("%d tasks, %v; want the lease to pass", len(out.Tasks), err)
+	}
+	before := w.dump()
+	if got := w.complete(ran(task)); answers(got) != "stale" || w.dump() != before {
+		t.Errorf("%s, and changed\n%s\nto\n%s", answers(got), before, w.dump())
+	}
+	if got := w.complete(ran(out.Tasks[0])); answers(got) != "applied" || w.dump() == before {
+		t.Errorf("the holder is answered %s", answers(got))
+	}
+	w.finish()
+}
