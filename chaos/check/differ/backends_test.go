@@ -2,6 +2,7 @@ package differ_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/memory"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/eager"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
 	"pulley/engine/pgserver/pgtest"
@@ -16,26 +18,83 @@ import (
 
 // design is a backend to hold against the reference.
 type design struct {
-	name     string
-	programs int // of an ordinary test run
-	soak     int // of make soak-language
-	open     func(t testing.TB) differ.Store
+	name    string
+	waiting bool // on a server: several are tested at a time, with fewer programs
+	open    func(t testing.TB) differ.Store
 }
 
-// designs lists all backends. Each gets the programs of its own test.
+// designs lists all backends.
 func designs() []design {
 	return []design{
-		{"memory", 2_000, 50_000, onMemory},
-		{"push", 200, 5_000, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"memory", false, onMemory},
+		{"push", true, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return push.Open(ctx, push.Config{Store: cfg})
 		})},
-		{"pull", 200, 5_000, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"eager", true, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+			return eager.Open(ctx, eager.Config{Store: cfg})
+		})},
+		{"pull", true, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return pull.Open(ctx, pull.Config{Store: cfg, Scan: pull.ScanApp})
 		})},
-		{"pull-sql", 200, 5_000, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"pull-sql", true, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return pull.Open(ctx, pull.Config{Store: cfg, Scan: pull.ScanSQL})
 		})},
 	}
+}
+
+// planted lists memory with a bug each. They show that a bug is found, and run only where they are named.
+func planted() []design {
+	with := func(bug func(backend.Backend) backend.Backend) func(testing.TB) differ.Store {
+		return func(t testing.TB) differ.Store {
+			s := onMemory(t)
+			s.Backend = bug(s.Backend)
+			return s
+		}
+	}
+	return []design{
+		{"planted-type", false, with(func(b backend.Backend) backend.Backend { return losesType{b} })},
+		{"planted-stale", false, with(func(b backend.Backend) backend.Backend { return takesStale{b} })},
+		{"planted-order", false, with(func(b backend.Backend) backend.Backend { return swapsResults{b} })},
+	}
+}
+
+// losesType takes every Boom for an Other.
+type losesType struct{ backend.Backend }
+
+func (b losesType) Complete(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
+	cs = slices.Clone(cs)
+	for i := range cs {
+		if f := cs[i].Failure; f != nil && f.Type == "Boom" {
+			other := *f
+			other.Type = "Other"
+			cs[i].Failure = &other
+		}
+	}
+	return b.Backend.Complete(ctx, shard, cs, g)
+}
+
+// takesStale answers applied to whom the store answers stale.
+type takesStale struct{ backend.Backend }
+
+func (b takesStale) Complete(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
+	out, err := b.Backend.Complete(ctx, shard, cs, g)
+	for i := range out.Outcomes {
+		if out.Outcomes[i].Answer == backend.Stale {
+			out.Outcomes[i].Answer = backend.Applied
+		}
+	}
+	return out, err
+}
+
+// swapsResults gives the elements of a spread that complete in one call each other's results.
+type swapsResults struct{ backend.Backend }
+
+func (b swapsResults) Complete(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
+	if len(cs) == 2 && cs[0].Lease.Key.Run.Node == cs[1].Lease.Key.Run.Node {
+		cs = slices.Clone(cs)
+		cs[0].Result, cs[1].Result = cs[1].Result, cs[0].Result
+	}
+	return b.Backend.Complete(ctx, shard, cs, g)
 }
 
 // onMemory gives a store whose clock the case moves, and which can crash at every step.

@@ -5,15 +5,18 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"maps"
+	"math/rand/v2"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"pulley/chaos/check"
 	"pulley/chaos/check/differ"
 	"pulley/chaos/check/programs"
 	"pulley/engine/pgserver/pgtest"
@@ -21,71 +24,88 @@ import (
 
 var (
 	caseFile = flag.String("case", "", "run this one case, on the backend that it names, instead of all tests")
+	casesDir = flag.String("cases", "testdata/cases", "where cases are read, and those that go wrong are saved")
 	backends = flag.String("backends", "", "backends to run generated programs on, by commas; empty: all")
-	count    = flag.Int("programs", 0, "generated programs on each backend; 0: as many as its row in the table says")
-	soak     = flag.Bool("soak", false, "as many programs as a soak has")
+	count    = flag.Int("programs", programsMemory, "generated programs in memory; a server gets a tenth of them")
 )
+
+// programsMemory is how many programs an ordinary test run has; make soak-language has 50,000.
+const programsMemory = 2_000
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// A case file has all that rapid's own would have, and outlives the generator.
-	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
-		panic(err)
+	set := func(name, value string) {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
 	}
+	set("rapid.nofailfile", "true") // a case file has all that rapid's own would have, and outlives the generator
+	if flag.Lookup("rapid.seed").Value.String() == "0" {
+		set("rapid.seed", fmt.Sprint(1+rand.Uint32())) // so that it can be told
+	}
+	debug.SetGCPercent(400) // each case is small and soon forgotten
 	pgtest.Main(m)
 }
 
 // checks sets how many programs rapid tries.
 func checks(t *testing.T, n int) {
 	t.Helper()
-	before := flag.Lookup("rapid.checks").Value.String()
 	if err := flag.Set("rapid.checks", fmt.Sprint(n)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = flag.Set("rapid.checks", before) })
 }
 
-// schedules draws what happens to a program. Zero draws are the simplest.
+// schedules draws what happens to a program. The first of the choices is the simplest one: nothing goes
+// wrong, and after that, what does goes wrong always, since it then does so in smaller programs, too.
 func schedules(t *rapid.T) differ.Schedule {
-	n := func(k int) int { return rapid.IntRange(0, k).Draw(t, "schedule") }
-	s := differ.Schedule{Batch: n(4)}
-	if n(3) > 0 {
-		s.Seed = uint64(n(1 << 20))
+	one := func(of ...int) int { return rapid.SampledFrom(of).Draw(t, "schedule") }
+	s := differ.Schedule{Batch: one(1, 2, 3, 8)}
+	if one(0, 1, 1, 1) == 0 {
+		return s
 	}
-	if s.Seed != 0 && n(2) == 2 {
-		s.Duplicates = n(30)
-	}
-	if s.Seed != 0 && n(7) == 7 {
-		s.Losses = n(10)
-	}
-	if s.Seed != 0 && n(3) == 3 {
-		s.Crashes = n(100)
-	}
+	s.Seed = uint64(1 + rapid.IntRange(0, 1<<20).Draw(t, "seed"))
+	s.Duplicates = one(0, 100, 0, 30, 10)
+	s.Losses = one(0, 40, 0, 0, 0, 0, 0, 5)
+	s.Crashes = one(0, 100, 0, 0, 20, 3)
 	return s
 }
 
 // mix counts how cases ended.
 type mix map[string]int
 
+// What is counted.
+const (
+	all       = "programs"
+	completed = "completed"
+	caught    = "completed after an error"
+	failed    = "failed"
+	several   = "with several right outcomes"
+	undecided = "undecided"
+	calls     = "calls of actions"
+)
+
 func (m mix) add(r differ.Report) {
+	m[all]++
+	m[calls] += r.Calls
 	switch {
 	case r.Skipped:
-		m["undecided"]++
+		m[undecided]++
 	case r.Caught:
-		m["completed after an error"]++
+		m[caught]++
+	case r.Status == check.Completed:
+		m[completed]++
 	default:
-		m[string(r.Status)]++
+		m[failed]++
 	}
-	m["calls"] += r.Calls
 	if r.Outcomes > 1 {
-		m["with several outcomes"]++
+		m[several]++
 	}
 }
 
 func (m mix) String() string {
 	var parts []string
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, fmt.Sprintf("%d %s", m[key], key))
+	for _, what := range []string{all, calls, completed, caught, failed, several, undecided} {
+		parts = append(parts, fmt.Sprintf("%d %s", m[what], what))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -95,52 +115,89 @@ func TestPrograms(t *testing.T) {
 	if *caseFile != "" {
 		t.Skip("one case is asked for")
 	}
-	for _, d := range designs() {
-		if *backends != "" && !slices.Contains(strings.Split(*backends, ","), d.name) {
-			continue
+	run := designs()
+	if *backends != "" {
+		run = nil
+		for name := range strings.SplitSeq(*backends, ",") {
+			run = append(run, named(t, name))
 		}
-		t.Run(d.name, func(t *testing.T) { generated(t, d) })
 	}
+	var told lines
+	began := time.Now()
+	t.Cleanup(func() {
+		fmt.Printf("generated programs, seed %s: %s; %.0f s in all\n", flag.Lookup("rapid.seed").Value, told.String(), time.Since(began).Seconds())
+	})
+	checks(t, *count)
+	for _, d := range run {
+		t.Run(d.name, func(t *testing.T) {
+			if d.waiting {
+				t.Parallel()
+			}
+			generated(t, d, &told)
+		})
+	}
+	checks(t, max(*count/10, 1)) // those that wait for each other begin now
 }
 
-func generated(t *testing.T, d design) {
-	n := d.programs
-	if *soak {
-		n = d.soak
+// lines are kept by several goroutines.
+type lines struct {
+	mu   sync.Mutex
+	text []string
+}
+
+func (l *lines) add(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, text)
+}
+
+func (l *lines) String() string {
+	slices.Sort(l.text)
+	return strings.Join(l.text, "; ")
+}
+
+// named gives a backend of the table, or one with a planted bug.
+func named(t *testing.T, name string) design {
+	t.Helper()
+	all := slices.Concat(designs(), planted())
+	i := slices.IndexFunc(all, func(d design) bool { return d.name == name })
+	if i < 0 {
+		t.Fatalf("there is no backend %q", name)
 	}
-	if *count > 0 {
-		n = *count
-	}
-	checks(t, n)
+	return all[i]
+}
+
+func generated(t *testing.T, d design, told *lines) {
 	began := time.Now()
 	store := d.open(t)
-	all := programs.Generator(programs.Options{})
+	generator := programs.Generator(programs.Options{})
 	seen := mix{}
 	rapid.Check(t, func(t *rapid.T) {
-		c := differ.Case{Backend: d.name, Program: all.Draw(t, "program"), Schedule: schedules(t)}
+		c := differ.Case{Backend: d.name, Program: generator.Draw(t, "program"), Schedule: schedules(t)}
 		report, err := differ.Run(context.Background(), c, store)
 		if err != nil {
+			t.Log(err) // tokens and ids differ from run to run; what shrinks must fail in the same words
 			t.Fatal(explain(c, err))
 		}
 		seen.add(report)
 	})
-	if ended := n - seen["undecided"]; 2*(seen["completed"]+seen["completed after an error"]) < ended || seen["undecided"]*20 > n {
+	told.add(fmt.Sprintf("%s: %s, %.0f s", d.name, seen, time.Since(began).Seconds()))
+	if 2*(seen[completed]+seen[caught]) < seen[all] || 20*seen[undecided] > seen[all] || seen[all] >= 200 && seen[caught]*seen[failed] == 0 {
 		t.Errorf("the programs do not try what they should: %s", seen)
 	}
-	fmt.Printf("%s: %d programs in %.1f s: %s\n", d.name, n, time.Since(began).Seconds(), seen)
 }
 
 // explain saves a case that went wrong, and tells how to run it again.
 func explain(c differ.Case, err error) string {
 	c.Why = firstLine(err.Error())
-	file := filepath.Join("testdata", "cases", "new-"+c.Backend+".json")
-	saved := "the case is in chaos/check/differ/" + file
+	file := filepath.Join(*casesDir, "new-"+c.Backend+".json")
+	saved := "the case is in " + file
 	if failed := c.Save(file); failed != nil {
 		saved = "the case could not be saved: " + failed.Error()
 	}
 	schedule, _ := json.Marshal(c.Schedule) // it has numbers only
-	return fmt.Sprintf("%s: %v\n%#v\nschedule %s\n%s; to repeat it:\n\n    go test ./chaos/check/differ -run '^TestCase$' -case %s\n",
-		c.Backend, err, c.Program, schedule, saved, file)
+	return fmt.Sprintf("%s is not the reference's twin on %#v\nschedule %s\n%s; to repeat it:\n\n    go test ./chaos/check/differ -run '^TestCase$' -case %s\n",
+		c.Backend, c.Program, schedule, saved, file)
 }
 
 func firstLine(text string) string {
@@ -165,7 +222,7 @@ func TestCases(t *testing.T) {
 	if *caseFile != "" {
 		t.Skip("one case is asked for")
 	}
-	files, err := filepath.Glob("testdata/cases/*.json")
+	files, err := filepath.Glob(filepath.Join(*casesDir, "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,19 +237,15 @@ func TestCases(t *testing.T) {
 
 // replay runs a case on the backend that it names, or on all.
 func replay(t *testing.T, c differ.Case) {
-	ran := false
-	for _, d := range designs() {
-		if c.Backend != "" && c.Backend != d.name {
-			continue
-		}
-		ran = true
+	on := designs()
+	if c.Backend != "" {
+		on = []design{named(t, c.Backend)}
+	}
+	for _, d := range on {
 		t.Run(d.name, func(t *testing.T) {
 			if _, err := differ.Run(t.Context(), c, d.open(t)); err != nil {
 				t.Errorf("%v\n%#v", err, c.Program)
 			}
 		})
-	}
-	if !ran {
-		t.Errorf("there is no backend %q", c.Backend)
 	}
 }

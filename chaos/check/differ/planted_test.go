@@ -1,0 +1,62 @@
+package differ_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pulley/chaos/check/differ"
+)
+
+// linesMax is how many lines a program may have left that shows one of the planted bugs, after as much
+// shrinking as a test has time for. They shrink to three to six lines within some seconds of computing.
+const linesMax = 12
+
+var indent = regexp.MustCompile(`(?m)^ +`)
+
+func withoutIndent(text string) string { return indent.ReplaceAllString(text, "") }
+
+// TestPlantedBugs plants bugs, and wants each to be found, to shrink to a few lines, to be saved, and to
+// be shown again by the command that is printed, which knows nothing but the file.
+func TestPlantedBugs(t *testing.T) {
+	if *caseFile != "" || *count > programsMemory {
+		t.Skip("one case, or a soak, is asked for")
+	}
+	for _, d := range planted() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			out := fails(t, "-test.run=^TestPrograms$", "-backends="+d.name, "-cases="+dir, "-rapid.shrinktime=15s")
+			command := regexp.MustCompile(`go test \./chaos/check/differ -run '(.*)' -case (\S+)\n`).FindStringSubmatch(out)
+			if command == nil {
+				t.Fatalf("no command is printed:\n%s", out)
+			}
+			c, err := differ.Load(filepath.Join(dir, "new-"+d.name+".json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(withoutIndent(out), withoutIndent(c.Source)) {
+				t.Errorf("the program is not printed:\n%s", out)
+			}
+			if lines := strings.Count(c.Source, "\n"); lines > linesMax {
+				t.Errorf("shrunk to %d lines only:\n%s", lines, c.Source)
+			}
+			if again := fails(t, "-test.run="+command[1], "-case="+command[2]); !strings.Contains(again, c.Why) {
+				t.Errorf("the case fails in another way:\n%s\nwhy: %s", again, c.Why)
+			}
+		})
+	}
+}
+
+// fails runs this test binary and wants it to fail.
+func fails(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), os.Args[0], args...).CombinedOutput()
+	if _, failed := err.(*exec.ExitError); !failed {
+		t.Fatalf("%s did not fail (%v):\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
