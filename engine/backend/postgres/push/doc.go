@@ -11,14 +11,34 @@
 //
 // # A completion
 //
-// What the core needs is read in one query. Its plan is committed by one set-based statement, which
-// carries any number of completions: mark the task completed if the token is the current one and the
-// instance runs (otherwise the completion is stale, and nothing of it takes place), put values into
-// inboxes, count arrivals, enqueue what became ready — leased at once to the engine that asks, as far
-// as it has room —, and end instances. If an arrival made a counter equal to what is required, the
-// barrier's own plan is made and committed in the same transaction, and so on until none opens:
-// completion, barrier and output are one commit. A counter that would pass its required count is
-// refused by the database, and the completion that did it is taken out and answered by itself.
+// What the core needs is read in one query; a value that several completions need is read once. Its plan is
+// committed by one set-based statement, which carries any number of completions: mark the task completed if
+// the token is the current one and the instance runs (otherwise the completion is stale, and nothing of it
+// takes place), put values into inboxes, count arrivals, enqueue what became ready — leased at once to the
+// engine that asks, as far as it has room; a sleep becomes due later and is leased then —, and end instances.
+// If an arrival makes a counter equal to what is required, lets the next element of a spread begin, or a
+// traversal has stopped to read, that has a plan of its own, which is committed in the same transaction, and
+// so on until nothing goes on: completion, barrier and output are one commit. A counter that would pass its
+// required count is refused by the database, and the completion that did it is taken out and answered by
+// itself.
+//
+// # What is over
+//
+// When a round of a loop ends, its rows go with the same commit: they are found by the whole key of each
+// node and a range of paths, in which what follows a path with a dot stands together. Where nothing else
+// goes on, that is still one round trip: the statements behind the first do something for completions only
+// whose row this transaction has written as completed. Such rows stay until the next clear, or the end: by
+// them an unknown commit is settled. A list that grows is stored by its elements, behind the value of its
+// slot, and read where somebody wants it.
+//
+// # Calling off
+//
+// An error that leads out of a spread or parallel calls its siblings off. Such a completion is alone of its
+// instance in its transaction, which begins with locks on all runs of the region that have not completed,
+// its own among them, in key order. So it waits for what is being completed there, and then locks what that
+// has queued, without waiting, until there is nothing new; whoever completes a sibling afterwards finds no
+// row, and is stale. Rows of completed runs are locked by nobody but their remover, who is never waited for
+// in a circle.
 //
 // # Leases
 //
@@ -33,6 +53,6 @@
 // # The end of an instance
 //
 // An instance that completes takes its rows with it, if nothing else can be at work on it. One that
-// fails, or that can end while branches still run, is marked untidy, and Sweep removes its rows in key
-// order: completions that overlap with the end may still add some.
+// fails, is canceled, or can end while branches still run, is marked untidy, and Sweep removes its rows in
+// key order: completions that overlap with the end may still add some.
 package push

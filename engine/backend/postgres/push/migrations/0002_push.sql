@@ -1,6 +1,6 @@
--- One row for each node run that became ready, until its instance ends. due_at is when it may be
--- claimed: at once, after a retry's wait, or when its lease is over. So one index serves queue, timers
--- and reclaim.
+-- One row for each node run that became ready, until the round of its loop or its instance ends. due_at is
+-- when it may be claimed: at once, when a sleep or a retry's wait is over, or when its lease is. So one index
+-- serves queue, timers and reclaim.
 CREATE TABLE queue (
     shard       smallint    NOT NULL,
     instance_id uuid        NOT NULL,
@@ -32,8 +32,8 @@ CREATE TABLE readiness (
     CONSTRAINT readiness_overflow CHECK (completed <= required)
 ) WITH (fillfactor = 80);
 
--- Values on their way: a variable's value under element -1, the values of an aggregate's branches
--- under their places in its list.
+-- Values on their way: a variable's value under element -1 and what was appended to it from element 0, the
+-- values of an aggregate's branches under their places in its list.
 CREATE TABLE inbox (
     shard       smallint NOT NULL,
     instance_id uuid     NOT NULL,
