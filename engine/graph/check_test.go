@@ -28,6 +28,48 @@ const mixed = `fn main(input: [n], output: [r]):
     return r
 `
 
+const whole = `fn main(input: [n], output: [r]):
+    r = []
+    try:
+        xs = spread range(n):x limit 2 -> f(x=x)
+        for x in xs:
+            sleep x
+            r = r + [x, len(r)]
+    except A, B as e:
+        r = e
+    except:
+        a, b = parallel:
+            f(x=n)
+            @echo(value=n) [timeout: 5s]
+        r = [a, b]
+    return r
+
+fn f(input: [x], output: [x]):
+    while x > 2:
+        try:
+            x = @echo(value=x) [A -> retry: 2]
+            break
+        except A:
+            return 0
+`
+
+// rows is a graph with bodies in bodies.
+func rows(t testing.TB) *graph.Graph {
+	t.Helper()
+	b := graph.New("g", "n")
+	row := b.Each("rows", "row", "range(n)")
+	cell := row.Each("cells", "cell", "range(row)")
+	x, y := cell.Action("x", "echo"), cell.Action("y", "echo")
+	cell.Output("[cells, x]").After(x).AfterAny(x, y)
+	row.Output("cells").After(cell.For())
+	b.Output("rows").After(row.Map(2))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
 // diamond is a graph with a barrier, a branch and a soft merge.
 func diamond(t testing.TB) *graph.Graph {
 	t.Helper()
@@ -60,6 +102,18 @@ func edge(g *graph.Graph, from, to string) *graph.Edge {
 		}
 	}
 	panic("no edge from " + from + " to " + to)
+}
+
+// appending finds a set that appends.
+func appending(g *graph.Graph) *graph.Set {
+	for _, n := range g.Nodes {
+		for i := range n.Sets {
+			if n.Sets[i].Append != nil {
+				return &n.Sets[i]
+			}
+		}
+	}
+	panic("nothing appends")
 }
 
 // TestCheck breaks every invariant once.
@@ -107,6 +161,18 @@ func TestCheck(t *testing.T) {
 		{"result", false, func(g *graph.Graph) { node(g, "output").Var = graph.None }, "has neither an expression nor a variable for the result"},
 		{"loop_init", false, func(g *graph.Graph) { node(g, "loop_init").Expr = nil }, "has an expression without a variable to keep it in, or the reverse"},
 		{"loop_head", false, func(g *graph.Graph) { node(g, "loop_2_head").Expr = nil }, "has neither a condition nor elements"},
+		{"loop_init's head", false, func(g *graph.Graph) { node(g, "loop_init").Var = node(g, "spread_all").Var }, "does not lead to the loop_head that goes over what it keeps"},
+		{"the last round", false, func(g *graph.Graph) { edge(g, "loop_next", "loop_head").From = node(g, "loop_2_next").ID }, "does not lead to one more round"},
+		{"length of a length", false, func(g *graph.Graph) { v := g.Vars[g.Frames[0].Names["r"]]; g.Vars[v.Length].Length = v.Length }, "which is in use"},
+		{"one length for two", false, func(g *graph.Graph) {
+			names := g.Frames[0].Names
+			g.Vars[names["y"]].Length = g.Vars[names["r"]].Length
+		}, "which is in use"},
+		{"length in another scope", false, func(g *graph.Graph) { g.Vars[g.Vars[g.Frames[0].Names["r"]].Length].Scope = 1 }, "or stands in another scope"},
+		{"appends no list", false, func(g *graph.Graph) { appending(g).Append = graph.X("y") }, "appends what is no list, or to no accumulator"},
+		{"appends what cannot be read", false, func(g *graph.Graph) { appending(g).Append = graph.X("[") }, "appends what is no list, or to no accumulator"},
+		{"appends to no accumulator", false, func(g *graph.Graph) { g.Vars[g.Frames[0].Names["r"]].Length = 0 }, "appends what is no list, or to no accumulator"},
+		{"sleep", false, func(g *graph.Graph) { n := node(g, "echo"); n.Kind = graph.Sleep }, "has no time to sleep for"},
 		{"loop without a way out", false, func(g *graph.Graph) { edge(g, "loop_head", "loop_exit").From = node(g, "loop_init").ID }, "has 1 ways into the loop and 0 out of it"},
 		{"spread", false, func(g *graph.Graph) { node(g, "spread").Expr = nil }, "has no elements, or no variable for one"},
 		{"spread's action", false, func(g *graph.Graph) { node(g, "spread").Aggregate = node(g, "parallel_all").ID }, "node parallel_all: is the aggregate of 2 spreads or parallels, not of one"},
@@ -148,7 +214,7 @@ func TestCheck(t *testing.T) {
 // or can be drawn, analysed and run without a panic.
 func TestHostileDefinitions(t *testing.T) {
 	var sources [][]byte
-	for _, g := range []*graph.Graph{mustCompile(t, mixed), diamond(t)} {
+	for _, g := range []*graph.Graph{mustCompile(t, mixed), mustCompile(t, whole), diamond(t), rows(t)} {
 		data, err := graph.Encode(g)
 		if err != nil {
 			t.Fatal(err)
@@ -241,7 +307,7 @@ func TestDecodeRefusesNonsense(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, g := range []*graph.Graph{mustCompile(f, mixed), diamond(f)} {
+	for _, g := range []*graph.Graph{mustCompile(f, mixed), mustCompile(f, whole), diamond(f), rows(f)} {
 		data, err := graph.Encode(g)
 		if err != nil {
 			f.Fatal(err)

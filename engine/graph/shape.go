@@ -1,6 +1,10 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+
+	"go.starlark.net/syntax"
+)
 
 // caseMax is how many ways of a branch the check of merges can tell apart.
 const caseMax = 63
@@ -20,12 +24,30 @@ func (c *checker) parts() {
 			c.msgs = append(c.msgs, fmt.Sprintf("variable %d keeps its length in variable %d; there are %d", i, v.Length, len(g.Vars)))
 		}
 	}
+	if !c.failed() {
+		c.lengths()
+	}
 	for i, f := range g.Frames {
 		for name, v := range f.Names {
 			if v < 0 || int(v) >= len(g.Vars) {
 				c.msgs = append(c.msgs, fmt.Sprintf("frame %d: %s stands for variable %d; there are %d", i, name, v, len(g.Vars)))
 			}
 		}
+	}
+}
+
+// lengths wants what is known of an accumulator to stand in a variable of its own, beside it.
+func (c *checker) lengths() {
+	of := map[VarID]int{}
+	for i, v := range c.g.Vars {
+		if v.Length == 0 {
+			continue
+		}
+		length := c.g.Vars[v.Length]
+		if other, twice := of[v.Length]; twice || length.Length != 0 || length.Scope != v.Scope {
+			c.msgs = append(c.msgs, fmt.Sprintf("variable %d keeps its length in variable %d, which is in use (%d) or stands in another scope", i, v.Length, other))
+		}
+		of[v.Length] = i
 	}
 }
 
@@ -43,14 +65,24 @@ func (c *checker) shapes() {
 		for _, a := range n.Args {
 			c.want(n, a.Value != nil, fmt.Sprintf("argument %s has no value", a.Name))
 		}
+		for _, s := range n.Sets {
+			c.want(n, s.Append == nil || c.appends(s), "appends what is no list, or to no accumulator")
+		}
 		switch n.Kind {
-		case Input, Assign, Return, Join, Branch, Sleep, Aggregate, LoopNext, LoopExit:
+		case Input, Assign, Return, Join, Branch, Aggregate, LoopExit:
+		case LoopNext:
+			c.want(n, len(c.g.out[n.ID]) == 1, "does not lead to one more round")
+		case Sleep:
+			c.want(n, n.Expr != nil, "has no time to sleep for")
 		case Action:
 			c.want(n, n.Action != "", "names no action")
 		case Output:
 			c.want(n, n.Expr != nil || n.Var != None, "has neither an expression nor a variable for the result")
 		case LoopInit:
 			c.want(n, (n.Expr == nil) == (n.Var == None), "has an expression without a variable to keep it in, or the reverse")
+			out := c.g.out[n.ID]
+			ok := len(out) == 1 && c.g.Nodes[out[0].To].Kind == LoopHead && c.g.Nodes[out[0].To].Var == n.Var
+			c.want(n, ok, "does not lead to the loop_head that goes over what it keeps")
 		case LoopHead:
 			c.head(n)
 		case Spread:
@@ -61,6 +93,19 @@ func (c *checker) shapes() {
 			c.add(n, "has the unknown kind %q", n.Kind)
 		}
 	}
+}
+
+// appends says whether what a set appends is a list display, and its one target an accumulator.
+func (c *checker) appends(s Set) bool {
+	if s.Value == nil || len(s.Targets) != 1 || c.g.Vars[s.Targets[0]].Length == 0 {
+		return false
+	}
+	tree, err := (&syntax.FileOptions{}).ParseExpr("", s.Append.Text, 0)
+	if err != nil {
+		return false
+	}
+	_, ok := tree.(*syntax.ListExpr)
+	return ok
 }
 
 func (c *checker) want(n *Node, ok bool, otherwise string) {
