@@ -36,25 +36,20 @@ type commit struct {
 // A connection that is given back inside of a transaction is closed by the pool.
 func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant) (*commit, error) {
 	c := &commit{b: b, shard: shard, grant: grant, sent: time.Now(), live: map[*event]bool{}, called: map[uuid.UUID]*calls{}}
-	var err error
-	if c.conn, err = b.store.Pool.Acquire(ctx); err != nil {
+	conn, err := b.store.Pool.Acquire(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer c.conn.Release()
-	if err := c.begin(ctx, events); err != nil {
+	defer conn.Release()
+	c.conn = conn
+	planned, err := c.begin(ctx, events, &pgx.Batch{})
+	if err != nil {
 		return nil, err
 	}
-	var planned []*event
-	for _, e := range events {
-		if !c.live[e] {
-			continue
+	if again := callingOff(planned, events); len(again) > 0 {
+		if planned, err = c.begin(ctx, events, again.batch(shard)); err != nil {
+			return nil, err
 		}
-		if e.completion != nil {
-			if err := e.step(b.jitter()); err != nil {
-				return nil, err
-			}
-		}
-		planned = append(planned, e)
 	}
 	if len(planned) == 0 {
 		_, err := c.conn.Exec(ctx, "ROLLBACK")
@@ -71,22 +66,25 @@ func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant b
 	return c, nil
 }
 
-// begin opens the transaction, finds out which events take place, and reads what they need.
-func (c *commit) begin(ctx context.Context, events []*event) error {
-	batch := &pgx.Batch{}
-	batch.Queue("BEGIN")
+// begin opens the transaction, unless the batch does, finds out which events take place, reads what they
+// need and plans them.
+func (c *commit) begin(ctx context.Context, events []*event, batch *pgx.Batch) ([]*event, error) {
+	clear(c.live)
+	if batch.Len() == 0 {
+		batch.Queue("BEGIN")
+	}
 	var l postgres.Leases
 	var n newborn
 	var r reads
 	byOrd := map[int32]*event{}
 	byID := map[[16]byte]*event{}
 	for _, e := range events {
-		// The inbox of an earlier try is out of date.
+		// What an earlier try has read is out of date.
 		e.inbox = plan.Inbox{}
 		if e.submission != nil {
 			byID[e.instance] = e
 			if err := n.add(e); err != nil {
-				return e.unfit(err)
+				return nil, e.unfit(err)
 			}
 			continue
 		}
@@ -101,7 +99,22 @@ func (c *commit) begin(ctx context.Context, events []*event) error {
 		batch.Queue(guardSQL, l.Parameters(c.shard)...).Query(func(rows pgx.Rows) error { return c.guarded(rows, byOrd) })
 	}
 	r.queue(batch, c.shard)
-	return c.conn.SendBatch(ctx, batch).Close()
+	if err := c.conn.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, err
+	}
+	var planned []*event
+	for _, e := range events {
+		if !c.live[e] {
+			continue
+		}
+		if e.completion != nil {
+			if err := e.step(c.b.jitter()); err != nil {
+				return nil, err
+			}
+		}
+		planned = append(planned, e)
+	}
+	return planned, nil
 }
 
 // born takes in which instances are new.

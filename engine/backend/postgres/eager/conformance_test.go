@@ -10,8 +10,6 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
-
 func open(t testing.TB, cfg postgres.Config) *Backend {
 	t.Helper()
 	b, err := Open(context.Background(), Config{Store: cfg})

@@ -19,6 +19,8 @@ import (
 var migrations embed.FS
 
 var (
+	//go:embed sql/gates.sql
+	gatesSQL string
 	//go:embed sql/guard.sql
 	guardSQL string
 	//go:embed sql/born.sql

@@ -58,6 +58,8 @@ func (c *commit) rivals(events []*event) []*event {
 		s.clears = append(s.clears, e.clears()...)
 		if e.plan.End != nil {
 			s.by = e
+		} else {
+			e.trim(s)
 		}
 	}
 	kept := events[:0:0]
@@ -72,6 +74,17 @@ func (c *commit) rivals(events []*event) []*event {
 		return c.called[t.Lease.Key.Instance].off(t.Lease.Key.Run)
 	})
 	return kept
+}
+
+// trim takes from a plan what it would begin in a round of a loop that it ends: the row of a node stands for
+// one round, and nothing that comes of the other counts any more.
+func (e *event) trim(s *calls) {
+	p := &e.plan
+	p.Enqueues = slices.DeleteFunc(p.Enqueues, func(q plan.Enqueue) bool { return s.off(q.Run) })
+	p.Arrivals = slices.DeleteFunc(p.Arrivals, func(a plan.Arrival) bool { return s.off(a.Run) })
+	p.Opens = slices.DeleteFunc(p.Opens, func(o plan.Open) bool { return s.off(o.Run) })
+	p.Elements = slices.DeleteFunc(p.Elements, func(el plan.Element) bool { return s.off(el.Barrier) })
+	p.Resumes = slices.DeleteFunc(p.Resumes, s.off)
 }
 
 // reach orders events by how much they call off: the whole instance comes first, then outer regions.
@@ -157,7 +170,7 @@ func (c *commit) clear(ctx context.Context, batch *pgx.Batch, events []*event) e
 	var quietly, atWork cleared
 	for _, e := range events {
 		for _, cl := range e.clears() {
-			if cl.AtWork || !quiet(e.program) && len(e.program.Cleared(cl.Region).Runs) > 0 {
+			if all := e.program.Cleared(cl.Region); cl.AtWork && len(all.Runs)+len(all.Barriers) > 0 {
 				atWork.add(e.instance, e.program, e.shape, cl)
 			} else {
 				quietly.add(e.instance, e.program, e.shape, cl)
@@ -173,4 +186,56 @@ func (c *commit) clear(ctx context.Context, batch *pgx.Batch, events []*event) e
 		batch.Queue(clearSQL, quietly.parameters(c.shard)...)
 	}
 	return nil
+}
+
+// gates are the runs that a transaction locks before anything else, where it is to call runs off that may be
+// at work: two that each hold a run and call off the other's would wait in a circle (D5).
+type gates []gate
+
+type gate struct {
+	instance  uuid.UUID
+	node      graph.NodeID
+	low, high string
+}
+
+// callingOff gives the gates of events of which some call off runs at work: of what they call off, and of
+// all the completions.
+func callingOff(planned, events []*event) gates {
+	var out gates
+	for _, e := range planned {
+		for _, c := range e.plan.Clears {
+			if !c.AtWork {
+				continue
+			}
+			low, high := under(e.shape.place(c.Region, c.Path))
+			for _, n := range e.program.Cleared(c.Region).Runs {
+				out = append(out, gate{e.instance, n, low, high})
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	for _, e := range events {
+		out = append(out, gate{e.instance, e.what.Run.Node, string(e.place), string(e.place)})
+	}
+	slices.SortFunc(out, func(a, b gate) int {
+		return cmp.Or(slices.Compare(a.instance[:], b.instance[:]), cmp.Compare(a.node, b.node), cmp.Compare(a.low, b.low))
+	})
+	return out
+}
+
+// batch begins the transaction anew by locking the gates.
+func (g gates) batch(shard int) *pgx.Batch {
+	var r rows
+	var low, high []string
+	for _, gate := range g {
+		r.add(gate.instance, gate.node, "")
+		low, high = append(low, gate.low), append(high, gate.high)
+	}
+	batch := &pgx.Batch{}
+	batch.Queue("ROLLBACK")
+	batch.Queue("BEGIN")
+	batch.Queue(gatesSQL, shard, r.instance, r.node, low, high)
+	return batch
 }

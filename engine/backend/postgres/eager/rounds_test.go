@@ -1,0 +1,181 @@
+package eager
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/graph"
+	"pulley/engine/pgserver/pgtest"
+)
+
+// three is a loop of three actions a round.
+var three = backendtest.Workflow{Name: "three", Source: `
+fn main(input: [n], output: [results]):
+    results = []
+    for i in range(n):
+        a = @double(value=i)
+        b = @add(a=a, b=1)
+        r = @echo(value=b)
+        results = results + [r]
+`}
+
+// TestRoundsShareRows runs a loop task by task: no round adds a row, but for what is collected; the row of
+// the loop says which round it is, and the rows of its body stand for that one or for none.
+func TestRoundsShareRows(t *testing.T) {
+	w := newWorld(t)
+	wf := three
+	wf.Input = `{"n": 30}`
+	p := wf.Program(t)
+	sub := w.instance(wf, p)
+	delete(w.want, sub.ID)
+	var rows []int64
+	for tasks := w.submit(sub); len(tasks) > 0; {
+		path := string(tasks[0].Lease.Key.Run.Path)
+		if n := w.number("SELECT count(*) FROM node_ready_state"); n != int64(len(p.Graph().Nodes)) {
+			t.Fatalf("round %s: %d rows for %d nodes", path, n, len(p.Graph().Nodes))
+		}
+		if n := w.number("SELECT current_index FROM loop_iteration_state"); path != fmt.Sprint(n) {
+			t.Fatalf("the loop's row says round %d; want %s", n, path)
+		}
+		if n := w.number("SELECT count(*) FROM node_ready_state WHERE path NOT IN ('', $1)", path); n != 0 {
+			t.Fatalf("round %s: %d rows stand for another", path, n)
+		}
+		rows = append(rows, w.number("SELECT (SELECT count(*) FROM node_pending_context) + (SELECT count(*) FROM instance_eval_context WHERE element < 0)"))
+		tasks = w.complete(ran(tasks[0])).Tasks
+	}
+	if len(rows) != 90 || slices.Max(rows) > slices.Max(rows[:6]) {
+		t.Errorf("%d completions with %v other rows; want 90, and no more than in the first rounds", len(rows), rows)
+	}
+	w.finish()
+}
+
+// TestLoopsAreLinear counts the rows and index entries that loops read and the WAL that they write.
+func TestLoopsAreLinear(t *testing.T) {
+	costs := map[string][]float64{}
+	sizes := []float64{100, 200, 400}
+	for _, n := range append([]float64{50}, sizes...) { // the first does what is done once for a server
+		for what, cost := range loopCosts(t, int(n)) {
+			costs[what] = append(costs[what], cost)
+		}
+	}
+	for what, y := range costs {
+		if s := slope(sizes, y[1:]); s > 1.05 {
+			t.Errorf("%s of loops grow with slope %.3f; at most 1.05 is linear: %v", what, s, y)
+		}
+	}
+}
+
+// loopCosts runs a loop on a store of its own.
+func loopCosts(t *testing.T, n int) map[string]float64 {
+	t.Helper()
+	w := newWorld(t)
+	w.cfg.Application = w.cfg.Schema
+	wf := three
+	wf.Input = fmt.Sprintf(`{"n": %d}`, n)
+	sub := w.instance(wf, wf.Program(t))
+	w.exec("CHECKPOINT")
+	b := open(t, w.cfg)
+	wal := w.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
+	out, err := b.Submit(w.ctx, []backend.Submission{sub}, granted(1))
+	for err == nil && len(out.Tasks) > 0 {
+		out, err = b.Complete(w.ctx, 0, []backend.Completion{ran(out.Tasks[0])}, granted(1))
+	}
+	if err != nil || len(out.Ended) != 1 || out.Ended[0].Status != backend.Completed {
+		t.Fatalf("%+v, %v", out.Ended, err)
+	}
+	wal = w.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint") - wal
+	b.Close()
+	w.counted()
+	return map[string]float64{
+		"bytes of WAL":  float64(wal),
+		"rows read":     float64(w.rowsRead()),
+		"index entries": float64(w.number("SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes WHERE schemaname = current_schema()")),
+	}
+}
+
+// counted waits until the sessions that name the schema as their application have ended: then what they
+// read has been counted.
+func (w *world) counted() {
+	w.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for w.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", w.cfg.Schema) > 0 {
+		select {
+		case <-tick.C:
+		case <-w.ctx.Done():
+			w.Fatal(w.ctx.Err())
+		}
+	}
+}
+
+// rowsRead is what sessions that have ended have read in the store.
+func (w *world) rowsRead() int64 {
+	w.Helper()
+	return w.number("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables WHERE schemaname = current_schema()")
+}
+
+// slope fits y = c·x^slope.
+func slope(xs, ys []float64) float64 {
+	var n, sx, sy, sxx, sxy float64
+	for i := range xs {
+		x, y := math.Log(xs[i]), math.Log(ys[i])
+		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
+	}
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
+
+// TestPlaces holds the rows of a graph with loops in spreads in loops against the paths of its runs.
+func TestPlaces(t *testing.T) {
+	p := backendtest.MustCompile(t, `
+fn each(input: [x], output: [y]):
+    y = 0
+    for j in range(x):
+        y = @add(a=y, b=j)
+    zs = spread range(x):k -> @double(value=k)
+
+fn main(input: [n], output: [r]):
+    r = @noop()
+    for i in range(n):
+        r = spread range(i):x -> each(x=x)
+`)
+	s := shapeOf(p.Graph())
+	node := func(name string) graph.NodeID {
+		i := slices.IndexFunc(p.Graph().Nodes, func(n *graph.Node) bool { return n.Name == name })
+		if i < 0 {
+			t.Fatalf("there is no node %s", name)
+		}
+		return graph.NodeID(i)
+	}
+	for _, c := range []struct {
+		node  string
+		path  graph.Path
+		place graph.Path
+		heads int
+	}{
+		{"noop", "", "", 0},
+		{"add", "7.3.5", "3", 2},
+		{"double", "7.3.2", "3.2", 1},
+	} {
+		run := graph.Run{Node: node(c.node), Path: c.path}
+		if got := s.run(run); got != c.place {
+			t.Errorf("%s at %q has its row at %q; want %q", c.node, c.path, got, c.place)
+		}
+		if got := s.rounds(run); len(got) != c.heads {
+			t.Errorf("%s at %q stands in %v; want %d loops", c.node, c.path, got, c.heads)
+		}
+	}
+	if slices.Contains(s.first, node("add")) || !slices.Contains(s.first, node("noop")) {
+		t.Errorf("rows at the start: %v; want all outside of spreads", s.first)
+	}
+	if got := s.run(graph.Run{Node: 9_999, Path: "1.2"}); got != "1.2" {
+		t.Errorf("a node that is not there has its row at %q", got)
+	}
+}
+
+// TestMain starts and stops the server that the tests use.
+func TestMain(m *testing.M) { pgtest.Main(m) }
