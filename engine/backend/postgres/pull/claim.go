@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,7 +37,12 @@ type claimed struct {
 func (c *cycling) take(ctx context.Context, tx pgx.Tx) error {
 	sent := time.Now()
 	var rows []claimed
-	unread := slices.AppendSeq([]int32{}, maps.Keys(c.unread)) // not null, which would be unlike none
+	unread := []int32{} // not null, which would be unlike none
+	for number, p := range c.read {
+		if p == nil {
+			unread = append(unread, number)
+		}
+	}
 	batch := &pgx.Batch{}
 	most := max(c.grant.Max-len(c.tasks), 0)
 	batch.Queue(claimSQL, c.shard, most, c.grant.Owner, micros(c.grant.Lease), unread).Query(func(r pgx.Rows) error {
@@ -62,7 +65,7 @@ func (c *cycling) take(ctx context.Context, tx pgx.Tx) error {
 	for _, r := range rows {
 		p := c.program(r.workflow)
 		if p == nil {
-			return errNewWorkflow
+			continue
 		}
 		args, err := c.called(p, r)
 		if err != nil {
@@ -72,6 +75,9 @@ func (c *cycling) take(ctx context.Context, tx pgx.Tx) error {
 		c.tasks = append(c.tasks, handed{backend.Task{
 			Lease: backend.Lease{Key: r.key, Token: r.token}, Program: p, Attempt: r.attempt, Expires: sent.Add(c.grant.Lease),
 		}, args})
+	}
+	if c.missing != nil {
+		return errNewWorkflow
 	}
 	return nil
 }

@@ -73,19 +73,21 @@ func (b *Backend) isolate(ctx context.Context, shard int, ids []uuid.UUID, becau
 // cycleOver makes one cycle. It is repeated where the server gave it up for another; repeating it is
 // always right.
 func (b *Backend) cycleOver(ctx context.Context, shard int, grant backend.Grant, over span, claim bool) (*cycling, error) {
-	unread := map[int32]bool{}
-	for try := 1; ; try++ {
-		c := &cycling{b: b, shard: shard, grant: grant, span: over, claim: claim, unread: unread, over: map[uuid.UUID]bool{}, replays: map[uuid.UUID]*replay{}}
+	read := map[int32]*plan.Program{}
+	for try := 1; ; {
+		c := &cycling{b: b, shard: shard, grant: grant, span: over, claim: claim, read: read, over: map[uuid.UUID]bool{}, replays: map[uuid.UUID]*replay{}}
 		err := pgx.BeginFunc(ctx, b.store.Pool, func(tx pgx.Tx) error { return c.run(ctx, tx) })
-		if err == nil || try == commitTries || !postgres.Contended(err) && !errors.Is(err, errNewWorkflow) {
-			return c, err
-		}
-		// A workflow that this process has not seen is read outside of the transaction: a cycle must
-		// not wait for a second connection while it holds one.
-		for number := range c.missing {
-			if _, err := b.store.Program(ctx, number); err != nil {
-				unread[number] = true
+		switch {
+		case errors.Is(err, errNewWorkflow):
+			// It is read outside of the transaction: a cycle must not wait for a second connection while
+			// it holds one. Every try knows more of them.
+			for number := range c.missing {
+				read[number], _ = b.store.Program(ctx, number)
 			}
+		case postgres.Contended(err) && try < commitTries:
+			try++
+		default:
+			return c, err
 		}
 	}
 }
@@ -95,12 +97,12 @@ var errNewWorkflow = errors.New("workflow not read yet")
 
 // cycling is one cycle.
 type cycling struct {
-	b      *Backend
-	shard  int
-	grant  backend.Grant
-	span   span
-	claim  bool
-	unread map[int32]bool // workflows that this process cannot read: their instances rest
+	b     *Backend
+	shard int
+	grant backend.Grant
+	span  span
+	claim bool
+	read  map[int32]*plan.Program // workflows that were read for it; nil: this process cannot, and their instances rest
 
 	missing map[int32]bool // workflows to be read before another try
 	met     []uuid.UUID    // instances that it may change, in order
@@ -171,8 +173,11 @@ func (c *cycling) run(ctx context.Context, tx pgx.Tx) error {
 // program gives a workflow. It gives nil where that must be read first, which is noted, and where this
 // process cannot read it: then its instances rest until a process that can goes on with them.
 func (c *cycling) program(number int32) *plan.Program {
+	if p, tried := c.read[number]; tried {
+		return p
+	}
 	p := c.b.store.Known(number)
-	if p == nil && !c.unread[number] {
+	if p == nil {
 		put(&c.missing, number, true)
 	}
 	return p

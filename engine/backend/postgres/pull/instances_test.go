@@ -200,3 +200,20 @@ fn main(input: [n], output: [n]):
 		r.gives(id, "0.25")
 	})
 }
+
+// TestManyNewWorkflows wants a process to claim from instances of any number of workflows that it has not seen.
+func TestManyNewWorkflows(t *testing.T) {
+	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
+		const many = 12
+		r := newRig(t, cfg, scan)
+		r.grant.Max = 0
+		for i := range many {
+			r.submit(chain+strings.Repeat("    r = @echo(value=r)\n", i), `{"n": 1}`)
+		}
+		r.b, r.grant.Max = open(t, cfg, scan), many
+		out, err := r.b.Claim(r.ctx, 0, r.grant)
+		if r.took(out, err); len(r.held) != many {
+			t.Errorf("%d tasks of %d", len(r.held), many)
+		}
+	})
+}
