@@ -60,7 +60,7 @@ const (
 
 // Run holds a backend against the contract, each case in a subtest with a store of its own.
 func Run(t *testing.T, open Open) {
-	for _, group := range [][]testCase{submitCases, claimCases, completeCases, leaseCases, storeCases, languageCases, cancelCases, driveCases} {
+	for _, group := range [][]testCase{submitCases, claimCases, completeCases, leaseCases, storeCases, languageCases, errorCases, cancelCases, driveCases} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) { c.run(start(t, open, c.shards)) })
 		}
