@@ -52,49 +52,6 @@ func TestCalledOff(t *testing.T) {
 	})
 }
 
-// TestErrorCommittedLate has a second error get an earlier number than the first and become visible after a
-// cycle has acted on that: replays must not make it the one that was caught.
-func TestErrorCommittedLate(t *testing.T) {
-	r := newRig(t, alone(t), pull.ScanApp)
-	id := r.submit(`
-fn main(input: [n], output: [out]):
-    try:
-        out = spread range(n):i -> @echo(value=i)
-    except as e:
-        x = @echo(value="handled " + e["message"])
-        out = [x, e["message"]]
-`, `{"n": 2}`)
-	late, first := r.task(id, "echo", `{"value":0}`), r.task(id, "echo", `{"value":1}`)
-	conn := r.connect()
-	tx, err := conn.Begin(r.ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const end = `UPDATE ledger SET status = 'completed', done = nextval('tokens'), failure = '{"type": "Bad", "message": "late"}' WHERE token = $1`
-	if _, err := tx.Exec(r.ctx, end, late.Lease.Token); err != nil {
-		t.Fatal(err)
-	}
-	answers := make(chan []backend.Answer)
-	go func() { answers <- r.complete(failed(first, "Bad", "first")) }()
-	watch := r.connect()
-	for waiting := false; !waiting; { // for the cycle, which wants to take the row that is being changed
-		const q = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND $1 = ANY (pg_blocking_pids(pid))"
-		if err := watch.QueryRow(r.ctx, q, conn.PgConn().PID()).Scan(&waiting); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := tx.Commit(r.ctx); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-answers; got[0] != backend.Applied {
-		t.Fatalf("the first error is %s", got[0])
-	}
-	out, err := r.b.Claim(r.ctx, 0, r.grant) // replays
-	r.took(out, err)
-	r.complete(done(r.task(id, "echo", `{"value":"handled first"}`)))
-	r.gives(id, `["handled first","first"]`)
-}
-
 // TestCancel wants nothing of an instance to stand when it is canceled, and what runs to be stale.
 func TestCancel(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {

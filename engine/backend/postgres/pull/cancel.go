@@ -3,6 +3,7 @@ package pull
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -41,7 +42,11 @@ func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 		}
 		begun = true
 	}
-	return b.Lookup(ctx, ids)
+	found, err := b.Lookup(ctx, ids)
+	if err != nil || !slices.ContainsFunc(found, func(in backend.Instance) bool { return in.Status == backend.Running }) {
+		return found, err
+	}
+	return b.Cancel(ctx, ids, reason) // some were submitted meanwhile
 }
 
 // endAll ends instances from outside of a cycle, but for those that have ended, and gives the others.

@@ -99,10 +99,11 @@ func (b *Backend) write(ctx context.Context, shard int, events []*event, outcome
 		})
 		return err
 	}
-	if b.scan == ScanSQL {
+	off := slices.ContainsFunc(events, func(e *event) bool { return e.off != nil })
+	if b.scan == ScanSQL || off {
 		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			// What calls off others excludes cycles, which may be about to enter what goes.
-			if slices.ContainsFunc(events, (*event).atWork) {
+			if off {
 				if _, err := tx.Exec(ctx, lockCycleSQL, shard); err != nil {
 					return err
 				}
@@ -166,20 +167,29 @@ type unsent struct{ error }
 
 func (u *unsent) Unwrap() error { return u.error }
 
-// advance writes down what follows from the completions that took place.
+// advance writes down what follows from the completions that took place: in scan=app only that runs are called
+// off.
 func (b *Backend) advance(ctx context.Context, tx pgx.Tx, shard int, events []*event, applied map[int32]bool) error {
 	var f effects
 	for _, e := range events {
-		if !applied[e.ord] || e.retry != nil {
-			continue
+		switch {
+		case !applied[e.ord] || e.retry != nil:
+		case b.scan == ScanSQL:
+			if err := f.add(e.program, e.lease.Key.Instance, sourceOf(e.lease.Key.Run), e.plan); err != nil {
+				return err
+			}
+			f.kept = append(f.kept, e.token)
+		case e.off != nil:
+			f.clear(e.program, e.lease.Key.Instance, *e.off)
 		}
-		if err := f.add(e.program, e.lease.Key.Instance, sourceOf(e.lease.Key.Run), e.plan); err != nil {
-			return err
-		}
-		f.kept = append(f.kept, e.token)
 	}
 	batch := &pgx.Batch{}
-	f.queue(batch, shard)
+	if s := &f.rows; b.scan == ScanApp && len(s.instance) > 0 {
+		batch.Queue(callOffSQL, shard, s.instance, s.id, s.first, s.last)
+	}
+	if b.scan == ScanSQL {
+		f.queue(batch, shard)
+	}
 	if batch.Len() == 0 {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
 
@@ -25,6 +26,7 @@ type event struct {
 	// that came earlier are committed before it, and those that came later after the cycle that follows.
 	alone bool
 
+	off     *plan.Clear // what its error calls off
 	program *plan.Program
 	plan    plan.Plan // of scan=sql, without a retry
 	inbox   plan.Inbox
@@ -89,7 +91,8 @@ func (b *Backend) judged(shard int, completions []backend.Completion, outcomes [
 		e := &event{ord: int32(i), lease: c.Lease, token: c.Lease.Token, program: c.Program}
 		ev := plan.Event{Run: key.Run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
 		if e.ended, e.retry, e.unfit = c.Program.Settle(ev, b.jitter()); e.unfit == nil && e.retry == nil && e.ended.Failure != nil {
-			e.alone = c.Program.Fatal(e.ended) || breaksOff(c.Program.Graph(), key.Run.Node)
+			e.off = callsOff(c.Program.Graph(), key.Run, e.ended.Failure.Type)
+			e.alone = e.off != nil || c.Program.Fatal(e.ended)
 		}
 		events = append(events, e)
 	}
@@ -153,14 +156,35 @@ func (b *Backend) planAll(ctx context.Context, shard int, events []*event) error
 		ev := e.ended
 		ev.Attempt = finalAttempt // whether there is a retry has been decided
 		e.plan, e.unfit = e.program.Step(ev, e.inbox, 0)
-		e.alone = e.alone || e.plan.End != nil || e.atWork()
+		e.alone = e.alone || e.plan.End != nil
 	}
 	return nil
 }
 
-// atWork says whether the plan of an event calls off what may be under way.
-func (e *event) atWork() bool {
-	return slices.ContainsFunc(e.plan.Clears, func(c plan.Clear) bool { return c.AtWork })
+// callsOff gives what an error calls off that is caught outside of a spread or parallel around its node, and
+// nil if there is no such handler.
+func callsOff(g *graph.Graph, run graph.Run, typ string) *plan.Clear {
+	i := slices.IndexFunc(g.Out(run.Node), func(e *graph.Edge) bool {
+		return e.Kind == graph.Exception && (len(e.Types) == 0 || slices.Contains(e.Types, typ) || slices.Contains(e.Types, "Exception"))
+	})
+	if i < 0 {
+		return nil
+	}
+	to := g.Nodes[g.Out(run.Node)[i].To]
+	out := plan.Clear{}
+	for r := g.Nodes[run.Node].Region; !g.Within(to.Region, r); r = g.Regions[r].Parent {
+		out.Region = r
+		out.AtWork = out.AtWork || !g.Regions[r].Loop
+	}
+	if !out.AtWork {
+		return nil
+	}
+	depth := g.Regions[out.Region].Depth
+	if g.Regions[out.Region].Loop { // all its rounds
+		depth--
+	}
+	out.Path = run.Path.Cut(depth)
+	return &out
 }
 
 // inParts divides completions so that one which is to be alone is the only one of its instance in its part.

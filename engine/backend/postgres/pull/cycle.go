@@ -111,7 +111,6 @@ type cycling struct {
 
 	entries []entry
 	gone    runs // uncompleted rows of runs that were called off
-	seals   runs // completed rows whose place in the order is fixed now
 	ends    []backend.Instance
 	tasks   []handed
 	out     backend.Committed
@@ -218,9 +217,6 @@ func (c *cycling) write(ctx context.Context, tx pgx.Tx) error {
 	batch := &pgx.Batch{}
 	if r := &c.gone; len(r.instance) > 0 {
 		batch.Queue(dropSQL, c.shard, r.instance, r.node, r.path)
-	}
-	if r := &c.seals; len(r.instance) > 0 {
-		batch.Queue(sealSQL, c.shard, r.instance, r.node, r.path)
 	}
 	c.queueEntries(batch)
 	if err := c.queueEnds(batch); err != nil {

@@ -52,14 +52,14 @@ func (c *cycling) scan(ctx context.Context, tx pgx.Tx) ([]*scanned, error) {
 	var input, result, failure []byte
 	var node *int32
 	var path *string
-	var done, sealed *int64
-	_, err = pgx.ForEachRow(rows, []any{&id, &workflow, &input, &node, &path, &done, &sealed, &result, &failure}, func() error {
+	var done *int64
+	_, err = pgx.ForEachRow(rows, []any{&id, &workflow, &input, &node, &path, &done, &result, &failure}, func() error {
 		if len(found) == 0 || found[len(found)-1].id != id {
 			found = append(found, &scanned{id: id, workflow: workflow, input: input, known: map[graph.Run]bool{}})
 		}
 		if node != nil {
 			run := graph.Run{Node: graph.NodeID(*node), Path: graph.Path(*path)}
-			found[len(found)-1].add(run, done, sealed, result, failure)
+			found[len(found)-1].add(run, done, result, failure)
 		}
 		return nil
 	})
@@ -67,16 +67,13 @@ func (c *cycling) scan(ctx context.Context, tx pgx.Tx) ([]*scanned, error) {
 }
 
 // add notes a row of the ledger.
-func (in *scanned) add(run graph.Run, done, sealed *int64, result, failure []byte) {
+func (in *scanned) add(run graph.Run, done *int64, result, failure []byte) {
 	in.known[run] = true
 	if done == nil {
 		in.waiting = append(in.waiting, run)
 		return
 	}
 	c := completion{run: run, done: *done, result: result}
-	if sealed != nil {
-		c.sealed = *sealed
-	}
 	if failure != nil {
 		c.failure = &plan.Failure{}
 		if err := json.Unmarshal(failure, c.failure); err != nil {
@@ -114,38 +111,4 @@ func (c *cycling) judge(in *scanned, p *plan.Program) {
 			c.gone.add(backend.Key{Instance: in.id, Run: run})
 		}
 	}
-	c.seal(in, p)
-}
-
-// seal fixes the order of the completions seen so far where a cycle acts on one that others, committed
-// later with earlier numbers, would have made look different: the first of several errors or of a soft
-// group. Of any others the order makes no difference.
-func (c *cycling) seal(in *scanned, p *plan.Program) {
-	order := func(d completion) bool {
-		return d.sealed == 0 && (p.EndsEarly() || d.failure != nil && breaksOff(p.Graph(), d.run.Node))
-	}
-	if !slices.ContainsFunc(in.completions, order) {
-		return
-	}
-	for _, d := range in.completions {
-		if d.sealed == 0 {
-			c.seals.add(backend.Key{Instance: in.id, Run: d.run})
-		}
-	}
-}
-
-// breaksOff says whether a caught error of the node can call off what runs beside it: its handler stands
-// outside of a spread or parallel around the node.
-func breaksOff(g *graph.Graph, node graph.NodeID) bool {
-	for _, e := range g.Out(node) {
-		if e.Kind != graph.Exception {
-			continue
-		}
-		for r := g.Nodes[node].Region; !g.Within(g.Nodes[e.To].Region, r); r = g.Regions[r].Parent {
-			if !g.Regions[r].Loop {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -28,11 +28,6 @@
 // The price is the published one: what has completed stays in the ledger until the instance ends, since it
 // is what is replayed. A loop's ledger grows with its iterations, and so does the cost of each of them.
 //
-// Replays must agree with one another, and completions do not become visible in the order of their numbers.
-// That matters only where the first of several decides: an error that calls off what runs beside it, and
-// soft edges. Where a cycle acts on such a one it seals all completions that it has seen: in every later
-// replay they come before those that it has not.
-//
 // # scan=sql
 //
 // A completion also writes down what it made of the values (inbox) and each step that it made towards another
@@ -47,11 +42,11 @@
 //
 // # Calling off
 //
-// An error that is caught outside of a spread or parallel calls off what runs beside it. In scan=app the
-// next cycle removes the rows of such runs, which fences them; one that completes before is applied to the
-// ledger and has no effect in the replay. In scan=sql the completion with the error removes them, together with
-// what leads there. It takes the lock of cycles first, so that none is about to enter what goes, and waits for
-// completions that are changing rows there, so that it sees what they leave. Completions of an instance that
+// An error that is caught outside of a spread or parallel calls off what runs beside it: the completion with
+// the error removes the rows of such runs, which fences them, and in scan=sql what leads there as well. It takes
+// the lock of cycles first, so that none is about to enter what goes, and of several errors one comes first; and
+// it waits for completions that are changing rows there. In scan=app those stay in the ledger, since all that
+// has completed does, and have no effect in the replay, which calls off the same. Completions of an instance that
 // come in one call with such an error, or with one that ends the instance, are committed before it or after
 // the cycle that follows.
 //

@@ -49,8 +49,8 @@ var (
 	clearInboxSQL string
 	//go:embed sql/drop.sql
 	dropSQL string
-	//go:embed sql/seal.sql
-	sealSQL string
+	//go:embed sql/call_off.sql
+	callOffSQL string
 	//go:embed sql/lock_cycle.sql
 	lockCycleSQL string
 	//go:embed sql/scan.sql

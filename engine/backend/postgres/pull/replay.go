@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"pulley/engine/backend"
@@ -28,20 +27,8 @@ type replay struct {
 type completion struct {
 	run     graph.Run
 	done    int64
-	sealed  int64 // zero until a cycle has fixed its place in the order
 	result  json.RawMessage
 	failure *plan.Failure
-}
-
-// before orders completions: those that are sealed, by cycle, before those that are not.
-func (c *completion) before(o *completion) int {
-	last := func(sealed int64) int64 {
-		if sealed == 0 {
-			return math.MaxInt64
-		}
-		return sealed
-	}
-	return cmp.Or(cmp.Compare(last(c.sealed), last(o.sealed)), cmp.Compare(c.done, o.done))
 }
 
 // finalAttempt is an attempt after which no policy tries again.
@@ -58,7 +45,7 @@ func rebuild(p *plan.Program, input json.RawMessage, completions []completion) (
 	if err := r.commit(started); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(completions, func(a, b completion) int { return a.before(&b) })
+	slices.SortFunc(completions, func(a, b completion) int { return cmp.Compare(a.done, b.done) })
 	for _, c := range completions {
 		if r.end != nil {
 			break

@@ -1,7 +1,6 @@
 -- The ledger: a row for each node run that became runnable, with its result once it has one. due_at is
--- when it may be claimed. done orders the completions, but for those that a cycle has sealed: they come
--- before the others, in the order of their seals. args are kept where nothing else tells them: of a run that
--- waited for several steps, in scan=sql.
+-- when it may be claimed; done orders the completions. args are kept where nothing else tells them: of a run
+-- that waited for several steps, in scan=sql.
 CREATE TABLE ledger (
     shard       smallint    NOT NULL,
     instance_id uuid        NOT NULL,
@@ -14,7 +13,6 @@ CREATE TABLE ledger (
     owner       text,
     args        json,
     done        bigint,
-    sealed      bigint,
     result      json,
     failure     json,
     PRIMARY KEY (shard, instance_id, node, path)
