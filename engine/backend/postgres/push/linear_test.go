@@ -97,8 +97,18 @@ func (m *meter) read() cost {
 	return cost{
 		rows:    m.number("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables WHERE schemaname = $1", m.schema),
 		entries: m.number("SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes WHERE schemaname = $1", m.schema),
-		wal:     m.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"),
+		wal:     m.wal(),
 	}
+}
+
+// wal counts the bytes of WAL that statements have written in the database, or, where the server does not
+// count those, all of the server, its own upkeep included.
+func (m *meter) wal() int64 {
+	m.Helper()
+	if pgtest.Server(m).HasStatementStats() {
+		return m.number("SELECT sum(wal_bytes)::bigint FROM pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())")
+	}
+	return m.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
 }
 
 // loop runs an instance of a loop to its end, one completion after the other, and gives what that takes.
@@ -268,7 +278,7 @@ func hand(t *testing.T, wf backendtest.Workflow, runs int, value string) int64 {
 	if _, err := m.conn.Exec(m.ctx, "CHECKPOINT"); err != nil {
 		t.Fatal(err)
 	}
-	before := m.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
+	before := m.wal()
 	out, err := b.Submit(m.ctx, []backend.Submission{{ID: uuid.New(), Program: wf.Program(t), Input: fmt.Appendf(nil, `{"n": %d}`, runs)}}, granted(1))
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +305,7 @@ func hand(t *testing.T, wf backendtest.Workflow, runs int, value string) int64 {
 	if len(out.Ended) != 1 || string(out.Ended[0].Result) != fmt.Sprint(runs) {
 		t.Fatalf("%+v; want the end of all %d runs", out.Ended, runs)
 	}
-	return m.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint") - before
+	return m.wal() - before
 }
 
 // holding counts the rows that hold a large value.
