@@ -178,7 +178,7 @@ func cancelRace(r *rig) {
 				case err != nil:
 					r.Errorf("Cancel: %v", err)
 					return
-				case got[0].Status == "": // it has not been submitted yet
+				case got[0].Status == "", got[0].Status == backend.Running: // it was not submitted before the call
 					timer := time.NewTimer(time.Millisecond)
 					<-timer.C
 				default:

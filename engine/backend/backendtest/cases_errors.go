@@ -83,7 +83,8 @@ func errorBatch(r *rig) {
 	r.clean()
 }
 
-// errorTwice has two siblings fail in one batch, and then in two calls at once: one error is caught.
+// errorTwice has two siblings fail in one batch, and then three in calls at once: one error is caught. A store
+// that writes down what ends before it looks at what follows may apply several calls at once.
 func errorTwice(r *rig) {
 	_, tasks := r.launch(caught, `{}`, grant(3))
 	out := r.complete(grant(5), failed(tasks[2], "Bad"), failed(tasks[0], "Bad"))
@@ -112,8 +113,8 @@ func errorTwice(r *rig) {
 		})
 	}
 	wg.Wait()
-	if got[backend.Applied] != 1 || got[backend.Stale] != 2 {
-		r.Fatalf("the answers are %v; want one applied and two stale", got)
+	if got[backend.Applied] == 0 || got[backend.Applied]+got[backend.Stale] != len(backends) {
+		r.Fatalf("the answers are %v; want one applied, and each of the others applied or stale", got)
 	}
 	r.only(backend.Committed{}, "double")
 }
