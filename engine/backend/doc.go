@@ -9,6 +9,11 @@
 // commit made ready comes back leased, as far as the engine asked (D3); everything else waits to be
 // claimed, and so does what was leased when its lease is over.
 //
+// A sleep is a node run without an action: it is handed out like any other once its time has come, and not
+// before, and completed at once. What a loop's round leaves goes with the commit that ends it; what an error
+// that is caught leaves at work is called off, as are all runs of an instance that is canceled: what is queued
+// is never handed out, and what is leased is fenced.
+//
 // An error of a call means that nothing of it happened, except for [ErrUnknown], after which the same call
 // may be made again. Nothing that is answered as applied is lost, on a backend that is durable at all.
 //
