@@ -7,7 +7,7 @@ import "fmt"
 type Limits struct {
 	SourceBytes     int `json:"source_bytes,omitempty"`     // of one source file; default 1 MiB
 	Nesting         int `json:"nesting,omitempty"`          // of blocks, and of brackets in an expression; default 64
-	Nodes           int `json:"nodes,omitempty"`            // of the graph after calls were expanded; default 10,000
+	Nodes           int `json:"nodes,omitempty"`            // of the graph after calls were expanded; default 10,000. Names, and ways to handlers: 20 times as many
 	SpreadElements  int `json:"spread_elements,omitempty"`  // of one spread; default 100,000
 	LoopIterations  int `json:"loop_iterations,omitempty"`  // of one loop; default 100,000
 	InlineSteps     int `json:"inline_steps,omitempty"`     // inline nodes run for one completion; default 10,000
