@@ -2,6 +2,7 @@ package eager
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,9 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
-	slices.SortStableFunc(events, func(a, b *event) int { return a.key().Compare(b.key()) })
+	slices.SortStableFunc(events, func(a, b *event) int {
+		return cmp.Or(a.key().Compare(b.key()), cmp.Compare(a.completion.Lease.Token, b.completion.Lease.Token))
+	})
 	if err := b.commit(ctx, shard, distinct(events, &out), grant, &out); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
