@@ -40,6 +40,7 @@ var offers = map[string]func(w *world) []backend.Completion{
 func TestLostCommit(t *testing.T) {
 	for name, offer := range offers {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			proxy := pgtest.StartProxy(t, w.cfg.DSN)
 			cfg := w.cfg

@@ -1,0 +1,177 @@
+package eager
+
+import (
+	"fmt"
+	"testing"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+)
+
+// The most rows that a call may read: for each of its items, and besides.
+const (
+	rowsPerItem = 12
+	rowsBesides = 30
+)
+
+// TestPlansStayRight counts the rows that calls read, by the server's own counters, in tables of a few rows
+// and of 50,000, before and after their statistics are known. It depends on the number of items alone.
+func TestPlansStayRight(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Application = w.cfg.Schema
+	for _, stage := range []struct {
+		name    string
+		rows    int
+		analyze bool
+	}{{"few rows", 0, false}, {"few rows, analyzed", 0, true}, {"many rows", 50_000, false}, {"many rows, analyzed", 0, true}} {
+		w.fill(stage.rows)
+		if stage.analyze {
+			for _, table := range []string{"node_ready_state", "node_pending_context", "instance_eval_context", "loop_iteration_state", "instances"} {
+				w.exec("VACUUM ANALYZE " + table)
+			}
+		}
+		for name, call := range probes() {
+			for _, n := range []int{1, 200} {
+				observer := w.b
+				w.b = open(t, w.cfg)
+				run := call(w, n)
+				w.b.Close()
+				w.b = observer
+				w.counted() // what the preparation has read
+				before := w.rowsRead()
+				b := open(t, w.cfg)
+				run(b)
+				b.Close()
+				w.counted()
+				if rows, most := w.rowsRead()-before, int64(rowsPerItem*n+rowsBesides); rows > most {
+					t.Errorf("%s: %s of %d items reads %d rows; at most %d are needed", stage.name, name, n, rows, most)
+				}
+			}
+		}
+	}
+}
+
+// fill adds instances that run, each with a leased run, one that is completed and one that waits.
+func (w *world) fill(n int) {
+	w.Helper()
+	if n == 0 {
+		return
+	}
+	for _, sql := range []string{
+		"INSERT INTO instances (shard, id, workflow, status, input) SELECT 0, md5(g::text)::uuid, 1, 'running', '{}' FROM generate_series(1, $1) g",
+		"INSERT INTO node_ready_state SELECT 0, md5(g::text)::uuid, 1, '', '', 1, 1, false, true, true, clock_timestamp(), 1, 1, 'x' FROM generate_series(1, $1) g",
+		"INSERT INTO node_ready_state SELECT 0, md5(g::text)::uuid, 2, '', '', 1, 1, false, true, false, clock_timestamp() + interval '1 day', 1, 1, 'x' FROM generate_series(1, $1) g",
+		"INSERT INTO node_ready_state SELECT 0, md5(g::text)::uuid, 3, '', '', 2, 1, false, false, false, NULL, NULL, 1, NULL FROM generate_series(1, $1) g",
+		"INSERT INTO node_pending_context SELECT 0, md5(g::text)::uuid, 2, '', -1, '[]' FROM generate_series(1, $1) g",
+		"INSERT INTO instance_eval_context SELECT 0, md5(g::text)::uuid, 1, '', -1, '1' FROM generate_series(1, $1) g",
+		"INSERT INTO loop_iteration_state SELECT 0, md5(g::text)::uuid, 1, '', 7 FROM generate_series(1, $1) g",
+	} {
+		w.exec(sql, n)
+	}
+}
+
+// probes are calls of which each prepares n items and then is made.
+func probes() map[string]func(w *world, n int) func(b *Backend) {
+	completing := func(cs []backend.Completion) func(w *world) func(b *Backend) {
+		return func(w *world) func(b *Backend) {
+			return func(b *Backend) {
+				out, err := b.Complete(w.ctx, 0, cs, granted(0))
+				for _, o := range out.Outcomes {
+					if o.Answer != backend.Applied {
+						w.Fatalf("answered %s (%v)", o.Answer, o.Err)
+					}
+				}
+				if err != nil {
+					w.Fatal(err)
+				}
+			}
+		}
+	}
+	return map[string]func(w *world, n int) func(b *Backend){
+		"completing steps": func(w *world, n int) func(b *Backend) { return completing(w.many(sequence, n))(w) },
+		"completing elements": func(w *world, n int) func(b *Backend) {
+			wide := fanned
+			wide.Input = fmt.Sprintf(`{"n": %d}`, n+1)
+			sub := w.instance(wide, wide.Program(w))
+			var cs []backend.Completion
+			for _, task := range w.submit(sub)[:n] {
+				cs = append(cs, ran(task))
+			}
+			return completing(cs)(w)
+		},
+		"completing rounds": func(w *world, n int) func(b *Backend) {
+			var cs []backend.Completion
+			for _, task := range w.complete(w.many(rounds, n)...).Tasks {
+				cs = append(cs, ran(task))
+			}
+			return completing(cs)(w)
+		},
+		"claiming": func(w *world, n int) func(b *Backend) {
+			var subs []backend.Submission
+			p := alone.Program(w)
+			for range n {
+				subs = append(subs, w.instance(alone, p))
+			}
+			for claimed := 1; claimed > 0; { // what others have left
+				out, err := w.b.Claim(w.ctx, 0, granted(1_000))
+				if err != nil {
+					w.Fatal(err)
+				}
+				claimed = len(out.Tasks)
+			}
+			if _, err := w.b.Submit(w.ctx, subs, granted(0)); err != nil {
+				w.Fatal(err)
+			}
+			return func(b *Backend) {
+				if out, err := b.Claim(w.ctx, 0, granted(n)); err != nil || len(out.Tasks) != n {
+					w.Fatalf("%d tasks of %d, %v", len(out.Tasks), n, err)
+				}
+			}
+		},
+		"extending": func(w *world, n int) func(b *Backend) {
+			var leases []backend.Lease
+			for _, c := range w.many(alone, n) {
+				leases = append(leases, c.Lease)
+			}
+			return func(b *Backend) {
+				held, err := b.Extend(w.ctx, 0, leases, granted(0))
+				if err != nil || !held[0] {
+					w.Fatalf("held %t, %v", held[0], err)
+				}
+			}
+		},
+	}
+}
+
+// many starts instances of a workflow and completes their first tasks.
+func (w *world) many(wf backendtest.Workflow, n int) []backend.Completion {
+	w.Helper()
+	p := wf.Program(w)
+	var subs []backend.Submission
+	for range n {
+		subs = append(subs, w.instance(wf, p))
+	}
+	var cs []backend.Completion
+	for _, task := range w.submit(subs...) {
+		cs = append(cs, ran(task))
+	}
+	return cs
+}
+
+// TestOfferedAmongStale offers a completion twice in one call with one of an older lease between them: one
+// is applied (I3).
+func TestOfferedAmongStale(t *testing.T) {
+	w := newWorld(t)
+	task := w.launch(rounds)[0]
+	old := ran(task)
+	w.exec("UPDATE node_ready_state SET due_at = clock_timestamp() WHERE is_queued")
+	out, err := w.b.Claim(w.ctx, 0, granted(1))
+	if err != nil || len(out.Tasks) != 1 {
+		t.Fatalf("%d tasks, %v", len(out.Tasks), err)
+	}
+	c := ran(out.Tasks[0])
+	if got := answers(w.complete(c, old, c)); got != "applied stale stale" {
+		t.Errorf("%s; want the first of them applied", got)
+	}
+	w.finish()
+}
