@@ -167,6 +167,7 @@ const retryCancel = 100 * time.Millisecond
 func (w *world) cancel(inst *instance) {
 	const who, reason = "client", "its client wants it no more"
 	w.events++
+	w.record(w.about(check.Canceling, inst))
 	got, err := w.store.Cancel(context.Background(), []uuid.UUID{inst.id}, reason)
 	if err != nil {
 		w.fail(err)

@@ -27,7 +27,8 @@
 //
 // A [History] is what recorders saw of a run: submissions, enqueues, arrivals at barriers, leases,
 // starts, completions and their answers, ends, lookups, and inspections of the store. [Check] holds it
-// against the numbered invariants:
+// against the numbered invariants. A node run may be called off, when an error is caught beside it, and
+// an instance canceled; neither has to come to the end that it would have had:
 //
 //	I1   a node run is enqueued exactly once
 //	I2   counters do not overflow, and fill exactly when the run is enqueued

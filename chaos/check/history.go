@@ -37,6 +37,11 @@ const (
 	Answered Kind = "answered"
 	// Ended: the call returned that ended the instance. Status, Result or Error.
 	Ended Kind = "ended"
+	// CalledOff: what a node run had left was taken away before it had ended, since an error was caught
+	// beside it. Run.
+	CalledOff Kind = "called_off"
+	// Canceling: somebody is about to ask for the instance to be canceled.
+	Canceling Kind = "canceling"
 	// Looked: what a lookup of the instance gave. Status, Result or Error. A Status of "running" is
 	// one that has not ended, an empty one an instance that the store does not know.
 	Looked Kind = "looked"
@@ -106,6 +111,8 @@ var kinds = map[Kind]struct{ run, attempt bool }{
 	Started:   {run: true, attempt: true},
 	Offered:   {run: true, attempt: true},
 	Answered:  {run: true, attempt: true},
+	CalledOff: {run: true},
+	Canceling: {},
 	Ended:     {},
 	Looked:    {},
 	Inspected: {},
@@ -147,16 +154,19 @@ func (e *Event) validateWords() error {
 			return fmt.Errorf("there is no answer %q", e.Answer)
 		}
 	case Ended:
-		if e.Status != Completed && e.Status != Failed {
+		if !terminal(e.Status) {
 			return fmt.Errorf("an instance does not end with status %q", e.Status)
 		}
 	case Looked:
-		if !slices.Contains([]Status{Completed, Failed, Running, ""}, e.Status) {
+		if !terminal(e.Status) && e.Status != Running && e.Status != "" {
 			return fmt.Errorf("an instance has no status %q", e.Status)
 		}
 	}
 	return nil
 }
+
+// terminal tells whether an instance with the status has ended.
+func terminal(s Status) bool { return s == Completed || s == Failed || s == Canceled }
 
 // run names the node run of an event.
 func (e *Event) run() runKey { return runKey{e.Instance, e.Node, e.Path} }

@@ -24,7 +24,9 @@ type instanceRecord struct {
 	terminal  []int // of looked, those that showed an end
 	inspected []int
 	broken    bool // a completion was applied that failed for good
-	failed    bool // it ended so
+	failed    bool // it ended so, or was canceled: not all that began came to its end
+	canceled  bool // it ended so
+	canceling []int
 }
 
 // runRecord is what a history tells of one node run.
@@ -39,6 +41,7 @@ type runRecord struct {
 	started  []int
 	offered  []int
 	answered []int
+	off      []int
 }
 
 func newIndex(h History) *index {
@@ -57,12 +60,14 @@ func newIndex(h History) *index {
 			instance.submitted = append(instance.submitted, i)
 		case Ended:
 			instance.ended = append(instance.ended, i)
-			instance.failed = instance.failed || e.Status == Failed
+			instance.saw(e.Status)
+		case Canceling:
+			instance.canceling = append(instance.canceling, i)
 		case Looked:
 			instance.looked = append(instance.looked, i)
-			if e.Status == Completed || e.Status == Failed {
+			if terminal(e.Status) {
 				instance.terminal = append(instance.terminal, i)
-				instance.failed = instance.failed || e.Status == Failed
+				instance.saw(e.Status)
 			}
 		case Inspected:
 			instance.inspected = append(instance.inspected, i)
@@ -110,6 +115,8 @@ func (r *runRecord) add(e *Event, line int) {
 		list = &r.started
 	case Offered:
 		list = &r.offered
+	case CalledOff:
+		list = &r.off
 	case Answered:
 		list = &r.answered
 		if e.Answer == AnswerApplied && e.Error != nil && !e.Again {
@@ -117,6 +124,12 @@ func (r *runRecord) add(e *Event, line int) {
 		}
 	}
 	*list = append(*list, line)
+}
+
+// saw notes how the instance ended.
+func (r *instanceRecord) saw(s Status) {
+	r.failed = r.failed || s != Completed
+	r.canceled = r.canceled || s == Canceled
 }
 
 // final gives the lines of the applied completions that finished the run: those that are not tried

@@ -78,6 +78,7 @@ func judgeDeliveries(j *judgement) {
 		d.leases()
 		d.sort()
 		d.finals()
+		d.calledOff()
 		for _, line := range r.answered {
 			switch j.history[line].Answer {
 			case AnswerApplied:
@@ -182,6 +183,19 @@ func (d *delivery) finals() {
 	}
 }
 
+// calledOff checks that a run that was called off is not given out, and that no completion of it is
+// applied. The order of the lines must be that of the commits for it.
+func (d *delivery) calledOff() {
+	if len(d.off) == 0 || !d.rules.CommitOrder {
+		return
+	}
+	for _, line := range slices.Concat(d.leased, d.answered) {
+		if e := &d.history[line]; line > d.off[0] && (e.Kind == Leased || e.Answer == AnswerApplied) {
+			d.violate([]int{d.off[0], line}, "%s was %s after it had been called off", d.key, e.Kind)
+		}
+	}
+}
+
 // judgeApplied checks that the token was the current one. A lease that was recorded after the answer
 // is I8's: then the run was given out again although it was done.
 func (d *delivery) judgeApplied(line int) {
@@ -200,7 +214,7 @@ func (d *delivery) judgeStale(line int) {
 	token := d.history[line].Token
 	_, applied := d.applied[token]
 	switch {
-	case d.rules.Partial, applied, d.unknown[token], d.instance.over(),
+	case d.rules.Partial, applied, d.unknown[token], len(d.off) > 0, d.instance.over(),
 		d.newest >= 0 && d.history[d.newest].Token > token:
 		return
 	}

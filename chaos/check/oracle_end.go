@@ -31,7 +31,18 @@ func judgeEnds(j *judgement) {
 		if j.rules.CommitOrder && len(r.ended) > 0 {
 			j.judgeAfterEnd(r)
 		}
-		j.judgeOutcome(r, shown[0], first)
+		if first.Status == Canceled {
+			j.judgeCanceled(r, shown[0])
+		} else {
+			j.judgeOutcome(r, shown[0], first)
+		}
+	}
+}
+
+// judgeCanceled wants somebody to have asked for the end that the workflow does not give itself.
+func (j *judgement) judgeCanceled(r *instanceRecord, line int) {
+	if len(r.canceling) == 0 && !j.rules.Partial || len(r.canceling) > 0 && r.canceling[0] > line && j.rules.CommitOrder {
+		j.violate([]int{line}, "the instance was canceled, and nobody had asked for that")
 	}
 }
 

@@ -193,10 +193,13 @@ func (o *order) failed(n *graph.Node, path graph.Path) bool {
 
 // passed gives the moment from which a node run can have been done.
 func (o *order) passed(n *graph.Node, path graph.Path) moment {
+	r := o.byRun[runKey{o.instance.id, n.Name, string(path)}]
+	if n.Kind == graph.Sleep && r != nil && len(r.answered) > 0 { // whoever records its end relies on it
+		return o.done(r)
+	}
 	if n.Kind != graph.Action {
 		return o.ready(n, path)
 	}
-	r := o.byRun[runKey{o.instance.id, n.Name, string(path)}]
 	if r == nil {
 		if o.rules.Partial {
 			return moment{line: always}

@@ -68,7 +68,7 @@ func (j *judgement) received(r *instanceRecord) []*reception {
 
 // judgeReceived compares the calls with the outcomes; one that explains them is enough.
 func (j *judgement) judgeReceived(r *instanceRecord, got []*reception, outcomes []Outcome) {
-	complete := r.over() && !j.rules.Partial
+	complete := r.over() && !r.canceled && !j.rules.Partial
 	var lines []int
 	why := ""
 	for _, o := range outcomes {

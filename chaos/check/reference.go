@@ -19,6 +19,7 @@ type Status string
 const (
 	Completed Status = "completed"
 	Failed    Status = "failed"
+	Canceled  Status = "canceled"  // of an instance only: it was ended from outside
 	Refused   Status = "refused"   // the program or the input was not taken; nothing ran
 	Undecided Status = "undecided" // the interpreter's own budget is spent; it says nothing about the program
 )
