@@ -12,7 +12,7 @@ import (
 //   - every index into nodes, variables and frames is in range;
 //   - every node can be reached from the input, and the output can be reached from every node;
 //   - Required is the number of forward edges plus one for soft edges, and at least one; zero only for
-//     the input and for the aggregate of a spread;
+//     the input and for the aggregate of a spread; the branches of a parallel have places from 0 on;
 //   - every node has what its kind needs: its expression, its variable, the aggregate of a spread;
 //   - guards leave only branches and nothing else leaves one, continue leaves only loop heads, break
 //     leads to loop exits, and without back edges there is no cycle;
@@ -185,6 +185,21 @@ func (c *checker) counts() {
 		if n.Required != want {
 			c.add(n, "requires %d arrivals where its edges make %d", n.Required, want)
 		}
+		if n.Kind == Aggregate && !spreads[n.ID] {
+			c.elements(n)
+		}
+	}
+}
+
+// elements wants the branches of a parallel to have the places of a list, each its own.
+func (c *checker) elements(n *Node) {
+	taken := make([]bool, len(c.g.in[n.ID]))
+	for _, e := range c.g.in[n.ID] {
+		if e.Element < 0 || e.Element >= len(taken) || taken[e.Element] {
+			c.add(n, "has no place %d for the value of %s", e.Element, c.g.Nodes[e.From].Name)
+			return
+		}
+		taken[e.Element] = true
 	}
 }
 

@@ -154,6 +154,8 @@ func TestCheck(t *testing.T) {
 		{"deeper", false, func(g *graph.Graph) { node(g, "assign").Depth = 1 }, "stands deeper than input, which opens no loop or spread"},
 		{"element", false, func(g *graph.Graph) { edge(g, "double", "spread_all").Var = graph.None }, "the edge from double carries no value"},
 		{"required", true, func(g *graph.Graph) { node(g, "b").Required = 1 }, "node b: requires 1 arrivals where its edges make 2"},
+		{"place of a branch", false, func(g *graph.Graph) { edge(g, "noop", "parallel_all").Element = 1 }, "has no place 1 for the value of noop_2"},
+		{"place beyond the list", false, func(g *graph.Graph) { edge(g, "noop", "parallel_all").Element = 2 }, "has no place 2 for the value of noop"},
 		{"required of a spread", false, func(g *graph.Graph) { node(g, "spread_all").Required = 1 }, "requires 1 arrivals where its edges make 0"},
 		{"argument", false, func(g *graph.Graph) { node(g, "echo").Args[0].Value = nil }, "argument value has no value"},
 		{"action", false, func(g *graph.Graph) { node(g, "echo").Action = "" }, "names no action"},
