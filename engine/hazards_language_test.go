@@ -40,10 +40,10 @@ func checkFates(t *testing.T, fates []fate) {
 		for _, f := range fates {
 			inst := s.ends(e, program(s.T, f.text(), f.limits), `{"x": 0}`)
 			if got := seen.take(); strings.Join(got, " ") != strings.Join(f.marks, " ") {
-				t.Errorf("%s, %s: called @mark with %q, want %q", s.design, f.name, got, f.marks)
+				s.Errorf("%s: called @mark with %q, want %q", f.name, got, f.marks)
 			}
 			if got, ok := f.met(inst); !ok {
-				t.Errorf("%s, %s: %s; want %s%s", s.design, f.name, got, f.result, f.failure)
+				s.Errorf("%s: %s; want %s%s", f.name, got, f.result, f.failure)
 			}
 		}
 	})
@@ -144,7 +144,7 @@ func TestHazardLoopsCutAtTenThousandIterations(t *testing.T) {
 		e := s.host(s.open(), engine.Config{})
 		p := program(s.T, "fn main(input: [], output: [y]):\n    y = 0\n    for i in range(10001):\n        y = @add(a=y, b=1)\n", ir.Limits{})
 		if inst := s.ends(e, p, `{}`); string(inst.Result) != "10001" {
-			t.Errorf("10001 rounds of an action gave %s (%v)", inst.Result, inst.Failure)
+			s.Errorf("10001 rounds of an action gave %s (%v)", inst.Result, inst.Failure)
 		}
 	})
 }
@@ -268,7 +268,7 @@ func TestHazardHardEdgeFromABranchCaseNotTaken(t *testing.T) {
 		e := s.host(s.open(), engine.Config{Workers: s.actions(seen)})
 		for _, x := range []string{`{"x": 0}`, `{"x": 1}`} {
 			if inst := s.ends(e, built(s.T, soft), x); string(inst.Result) != `"merged"` {
-				t.Errorf("%s with %s: %s (%v)", s.design, x, inst.Result, inst.Failure)
+				s.Errorf("%s: %s (%v)", x, inst.Result, inst.Failure)
 			}
 			s.wantMarks(seen, "merged")
 		}

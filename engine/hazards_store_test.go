@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/memory"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
@@ -93,56 +95,67 @@ func meshValue(layers, width, x int) string {
 	return fmt.Sprint(x)
 }
 
-// applied counts what a host's completions came to.
-func applied(count *atomic.Int64) engine.Observer {
-	return engine.Observer{Answered: func(_ backend.Completion, out backend.Outcome, err error, _ time.Time) {
-		if err == nil && out.Answer == backend.Applied {
-			count.Add(1)
-		}
-	}}
+// counting is a way to the store that counts calls of Complete.
+type counting struct {
+	backend.Backend
+	calls atomic.Int64
 }
 
-// TestHazardCountersUpsertedInMapOrder has two hosts complete the same instances, where each completion
-// counts at a dozen counters: were these locked in any other than one order, the hosts would wait for one
-// another in a circle. The server has found no such circle.
+func (c *counting) Complete(ctx context.Context, shard int, completions []backend.Completion, grant backend.Grant) (backend.Committed, error) {
+	c.calls.Add(1)
+	return c.Backend.Complete(ctx, shard, completions, grant)
+}
+
+// slow makes the server take its time over every row that a host writes, so that transactions which meet at
+// the same rows are in their middle when they do.
+func (s *site) slow() {
+	s.Helper()
+	s.exec("CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.001); RETURN NEW; END'")
+	s.exec(`DO $$ DECLARE name text; BEGIN
+		FOR name IN SELECT table_name FROM information_schema.columns WHERE table_schema = current_schema() AND column_name = 'instance_id' LOOP
+			EXECUTE format('CREATE TRIGGER dawdle BEFORE INSERT OR UPDATE ON %I FOR EACH ROW EXECUTE FUNCTION dawdle()', name);
+		END LOOP;
+	END $$`)
+}
+
+// TestHazardCountersUpsertedInMapOrder has hosts complete neighbours in the same instances at the same time,
+// in batches of all sizes, where each completion counts at a dozen counters: were these locked in any other
+// than one order, the hosts would wait for one another in a circle. The server has found no such circle.
 func TestHazardCountersUpsertedInMapOrder(t *testing.T) {
-	const layers, width, instances = 3, 12, 8
+	const layers, width, instances, hosts = 3, 12, 3, 4
 	onEveryDatabase(t, func(s *site) {
 		p := mesh(s.T, layers, width)
-		backends := []backend.Backend{s.open(), s.open()}
-		before := s.number("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
-		var counts [2]atomic.Int64
-		var hosts [2]*engine.Engine
-		for i := range hosts {
-			hosts[i] = s.host(backends[i], engine.Config{Slots: 16, Prefetch: -1, Poll: 5 * time.Millisecond, Observer: applied(&counts[i])})
+		ways := make([]*counting, hosts)
+		backends := make([]backend.Backend, hosts)
+		for i := range ways {
+			ways[i] = &counting{Backend: s.open()}
+			backends[i] = ways[i]
 		}
-		requests := make([]engine.SubmitRequest, instances)
-		for i := range requests {
-			requests[i] = engine.SubmitRequest{Program: p, Input: json.RawMessage(`{"x": 5}`)}
+		subs := make([]backend.Submission, instances)
+		for i := range subs {
+			subs[i] = backend.Submission{ID: shardZero(ways[0]), Program: p, Input: json.RawMessage(`{"x": 5}`)}
 		}
-		ids, err := hosts[0].SubmitAll(s.ctx, requests)
+		s.slow()
+		const deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+		before := s.number(deadlocks)
+		seen, err := backendtest.Drive(s.ctx, backends[0], subs, backendtest.DriveConfig{Peers: backends[1:], Workers: 2 * hosts, Max: 3, Seed: 4})
 		if err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
-		for _, id := range ids {
-			inst, err := hosts[1].Wait(s.ctx, id)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for id, inst := range seen.Instances {
 			if want := meshValue(layers, width, 5); string(inst.Result) != want {
-				t.Errorf("%s gives %s (%v), want %s", inst.ID, inst.Result, inst.Failure, want)
+				s.Errorf("%s gives %s (%v), want %s", id, inst.Result, inst.Failure, want)
 			}
 		}
-		for i, host := range hosts {
-			s.stop(host)
-			backends[i].Close()
+		for i, way := range ways {
+			if n := way.calls.Load(); n < layers {
+				s.Errorf("inconclusive: host %d made %d calls", i, n)
+			}
+			way.Close()
 		}
-		s.settled()
-		if a, b := counts[0].Load(), counts[1].Load(); a+b != layers*width*instances || a == 0 || b == 0 {
-			t.Errorf("inconclusive: the hosts applied %d and %d completions", a, b)
-		}
-		if n := s.number("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") - before; n > 0 {
-			t.Errorf("%d deadlocks", n)
+		s.settled() // only sessions that are over have said what they counted
+		if n := s.number(deadlocks) - before; n > 0 {
+			s.Errorf("%d deadlocks", n)
 		}
 	})
 }
@@ -220,10 +233,10 @@ func TestHazardInstanceRowUpdatedPerCompletion(t *testing.T) {
 	const width = 300
 	onEveryDatabase(t, func(s *site) {
 		b := s.open()
-		e := s.host(b, engine.Config{})
+		e := s.host(b, engine.Config{Batch: 1})
 		p := program(s.T, "fn main(input: [n], output: [total]):\n    xs = spread range(n):i -> @double(value=i)\n    total = sum(xs)\n", ir.Limits{})
 		if inst := s.ends(e, p, fmt.Sprintf(`{"n": %d}`, width)); string(inst.Result) != fmt.Sprint(width*(width-1)) {
-			t.Errorf("the fan-out gives %s (%v)", inst.Result, inst.Failure)
+			s.Errorf("the fan-out gives %s (%v)", inst.Result, inst.Failure)
 		}
 		s.stop(e)
 		b.Close()
@@ -232,11 +245,11 @@ func TestHazardInstanceRowUpdatedPerCompletion(t *testing.T) {
 		changed := s.number(fmt.Sprintf(counters, "n_tup_ins + n_tup_upd", "relname <> 'instances'"), s.schema)
 		born := s.number(fmt.Sprintf(counters, "n_tup_ins", "relname = 'instances'"), s.schema)
 		if changed < width || born != 1 {
-			t.Fatalf("inconclusive: %d rows were written beside %d instances", changed, born)
+			s.Fatalf("inconclusive: %d rows were written beside %d instances", changed, born)
 		}
 		// Its end, and that nothing of it is left.
 		if n := s.number(fmt.Sprintf(counters, "n_tup_upd", "relname = 'instances'"), s.schema); n < 1 || n > 2 {
-			t.Errorf("the instance's row was updated %d times in %d completions", n, width)
+			s.Errorf("the instance's row was updated %d times in %d completions", n, width)
 		}
 	})
 }
@@ -248,30 +261,30 @@ func TestHazardForeignKeysLockTheParentRow(t *testing.T) {
 		b := s.open()
 		const keys = "SELECT count(*) FROM pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace WHERE n.nspname = $1 AND c.contype = 'f'"
 		if n := s.number(keys, s.schema); n > 0 {
-			t.Errorf("%d foreign keys", n)
+			s.Errorf("%d foreign keys", n)
 		}
 		p := program(s.T, "fn main(input: [], output: [y]):\n    xs = spread range(10):i -> @double(value=i)\n    y = @sum(values=xs)\n    y = @echo(value=y)\n", ir.Limits{})
 		tasks := s.begin(b, p, 1, `{}`)
 		tx, err := s.conn.Begin(s.ctx)
 		if err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 		if n := s.exec("SELECT FROM instances WHERE id = $1 FOR UPDATE", tasks[0].Lease.Key.Instance); n != 1 {
-			t.Fatalf("inconclusive: %d rows are locked", n)
+			s.Fatalf("inconclusive: %d rows are locked", n)
 		}
 		calls := 0
 		for ; len(tasks) > 0 && calls < 11; calls++ { // all but the last, which ends the instance
 			out, err := b.Complete(s.ctx, 0, []backend.Completion{done(tasks[0], "1")}, granted(10))
 			if err != nil || out.Outcomes[0].Answer != backend.Applied {
-				t.Fatalf("a completion waits for the instance's row: %+v, %v", out.Outcomes, err)
+				s.Fatalf("a completion waits for the instance's row: %+v, %v", out.Outcomes, err)
 			}
 			tasks = append(tasks[1:], out.Tasks...)
 		}
 		if err := tx.Rollback(s.ctx); err != nil {
-			t.Error(err)
+			s.Error(err)
 		}
 		if calls != 11 || len(tasks) != 1 {
-			t.Errorf("inconclusive: %d completions, and %d tasks are left", calls, len(tasks))
+			s.Errorf("inconclusive: %d completions, and %d tasks are left", calls, len(tasks))
 		}
 	})
 }
@@ -298,10 +311,10 @@ func TestHazardLatestInboxValueByNow(t *testing.T) {
 			WHERE c.table_schema = $1 AND c.column_name <> 'due_at' AND c.data_type LIKE $2 AND EXISTS (
 				SELECT FROM information_schema.columns k WHERE k.table_schema = $1 AND k.table_name = c.table_name AND k.column_name = 'instance_id')`
 		if n := s.number(columns, s.schema, "json"); n == 0 {
-			t.Fatal("inconclusive: no values were found")
+			s.Fatal("inconclusive: no values were found")
 		}
 		if n := s.number(columns, s.schema, "timestamp%"); n > 0 {
-			t.Errorf("%d columns tell times beside values", n)
+			s.Errorf("%d columns tell times beside values", n)
 		}
 	})
 }
@@ -334,16 +347,36 @@ func TestHazardReadyButNeverQueued(t *testing.T) {
 	onEveryDatabase(t, func(s *site) {
 		b := s.open()
 		e := s.host(b, engine.Config{Slots: 4, RetryMin: time.Millisecond, RetryMax: 5 * time.Millisecond, Lease: time.Second, Poll: 20 * time.Millisecond})
+		s.slow()
 		stop := make(chan struct{})
-		killed := make(chan int64)
-		go func() { killed <- s.kill(stop) }()
+		killed := make(chan int64, 1)
+		go func() { killed <- s.kill(stop, waiting(p)) }()
+		finish := sync.OnceValue(func() int64 {
+			close(stop)
+			return <-killed
+		})
+		defer finish()
 		runMeshes(s, e, p, instances, meshValue(layers, width, 5))
-		close(stop)
-		if n := <-killed; n < 10 {
-			t.Errorf("inconclusive: %d sessions were killed in the middle of a call", n)
+		if n := finish(); n < 10 {
+			s.Errorf("inconclusive: %d sessions were killed in the middle of a call", n)
 		}
 	})
 }
+
+// waiting lists the actions that wait at a barrier.
+func waiting(p *plan.Program) (nodes []int32) {
+	for _, n := range p.Graph().Nodes {
+		if n.Kind == graph.Action && p.Graph().Waits(n) {
+			nodes = append(nodes, int32(n.ID))
+		}
+	}
+	return nodes
+}
+
+// unqueued counts, where a design has a table of counters and another of node runs, the actions whose counter
+// is full and that are not in the other. A statement sees what is committed at one moment.
+var unqueued = map[string]string{"push": `SELECT count(*) FROM readiness r WHERE r.completed = r.required AND r.node = ANY ($1)
+	AND NOT EXISTS (SELECT FROM queue q WHERE (q.shard, q.instance_id, q.node, q.path) = (r.shard, r.instance_id, r.node, r.path))`}
 
 // runMeshes runs instances to their end.
 func runMeshes(s *site, e *engine.Engine, p *plan.Program, instances int, want string) {
@@ -356,21 +389,31 @@ func runMeshes(s *site, e *engine.Engine, p *plan.Program, instances int, want s
 }
 
 // kill ends sessions of the site's hosts that are in the middle of something, until it is told to stop, or
-// has done it so often that the hosts must be let alone. It says how many it ended.
-func (s *site) kill(stop <-chan struct{}) (n int64) {
+// has done it so often that the hosts must be let alone. It says how many it ended, and looks for nodes, which
+// wait at barriers, that are ready and not queued.
+func (s *site) kill(stop <-chan struct{}, nodes []int32) (n int64) {
 	conn, err := pgx.Connect(s.ctx, pgtest.DSN(s))
 	if err != nil {
 		s.Error(err)
 		return 0
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(s.ctx)) }()
-	ticker := time.NewTicker(10 * time.Millisecond)
+	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
-	for n < 60 {
+	look := unqueued[s.design.Name()]
+	for tick := 0; ; tick++ {
 		select {
 		case <-stop:
 			return n
 		case <-ticker.C:
+		}
+		if look != "" {
+			if lost := s.number(look, nodes); lost > 0 {
+				s.Errorf("%d node runs are ready and not queued", lost)
+			}
+		}
+		if tick%4 != 0 || n >= 60 {
+			continue
 		}
 		tag, err := conn.Exec(s.ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND state <> 'idle'", s.schema)
 		if err != nil {
@@ -379,8 +422,6 @@ func (s *site) kill(stop <-chan struct{}) (n int64) {
 		}
 		n += tag.RowsAffected()
 	}
-	<-stop
-	return n
 }
 
 // TestHazardStalledInstanceKeptForEverByItsLease has a host lease everything and do nothing more, as one does
@@ -393,22 +434,22 @@ func TestHazardStalledInstanceKeptForEverByItsLease(t *testing.T) {
 		out, err := stalled.Submit(s.ctx, []backend.Submission{{ID: id, Program: p, Input: json.RawMessage(`{}`)}},
 			backend.Grant{Owner: "stalled", Max: 10, Lease: 300 * time.Millisecond})
 		if err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 		if len(out.Tasks) == 0 {
-			t.Fatal("inconclusive: nothing was leased")
+			s.Fatal("inconclusive: nothing was leased")
 		}
 		e := s.host(s.open(), engine.Config{Poll: 20 * time.Millisecond})
 		inst, err := e.Wait(s.ctx, id)
 		if err != nil {
-			t.Fatalf("the instance stays with the host that leased it: %v", err)
+			s.Fatalf("the instance stays with the host that leased it: %v", err)
 		}
 		if string(inst.Result) != "20" {
-			t.Errorf("the instance gives %s (%v)", inst.Result, inst.Failure)
+			s.Errorf("the instance gives %s (%v)", inst.Result, inst.Failure)
 		}
 		late, err := stalled.Complete(s.ctx, 0, []backend.Completion{done(out.Tasks[0], "1000")}, granted(1))
 		if err != nil || late.Outcomes[0].Answer != backend.Stale {
-			t.Errorf("the late completion is answered %+v, %v; want stale", late.Outcomes, err)
+			s.Errorf("the late completion is answered %+v, %v; want stale", late.Outcomes, err)
 		}
 	})
 }

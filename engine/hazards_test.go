@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -105,7 +106,7 @@ func (s *site) open() backend.Backend {
 // host starts an engine with the built-in actions and those of cfg, for as long as the test.
 func (s *site) host(b backend.Backend, cfg engine.Config) *engine.Engine {
 	s.Helper()
-	cfg.Backend, cfg.Batch = b, s.design.Batch()
+	cfg.Backend, cfg.Batch = b, cmp.Or(cfg.Batch, s.design.Batch())
 	if cfg.Workers == nil {
 		cfg.Workers = s.actions(nil)
 	}
