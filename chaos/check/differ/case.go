@@ -28,7 +28,7 @@ type Schedule struct {
 	// How often something goes wrong, in percent.
 	Duplicates int `json:"duplicates,omitempty"` // a completion is offered again
 	Losses     int `json:"losses,omitempty"`     // a task is given up, and comes back when its lease has ended
-	Crashes    int `json:"crashes,omitempty"`    // a step of a call fails; only where the store can do that
+	Crashes    int `json:"crashes,omitempty"`    // a call fails at one of its steps; only where the store can do that
 }
 
 // Load reads a case.

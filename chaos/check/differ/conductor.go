@@ -34,6 +34,7 @@ type conductor struct {
 	away    bool                 // a lease may be held by nobody
 	ended   bool
 	unknown bool // an answer was lost
+	fuse    int  // steps until the call crashes; below one: it does not
 	idle    int  // claims in a row that gave nothing
 	history check.History
 }
@@ -76,7 +77,7 @@ func (d *conductor) grant() backend.Grant {
 func (d *conductor) run(ctx context.Context) error {
 	if d.Crashes > 0 && d.store.Crash != nil {
 		d.store.Crash(func(string) error {
-			if d.rng.IntN(1000) < d.Crashes { // a call has many steps
+			if d.fuse--; d.fuse == 0 {
 				return errCrash
 			}
 			return nil
@@ -104,11 +105,13 @@ func (d *conductor) run(ctx context.Context) error {
 
 // call makes a call of the backend, again where it crashed.
 func (d *conductor) call(ctx context.Context, what string, f func() (backend.Committed, error)) (backend.Committed, error) {
-	for {
+	for tries := 0; ; tries++ {
+		d.light(tries)
 		out, err := f()
 		switch {
 		case err == nil:
-			return out, d.note(out)
+			d.note(out)
+			return out, nil
 		case backend.IsUnknown(err):
 			d.unknown, d.away = true, true
 		case errors.Is(err, errCrash):
@@ -118,6 +121,15 @@ func (d *conductor) call(ctx context.Context, what string, f func() (backend.Com
 		if ctx.Err() != nil {
 			return out, fmt.Errorf("%s: %w", what, context.Cause(ctx))
 		}
+	}
+}
+
+// light has a call crash at one of its steps, at times: it has from six of them to hundreds. A call that
+// has crashed twice is left alone.
+func (d *conductor) light(tries int) {
+	d.fuse = 0
+	if tries < 2 && d.chance(d.Crashes) {
+		d.fuse = 1 + d.rng.IntN(20)
 	}
 }
 
@@ -312,10 +324,7 @@ func (d *conductor) retried(c backend.Completion) bool {
 }
 
 // note keeps what a call brought, as far as it is of this instance.
-func (d *conductor) note(out backend.Committed) error {
-	if d.store.Recorded != nil {
-		d.history = append(d.history, d.store.Recorded()...)
-	}
+func (d *conductor) note(out backend.Committed) {
 	for _, t := range out.Tasks {
 		if t.Lease.Key.Instance != d.id {
 			continue
@@ -329,7 +338,6 @@ func (d *conductor) note(out backend.Committed) error {
 			d.ended = true
 		}
 	}
-	return nil
 }
 
 // look reads the instance.

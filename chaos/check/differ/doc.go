@@ -14,8 +14,8 @@
 //
 // The result, or the error with its type, its action and its place, and for an action's its message. The
 // action, path and arguments of every node run, as a multiset. Where the order of several failures leaves
-// room, each of the outcomes that check.Reference.Possible gives is right. The history of the run goes
-// through the oracles of package check; the one of a [Model], which sees inside, through all of them.
+// room, each of the outcomes that check.Reference.Possible gives is right. The history of the run, as far
+// as it can be seen from outside of the store, goes through the oracles of package check.
 //
 // # Repeating a failure
 //

@@ -26,10 +26,6 @@ type Store struct {
 
 	// Crash has every step of a call ask whether it fails, until it is given nil. Nil: the store cannot.
 	Crash func(func(point string) error)
-
-	// Recorded gives what the store itself has recorded since the last call, of the kinds that nobody
-	// sees from outside. Nil: it does not.
-	Recorded func() check.History
 }
 
 // Report is how a case ended.
@@ -113,9 +109,6 @@ func (r *prepared) judge(d *conductor) error {
 		Outcomes:    func(string) []check.Outcome { return r.outcomes },
 		Partial:     d.unknown,
 		CommitOrder: true,
-	}
-	if d.store.Recorded != nil {
-		rules.Invariants = nil
 	}
 	report, err := check.Check(d.history, rules)
 	if err != nil {
