@@ -195,19 +195,7 @@ func (a *arrays) addEnd(e *event) error {
 // takesAll says whether an instance's rows go in the transaction that ends it: it has completed, and
 // nothing else can be at work on it.
 func takesAll(e *event) bool {
-	return e.plan.End != nil && e.plan.End.Failure == nil && quiet(e.program) && !e.breaksOut()
-}
-
-// breaksOut says whether the event is a completion within a spread or parallel. Where one ends the
-// instance, and does not fail it, an error has led out of there, and its siblings may be at work.
-func (e *event) breaksOut() bool {
-	if e.completion == nil {
-		return false
-	}
-	g := e.program.Graph()
-	return slices.ContainsFunc(g.Around(g.Nodes[e.run().Node].Region), func(r graph.RegionID) bool {
-		return r != 0 && !g.Regions[r].Loop
-	})
+	return e.plan.End != nil && e.plan.End.Failure == nil && quiet(e.program)
 }
 
 // ending gives the columns of an end.

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
@@ -28,11 +29,10 @@ func callsOff(p *plan.Plan) bool {
 	return slices.ContainsFunc(p.Clears, func(c plan.Clear) bool { return c.AtWork })
 }
 
-// calledOff says whether a completion is one of a run that another completion of its instance calls off.
-func (e *event) calledOff(by *event) bool {
-	run := e.run()
-	return e.instance == by.instance && slices.ContainsFunc(by.plan.Clears, func(c plan.Clear) bool {
-		return run.Path.Under(c.Path) && slices.Contains(by.program.Cleared(c.Region).Runs, run.Node)
+// callsOff says whether the event clears away a node run.
+func (e *event) callsOff(key backend.Key) bool {
+	return e.instance == key.Instance && slices.ContainsFunc(e.plan.Clears, func(c plan.Clear) bool {
+		return key.Run.Path.Under(c.Path) && slices.Contains(e.program.Cleared(c.Region).Runs, key.Run.Node)
 	})
 }
 
@@ -166,11 +166,8 @@ func (c *commit) clear(batch *pgx.Batch, events []*event, sure bool) {
 	}
 }
 
-// callOff begins a transaction whose events call runs off: it locks those, in key order like any
-// completion, and with them the events' own. Whatever completes one of them meanwhile is waited for, and
-// what that has queued is locked as well, until there is nothing new: from then on nobody can add to the
-// regions. It does nothing where no run is called off.
-func (c *commit) callOff(ctx context.Context, conn *pgxpool.Conn, events []*event) (begun bool, err error) {
+// atWork gives where runs may be under way that events call off.
+func atWork(events []*event) []span {
 	var all []span
 	for _, e := range events {
 		for _, cl := range e.plan.Clears {
@@ -179,23 +176,63 @@ func (c *commit) callOff(ctx context.Context, conn *pgxpool.Conn, events []*even
 			}
 		}
 	}
+	return all
+}
+
+// callOff begins a transaction whose events call runs off, or which has been given up because what
+// follows them does: it locks those runs, and with them the events' own, in key order like any completion.
+// Whatever completes one of them meanwhile is waited for. It does nothing where no run is called off.
+func (c *commit) callOff(ctx context.Context, conn *pgxpool.Conn, events []*event) (begun bool, err error) {
+	all := append(atWork(events), c.contested...)
 	if len(all) == 0 {
 		return false, nil
 	}
-	parameters := append([]any{c.shard}, columns(all)[1:]...)
-	batch := &pgx.Batch{}
+	for _, e := range events {
+		if e.completion != nil { // its path alone: in what follows that, there is a dot or more
+			run := e.run()
+			all = append(all, span{instance: e.instance, id: int32(run.Node), low: string(run.Path), high: string(run.Path) + " "})
+		}
+	}
+	batch, before := &pgx.Batch{}, int64(0)
 	batch.Queue("BEGIN")
-	before, after := int64(0), int64(0)
-	batch.Queue(callOffSQL, parameters...).QueryRow(func(row pgx.Row) error { return row.Scan(&before) })
+	batch.Queue(callOffSQL, append([]any{c.shard}, columns(all)[1:]...)...).QueryRow(func(row pgx.Row) error { return row.Scan(&before) })
+	return true, c.hold(ctx, conn, all, batch, &before)
+}
+
+// callOffNext locks what is called off by runs that go on, of which nothing was known when the transaction
+// began. What somebody else has locked is not waited for, out of order as that would be: the transaction is
+// given up, and begins again with these locks.
+func (c *commit) callOffNext(ctx context.Context, conn *pgxpool.Conn, events []*event) error {
+	all := atWork(events)
+	if len(all) == 0 {
+		return nil
+	}
+	c.contested = append(c.contested, all...)
+	before := int64(-1)
+	return c.hold(ctx, conn, all, &pgx.Batch{}, &before)
+}
+
+// hold locks what has been queued since as well, until there is nothing new: from then on nobody can add to
+// the regions.
+func (c *commit) hold(ctx context.Context, conn *pgxpool.Conn, all []span, batch *pgx.Batch, before *int64) error {
+	parameters := append([]any{c.shard}, columns(all)[1:]...)
 	for range callOffPasses {
+		var after int64
 		batch.Queue(callOffMoreSQL, parameters...).QueryRow(func(row pgx.Row) error { return row.Scan(&after) })
 		if err := conn.SendBatch(ctx, batch).Close(); err != nil {
-			return true, err
+			return err
 		}
-		if after == before {
-			return true, nil
+		if after == *before {
+			return nil
 		}
-		before, batch = after, &pgx.Batch{}
+		*before, batch = after, &pgx.Batch{}
 	}
-	return true, fmt.Errorf("instance %s: %w", events[0].instance, errCallOff)
+	return fmt.Errorf("instance %s: %w", all[0].instance, errCallOff)
+}
+
+// withdraw takes back the tasks that the transaction itself has called off.
+func (c *commit) withdraw() {
+	c.result.Tasks = slices.DeleteFunc(c.result.Tasks, func(t backend.Task) bool {
+		return slices.ContainsFunc(c.over, func(e *event) bool { return e.callsOff(t.Lease.Key) })
+	})
 }

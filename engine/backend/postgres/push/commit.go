@@ -35,8 +35,10 @@ type commit struct {
 	reached []reached      // barriers that something arrived at in the last round
 	goOn    []backend.Key  // runs that go on because of the last round
 	over    []*event       // what took place and clears something
-	ended   []*event
-	result  backend.Committed
+
+	contested []span // what is to be locked first
+	ended     []*event
+	result    backend.Committed
 }
 
 // reached is how far a barrier has come.
@@ -48,8 +50,8 @@ type reached struct {
 // apply commits the events, all that are not stale, in one transaction. It is answered for by
 // c.live. An unconfirmed outcome is backend.ErrUnknown; c.live then holds what the server had said
 // before it was asked to commit.
-func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant) (*commit, error) {
-	c := &commit{b: b, shard: shard, grant: grant, sent: time.Now(), events: map[int32]*event{}, from: map[uuid.UUID]*event{}, live: map[int32]bool{}, moved: map[int32]bool{}}
+func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant, contested []span) (*commit, error) {
+	c := &commit{b: b, contested: contested, shard: shard, grant: grant, sent: time.Now(), events: map[int32]*event{}, from: map[uuid.UUID]*event{}, live: map[int32]bool{}, moved: map[int32]bool{}}
 	single := true // one round trip, which commits by itself
 	for _, e := range events {
 		c.events[e.ord] = e
@@ -68,7 +70,11 @@ func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant b
 		c.clear(batch, events, false)
 		return c, unknown(c.round(ctx, conn, events, "", batch))
 	}
-	return c, c.transaction(ctx, conn, events)
+	err = c.transaction(ctx, conn, events)
+	if postgres.Contended(err) || errors.Is(err, errCallOff) { // it will be tried again, at best on this connection
+		_, _ = conn.Exec(ctx, "ROLLBACK")
+	}
+	return c, err
 }
 
 // unknown marks the error of something that commits when it leaves open whether it did.
@@ -93,12 +99,16 @@ func (c *commit) transaction(ctx context.Context, conn *pgxpool.Conn, events []*
 	}
 	for err == nil && len(c.goOn) > 0 {
 		if events, err = c.open(ctx, conn); err == nil {
+			err = c.callOffNext(ctx, conn, events)
+		}
+		if err == nil {
 			err = c.round(ctx, conn, events, "", nil)
 		}
 	}
 	if err != nil {
 		return err
 	}
+	c.withdraw()
 	batch := &pgx.Batch{}
 	c.unset(batch, c.taken, true)
 	c.clear(batch, c.over, true)

@@ -109,7 +109,7 @@ func groups(events []*event) [][]*event {
 func spared(group, all []*event, out *outcomes) []*event {
 	return slices.DeleteFunc(group, func(e *event) bool {
 		off := slices.ContainsFunc(all, func(by *event) bool {
-			return callsOff(&by.plan) && out.answers[by.ord].Answer == backend.Applied && e.calledOff(by)
+			return callsOff(&by.plan) && out.answers[by.ord].Answer == backend.Applied && by.callsOff(e.key())
 		})
 		if off {
 			out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
@@ -290,12 +290,16 @@ func (b *Backend) offerMoved(ctx context.Context, c *commit, events []*event, gr
 func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) (*commit, error) {
 	grant.Max = max(grant.Max-len(out.result.Tasks), 0)
 	unsure := false
+	var contested []span
 	for try := 1; ; try++ {
-		c, err := b.apply(ctx, shard, events, grant)
+		c, err := b.apply(ctx, shard, events, grant, contested)
 		switch {
 		case err == nil:
 			return c, nil
 		case (postgres.Contended(err) || errors.Is(err, errCallOff)) && try < commitTries:
+			if c != nil {
+				contested = c.contested
+			}
 			continue
 		case !backend.IsUnknown(err) && unsure && !postgres.Poisoned(err):
 			// An earlier try may have taken place, or the leases are no longer those that the caller knows.

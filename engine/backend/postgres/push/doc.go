@@ -37,8 +37,9 @@
 // instance in its transaction, which begins with locks on all runs of the region that have not completed,
 // its own among them, in key order. So it waits for what is being completed there, and then locks what that
 // has queued, without waiting, until there is nothing new; whoever completes a sibling afterwards finds no
-// row, and is stale. Rows of completed runs are locked by nobody but their remover, who is never waited for
-// in a circle.
+// row, and is stale. What a run that goes on calls off, of which nothing was known before, is locked without
+// waiting as well; where that cannot be, the transaction begins again with those locks. Rows of completed
+// runs are removed out of order, and so without waiting for anybody.
 //
 // # Leases
 //

@@ -188,8 +188,7 @@ func (e *event) value(slot plan.Slot) (json.RawMessage, bool) {
 	return whole, err == nil
 }
 
-// quiet says whether nothing else can be at work on an instance of the program when it completes:
-// no node of it goes on after the first of several.
+// quiet says whether nothing else can be at work on an instance of the program when it completes.
 func quiet(p *plan.Program) bool { return !p.EndsEarly() }
 
 // micros gives a duration for the database.

@@ -6,8 +6,8 @@
 -- Rows are looked up by their whole key, one by one, and changed by their address: see the package's
 -- description for why a plain join is not to be trusted here. A row that another transaction has just
 -- changed, as the extension of its lease does, is locked in its new version but not seen by the update;
--- its completion comes back as moved, to be offered once more. Rows of runs that have completed are never
--- locked but by who removes them, which is after all other locks and so in no order.
+-- its completion comes back as moved, to be offered once more. Rows of runs that have completed are
+-- locked by who removes them only, after all other locks and so in no order, but without waiting.
 --
 -- An arrival whose required is 0 is at a barrier that has been opened with its count. Should its row not
 -- be there, the count is one that is never reached, and the arrival comes back as unopened.

@@ -1,6 +1,8 @@
 -- Removes node runs of regions that are over or called off: those whose path is low or follows it, before
 -- high. Completions of this transaction keep their rows, by which an unknown commit is settled; see live.
 -- A completion took place if this transaction has written its row as completed.
+-- A row that is locked is skipped, and goes with the next clear or the end: it is of a run that has completed,
+-- and was locked by somebody who did not know that yet and may wait for a row that is held here.
 -- $1 shard; completions: $2 ord, $3 instance, $4 node, $5 path, $6 token; $7 ord of what is known to have taken place
 -- ranges: $8 ord, $9 instance, $10 node, $11 low, $12 high
 WITH live AS MATERIALIZED (
@@ -23,7 +25,7 @@ WITH live AS MATERIALIZED (
         FROM queue t
         WHERE t.shard = $1 AND t.instance_id = r.instance_id AND t.node = r.node AND t.path >= r.low AND t.path < r.high
             AND NOT (t.status = 'completed' AND t.xmin = pg_current_xact_id()::xid)
-        OFFSET 0
+        FOR UPDATE SKIP LOCKED
     ) t
     WHERE (r.ord IN (SELECT ord FROM live)) IS TRUE
 )
