@@ -105,7 +105,8 @@ func (g *generator) program() Program {
 	g.have, g.maybe = map[string]bool{}, map[string]bool{}
 	g.result = anything
 	inputs, input := g.mainInputs()
-	body := append(g.block(mainMax), g.block(mainMax)...)
+	most := []int{1, mainMax, mainMax, mainMax / 2}[g.n(4)] // a small one shows a bug that small ones have
+	body := append(g.block(most), g.block(most)...)
 	main := &ir.Function{Name: name("main"), Inputs: names(inputs), Outputs: names(g.known()), Body: body}
 	prog := &ir.Program{}
 	for _, f := range g.functions {
