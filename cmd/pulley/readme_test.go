@@ -19,13 +19,16 @@ func TestTheReadmeIsTrue(t *testing.T) {
 	}
 	readme := string(data)
 	programs := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(readme, -1)
-	if len(programs) != 2 {
-		t.Fatalf("the README shows %d programs, not 2", len(programs))
+	if len(programs) != 3 {
+		t.Fatalf("the README shows %d programs, not 3", len(programs))
 	}
 	if text, err := os.ReadFile(pipeline); err != nil || string(text) != programs[0][1] {
 		t.Errorf("the first program is not %s (%v)", pipeline, err)
 	}
-	sums := file(t, "sums.ir", programs[1][1])
+	if got := run(t, nil, "graph", file(t, "visit.ir", programs[1][1])); got.code != 0 {
+		t.Errorf("the second program does not compile: %s", got.err)
+	}
+	sums := file(t, "sums.ir", programs[2][1])
 	const input = `{"fan_out": 6, "loop_iters": 2}`
 	for _, c := range []struct {
 		shown string
