@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/pgserver/pgtest"
 )
 
 // TestLateCommit lets a commit that was given up reach the server after all, when the completion has been
@@ -20,16 +21,16 @@ func TestLateCommit(t *testing.T) {
 		for range 5 {
 			w.warm(warm)
 			task := w.launch(sequence, p)[0]
-			w.proxy.set(cut{client: true, k: 1, mode: cutHold})
+			w.proxy.Set(pgtest.Cut{Client: true, K: 1, Mode: pgtest.CutHold})
 			out, err := w.through.Complete(w.ctx, 0, []backend.Completion{ran(task)}, granted(1))
 			if err != nil || out.Outcomes[0].Answer != backend.Applied || len(out.Tasks) != 1 {
 				t.Fatalf("%+v, %v; want it applied on another connection", out, err)
 			}
-			if !w.proxy.unset() {
+			if !w.proxy.Unset() {
 				t.Fatal("inconclusive: nothing was held")
 			}
 			before := w.dump(task.Lease.Key.Instance)
-			if err := w.proxy.release(); err != nil {
+			if err := w.proxy.Release(); err != nil {
 				t.Fatalf("the late commit did not reach the server: %v", err)
 			}
 			if after := w.dump(task.Lease.Key.Instance); after != before {
@@ -70,7 +71,7 @@ func TestLateCommit(t *testing.T) {
 // transaction. It says whether there was such a message, and whether anybody waited.
 func (w *world) lateCOMMIT(c backend.Completion, k int) (fired, late bool) {
 	w.Helper()
-	w.proxy.set(cut{client: true, k: k, mode: cutHold})
+	w.proxy.Set(pgtest.Cut{Client: true, K: k, Mode: pgtest.CutHold})
 	answered := make(chan error, 1)
 	var out backend.Committed
 	go func() {
@@ -79,9 +80,9 @@ func (w *world) lateCOMMIT(c backend.Completion, k int) (fired, late bool) {
 		answered <- err
 	}()
 	late = w.waits(answered)
-	fired = w.proxy.unset()
+	fired = w.proxy.Unset()
 	if fired {
-		if err := w.proxy.release(); err != nil {
+		if err := w.proxy.Release(); err != nil {
 			w.Fatalf("message %d: the late commit did not reach the server: %v", k, err)
 		}
 	}
@@ -120,7 +121,7 @@ func (w *world) waits(answered chan error) bool {
 func TestUnreachable(t *testing.T) {
 	w := newWorld(t)
 	task := w.launch(sequence, sequence.Program(t))[0]
-	w.proxy.set(cut{client: true, k: 1, fresh: true, dead: true})
+	w.proxy.Set(pgtest.Cut{Client: true, K: 1, Fresh: true, Dead: true})
 	w.through.store.Pool.Reset()
 	for name, call := range map[string]func() error{
 		"complete": func() error {
@@ -146,6 +147,6 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("%s without a server: %v; want an error that says that nothing happened", name, err)
 		}
 	}
-	w.proxy.unset()
+	w.proxy.Unset()
 	w.finish()
 }

@@ -27,7 +27,7 @@ type world struct {
 	cfg     postgres.Config
 	direct  *Backend
 	through *Backend
-	proxy   *proxy
+	proxy   *pgtest.Proxy
 	subs    []backend.Submission // of every instance that came to be
 	want    map[uuid.UUID]backendtest.Workflow
 }
@@ -37,9 +37,9 @@ func newWorld(t *testing.T) *world {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Connections: 4}
-	w := &world{T: t, ctx: ctx, cfg: cfg, direct: open(t, cfg), proxy: startProxy(t, cfg.DSN), want: map[uuid.UUID]backendtest.Workflow{}}
+	w := &world{T: t, ctx: ctx, cfg: cfg, direct: open(t, cfg), proxy: pgtest.StartProxy(t, cfg.DSN), want: map[uuid.UUID]backendtest.Workflow{}}
 	cfg.Connections, cfg.Application = 2, "cut "+cfg.Schema
-	w.through = w.proxy.backend(t, cfg)
+	w.through = through(t, w.proxy, cfg)
 	return w
 }
 
@@ -187,15 +187,15 @@ type trial struct {
 // scene makes trials of one kind, each on instances of its own.
 type scene struct {
 	name  string
-	cuts  []cut
+	cuts  []pgtest.Cut
 	trial func(w *world) trial
 }
 
 // The cuts of a connection that is in use, and those of one that has to be made first as well. Of the
 // client's messages that are lost each is the next after one that arrived.
 var (
-	warmCuts = []cut{{mode: cutAfter, client: true}, {mode: cutBefore}, {mode: cutBefore, dead: true}}
-	allCuts  = append([]cut{{mode: cutBefore, client: true, fresh: true}, {mode: cutBefore, fresh: true}}, warmCuts...)
+	warmCuts = []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}}
+	allCuts  = append([]pgtest.Cut{{Mode: pgtest.CutBefore, Client: true, Fresh: true}, {Mode: pgtest.CutBefore, Fresh: true}}, warmCuts...)
 )
 
 // TestLostCommit cuts the connection at every message of every kind of call, and wants what is answered to
@@ -217,18 +217,18 @@ func TestLostCommit(t *testing.T) {
 
 // everyMessage makes trials with the cut at the first message, the second, and so on, until a trial is
 // over before its cut is due.
-func (w *world) everyMessage(s scene, c cut) int {
+func (w *world) everyMessage(s scene, c pgtest.Cut) int {
 	w.Helper()
-	for c.k = 1; ; c.k++ {
-		if c.fresh {
+	for c.K = 1; ; c.K++ {
+		if c.Fresh {
 			w.through.store.Pool.Reset()
 		} else {
 			w.warm(s)
 		}
 		tr := s.trial(w)
-		w.proxy.set(c)
+		w.proxy.Set(c)
 		out, err := tr.call(w.through)
-		fired := w.proxy.unset()
+		fired := w.proxy.Unset()
 		if err := tr.judge(out, err); err != nil {
 			w.Errorf("%s: %v", c, err)
 		}
@@ -237,10 +237,10 @@ func (w *world) everyMessage(s scene, c cut) int {
 			continue
 		case err != nil:
 			w.Fatalf("%s was not reached, and: %v", c, err)
-		case c.k < 4:
+		case c.K < 4:
 			w.Fatalf("inconclusive: %s was not reached", c)
 		}
-		return c.k - 1
+		return c.K - 1
 	}
 }
 
@@ -512,4 +512,16 @@ func (w *world) canceling(tasks []backend.Task) trial {
 			return nil
 		},
 	}
+}
+
+// through opens a backend on the other side of a proxy.
+func through(t testing.TB, p *pgtest.Proxy, cfg postgres.Config) *Backend {
+	t.Helper()
+	cfg.DSN = p.DSN()
+	b, err := Open(context.Background(), Config{Store: cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
 }
