@@ -130,6 +130,17 @@ func (s *Store) byShard(ids []uuid.UUID) [][][16]byte {
 // claimed and what completes is stale. Tidy then removes what the instances of a shard that it ended have
 // left; what it does not get done is the design's sweep's, since they are marked as untidy.
 func (s *Store) Cancel(ctx context.Context, ids []uuid.UUID, reason string, tidy func(shard int, ended [][16]byte)) ([]backend.Instance, error) {
+	for {
+		found, err := s.cancelAll(ctx, ids, reason, tidy)
+		running := slices.ContainsFunc(found, func(in backend.Instance) bool { return in.Status == backend.Running })
+		if err != nil || !running {
+			return found, err
+		}
+		// One of them was submitted after its shard had been asked: it is there to be canceled now.
+	}
+}
+
+func (s *Store) cancelAll(ctx context.Context, ids []uuid.UUID, reason string, tidy func(shard int, ended [][16]byte)) ([]backend.Instance, error) {
 	failure, err := json.Marshal(plan.Failure{Type: backend.CanceledType, Message: reason})
 	if err != nil {
 		return nil, fmt.Errorf("canceling: %w", err)
