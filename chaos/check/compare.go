@@ -24,9 +24,8 @@ type End struct {
 }
 
 // Differs says in one line how an instance's end differs from the outcome, and gives "" where they
-// agree. Results must be the same value, an int not being a float. Errors must have the same type and
-// action; where an action raised it, the message and the line in the program too. How an
-// expression's failure is worded is the engine's affair. Refused and Undecided agree with nothing.
+// agree. Results must be the same value, an int not being a float. Errors must have the same type,
+// message, action, line and column. Refused and Undecided agree with nothing.
 func (o Outcome) Differs(end End) string {
 	if o.Status != Completed && o.Status != Failed {
 		return fmt.Sprintf("the reference interpreter gives %s (%v)", o.Status, o.Error)
@@ -49,7 +48,7 @@ func (o Outcome) Differs(end End) string {
 	case got == nil:
 		return "failed without an error; the reference interpreter gives " + o.describe()
 	case want.Type != got.Type || want.Action != got.Action,
-		want.Action != "" && (want.Message != got.Message || want.Pos.Line != got.Pos.Line):
+		want.Message != got.Message, want.Pos.Line != got.Pos.Line, want.Pos.Col != got.Pos.Col:
 		return fmt.Sprintf("ended %s; the reference interpreter gives %s", end.describe(), o.describe())
 	}
 	return ""

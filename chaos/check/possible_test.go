@@ -88,7 +88,7 @@ func TestDiffers(t *testing.T) {
 		{"no error", raised, End{Status: Failed}, "failed without an error"},
 		{"completed instead", raised, End{Status: Completed, Result: raw("1")}, "ended completed with 1"},
 		{"still running", raised, End{Status: Running}, "ended running"},
-		{"an expression's words differ", broken, End{Status: Failed, Error: &Error{Type: TypeExpression, Message: "by zero"}}, ""},
+		{"an expression's words differ", broken, End{Status: Failed, Error: &Error{Type: TypeExpression, Message: "by zero"}}, "ExpressionError: by zero"},
 		{"an expression's type differs", broken, End{Status: Failed, Error: &Error{Type: TypeLimit, Message: "by zero"}}, "LimitExceeded"},
 		{"refused", refused, End{Status: Failed, Error: &Error{Type: TypeInput}}, "gives refused"},
 	} {

@@ -232,7 +232,13 @@ func (c *compiler) stmt(f *frame, s ir.Stmt, ways []loose) ([]loose, error) {
 	case *ir.While:
 		return c.whileLoop(f, s, ways)
 	case *ir.Return:
-		n := &Node{Kind: Return, Name: c.name("return"), Pos: s.Pos, Sets: []Set{{Targets: []VarID{f.result}, Value: c.returned(f, s), From: None}}}
+		n := &Node{Kind: Return, Name: c.name("return"), Pos: s.Pos}
+		if len(s.Values) > 1 { // each by itself first, so that what fails has its own place
+			for _, v := range s.Values {
+				n.Sets = append(n.Sets, Set{Value: c.expr(f, v), From: None})
+			}
+		}
+		n.Sets = append(n.Sets, Set{Targets: []VarID{f.result}, Value: c.returned(f, s), From: None})
 		f.exits = append(f.exits, c.then(f, ways, n)...)
 		return nil, nil
 	case *ir.Break:
@@ -261,7 +267,7 @@ func (c *compiler) returned(f *frame, s *ir.Return) *ir.Expr {
 	}
 	texts := make([]string, len(s.Values))
 	for i, v := range s.Values {
-		texts[i] = c.expr(f, v).Text
+		texts[i] = v.Text
 	}
 	return &ir.Expr{Pos: s.Values[0].Pos, Text: "[" + strings.Join(texts, ", ") + "]"}
 }

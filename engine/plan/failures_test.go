@@ -16,9 +16,9 @@ import (
 // reference interpreter as well.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
-		{"for x in n:\n        pass", "cannot go over a int; a list or a dict is wanted"},
+		{"for x in n:\n        pass", "a for goes over a list or the keys of a dict, not over a int"},
 		{"for x in late:\n        late = 1", "late has no value here"},
-		{"x = spread n:i -> @noop()", "cannot go over a int; a list or a dict is wanted"},
+		{"x = spread n:i -> @noop()", "a spread goes over a list or the keys of a dict, not over a int"},
 		{"x = spread 1 // 0:i -> @noop()", "division by zero"},
 		{"for x in range(0, 9, 0):\n        pass", "step"},
 		{"for x in range(\"a\"):\n        pass", "range takes ints"},

@@ -85,7 +85,7 @@ func (w *walk) loopInit(n *node, s step) {
 func rangeBounds(args expr.Value) (json.RawMessage, error) {
 	list := args.(*starlark.List)
 	if list.Len() > 3 {
-		return nil, fmt.Errorf("range takes one to three numbers, not %d", list.Len())
+		return nil, fmt.Errorf("range takes one to three ints, not %d", list.Len())
 	}
 	var numbers [3]int64
 	for i := range list.Len() {
@@ -95,7 +95,7 @@ func rangeBounds(args expr.Value) (json.RawMessage, error) {
 		}
 		small, ok := number.Int64()
 		if !ok || small > 1<<53 || small < -1<<53 {
-			return nil, fmt.Errorf("range: %s is too large", number)
+			return nil, fmt.Errorf("range: %s is too large", quoted(number))
 		}
 		numbers[i] = small
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 )
@@ -115,4 +116,13 @@ func short(v json.RawMessage) string {
 		return string(v)
 	}
 	return fmt.Sprintf("%s… (%d bytes)", v[:most-10], len(v))
+}
+
+// quoted words a value for a message, in a line.
+func quoted(v expr.Value) string {
+	const most = 40
+	if r := []rune(v.String()); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return v.String()
 }

@@ -163,7 +163,11 @@ func (w *walk) elements(n *node, v expr.Value) ([]expr.Value, *Failure) {
 	case *starlark.Dict:
 		return v.Keys(), nil
 	}
-	return nil, &Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("cannot go over a %s; a list or a dict is wanted", v.Type()), Pos: n.Expr.Pos}
+	who := "for"
+	if n.Kind == graph.Spread {
+		who = "spread"
+	}
+	return nil, &Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("a %s goes over a list or the keys of a dict, not over a %s", who, v.Type()), Pos: n.Expr.Pos}
 }
 
 // JoinAppended gives the whole value of a slot: the base and behind it what was appended, in any order. A

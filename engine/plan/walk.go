@@ -292,7 +292,7 @@ func (w *walk) sleep(n *node, path graph.Path) {
 	}
 	seconds, ok := starlark.AsFloat(v)
 	if !ok || seconds < 0 {
-		w.fail(&Failure{Type: expr.TypeExpression, Message: "sleep needs a number of seconds that is not negative, not " + short([]byte(v.String())), Pos: n.Expr.Pos})
+		w.fail(&Failure{Type: expr.TypeExpression, Message: "sleep needs a number of seconds that is not negative, not " + quoted(v), Pos: n.Expr.Pos})
 		return
 	}
 	after := sleepMax

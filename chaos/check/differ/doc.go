@@ -12,8 +12,7 @@
 //
 // # What is compared
 //
-// The result, or the error with its type, its action and its place, and for an action's its message. The
-// action, path and arguments of every node run, as a multiset. Where the order of several failures leaves
+// The result, or the error with its type, its message, its action and its place. The action, path and arguments of every node run, as a multiset. Where the order of several failures leaves
 // room, each of the outcomes that check.Reference.Possible gives is right. The history of the run, as far
 // as it can be seen from outside of the store, goes through the oracles of package check.
 //
