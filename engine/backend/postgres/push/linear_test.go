@@ -156,39 +156,45 @@ func slope(costs []cost, y func(cost) float64) float64 {
 	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
 }
 
-// linear runs loops of growing length, and wants what they cost to grow no faster than they do.
-func linear(t testing.TB, sizes []int, timed bool) {
+// linear runs a loop at growing lengths, and wants what it costs to grow no faster than it does.
+func linear(t testing.TB, wf backendtest.Workflow, sizes []int, timed bool) {
 	t.Helper()
-	for name, wf := range loops {
-		loop(t, wf, sizes[0]) // what is done once for a server is done
-		var costs []cost
-		for _, n := range sizes {
-			costs = append(costs, loop(t, wf, n))
-			t.Logf("%s, %s", name, costs[len(costs)-1])
-		}
-		for what, y := range map[string]func(cost) float64{
-			"rows read":          func(c cost) float64 { return float64(c.rows) },
-			"index entries read": func(c cost) float64 { return float64(c.entries) },
-			"bytes of WAL":       func(c cost) float64 { return float64(c.wal) },
-			"time":               func(c cost) float64 { return c.time.Seconds() },
-		} {
-			s := slope(costs, y)
-			t.Logf("%s, %s: slope %.3f", name, what, s)
-			if s > steepest && (timed || what != "time") {
-				t.Errorf("%s: the %s of a loop grow with slope %.3f; at most %.2f is linear: %v", name, what, s, steepest, costs)
-			}
+	loop(t, wf, sizes[0]) // what is done once for a server is done
+	var costs []cost
+	for _, n := range sizes {
+		costs = append(costs, loop(t, wf, n))
+		t.Log(costs[len(costs)-1])
+	}
+	for what, y := range map[string]func(cost) float64{
+		"rows read":          func(c cost) float64 { return float64(c.rows) },
+		"index entries read": func(c cost) float64 { return float64(c.entries) },
+		"bytes of WAL":       func(c cost) float64 { return float64(c.wal) },
+		"time":               func(c cost) float64 { return c.time.Seconds() },
+	} {
+		s := slope(costs, y)
+		t.Logf("%s: slope %.3f", what, s)
+		if s > steepest && (timed || what != "time") {
+			t.Errorf("the %s of a loop grow with slope %.3f; at most %.2f is linear: %v", what, s, steepest, costs)
 		}
 	}
 }
 
 // TestLoopsAreLinear counts what loops read and write; of the time, which others share, it only tells.
-func TestLoopsAreLinear(t *testing.T) { linear(t, []int{100, 200, 400}, false) }
+func TestLoopsAreLinear(t *testing.T) {
+	for name, wf := range loops {
+		t.Run(name, func(t *testing.T) { linear(t, wf, []int{100, 200, 400}, false) })
+	}
+}
 
 // BenchmarkLoopsAreLinear does so up to 10,000 rounds, and wants the time to be linear, too. Run it with
 // -benchtime 1x on a machine that does nothing else.
 func BenchmarkLoopsAreLinear(b *testing.B) {
-	for b.Loop() {
-		linear(b, []int{100, 300, 1_000, 3_000, 10_000}, true)
+	for name, wf := range loops {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				linear(b, wf, []int{100, 300, 1_000, 3_000, 10_000}, true)
+			}
+		})
 	}
 }
 
