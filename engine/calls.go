@@ -12,6 +12,16 @@ import (
 	"pulley/engine/worker"
 )
 
+// begin does a job of the pool's.
+func (e *Engine) begin(j job) {
+	switch c := j.what.(type) {
+	case dispatch.Call:
+		e.call(c)
+	case dispatch.Start:
+		e.execute(j.ctx, c)
+	}
+}
+
 // call makes a call of the backend and tells the loop how it ended.
 func (e *Engine) call(c dispatch.Call) {
 	ctx, cancel := context.WithTimeoutCause(e.work, e.cfg.CallTimeout,
@@ -22,7 +32,7 @@ func (e *Engine) call(c dispatch.Call) {
 	if reply.Err != nil && ctx.Err() != nil {
 		reply.Err = fmt.Errorf("%w (%w)", context.Cause(ctx), reply.Err)
 	}
-	e.events <- event{call: c, reply: reply, at: time.Now()} // the loop reads until the last call has ended
+	e.mail.put(event{what: reply, call: &c, at: time.Now()}) // the loop reads until the last call has ended
 }
 
 func (e *Engine) ask(ctx context.Context, c dispatch.Call) (reply dispatch.Reply) {
@@ -48,21 +58,25 @@ func (e *Engine) ask(ctx context.Context, c dispatch.Call) (reply dispatch.Reply
 
 // execute runs a task and tells the loop how it ended, even if the action ends its goroutine.
 func (e *Engine) execute(ctx context.Context, start dispatch.Start) {
-	done := dispatch.Done{Task: start.ID, Failure: &plan.Failure{
-		Type: worker.TypePanic, Message: fmt.Sprintf("action %s ended its goroutine instead of returning", start.Task.Action), Action: start.Task.Action,
-	}}
+	done, returned := dispatch.Done{Task: start.ID}, false
 	defer func() {
+		if !returned {
+			done.Failure = &plan.Failure{
+				Type: worker.TypePanic, Message: fmt.Sprintf("action %s ended its goroutine instead of returning", start.Task.Action), Action: start.Task.Action,
+			}
+		}
 		if e.cfg.Observer.Offered != nil && !errors.Is(context.Cause(ctx), dispatch.ErrOverdue) {
 			e.cfg.Observer.Offered(backend.Completion{
 				Lease: start.Task.Lease, Program: start.Task.Program, Attempt: start.Task.Attempt, Result: done.Result, Failure: done.Failure,
 			}, time.Now())
 		}
-		e.events <- event{done: &done} // the loop reads until the last task has ended
+		e.mail.put(event{what: done}) // the loop reads until the last task has ended
 	}()
 	if e.cfg.Observer.Started != nil {
 		e.cfg.Observer.Started(start.Task, time.Now())
 	}
 	done.Result, done.Failure = e.cfg.Workers.Execute(ctx, start.Task)
+	returned = true
 }
 
 // listen hears of work that others made ready. Where it cannot, polling is what remains, so it

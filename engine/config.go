@@ -27,7 +27,7 @@ type Config struct {
 	Slots    int // tasks running at once. Zero: 64. At most 100,000
 	Prefetch int // tasks leased ahead, waiting for a slot. Zero: as many as Slots; negative: none. At most 100,000
 
-	// Batch is how many completions or submissions at most share a transaction. Zero: 256. 1 is the
+	// Batch is how many completions or submissions at most share a transaction. Zero: 1,000. 1 is the
 	// literal design: a transaction for each, Committers of them at a time on each shard. At most 10,000.
 	Batch      int
 	BatchBytes int // of results or inputs in one transaction; a larger one goes alone. Zero: 4 MiB. At most 1 GiB
@@ -75,7 +75,7 @@ func (c Config) withDefaults() Config {
 	number(&c.Slots, 64)
 	number(&c.Prefetch, c.Slots)
 	c.Prefetch = max(c.Prefetch, 0)
-	number(&c.Batch, 256)
+	number(&c.Batch, 1000)
 	number(&c.BatchBytes, 4<<20)
 	number(&c.Committers, 4)
 	number(&c.Pending, c.Slots+c.Prefetch+c.Batch)

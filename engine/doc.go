@@ -65,8 +65,10 @@
 //	reports                    | renders records                                                | reports/record
 //	bench/stats                | medians, intervals, ratios, slopes                             | reports/record
 //	bench/measure              | Postgres' own counters; histograms                             | reports/record
+//	bench/ceiling              | what raw SQL can do for the rows of the designs                | engine/backend/postgres, engine/backend/postgres/*, bench/stats, bench/measure
 //	bench/load                 | planned: open-loop pacing                                      | reports/record
-//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/load
+//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load
+//	bench/claims               | published claims, and our goals, held against measurements     | bench
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, chaos/check
 //	cmd/pulley                 | flags to configuration to run                                  | any
 //
@@ -83,7 +85,7 @@
 // authors would have. push: unified readiness, a node run is queued when completed = required, one
 // plan per completion. pull: each cycle looks again for what is runnable, in the program (scan=app)
 // or with one query (scan=sql). eager: a row for every node up front, which rounds of a loop use in
-// turn. memory keeps nothing. journal, readiness in the memory of a lease's owner, is to come.
+// turn. journal: readiness in the memory of a shard's owner, a completion is one appended row. memory keeps nothing.
 //
 // D3. Dispatch is pushed too. A commit returns the tasks it made ready, already leased to this engine
 // as far as it has room; others are woken by one notification; polling is the safety net.

@@ -26,8 +26,8 @@ type Engine struct {
 	machine *dispatch.Machine // touched by the loop only
 	waits   *waits
 
-	// What reaches the loop. All are unbuffered but woken, whose one place means "at least once".
-	events   chan event
+	// What reaches the loop. The channels are unbuffered but woken, whose one place means "at least once".
+	mail     *mailbox
 	submits  chan *submission
 	forgets  chan dispatch.Ticket
 	ends     chan backend.Instance
@@ -39,7 +39,8 @@ type Engine struct {
 	work    context.Context // of actions and calls; it has the values of Start's context, and does not end
 	life    context.Context // ends when the loop has ended
 	endLife context.CancelFunc
-	running sync.WaitGroup // every goroutine but the loop
+	running sync.WaitGroup // every goroutine but the loop and the pool's
+	pool    *pool          // of tasks and calls
 
 	mu      sync.Mutex
 	begun   bool // Start or Stop was called
@@ -59,18 +60,20 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	return &Engine{
+	e := &Engine{
 		cfg:     cfg,
 		machine: machine,
 		waits:   newWaits(),
-		events:  make(chan event),
+		mail:    newMailbox(),
 		submits: make(chan *submission),
 		forgets: make(chan dispatch.Ticket),
 		ends:    make(chan backend.Instance),
 		woken:   make(chan struct{}, 1),
 		drains:  make(chan time.Time),
 		done:    make(chan struct{}),
-	}, nil
+	}
+	e.pool = newPool(e.begin)
+	return e, nil
 }
 
 // Start begins to work, in the background. When ctx ends the engine stops by itself, in the same way
@@ -98,6 +101,7 @@ func (e *Engine) run(ctx context.Context) {
 	l := newLoop(ctx, e)
 	l.run()
 	e.endLife()
+	e.pool.close()
 	e.running.Wait()
 	if l.cut {
 		e.mu.Lock()

@@ -2,21 +2,54 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"pulley/engine/backend"
 	"pulley/engine/dispatch"
 )
 
-// eventsAtOnce bounds how much the loop takes in before it decides.
+// eventsAtOnce bounds how much more the loop takes in before it decides.
 const eventsAtOnce = 512
 
 // event is what a goroutine of the engine tells the loop at its end.
 type event struct {
-	done  *dispatch.Done // a task ended
-	call  dispatch.Call  // else: this call ended
-	reply dispatch.Reply // with this
-	at    time.Time      // at which a call ended
+	what dispatch.Event // dispatch.Done or dispatch.Reply
+	call *dispatch.Call // that ended with the reply
+	at   time.Time      // of the reply
+}
+
+// mailbox holds what the loop has not taken yet: at most an event for each task and call under way, since
+// those are its only senders. A sender never waits.
+type mailbox struct {
+	mu    sync.Mutex
+	held  []event
+	spare []event       // of the loop: the slice that it has emptied
+	some  chan struct{} // has one place: something was put into an empty box
+}
+
+func newMailbox() *mailbox { return &mailbox{some: make(chan struct{}, 1)} }
+
+func (m *mailbox) put(ev event) {
+	m.mu.Lock()
+	m.held = append(m.held, ev)
+	first := len(m.held) == 1
+	m.mu.Unlock()
+	if first {
+		select {
+		case m.some <- struct{}{}:
+		default: // the loop has not seen the last one yet
+		}
+	}
+}
+
+// take gives all that is held. It belongs to the loop until the next call.
+func (m *mailbox) take() []event {
+	clear(m.spare)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held, m.spare = m.spare[:0], m.held
+	return m.spare
 }
 
 // loop owns the machine. It is the only goroutine that decides, and it does nothing that waits.
@@ -76,8 +109,7 @@ func (l *loop) submissions() chan *submission {
 // wait blocks until something happens, and takes in all that has.
 func (l *loop) wait(timer *time.Timer) {
 	select {
-	case ev := <-l.events:
-		l.take(ev)
+	case <-l.mail.some:
 	case sub := <-l.submissions():
 		l.takeSubmission(sub)
 	case ticket := <-l.forgets:
@@ -93,10 +125,11 @@ func (l *loop) wait(timer *time.Timer) {
 		l.drainUntilThen(time.Now().Add(l.cfg.Drain))
 	case <-timer.C:
 	}
+	for _, ev := range l.mail.take() {
+		l.take(ev)
+	}
 	for len(l.batch) < eventsAtOnce {
 		select {
-		case ev := <-l.events:
-			l.take(ev)
 		case sub := <-l.submissions():
 			l.takeSubmission(sub)
 		default:
@@ -125,33 +158,33 @@ func (l *loop) forget(ticket dispatch.Ticket) {
 
 // take hands an event on to the machine, and tells those who want to know.
 func (l *loop) take(ev event) {
-	if ev.done != nil {
-		if cancel, ok := l.cancels[ev.done.Task]; ok {
+	l.batch = append(l.batch, ev.what)
+	switch what := ev.what.(type) {
+	case dispatch.Done:
+		if cancel, ok := l.cancels[what.Task]; ok {
 			cancel(nil)
-			delete(l.cancels, ev.done.Task)
+			delete(l.cancels, what.Task)
 		}
-		l.batch = append(l.batch, *ev.done)
-		return
-	}
-	l.batch = append(l.batch, ev.reply)
-	if ev.call.Op == dispatch.OpComplete {
-		l.cfg.Observer.answered(ev.call.Completions, ev.reply.Committed, ev.reply.Err, ev.at)
-	}
-	l.cfg.Observer.committed(ev.reply.Committed, ev.at)
-	for _, inst := range ev.reply.Committed.Ended {
-		l.waits.deliver(inst)
+	case dispatch.Reply:
+		if ev.call.Op == dispatch.OpComplete {
+			l.cfg.Observer.answered(ev.call.Completions, what.Committed, what.Err, ev.at)
+		}
+		l.cfg.Observer.committed(what.Committed, ev.at)
+		for _, inst := range what.Committed.Ended {
+			l.waits.deliver(inst)
+		}
 	}
 }
 
 // do carries out a command, as far as that takes no time; the rest is begun.
-func (l *loop) do(c dispatch.Command) {
-	switch c := c.(type) {
+func (l *loop) do(command dispatch.Command) {
+	switch c := command.(type) {
 	case dispatch.Call:
-		l.running.Go(func() { l.call(c) })
+		l.pool.run(job{what: command})
 	case dispatch.Start:
 		ctx, cancel := context.WithCancelCause(l.work)
 		l.cancels[c.ID] = cancel
-		l.running.Go(func() { l.execute(ctx, c) })
+		l.pool.run(job{what: command, ctx: ctx})
 	case dispatch.Cancel:
 		if cancel, ok := l.cancels[c.ID]; ok {
 			cancel(c.Cause)

@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/eager"
+	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
 	"pulley/engine/graph"
@@ -28,18 +31,22 @@ import (
 	"pulley/engine/worker"
 )
 
-// childEnv makes this test binary an engine on the database that it names; designEnv says of which design.
+// childEnv makes this test binary an engine on the database that it names; designEnv says of which design,
+// and holdEnv how many actions it runs before the others wait for a line on its input.
 const (
 	childEnv  = "PULLEY_TEST_ENGINE_DSN"
 	designEnv = "PULLEY_TEST_ENGINE_DESIGN"
+	holdEnv   = "PULLEY_TEST_ENGINE_HOLD"
 )
 
 // designs are the ways of sharing that are tried.
-var designs = []string{"push", "eager", "pull:scan=app", "pull:scan=sql"}
+var designs = []string{"push", "journal", "eager", "pull:scan=app", "pull:scan=sql"}
 
 func openDesign(ctx context.Context, design, dsn string) (backend.Backend, error) {
 	store := postgres.Config{DSN: dsn}
 	switch design {
+	case "journal":
+		return journal.Open(ctx, journal.Config{Store: store, Lease: time.Second})
 	case "eager":
 		return eager.Open(ctx, eager.Config{Store: store})
 	case "pull:scan=app":
@@ -82,19 +89,32 @@ func TestChildEngine(t *testing.T) {
 	if dsn == "" {
 		return
 	}
-	if err := childEngine(os.Getenv(designEnv), dsn); err != nil {
+	hold, err := strconv.Atoi(os.Getenv(holdEnv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := childEngine(os.Getenv(designEnv), dsn, hold); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func childEngine(design, dsn string) error {
+func childEngine(design, dsn string, hold int) error {
 	ctx := context.Background()
 	store, err := openDesign(ctx, design, dsn)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
+	var begun atomic.Int64
+	released := make(chan struct{})
 	actions, err := worker.NewRegistry(worker.Action{Name: "work", Run: func(ctx context.Context, call worker.Call) (any, error) {
+		if begun.Add(1) > int64(hold) {
+			select {
+			case <-released:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
 		timer := time.NewTimer(2 * time.Millisecond)
 		defer timer.Stop()
 		select {
@@ -133,7 +153,12 @@ func childEngine(design, dsn string) error {
 		return err
 	}
 	say <- "ready"
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it, or dies
+	input := bufio.NewScanner(os.Stdin) // it ends when the parent closes it, or dies
+	if input.Scan() {
+		close(released)
+	}
+	for input.Scan() {
+	}
 	err = e.Stop(ctx)
 	close(say)
 	<-written
@@ -143,7 +168,7 @@ func childEngine(design, dsn string) error {
 // child is an engine in a process of its own.
 type child struct {
 	cmd   *exec.Cmd
-	stdin io.Closer
+	stdin io.WriteCloser
 }
 
 // line is what a child said; ok is false at the end of its output.
@@ -153,10 +178,10 @@ type line struct {
 	ok    bool
 }
 
-func startChild(ctx context.Context, t *testing.T, n int, design, dsn string, lines chan<- line) *child {
+func startChild(ctx context.Context, t *testing.T, n int, design, dsn string, hold int, lines chan<- line) *child {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestChildEngine$", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), childEnv+"="+dsn, designEnv+"="+design)
+	cmd.Env = append(os.Environ(), childEnv+"="+dsn, designEnv+"="+design, holdEnv+"="+strconv.Itoa(hold))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -210,8 +235,13 @@ func share(t *testing.T, design string, killAfter int) [2]map[string]int {
 
 	s := &sharing{store: store, killAfter: killAfter, applied: [2]map[string]int{{}, {}}}
 	lines := make(chan line, 4*elements)
+	// However fast one is, what it leaves until it is let go on is enough for the other to work, or to be killed in the middle.
+	holds := [2]int{elements / 2, elements / 2}
+	if killAfter > 0 {
+		holds = [2]int{elements, elements / 4}
+	}
 	for i := range s.children {
-		s.children[i] = startChild(ctx, t, i, design, server.DSN(), lines)
+		s.children[i] = startChild(ctx, t, i, design, server.DSN(), holds[i], lines)
 	}
 	for open := len(s.children); open > 0; {
 		said := <-lines
@@ -243,16 +273,32 @@ func (s *sharing) hear(ctx context.Context, t *testing.T, said line) {
 		}
 	case "applied":
 		s.applied[said.child][rest]++
+		if s.applied[said.child][rest] > 1 {
+			return
+		}
 		if said.child == 0 && len(s.applied[0]) == s.killAfter {
 			if err := s.children[0].cmd.Process.Kill(); err != nil {
 				t.Error(err)
 			}
+			s.letGoOn(t, 1)
+		}
+		if s.killAfter == 0 && len(s.applied[said.child]) == 1 && len(s.applied[1-said.child]) > 0 {
+			s.letGoOn(t, 0)
+			s.letGoOn(t, 1)
 		}
 	case "ended":
 		s.result = rest
 		for _, c := range s.children {
 			_ = c.stdin.Close() // of a killed one it is closed already
 		}
+	}
+}
+
+// letGoOn releases what an engine holds back.
+func (s *sharing) letGoOn(t *testing.T, child int) {
+	t.Helper()
+	if _, err := fmt.Fprintln(s.children[child].stdin, "go on"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,8 @@ var ErrUnknownInstance = errors.New("no such instance")
 // here, which needs no asking: it begins late.
 const (
 	waitPollFirst = 10 * time.Millisecond
-	waitPollMine  = 200 * time.Millisecond
-	waitPollMost  = time.Second
+	waitPollMine  = 500 * time.Millisecond
+	waitPollMost  = 2 * time.Second
 	lookupBatch   = 500 // ids in one call
 )
 
@@ -61,6 +62,7 @@ func (e *Engine) Wait(ctx context.Context, id uuid.UUID) (backend.Instance, erro
 type waits struct {
 	mu     sync.Mutex
 	ids    map[uuid.UUID]*waiting
+	asks   askings // all of ids, and some that are not waited for any more
 	mine   map[uuid.UUID]struct{}
 	recent map[uuid.UUID]backend.Instance
 	order  []uuid.UUID // of recent, oldest first
@@ -70,9 +72,30 @@ type waits struct {
 
 // waiting is all who wait for one instance.
 type waiting struct {
+	id      uuid.UUID
 	callers []*waiter
 	at      time.Time     // of the next lookup
 	pause   time.Duration // before the one after it
+	over    bool          // nobody waits any more
+}
+
+// askings orders waits by the time of their next lookup. It is a container/heap.
+type askings []*waiting
+
+func (a askings) Len() int           { return len(a) }
+func (a askings) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
+func (a askings) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+
+// Push adds a wait, for container/heap.
+func (a *askings) Push(x any) { *a = append(*a, x.(*waiting)) }
+
+// Pop takes the last wait, for container/heap.
+func (a *askings) Pop() any {
+	last := len(*a) - 1
+	w := (*a)[last]
+	(*a)[last] = nil
+	*a = (*a)[:last]
+	return w
 }
 
 type waiter struct{ ended chan ended } // has one place
@@ -109,14 +132,17 @@ func (w *waits) add(id uuid.UUID, now time.Time) *waiter {
 	}
 	all, ok := w.ids[id]
 	if !ok {
-		all = &waiting{at: now, pause: waitPollFirst}
+		all = &waiting{id: id, at: now, pause: waitPollFirst}
 		if _, mine := w.mine[id]; mine {
 			all.at, all.pause = now.Add(waitPollMine), waitPollMine
 		}
 		w.ids[id] = all
-		select {
-		case w.change <- struct{}{}:
-		default: // the poller has not seen the last change yet
+		heap.Push(&w.asks, all)
+		if w.asks[0] == all {
+			select {
+			case w.change <- struct{}{}:
+			default: // the poller has not seen the last change yet
+			}
 		}
 	}
 	all.callers = append(all.callers, one)
@@ -138,6 +164,7 @@ func (w *waits) remove(id uuid.UUID, one *waiter) {
 		}
 	}
 	if len(all.callers) == 0 {
+		all.over = true
 		delete(w.ids, id)
 	}
 }
@@ -170,6 +197,7 @@ func (w *waits) tell(id uuid.UUID, what ended) {
 		for _, one := range all.callers {
 			one.ended <- what // it is told once: it leaves ids here
 		}
+		all.over = true
 		delete(w.ids, id)
 	}
 }
@@ -178,17 +206,21 @@ func (w *waits) tell(id uuid.UUID, what ended) {
 func (w *waits) due(now time.Time) (ids []uuid.UUID, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for id, all := range w.ids {
-		if !now.Before(all.at) && len(ids) < lookupBatch {
-			ids = append(ids, id)
-			all.pause = min(2*all.pause, waitPollMost)
-			all.at = now.Add(all.pause)
+	for len(w.asks) > 0 {
+		first := w.asks[0]
+		switch {
+		case first.over:
+			heap.Pop(&w.asks)
+			continue
+		case now.Before(first.at) || len(ids) == lookupBatch:
+			return ids, first.at
 		}
-		if next.IsZero() || all.at.Before(next) {
-			next = all.at
-		}
+		ids = append(ids, first.id)
+		first.pause = min(2*first.pause, waitPollMost)
+		first.at = now.Add(first.pause)
+		heap.Fix(&w.asks, 0)
 	}
-	return ids, next
+	return ids, time.Time{}
 }
 
 // learn takes in what a lookup found.

@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
 
+	"pulley/engine/expr"
 	"pulley/engine/graph"
+	"pulley/engine/ir"
 	"pulley/engine/plan"
 )
 
@@ -61,8 +66,8 @@ func FormatSlot(s plan.Slot) string {
 	return fmt.Sprintf("variable %d at %s", s.Var, s.Scope)
 }
 
-// storedArg is how a queue row keeps an argument: small ones with their value, large ones with the
-// address of theirs.
+// storedArg is how a queue row keeps an argument where one of them is large: small ones with their value,
+// large ones with the address of theirs.
 type storedArg struct {
 	Name  string          `json:"n"`
 	Value json.RawMessage `json:"v,omitempty"`
@@ -70,9 +75,13 @@ type storedArg struct {
 	Scope graph.Path      `json:"scope,omitempty"`
 }
 
-// EncodeArgs writes an enqueue's arguments for a queue row; DecodeArgs reads them back. Values keep
-// their bytes.
+// EncodeArgs writes an enqueue's arguments for a queue row; DecodeArgs reads them back. Values keep their
+// bytes. Arguments that are all by value are written as the object that the task takes; those with a
+// reference among them as a list.
 func EncodeArgs(args []plan.Arg) ([]byte, error) {
+	if !slices.ContainsFunc(args, func(a plan.Arg) bool { return a.Ref != nil }) {
+		return AssembleArgs(args, nil)
+	}
 	stored := make([]storedArg, len(args))
 	for i, a := range args {
 		stored[i] = storedArg{Name: a.Name, Value: a.Value}
@@ -91,6 +100,17 @@ func EncodeArgs(args []plan.Arg) ([]byte, error) {
 
 // DecodeArgs reads what EncodeArgs wrote.
 func DecodeArgs(data []byte) ([]plan.Arg, error) {
+	if len(data) > 0 && data[0] == '{' {
+		entries, err := expr.DecodeObject(data, ir.Limits{ValueBytes: math.MaxInt}, nil)
+		if err != nil {
+			return nil, fmt.Errorf("decoding arguments: %w", err)
+		}
+		args := make([]plan.Arg, len(entries))
+		for i, e := range entries {
+			args[i] = plan.Arg{Name: e.Key, Value: e.Text}
+		}
+		return args, nil
+	}
 	var stored []storedArg
 	if err := json.Unmarshal(data, &stored); err != nil {
 		return nil, fmt.Errorf("decoding arguments: %w", err)
@@ -107,6 +127,16 @@ func DecodeArgs(data []byte) ([]plan.Arg, error) {
 
 // appendString appends a JSON string without the escapes that HTML would want.
 func appendString(dst []byte, s string) ([]byte, error) {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return appendEscaped(dst, s)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"'), nil
+}
+
+// appendEscaped appends a string that does not stand in JSON as it is.
+func appendEscaped(dst []byte, s string) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

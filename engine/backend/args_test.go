@@ -107,10 +107,15 @@ func TestEncodeArgsRoundTrip(t *testing.T) {
 }
 
 func TestEncodeArgsErrors(t *testing.T) {
-	if got, err := backend.EncodeArgs([]plan.Arg{{Name: "x", Value: json.RawMessage(`{`)}}); err == nil {
-		t.Errorf("a broken value became %s", got)
+	for _, args := range [][]plan.Arg{
+		{{Name: "x"}},
+		{{Name: "x", Value: json.RawMessage(`{`)}, {Name: "y", Ref: slot(1, "")}},
+	} {
+		if got, err := backend.EncodeArgs(args); err == nil {
+			t.Errorf("%+v became %s", args, got)
+		}
 	}
-	for _, data := range []string{``, `{}`, `[1]`, `[{"n":1}]`} {
+	for _, data := range []string{``, `{`, `{"n":}`, `[1]`, `[{"n":1}]`} {
 		if got, err := backend.DecodeArgs([]byte(data)); err == nil {
 			t.Errorf("%q became %v", data, got)
 		}

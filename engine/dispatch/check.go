@@ -3,6 +3,9 @@ package dispatch
 import (
 	"errors"
 	"fmt"
+	"maps"
+
+	"github.com/google/uuid"
 )
 
 // Check holds the machine's counters against what they count and all bounds against the package's
@@ -16,10 +19,13 @@ func (m *Machine) Check() error {
 		}
 	}
 	states := map[state]int{}
+	held := map[uuid.UUID]int{}
 	for _, t := range m.tasks {
 		states[t.state]++
-		must(t.lost || t.place >= 0 || t.state >= offered, "task %d is held unwatched", t.id)
+		held[t.task.Lease.Key.Instance]++
+		must(t.lost || t.cohort != nil || t.state >= offered, "task %d is held unwatched", t.id)
 	}
+	must(maps.Equal(held, m.held), "%d instances are counted as having tasks, %d have some, or another number of them", len(m.held), len(held))
 	must(m.running == states[running], "%d slots are counted, %d tasks run", m.running, states[running])
 	must(m.slots() <= m.cfg.Slots, "%d of %d slots are taken", m.slots(), m.cfg.Slots)
 	for id := range m.strays {

@@ -56,34 +56,6 @@ func (m *Machine) unreleased() int {
 	return n
 }
 
-// checkLeases looks at every task whose time has come: to prolong its lease, or to give it up.
-func (m *Machine) checkLeases(now time.Time) {
-	for len(m.leases) > 0 && !now.Before(m.leases[0].due()) {
-		t := m.leases[0]
-		switch {
-		case !t.deadline.IsZero() && !now.Before(t.deadline):
-			m.stray(t)
-		case t.lost:
-			m.unwatch(t)
-		case !now.Before(t.task.Expires):
-			m.expire(t)
-		default:
-			t.shard.renew = append(t.shard.renew, t)
-			m.watch(t, t.task.Expires)
-		}
-	}
-}
-
-// expire gives up a task whose lease has run out. A completion stays: if nobody else has leased the
-// run since, its token is still the current one.
-func (m *Machine) expire(t *task) {
-	if t.state == offered || t.state == committing {
-		m.unwatch(t)
-		return
-	}
-	m.lost(t)
-}
-
 func (m *Machine) start() {
 	for m.slots() < m.cfg.Slots && m.ready.len() > 0 {
 		t := m.ready.pop()
@@ -129,7 +101,7 @@ func (m *Machine) renewals(s *shard) []*task {
 	for len(s.renew) > 0 && len(tasks) < extendBatch {
 		t := s.renew[0]
 		s.renew = s.renew[1:]
-		if t.place >= 0 && !t.lost {
+		if t.cohort != nil && !t.lost {
 			tasks = append(tasks, t)
 		}
 	}
@@ -401,7 +373,10 @@ func (m *Machine) Next() time.Time {
 		by(m.until)
 	}
 	if len(m.leases) > 0 {
-		by(m.leases[0].due())
+		by(m.leases[0].check)
+	}
+	if len(m.deadlines) > 0 {
+		by(m.deadlines[0].deadline)
 	}
 	if m.wantNotify && !m.notifying {
 		by(m.notifyAt)

@@ -2,12 +2,13 @@ package dispatch
 
 import (
 	"cmp"
-	"container/heap"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"pulley/engine/backend"
 	"pulley/engine/plan"
@@ -41,12 +42,16 @@ type Machine struct {
 	cfg    Config
 	shards []shard
 
-	tasks  map[TaskID]*task // held, and running ones whose lease is lost
-	strays map[TaskID]bool  // tasks that do not return although they were cancelled
-	ready  fifo[*task]      // waiting for a slot, in order of arrival
-	leases byTime           // held tasks by the time of their next check
-	subs   map[Ticket]*submission
-	calls  map[CallID]*call
+	tasks     map[TaskID]*task  // held, and running ones whose lease is lost
+	held      map[uuid.UUID]int // how many of them each instance has; none is not there
+	strays    map[TaskID]bool   // tasks that do not return although they were cancelled
+	ready     fifo[*task]       // waiting for a slot, in order of arrival
+	leases    byTime[*cohort]   // held tasks by the time of their next check
+	newest    *cohort           // that a task joined last
+	cohorts   uint64            // so far
+	deadlines byTime[*task]     // of running tasks that have one
+	subs      map[Ticket]*submission
+	calls     map[CallID]*call
 
 	running  int // tasks in that state; with the strays that take a slot at most Slots
 	reserved int // node runs that grants in flight may still bring
@@ -117,17 +122,11 @@ type task struct {
 	refused    bool // the store refused its result, the completion is the failure that says so
 	completion backend.Completion
 
-	check    time.Time // when to prolong the lease or, once that is under way, to give up
-	deadline time.Time // when a running task becomes a stray; zero: never
-	place    int       // in leases; -1: not watched
-}
+	cohort         *cohort // with whose leases its own ends; nil: nobody watches it
+	before, behind *task   // in the cohort
 
-// due is when something must be done about the task.
-func (t *task) due() time.Time {
-	if !t.deadline.IsZero() && t.deadline.Before(t.check) {
-		return t.deadline
-	}
-	return t.check
+	deadline time.Time // when a running task becomes a stray; zero: never
+	place    int       // in deadlines; -1: it has none
 }
 
 type submission struct {
@@ -157,6 +156,7 @@ func New(cfg Config) (*Machine, error) {
 		cfg:    cfg,
 		shards: make([]shard, cfg.Shards),
 		tasks:  map[TaskID]*task{},
+		held:   map[uuid.UUID]int{},
 		strays: map[TaskID]bool{},
 		subs:   map[Ticket]*submission{},
 		calls:  map[CallID]*call{},
@@ -356,7 +356,8 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 		t := &task{id: m.nextTask, shard: s, task: tasks[i]}
 		t.place = -1
 		m.tasks[t.id] = t
-		m.watch(t, m.renewAt(t))
+		m.held[t.task.Lease.Key.Instance]++
+		m.watch(t)
 		if tasks[i].Action == "" { // a sleep that is over
 			m.offer(t, json.RawMessage("null"), nil)
 			continue
@@ -391,42 +392,25 @@ func (m *Machine) abandon(t *task, cause error) {
 	}
 	t.lost = true
 	m.do(Cancel{ID: t.id, Cause: cause})
-	if m.cfg.Grace == 0 {
-		m.unwatch(t)
-		return
+	m.unwatch(t)
+	m.limit(t, time.Time{})
+	if m.cfg.Grace > 0 {
+		m.limit(t, m.now.Add(m.cfg.Grace))
 	}
-	t.deadline = m.now.Add(m.cfg.Grace)
-	m.watch(t, t.deadline)
 }
 
 // remove forgets a task.
 func (m *Machine) remove(t *task) {
 	m.unwatch(t)
-	delete(m.tasks, t.id)
-}
-
-func (m *Machine) unwatch(t *task) {
-	if t.place >= 0 {
-		heap.Remove(&m.leases, t.place)
-	}
-}
-
-// limit sets how long a task may run.
-func (m *Machine) limit(t *task, until time.Time) {
-	t.deadline = until
-	if t.place >= 0 {
-		heap.Fix(&m.leases, t.place)
-	}
-}
-
-// watch sets the time at which a lease is looked at.
-func (m *Machine) watch(t *task, at time.Time) {
-	t.check = at
-	if t.place >= 0 {
-		heap.Fix(&m.leases, t.place)
+	m.limit(t, time.Time{})
+	if m.tasks[t.id] != t {
 		return
 	}
-	heap.Push(&m.leases, t)
+	delete(m.tasks, t.id)
+	id := t.task.Lease.Key.Instance
+	if m.held[id]--; m.held[id] == 0 {
+		delete(m.held, id)
+	}
 }
 
 // byAge gives the tasks for which it is asked to, oldest first.

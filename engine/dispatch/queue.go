@@ -75,39 +75,3 @@ func (p *pause) fail(now time.Time, least, most time.Duration) time.Duration {
 	p.until = now.Add(wait)
 	return wait
 }
-
-// byTime orders leases by the moment at which something must be done about them. It is a
-// container/heap.
-type byTime []*task
-
-func (h byTime) Len() int { return len(h) }
-
-// Less breaks ties by age, so that the order never depends on the heap's layout.
-func (h byTime) Less(i, j int) bool {
-	if c := h[i].due().Compare(h[j].due()); c != 0 {
-		return c < 0
-	}
-	return h[i].id < h[j].id
-}
-
-func (h byTime) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-
-// Push adds a task, for container/heap.
-func (h *byTime) Push(x any) {
-	t := x.(*task)
-	t.place = len(*h)
-	*h = append(*h, t)
-}
-
-// Pop takes the last task, for container/heap.
-func (h *byTime) Pop() any {
-	last := len(*h) - 1
-	t := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	t.place = -1
-	return t
-}

@@ -231,12 +231,17 @@ func (m *Machine) reoffer(s *shard, tasks []*task) {
 
 // end lets go of all that is held for instances that are over.
 func (m *Machine) end(ended []backend.Instance) {
-	if len(ended) == 0 || len(m.tasks) == 0 {
-		return
-	}
-	over := make(map[uuid.UUID]bool, len(ended))
+	var over map[uuid.UUID]bool
 	for _, inst := range ended {
-		over[inst.ID] = true
+		if m.held[inst.ID] > 0 {
+			if over == nil {
+				over = map[uuid.UUID]bool{}
+			}
+			over[inst.ID] = true
+		}
+	}
+	if over == nil {
+		return
 	}
 	for _, t := range m.byAge(func(t *task) bool { return over[t.task.Lease.Key.Instance] && !t.lost }) {
 		m.lose(t, ErrInstanceEnded)
@@ -264,7 +269,7 @@ func (m *Machine) extended(now time.Time, c *call, ev Reply) {
 		case m.tasks[t.id] != t || t.lost: // ended meanwhile
 		case ev.Held[i]:
 			t.task.Expires = c.sent.Add(m.cfg.Lease)
-			m.watch(t, m.renewAt(t))
+			m.watch(t)
 		default:
 			m.lost(t)
 		}

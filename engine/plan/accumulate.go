@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"go.starlark.net/starlark"
 
@@ -24,9 +25,31 @@ type pending struct {
 // values were appended since it was written whole, and its size; of anything else the type, for the
 // error. It stands in the accumulator's Length variable.
 type length struct {
-	Appended int    `json:"n"`
-	Bytes    int    `json:"b"`
-	Type     string `json:"t,omitempty"` // of what is no list
+	Appended int
+	Bytes    int
+	Type     string // of what is no list
+}
+
+// lengthNames are the keys of the numbers of a length, in order.
+var lengthNames = []string{"n", "b"}
+
+// encode writes the length as a JSON object, or as a string for what is no list. Each round of a loop that
+// appends reads and writes one: so by hand.
+func (l length) encode() json.RawMessage {
+	if l.Type != "" {
+		return json.RawMessage(strconv.Quote(l.Type))
+	}
+	out := strconv.AppendInt([]byte(`{"n":`), int64(l.Appended), 10)
+	return append(strconv.AppendInt(append(out, `,"b":`...), int64(l.Bytes), 10), '}')
+}
+
+func readLength(raw json.RawMessage) (l length, err error) {
+	if len(raw) > 0 && raw[0] == '"' {
+		l.Type, err = strconv.Unquote(string(raw))
+		return l, err
+	}
+	numbers, err := readInts(raw, lengthNames)
+	return length{Appended: int(numbers[0]), Bytes: int(numbers[1])}, err
 }
 
 // measure keeps the length of an accumulator that was written whole.
@@ -49,19 +72,14 @@ func (w *walk) measure(slot Slot, v *value) {
 }
 
 func (w *walk) setLength(slot Slot, l length) {
-	raw, err := json.Marshal(l)
-	if err != nil {
-		w.fail(&Failure{Type: expr.TypeExpression, Message: err.Error()})
-		return
-	}
-	w.set(Slot{w.p.graph.Vars[slot.Var].Length, slot.Scope}, value{raw: raw})
+	w.set(Slot{w.p.graph.Vars[slot.Var].Length, slot.Scope}, value{raw: l.encode()})
 }
 
 // append executes xs = xs + [...]: sum is the whole expression, added the list on its right.
 func (w *walk) append(sum, added *expression, target graph.VarID, path graph.Path) {
 	pos := sum.compiled.Expr().Pos
 	slot := w.p.slot(target, path)
-	known := w.values[slot]
+	known := w.values.get(slot)
 	if known.there() && known.dirty { // it will be written whole anyhow
 		v, failure := w.eval(sum, path)
 		if failure != nil {
@@ -103,23 +121,23 @@ func (w *walk) append(sum, added *expression, target graph.VarID, path graph.Pat
 // length reads what is known of an accumulator. One that has no value, or is no list, gives the error
 // that its expression gives.
 func (w *walk) length(sum *expression, slot Slot, path graph.Path) (length, *Failure) {
-	var l length
-	stored := w.values[Slot{w.p.graph.Vars[slot.Var].Length, slot.Scope}]
+	stored := w.values.get(Slot{w.p.graph.Vars[slot.Var].Length, slot.Scope})
 	if !stored.there() {
 		_, failure := w.eval(sum, path)
 		if failure == nil {
 			failure = &Failure{Type: expr.TypeExpression, Message: "the length of " + w.p.slotName(slot) + " is lost", Pos: sum.compiled.Expr().Pos}
 		}
-		return l, failure
+		return length{}, failure
 	}
-	if err := json.Unmarshal(stored.raw, &l); err != nil {
+	l, err := readLength(stored.raw)
+	if err != nil {
 		return l, failureOf(sum.compiled.Expr().Pos, err)
 	}
 	if l.Type == "" {
 		return l, nil
 	}
-	w.values[slot] = &value{val: zeroOf(l.Type)}
-	defer delete(w.values, slot)
+	w.values.put(slot, value{val: zeroOf(l.Type)})
+	defer w.values.remove(slot)
 	_, failure := w.eval(sum, path)
 	if failure == nil {
 		failure = &Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("a %s cannot be appended to", l.Type), Pos: sum.compiled.Expr().Pos}

@@ -112,7 +112,7 @@ func TestBrokenInbox(t *testing.T) {
 	}{
 		{"no length", done, plan.Inbox{Values: values(kept, "[1,2]")}, "ExpressionError: r has no value here"},
 		{"no length, but a value", done, plan.Inbox{Values: values(list, "[]", kept, "[1,2]")}, "ExpressionError: the length of r is lost"},
-		{"a length that is none", done, plan.Inbox{Values: values(length, "[]", kept, "[1,2]")}, "ExpressionError: json:"},
+		{"a length that is none", done, plan.Inbox{Values: values(length, "[]", kept, "[1,2]")}, "ExpressionError: what was kept of it cannot be read:"},
 		{"no elements", done, plan.Inbox{Values: values(length, `{"n":0,"b":2}`)}, "ExpressionError: the loop has lost what it goes over"},
 		{"elements that are no list", done, plan.Inbox{Values: values(length, `{"n":0,"b":2}`, kept, "3")}, "ExpressionError: the loop has lost what it goes over"},
 		{"elements that are no value", done, plan.Inbox{Values: values(length, `{"n":0,"b":2}`, kept, "[")}, "ValueError: JSON at byte 1"},

@@ -32,7 +32,7 @@ func (w *walk) spread(n *node, s step) {
 		w.fail(&Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "elements of a spread", len(elements), w.p.limits.SpreadElements).Msg, Pos: n.Pos})
 		return
 	}
-	w.waiting[agg.ID] = true
+	w.waiting.add(agg.ID)
 	w.plan.Opens = append(w.plan.Opens, Open{Run: graph.Run{Node: agg.ID, Path: path}, Required: len(elements)})
 	for i, e := range elements {
 		w.branchOut(n, path.Push(i), e, s, n.Limit == 0 || i < n.Limit)
@@ -48,15 +48,15 @@ func (w *walk) branchOut(n *node, path graph.Path, element expr.Value, s step, n
 	slot := w.p.slot(n.Var, path)
 	switch {
 	case !now:
-		w.waiting[each.ID] = true
+		w.waiting.add(each.ID)
 		if w.p.live.In(each.ID, n.Var) {
 			w.set(slot, value{val: element})
-			w.forced[slot] = true
+			w.force(slot)
 		}
 	case w.p.local[n.Var]:
-		w.values[slot] = &value{val: element}
+		w.values.put(slot, value{val: element})
 		w.enqueue(each, path)
-		delete(w.values, slot)
+		w.values.remove(slot)
 	default:
 		w.set(slot, value{val: element})
 		w.todo = append(w.todo, step{graph.Run{Node: each.ID, Path: path}, s.hops})

@@ -109,7 +109,41 @@ func rangeBounds(args expr.Value) (json.RawMessage, error) {
 	if b.Step == 0 {
 		return nil, fmt.Errorf("range: a step of 0 leads nowhere")
 	}
-	return json.Marshal(b)
+	return b.encode(), nil
+}
+
+// encode writes the bounds as a JSON object, which every round reads: so by hand.
+func (b bounds) encode() json.RawMessage {
+	out := strconv.AppendInt([]byte(`{"from":`), b.Start, 10)
+	out = strconv.AppendInt(append(out, `,"to":`...), b.Stop, 10)
+	out = strconv.AppendInt(append(out, `,"by":`...), b.Step, 10)
+	return append(out, '}')
+}
+
+// boundNames are the keys of bounds, in order.
+var boundNames = []string{"from", "to", "by"}
+
+func readBounds(raw json.RawMessage) (bounds, error) {
+	numbers, err := readInts(raw, boundNames)
+	return bounds{Start: numbers[0], Stop: numbers[1], Step: numbers[2]}, err
+}
+
+// readInts reads up to three ints of an object; what else is in it is left alone, and what is missing is 0.
+func readInts(raw json.RawMessage, names []string) (numbers [3]int64, err error) {
+	entries, err := expr.DecodeObject(raw, ir.Limits{}, names)
+	if err != nil {
+		return numbers, fmt.Errorf("what was kept of it cannot be read: %s", err)
+	}
+	for _, e := range entries {
+		at := slices.Index(names, e.Key)
+		if at < 0 {
+			continue
+		}
+		if err := starlark.AsInt(e.Value, &numbers[at]); err != nil {
+			return numbers, fmt.Errorf("%s: %w", e.Key, err)
+		}
+	}
+	return numbers, nil
 }
 
 // loopHead starts the next round or leaves the loop. The iteration is the last part of its path.
@@ -147,12 +181,12 @@ func (w *walk) round(n *node, run graph.Run, i int) (bool, *Failure) {
 	if w.p.overList(n) {
 		return w.roundOfList(n, run, i)
 	}
-	kept := w.values[chunkSlot(n, run.Path, 0)]
+	kept := w.values.get(chunkSlot(n, run.Path, 0))
 	if !kept.there() {
 		return false, lost(n)
 	}
-	var b bounds
-	if err := json.Unmarshal(kept.raw, &b); err != nil {
+	b, err := readBounds(kept.raw)
+	if err != nil {
 		return false, failureOf(n.Pos, err)
 	}
 	if int64(i) >= b.len() {
@@ -163,7 +197,7 @@ func (w *walk) round(n *node, run graph.Run, i int) (bool, *Failure) {
 }
 
 func (w *walk) roundOfList(n *node, run graph.Run, i int) (bool, *Failure) {
-	kept := w.values[chunkSlot(n, run.Path, i)]
+	kept := w.values.get(chunkSlot(n, run.Path, i))
 	if !kept.there() {
 		if w.event == nil || w.event.Fired && w.event.Run == run {
 			return false, lost(n)

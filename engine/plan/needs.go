@@ -38,11 +38,11 @@ func (p *Program) needs(reads [][]graph.VarID) {
 		n := &p.nodes[i]
 		switch n.Kind {
 		case graph.Action, graph.Sleep, graph.Aggregate:
-			n.needs = p.readsAfter(scalar, n.ID)
-			n.caught = p.readsCaught(scalar, n.ID)
+			n.needs = p.readSet(p.readsAfter(scalar, n.ID))
+			n.caught = p.readSet(p.readsCaught(scalar, n.ID))
 		}
 		if n.Kind != graph.Aggregate && (n.waits || p.resumes(n)) {
-			n.fired = p.readsFrom(scalar, n)
+			n.fired = p.readSet(p.readsFrom(scalar, n))
 		}
 	}
 }

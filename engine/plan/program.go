@@ -41,9 +41,9 @@ type node struct {
 	fork   *graph.Node // of an aggregate: the spread or parallel whose branches meet there
 	ranged bool        // expr gives the arguments of a range, not its elements
 
-	needs  []graph.VarID // read after the node's action or barrier, up to the next frontier; sorted
-	caught []graph.VarID // read after its action has failed; sorted
-	fired  []graph.VarID // of a node that can go on by itself, but an aggregate: read from there; sorted
+	needs  readSet       // read after the node's action or barrier, up to the next frontier; sorted
+	caught readSet       // read after its action has failed; sorted
+	fired  readSet       // of a node that can go on by itself, but an aggregate: read from there; sorted
 	whole  []graph.VarID // accumulators that it reads: the traversal stops before it and reads them
 }
 

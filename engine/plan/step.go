@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +33,7 @@ func (p *Program) Start(input json.RawMessage) (Plan, error) {
 		return Plan{}, err
 	}
 	w := p.walk(nil, Inbox{})
+	defer w.done()
 	start := &p.nodes[0]
 	for i, v := range start.Targets {
 		w.set(Slot{Var: v}, value{val: values[i]})
@@ -76,22 +76,44 @@ func (p *Program) Needs(ev Event) Needs {
 		return Needs{}
 	}
 	n := &p.nodes[ev.Run.Node]
-	vars, elements := n.needs, false
+	vars, elements := &n.needs, false
 	switch {
 	case ev.Fired && n.Kind == graph.Aggregate:
 		elements = true
 	case ev.Fired:
-		vars = n.fired
+		vars = &n.fired
 	case ev.Failure != nil && !n.Continue:
-		vars = n.caught
+		vars = &n.caught
+	}
+	if vars.fixed != nil {
+		return Needs{Elements: elements, Slots: vars.fixed}
 	}
 	needs := Needs{Elements: elements}
-	for _, v := range vars {
+	for _, v := range vars.vars {
 		if slot, ok := p.need(v, ev); ok {
 			needs.Slots = append(needs.Slots, slot)
 		}
 	}
 	return needs
+}
+
+// readSet is what an event reads: variables and, where all of them stand in the same place for every run,
+// their slots.
+type readSet struct {
+	vars  []graph.VarID
+	fixed []Slot
+}
+
+// readSet finds whether the places of variables depend on the run.
+func (p *Program) readSet(vars []graph.VarID) readSet {
+	fixed := make([]Slot, 0, len(vars))
+	for _, v := range vars {
+		if p.heads[v] != nil || p.graph.Vars[v].Scope != 0 {
+			return readSet{vars: vars}
+		}
+		fixed = append(fixed, Slot{Var: v})
+	}
+	return readSet{vars: vars, fixed: slices.Clip(fixed)}
 }
 
 // need gives the slot of a variable that an event may read.
@@ -121,6 +143,7 @@ func (p *Program) Step(ev Event, inbox Inbox, jitter float64) (Plan, error) {
 	}
 	n := &p.nodes[ev.Run.Node]
 	w := p.walk(&ev, inbox)
+	defer w.done()
 	switch {
 	case w.broken != nil:
 		return Plan{}, fmt.Errorf("%w: %w", ErrEvent, w.broken)
@@ -163,8 +186,22 @@ func (p *Program) canonical(path graph.Path) bool {
 		return true
 	}
 	most := max(p.limits.LoopIterations, p.limits.SpreadElements)
-	for part := range strings.SplitSeq(string(path), ".") {
-		if i, err := strconv.Atoi(part); err != nil || i < 0 || i > most || strconv.Itoa(i) != part {
+	n, digits, zero := 0, 0, false
+	for i := 0; i <= len(path); i++ {
+		if i == len(path) || path[i] == '.' {
+			if digits == 0 || zero && digits > 1 {
+				return false
+			}
+			n, digits, zero = 0, 0, false
+			continue
+		}
+		c := path[i] - '0'
+		if c > 9 {
+			return false
+		}
+		zero = zero || digits == 0 && c == 0
+		digits++
+		if n = n*10 + int(c); n > most {
 			return false
 		}
 	}
@@ -289,6 +326,7 @@ func (p *Program) Settle(ev Event, jitter float64) (Event, *Retry, error) {
 	}
 	n := &p.nodes[ev.Run.Node]
 	w := p.walk(nil, Inbox{})
+	defer w.done()
 	_, ev.Failure = w.result(n, ev)
 	if ev.Failure == nil {
 		return ev, nil, nil

@@ -34,7 +34,7 @@ type Slot struct {
 
 // Needs is what must be read from the inbox before an event can be planned.
 type Needs struct {
-	Slots []Slot // sorted, no duplicates; each with what was appended to it; one without a row has no value yet
+	Slots []Slot // not to be changed; sorted, no duplicates; each with what was appended to it; one without a row has no value yet
 
 	// Elements asks for all elements that arrived at the barrier of the event.
 	Elements bool

@@ -15,15 +15,14 @@ import (
 
 // set gives a slot a value, or, with the zero value, takes its value away.
 func (w *walk) set(slot Slot, v value) {
-	known := w.values[slot]
+	known := w.values.get(slot)
 	if known == nil {
-		known = &value{}
-		w.values[slot] = known
+		known = w.values.add(slot)
 	}
 	if !known.dirty {
 		w.dirty = append(w.dirty, slot)
 	}
-	v.dirty = true
+	v.dirty, v.force = true, known.force
 	*known = v
 	w.measure(slot, known)
 }
@@ -63,15 +62,15 @@ func (w *walk) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) {
 
 // eval evaluates an expression with the values that its names have now.
 func (w *walk) eval(x *expression, path graph.Path) (expr.Value, *Failure) {
-	args := make([]expr.Value, len(x.vars))
+	w.args = slices.Grow(w.args[:0], len(x.vars))[:len(x.vars)]
 	for i, v := range x.vars {
-		val, err := w.decoded(w.values[w.p.slot(v, path)])
+		val, err := w.decoded(w.values.get(w.p.slot(v, path)))
 		if err != nil {
 			return nil, failureOf(x.compiled.Expr().Pos, err)
 		}
-		args[i] = val
+		w.args[i] = val
 	}
-	v, err := x.compiled.Eval(args)
+	v, err := x.compiled.Eval(w.args)
 	if err != nil {
 		return nil, failureOf(x.compiled.Expr().Pos, err)
 	}
@@ -92,7 +91,7 @@ func (w *walk) sets(n *node, path graph.Path) {
 			continue
 		}
 		if n.sets[i] == nil {
-			from := w.values[w.p.slot(s.From, path)]
+			from := w.values.get(w.p.slot(s.From, path))
 			if from == nil {
 				from = &value{}
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -20,18 +21,19 @@ const refBytes = 1 << 10
 // walk is one traversal: the values it knows, the node runs it has still to execute, and the plan
 // that it makes.
 type walk struct {
-	p      *Program
-	event  *Event // nil at the start of an instance
-	values map[Slot]*value
-	dirty  []Slot    // given a value here, in order of the first time
-	added  []pending // appended here to what is not in memory, or was read from the inbox
-	todo   []step
-	plan   Plan
-	broken error // the inbox is not what any plan wrote
+	p        *Program
+	event    *Event // nil at the start of an instance
+	happened Event  // what event refers to
+	values   table
+	dirty    []Slot    // given a value here, in order of the first time
+	added    []pending // appended here to what is not in memory, or was read from the inbox
+	todo     []step
+	plan     Plan
+	broken   error // the inbox is not what any plan wrote
 
-	passing map[graph.NodeID]bool // actions enqueued: what lives across them must be written
-	waiting map[graph.NodeID]bool // stopped at or before: what they and those after them read too
-	forced  map[Slot]bool         // passed by reference, or for a run that starts later
+	args    []expr.Value // of the evaluation that is made now
+	passing nodeSet      // actions enqueued: what lives across them must be written
+	waiting nodeSet      // stopped at or before: what they and those after them read too
 }
 
 // step is a node run that is to be executed, and how many were executed on the way to it.
@@ -45,18 +47,45 @@ type value struct {
 	raw   json.RawMessage
 	val   expr.Value
 	dirty bool
+	force bool // to be written: it is passed by reference, or for a run that starts later
 }
 
 // there says whether there is a value.
 func (v *value) there() bool { return v != nil && (v.raw != nil || v.val != nil) }
 
+// walks are traversals that are over, for their memory: none is in a plan.
+var walks = sync.Pool{New: func() any { return new(walk) }}
+
+// done gives the traversal's memory back. Nothing may refer to it any more.
+func (w *walk) done() {
+	clear(w.dirty)
+	clear(w.added)
+	clear(w.args)
+	clear(w.todo[:cap(w.todo)])
+	w.values.clear()
+	w.p, w.event, w.happened, w.plan, w.broken = nil, nil, Event{}, Plan{}, nil
+	w.dirty, w.added, w.todo, w.args = w.dirty[:0], w.added[:0], w.todo[:0], w.args[:0]
+	w.passing, w.waiting = w.passing[:0], w.waiting[:0]
+	if cap(w.dirty)+cap(w.added)+cap(w.todo) < manyKept {
+		walks.Put(w)
+	}
+}
+
+// manyKept bounds what a traversal that is over keeps: a large one is rare.
+const manyKept = 4096
+
 func (p *Program) walk(ev *Event, inbox Inbox) *walk {
-	w := &walk{p: p, event: ev, values: make(map[Slot]*value, len(inbox.Values)), passing: map[graph.NodeID]bool{}, waiting: map[graph.NodeID]bool{}, forced: map[Slot]bool{}}
+	w := walks.Get().(*walk)
+	w.p = p
+	if ev != nil {
+		w.happened = *ev
+		w.event = &w.happened
+	}
 	for slot, raw := range inbox.Values {
 		if whole, err := JoinAppended(raw, inbox.Appended[slot]); err != nil {
 			w.broken = fmt.Errorf("%s: %w", p.slotName(slot), err)
 		} else {
-			w.values[slot] = &value{raw: whole}
+			w.values.put(slot, value{raw: whole})
 		}
 	}
 	return w
@@ -89,10 +118,10 @@ func (w *walk) stops(n *node, run graph.Run) bool {
 	}
 	for _, v := range n.whole {
 		slot := w.p.slot(v, run.Path)
-		if known, ok := w.values[slot]; ok && (known.there() || known.dirty) {
+		if known := w.values.get(slot); known != nil && (known.there() || known.dirty) {
 			continue
 		}
-		if length := w.values[Slot{w.p.graph.Vars[v].Length, slot.Scope}]; length != nil && !length.there() {
+		if length := w.values.get(Slot{w.p.graph.Vars[v].Length, slot.Scope}); length != nil && !length.there() {
 			continue // it was taken away
 		}
 		w.resume(run)
@@ -103,9 +132,9 @@ func (w *walk) stops(n *node, run graph.Run) bool {
 
 // resume leaves a run to be gone on from by an event of its own.
 func (w *walk) resume(run graph.Run) {
-	w.waiting[run.Node] = true
+	w.waiting.add(run.Node)
 	if item := w.p.nodes[run.Node].item; item != graph.None {
-		w.forced[w.p.slot(item, run.Path)] = true
+		w.force(w.p.slot(item, run.Path))
 	}
 	w.plan.Resumes = append(w.plan.Resumes, run)
 }
@@ -172,7 +201,7 @@ func (w *walk) arrive(from *node, e *graph.Edge, s step) {
 		next = path.Cut(to.Depth - 1).Push(next.Last() + 1)
 	}
 	if to.waits {
-		w.waiting[to.ID] = true
+		w.waiting.add(to.ID)
 		w.plan.Arrivals = append(w.plan.Arrivals, Arrival{Run: graph.Run{Node: to.ID, Path: next}, Required: to.Required, Soft: e.Kind == graph.Soft || e.Kind == graph.Guard})
 		return
 	}
@@ -185,13 +214,13 @@ func (w *walk) element(from, to *node, e *graph.Edge, path graph.Path) {
 	if from.Depth > to.Depth {
 		index = path.Cut(to.Depth + 1).Last()
 	}
-	raw, failure := w.encode(w.values[w.p.slot(e.Var, path)], to.Pos)
+	raw, failure := w.encode(w.values.get(w.p.slot(e.Var, path)), to.Pos)
 	if failure != nil {
 		w.fail(failure)
 		return
 	}
 	barrier := graph.Run{Node: to.ID, Path: path.Cut(to.Depth)}
-	w.waiting[to.ID] = true
+	w.waiting.add(to.ID)
 	w.plan.Elements = append(w.plan.Elements, Element{Barrier: barrier, Index: index, Value: raw})
 	w.plan.Arrivals = append(w.plan.Arrivals, Arrival{Run: barrier, Required: to.Required, Watched: to.fork != nil && to.fork.Limit > 0})
 }
@@ -252,7 +281,7 @@ func (w *walk) enqueue(n *node, path graph.Path) {
 		arg.Name = a.Name
 		task.Args = append(task.Args, arg)
 	}
-	w.passing[n.ID] = true
+	w.passing.add(n.ID)
 	w.plan.Enqueues = append(w.plan.Enqueues, task)
 }
 
@@ -267,7 +296,7 @@ func (w *walk) arg(x *expression, path graph.Path) (Arg, *Failure) {
 		return Arg{Value: raw}, failure
 	}
 	slot := w.p.slot(x.vars[0], path)
-	known := w.values[slot]
+	known := w.values.get(slot)
 	if !known.there() {
 		_, failure := w.eval(x, path)
 		return Arg{}, failure
@@ -276,7 +305,7 @@ func (w *walk) arg(x *expression, path graph.Path) (Arg, *Failure) {
 	if failure != nil || len(raw) < refBytes || w.p.local[x.vars[0]] {
 		return Arg{Value: raw}, failure
 	}
-	w.forced[slot] = true
+	known.force = true
 	return Arg{Ref: &slot}, nil
 }
 
@@ -299,14 +328,14 @@ func (w *walk) sleep(n *node, path graph.Path) {
 	if seconds < sleepMax.Seconds() {
 		after = time.Duration(seconds * float64(time.Second))
 	}
-	w.passing[n.ID] = true
+	w.passing.add(n.ID)
 	w.plan.Enqueues = append(w.plan.Enqueues, Enqueue{Run: graph.Run{Node: n.ID, Path: path}, After: after})
 }
 
 func (w *walk) output(n *node, path graph.Path) {
 	end := &End{}
 	if n.expr == nil {
-		raw, failure := w.encode(w.values[w.p.slot(n.Var, path)], n.Pos)
+		raw, failure := w.encode(w.values.get(w.p.slot(n.Var, path)), n.Pos)
 		if failure != nil {
 			w.fail(failure)
 			return
@@ -334,11 +363,12 @@ func (w *walk) finish() Plan {
 		return Plan{End: w.plan.End}
 	}
 	for _, slot := range w.dirty {
-		if !w.kept(slot) {
+		v := w.values.get(slot)
+		if !w.kept(slot, v) {
 			continue
 		}
 		wr := Write{Slot: slot, Drops: w.p.graph.Vars[slot.Var].Length != 0}
-		if v := w.values[slot]; v.there() {
+		if v.there() {
 			var failure *Failure
 			if wr.Value, failure = w.encode(v, ir.Pos{}); failure != nil {
 				return Plan{End: &End{Failure: failure}}
@@ -347,7 +377,7 @@ func (w *walk) finish() Plan {
 		w.plan.Writes = append(w.plan.Writes, wr)
 	}
 	for _, a := range w.added {
-		if !w.kept(a.slot) {
+		if !w.kept(a.slot, w.values.get(a.slot)) {
 			continue
 		}
 		raw, err := expr.Encode(a.val)
@@ -360,24 +390,33 @@ func (w *walk) finish() Plan {
 }
 
 // kept says whether anything behind the frontier may read the slot.
-func (w *walk) kept(slot Slot) bool {
+func (w *walk) kept(slot Slot, v *value) bool {
 	if w.p.local[slot.Var] {
 		return false
 	}
-	if w.forced[slot] {
+	if v != nil && v.force {
 		return true
 	}
-	for id := range w.passing {
+	for _, id := range w.passing {
 		if w.p.live.Across(w.p.graph.Nodes[id], slot.Var) {
 			return true
 		}
 	}
-	for id := range w.waiting {
+	for _, id := range w.waiting {
 		if w.p.live.In(id, slot.Var) && w.p.nodes[id].item != slot.Var { // elements that wait are forced
 			return true
 		}
 	}
 	return false
+}
+
+// force has a slot's value written whoever reads it.
+func (w *walk) force(slot Slot) {
+	v := w.values.get(slot)
+	if v == nil {
+		v = w.values.put(slot, value{})
+	}
+	v.force = true
 }
 
 // member gives the value under a key of an object.

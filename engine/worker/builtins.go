@@ -80,7 +80,7 @@ func sum(_ context.Context, a *values) (expr.Value, error) {
 }
 
 func items(_ context.Context, a *values) (expr.Value, error) {
-	n, err := a.count("count", 0, int64(a.call.limits.ValueBytes/2)) // an element takes two bytes at least
+	n, err := a.count("count", 0, int64(a.call.valueBytes/2)) // an element takes two bytes at least
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 )
@@ -46,19 +46,23 @@ type Call struct {
 	Attempt  int             // from 1: one more than the retries so far; deliveries after a crash do not count
 	Args     json.RawMessage // a JSON object; it must not be changed
 
-	limits ir.Limits
+	valueBytes int          // the limit of one value
+	decoded    []expr.Entry // the arguments, where they were decoded already
 }
 
-func newCall(task backend.Task, node *graph.Node, limits ir.Limits) Call {
+func newCall(task backend.Task, node *graph.Node, valueBytes int) Call {
 	call := Call{
 		Instance: task.Lease.Key.Instance, Path: task.Lease.Key.Run.Path,
-		Action: task.Action, Attempt: task.Attempt, Args: task.Args, limits: limits,
+		Action: task.Action, Attempt: task.Attempt, Args: task.Args, valueBytes: valueBytes,
 	}
 	if node != nil {
 		call.Node = node.Name
 	}
 	return call
 }
+
+// limits gives the limits that values have.
+func (c *Call) limits() ir.Limits { return ir.Limits{ValueBytes: c.valueBytes} }
 
 // Key names the node run: it is the same for every attempt and delivery, and no other run has it.
 func (c Call) Key() string {
@@ -77,7 +81,7 @@ func (c Call) Bind(into any) error {
 	if err != nil {
 		return fmt.Errorf("worker: action %s: %w", c.Action, err)
 	}
-	args, err := c.split()
+	args, err := c.decode(fields.all)
 	if err != nil {
 		return err
 	}
@@ -96,24 +100,31 @@ func (c Call) Bind(into any) error {
 	return nil
 }
 
-// split gives the arguments by name, undecoded.
-func (c Call) split() (map[string]json.RawMessage, error) {
-	var args map[string]json.RawMessage
-	if err := json.Unmarshal(c.Args, &args); err != nil || args == nil {
-		return nil, c.argument("the arguments are not a JSON object")
+// decode gives the arguments; known are names that they may have.
+func (c Call) decode(known []string) ([]expr.Entry, error) {
+	if c.decoded != nil {
+		return c.decoded, nil
+	}
+	args, err := expr.DecodeObject(c.Args, c.limits(), known)
+	if err != nil {
+		return nil, c.argument("the arguments cannot be read: %v", err)
 	}
 	return args, nil
 }
 
 // checkNames refuses arguments that nobody takes, and asks for those that are missing.
-func (c Call) checkNames(args map[string]json.RawMessage, known, required []string) error {
-	for _, name := range slices.Sorted(maps.Keys(args)) {
-		if !slices.Contains(known, name) {
-			return c.argument("unknown argument %s; it takes %s", name, list(known))
+func (c Call) checkNames(args []expr.Entry, known, required []string) error {
+	unknown := ""
+	for _, a := range args {
+		if !slices.Contains(known, a.Key) && (unknown == "" || a.Key < unknown) {
+			unknown = a.Key
 		}
 	}
+	if unknown != "" {
+		return c.argument("unknown argument %s; it takes %s", unknown, list(known))
+	}
 	for _, name := range required {
-		if _, ok := args[name]; !ok {
+		if !slices.ContainsFunc(args, func(a expr.Entry) bool { return a.Key == name }) {
 			return c.argument("argument %s is missing", name)
 		}
 	}

@@ -22,8 +22,8 @@ const messageBytes = 16 << 10
 // Execute runs one attempt of a task in the calling goroutine; the package's doc tells how what the
 // function does becomes a result or a failure.
 func (r *Registry) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
-	node, limits := nodeOf(task)
-	result, err := r.run(ctx, newCall(task, node, limits), node)
+	node, valueBytes := nodeOf(task)
+	result, err := r.run(ctx, newCall(task, node, valueBytes), node)
 	if err == nil {
 		return result, nil
 	}
@@ -36,12 +36,12 @@ func (r *Registry) Execute(ctx context.Context, task backend.Task) (json.RawMess
 }
 
 // nodeOf finds the task's node in its program's graph, where it has one.
-func nodeOf(task backend.Task) (*graph.Node, ir.Limits) {
+func nodeOf(task backend.Task) (*graph.Node, int) {
 	if task.Program == nil || task.Program.Graph() == nil {
-		return nil, ir.Limits{}.WithDefaults()
+		return nil, ir.Limits{}.WithDefaults().ValueBytes
 	}
 	g := task.Program.Graph()
-	limits := g.Limits.WithDefaults()
+	limits := g.Limits.WithDefaults().ValueBytes
 	if id := int(task.Lease.Key.Run.Node); id >= 0 && id < len(g.Nodes) {
 		return g.Nodes[id], limits
 	}
@@ -54,13 +54,14 @@ func (r *Registry) run(ctx context.Context, call Call, node *graph.Node) (json.R
 		return nil, &Error{Type: TypeUnknownAction, Message: fmt.Sprintf("unknown action @%s; %s", call.Action, r.suggest(call.Action))}
 	}
 	if action.Args != nil {
-		args, err := call.split()
+		args, err := call.decode(action.Args)
 		if err != nil {
 			return nil, err
 		}
 		if err := call.checkNames(args, action.Args, action.Args); err != nil {
 			return nil, err
 		}
+		call.decoded = args
 	}
 	var cancel context.CancelFunc = func() {}
 	if node != nil && node.Timeout > 0 {
@@ -97,17 +98,19 @@ func protect(ctx context.Context, fn Func, call Call, onPanic func(string, any, 
 
 // encode makes JSON of a result, within the limit for one value.
 func encode(call Call, value any) (json.RawMessage, error) {
-	v, err := expr.FromGo(value)
-	if err != nil {
-		return nil, &Error{Type: TypeResult, Message: fmt.Sprintf("action %s: its result cannot be JSON: %v", call.Action, err)}
-	}
-	if v, err = expr.Normalize(v, call.limits); err != nil {
-		var e *expr.EvalError
-		typ := TypeResult
-		if errors.As(err, &e) && e.Type == TypeLimit {
-			typ = TypeLimit
+	v, isValue := value.(expr.Value)
+	var err error
+	if !isValue {
+		if v, err = expr.FromGo(value); err != nil {
+			return nil, &Error{Type: TypeResult, Message: fmt.Sprintf("action %s: its result cannot be JSON: %v", call.Action, err)}
 		}
-		return nil, &Error{Type: typ, Message: fmt.Sprintf("action %s: its result: %v", call.Action, err)}
+	}
+	if v, err = expr.Normalize(v, call.limits()); err != nil {
+		var e *expr.EvalError
+		if errors.As(err, &e) && e.Type == TypeLimit {
+			return nil, &Error{Type: TypeLimit, Message: fmt.Sprintf("action %s: its result: %v", call.Action, err)}
+		}
+		return nil, &Error{Type: TypeResult, Message: fmt.Sprintf("action %s: its result cannot be JSON: %v", call.Action, err)}
 	}
 	out, err := expr.Encode(v)
 	if err != nil {

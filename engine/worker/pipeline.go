@@ -33,7 +33,7 @@ func record(pairs ...any) *starlark.Dict {
 }
 
 func fetchItems(_ context.Context, a *values) (expr.Value, error) {
-	n, err := a.count("count", 0, int64(a.call.limits.ValueBytes/24)) // an item takes 24 bytes at least
+	n, err := a.count("count", 0, int64(a.call.valueBytes/24)) // an item takes 24 bytes at least
 	if err != nil {
 		return nil, err
 	}

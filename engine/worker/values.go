@@ -11,25 +11,23 @@ import (
 // and the argument.
 type values struct {
 	call Call
-	args map[string]expr.Value
+	args []expr.Entry
 }
 
 func newValues(c Call) (*values, error) {
-	raw, err := c.split()
-	if err != nil {
-		return nil, err
-	}
-	a := &values{call: c, args: make(map[string]expr.Value, len(raw))}
-	for name, text := range raw {
-		if a.args[name], err = expr.Decode(text, c.limits); err != nil {
-			return nil, c.argument("argument %s: %v", name, err)
-		}
-	}
-	return a, nil
+	args, err := c.decode(nil)
+	return &values{call: c, args: args}, err
 }
 
 // get gives an argument that is known to be there: the action states its arguments.
-func (a *values) get(name string) expr.Value { return a.args[name] }
+func (a *values) get(name string) expr.Value {
+	for i := len(a.args) - 1; i >= 0; i-- { // of a name that is there twice, the last counts
+		if a.args[i].Key == name {
+			return a.args[i].Value
+		}
+	}
+	return nil
+}
 
 func (a *values) wrong(name, want string, got expr.Value) error {
 	return a.call.argument("argument %s must be %s, not %s", name, want, shown(got))

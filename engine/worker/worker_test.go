@@ -49,9 +49,9 @@ var builtinCases = []struct{ action, args, want string }{
 	{"echo", `{"value": ` + big + `}`, big},
 	{"echo", `{}`, "ArgumentError: action echo: argument value is missing"},
 	{"echo", `{"value": 1, "valeu": 2}`, "ArgumentError: action echo: unknown argument valeu; it takes value"},
-	{"echo", `[1]`, "ArgumentError: action echo: the arguments are not a JSON object"},
-	{"echo", `null`, "ArgumentError: action echo: the arguments are not a JSON object"},
-	{"echo", `{"value": 1e999}`, "ArgumentError: action echo: argument value: JSON at byte 0: the number 1e999 is too large for a float"},
+	{"echo", `[1]`, "ArgumentError: action echo: the arguments cannot be read: JSON at byte 0: '[' stands where an object should stand"},
+	{"echo", `null`, "ArgumentError: action echo: the arguments cannot be read: JSON at byte 0: 'n' stands where an object should stand"},
+	{"echo", `{"value": 1e999}`, "ArgumentError: action echo: the arguments cannot be read: JSON at byte 10: the number 1e999 is too large for a float"},
 	{"add", `{"a": 1, "b": 2}`, "3"},
 	{"add", `{"a": 1, "b": 2.5}`, "3.5"},
 	{"add", `{"a": 1, "b": 2.0}`, "3.0"},
@@ -348,7 +348,7 @@ func TestBind(t *testing.T) {
 		{`{"order": {}, "Name": "x", "inner": 1}`, "ArgumentError: action act: unknown argument inner; it takes order, Name, note"},
 		{`{"order": {}, "Name": 1}`, "ArgumentError: action act: argument Name must be a string, not a number"},
 		{`{"order": 1, "Name": "x"}`, "ArgumentError: action act: argument order must be a"},
-		{`7`, "ArgumentError: action act: the arguments are not a JSON object"},
+		{`7`, "ArgumentError: action act: the arguments cannot be read: JSON at byte 0: '7' stands where an object should stand"},
 	} {
 		var into args
 		got := ""

@@ -11,6 +11,7 @@ import (
 	"pulley/engine/backend/memory"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/eager"
+	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
 	"pulley/engine/pgserver/pgtest"
@@ -29,6 +30,9 @@ func designs() []design {
 		{"memory", false, onMemory},
 		{"push", true, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return push.Open(ctx, push.Config{Store: cfg})
+		})},
+		{"journal", true, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+			return journal.Open(ctx, journal.Config{Store: cfg})
 		})},
 		{"eager", true, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return eager.Open(ctx, eager.Config{Store: cfg})

@@ -76,8 +76,16 @@ func Committed(point string) bool {
 
 func (op operation) point(step string) string { return string(op) + "." + step }
 
+// at passes a point of an operation.
+func (b *Backend) at(op operation, step string) error {
+	if b.crash == nil {
+		return nil
+	}
+	return b.crash(op.point(step))
+}
+
 // at passes a point of the transaction's operation.
-func (t *tx) at(step string) error { return t.b.crash(t.op.point(step)) }
+func (t *tx) at(step string) error { return t.b.at(t.op, step) }
 
 // attempt runs a call's body up to its commit.
 func (t *tx) attempt(op operation, body func(*tx) (backend.Committed, error)) (backend.Committed, error) {

@@ -39,7 +39,7 @@ type Backend struct {
 	store  *store
 	clock  func() time.Time
 	jitter func() float64
-	crash  func(point string) error
+	crash  func(point string) error // nil: it never does
 	core   func(*plan.Program) core // the planner; tests put their own
 
 	closing sync.Once
@@ -87,9 +87,6 @@ func open(s *store, opts Options) *Backend {
 	if b.jitter == nil {
 		b.jitter = rand.Float64
 	}
-	if b.crash == nil {
-		b.crash = func(string) error { return nil }
-	}
 	return b
 }
 
@@ -115,7 +112,7 @@ func (b *Backend) run(ctx context.Context, op operation, body func(*tx) (backend
 		return backend.Committed{}, fmt.Errorf("memory: %s: %w", op, err)
 	}
 	t.commit()
-	if err := b.crash(op.point(pointCommitted)); err != nil {
+	if err := b.at(op, pointCommitted); err != nil {
 		return backend.Committed{}, fmt.Errorf("memory: %s: %w: %w", op, backend.ErrUnknown, err)
 	}
 	return out, nil

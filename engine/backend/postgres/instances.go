@@ -43,7 +43,13 @@ func (s *Store) Number(ctx context.Context, p *plan.Program) (int32, error) {
 	return id, nil
 }
 
-// Program gives the workflow that is stored under a number.
+// UnreadableError is a workflow that this process cannot read, and a later version may have written.
+type UnreadableError struct{ error }
+
+func (e *UnreadableError) Unwrap() error { return e.error }
+
+// Program gives the workflow that is stored under a number. The error is an UnreadableError where the definition
+// is at fault, and not the way to it.
 func (s *Store) Program(ctx context.Context, number int32) (*plan.Program, error) {
 	s.mu.Lock()
 	p := s.programs[number]
@@ -57,10 +63,10 @@ func (s *Store) Program(ctx context.Context, number int32) (*plan.Program, error
 	}
 	g, err := graph.Decode(definition)
 	if err != nil {
-		return nil, fmt.Errorf("workflow %d: %w", number, err)
+		return nil, &UnreadableError{fmt.Errorf("workflow %d: %w", number, err)}
 	}
 	if p, err = plan.Compile(g); err != nil {
-		return nil, fmt.Errorf("workflow %d: %w", number, err)
+		return nil, &UnreadableError{fmt.Errorf("workflow %d: %w", number, err)}
 	}
 	s.remember(number, p)
 	return p, nil

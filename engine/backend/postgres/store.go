@@ -130,6 +130,8 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 		"random_page_cost":                    "0.01",
 		"enable_bitmapscan":                   "off",
 		"enable_indexonlyscan":                "off", // their rows are missing from the server's counters
+		"enable_sort":                         "off", // what is wanted in order has an index that is
+		"enable_incremental_sort":             "off",
 		"jit":                                 "off",
 		"plan_cache_mode":                     "force_generic_plan",
 		"statement_timeout":                   strconv.FormatInt(statementTimeout.Milliseconds(), 10),
@@ -141,6 +143,7 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 		pc.ConnConfig.ConnectTimeout = 10 * time.Second
 	}
 	pc.ConnConfig.Tracer = cfg.Tracer
+	pc.AfterConnect = registerArrays
 	return pc, nil
 }
 

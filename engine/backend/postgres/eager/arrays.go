@@ -101,10 +101,7 @@ type arrays struct {
 		required []int32
 		wait     []int64
 		leased   []bool
-	}
-	rounds struct {
-		rows
-		index []int32
+		args     []*string
 	}
 	end struct {
 		instance [][16]byte
@@ -178,7 +175,6 @@ func (a *arrays) add(e *event) error {
 		touched[row] = true
 	}
 	a.addExpected(e, touched)
-	a.addRounds(e)
 	return nil
 }
 
@@ -293,13 +289,16 @@ func (a *arrays) addRun(e *event, q *plan.Enqueue) (graph.Run, error) {
 		a.ready = map[backend.Key]ready{}
 	}
 	a.ready[backend.Key{Instance: e.instance, Run: q.Run}] = ready{e, q}
+	var args *string
 	if len(q.Args) > 0 {
-		args, err := backend.EncodeArgs(q.Args)
+		data, err := backend.EncodeArgs(q.Args)
 		if err != nil {
 			return graph.Run{}, err
 		}
-		a.addPushed(e, q.Run, -1, args)
+		text := string(data)
+		args = &text
 	}
+	r.args = append(r.args, args)
 	return graph.Run{Node: q.Run.Node, Path: place}, nil
 }
 
@@ -322,30 +321,6 @@ func (a *arrays) addExpected(e *event, touched map[graph.Run]bool) {
 		for i := range o.Required {
 			expect(e.shape.each[o.Run.Node], place.Push(i))
 		}
-	}
-}
-
-// addRounds notes the rounds of loops that the event has begun.
-func (a *arrays) addRounds(e *event) {
-	seen := map[round]bool{}
-	begun := func(run graph.Run) {
-		for _, r := range e.shape.rounds(run) {
-			if seen[r] || e.submission == nil && e.what.Run.Path.Under(r.path) {
-				continue
-			}
-			seen[r] = true
-			a.rounds.rows.add(e.instance, r.head, r.place)
-			a.rounds.index = append(a.rounds.index, int32(r.path.Last()))
-		}
-	}
-	for i := range e.plan.Enqueues {
-		begun(e.plan.Enqueues[i].Run)
-	}
-	for _, ar := range e.plan.Arrivals {
-		begun(ar.Run)
-	}
-	for _, run := range e.plan.Resumes {
-		begun(run)
 	}
 }
 
@@ -384,7 +359,7 @@ func (a *arrays) queueUnset(batch *pgx.Batch) {
 
 // parameters gives the values of apply.sql.
 func (a *arrays) parameters() []any {
-	d, x, v, p, r, q, l, n := &a.done, &a.expected, &a.values, &a.pushed, &a.arrivals, &a.runs, &a.rounds, &a.end
+	d, x, v, p, r, q, n := &a.done, &a.expected, &a.values, &a.pushed, &a.arrivals, &a.runs, &a.end
 	return []any{
 		a.c.shard,
 		d.instance, d.node, d.place, d.wait,
@@ -392,8 +367,7 @@ func (a *arrays) parameters() []any {
 		v.instance, v.variable, v.scope, v.element, v.value,
 		p.instance, p.node, p.place, p.element, p.payload,
 		r.instance, r.node, r.place, r.path, r.required, r.hard, r.soft,
-		q.instance, q.node, q.place, q.path, q.required, q.wait, q.leased,
-		l.instance, l.node, l.place, l.index,
+		q.instance, q.node, q.place, q.path, q.required, q.wait, q.leased, q.args,
 		n.instance, n.status, n.untidy, n.result, n.failure,
 		a.c.grant.Owner, micros(a.c.grant.Lease),
 	}

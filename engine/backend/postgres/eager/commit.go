@@ -2,7 +2,9 @@ package eager
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,6 +26,9 @@ type commit struct {
 	conn  *pgxpool.Conn
 	xid   string // of the transaction
 
+	contest *contest // what earlier tries have learned
+	rounds  int      // of apply.sql so far
+
 	live   map[*event]bool // what takes place
 	next   []*event        // what follows from the last round
 	called map[uuid.UUID]*calls
@@ -34,44 +39,62 @@ type commit struct {
 // apply commits the events, all that are not stale, in one transaction. It is answered for by c.live.
 // An unconfirmed outcome is backend.ErrUnknown; c then holds what is so if the transaction took place.
 // A connection that is given back inside of a transaction is closed by the pool.
-func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant) (*commit, error) {
-	c := &commit{b: b, shard: shard, grant: grant, sent: time.Now(), live: map[*event]bool{}, called: map[uuid.UUID]*calls{}}
+func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant, met *contest) (*commit, error) {
+	c := &commit{b: b, shard: shard, grant: grant, contest: met, sent: time.Now(), live: map[*event]bool{}, called: map[uuid.UUID]*calls{}}
 	conn, err := b.store.Pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Release()
 	c.conn = conn
-	planned, err := c.begin(ctx, events, &pgx.Batch{})
-	if err != nil {
-		return nil, err
+	err = c.transaction(ctx, events)
+	if postgres.Contended(err) || errors.Is(err, errGates) { // it will be tried again, at best on this connection
+		_, _ = conn.Exec(ctx, "ROLLBACK")
 	}
-	if again := callingOff(planned, events); len(again) > 0 {
-		if planned, err = c.begin(ctx, events, again.batch(shard)); err != nil {
-			return nil, err
+	return c, err
+}
+
+// transaction applies the events and what follows from them, and commits.
+func (c *commit) transaction(ctx context.Context, events []*event) error {
+	planned, err := c.begin(ctx, events, nil)
+	if err != nil {
+		return err
+	}
+	if g := slices.Concat(atWork(planned), c.contest.gates); len(g) > 0 {
+		if planned, err = c.begin(ctx, events, g.with(events)); err != nil {
+			return err
 		}
 	}
 	if len(planned) == 0 {
 		_, err := c.conn.Exec(ctx, "ROLLBACK")
-		return c, err
+		return err
 	}
 	for committed := false; !committed; {
-		if committed, err = c.round(ctx, c.rivals(planned)); err != nil {
-			return c, err
+		if committed, err = c.round(ctx, c.rivals(planned)); err != nil || committed {
+			return err
 		}
 		if planned, err = c.follow(ctx, c.next); err != nil {
-			return nil, err
+			return err
+		}
+		if err = c.holdNext(ctx, planned); err != nil {
+			return err
 		}
 	}
-	return c, nil
+	return nil
 }
 
-// begin opens the transaction, unless the batch does, finds out which events take place, reads what they
-// need and plans them.
-func (c *commit) begin(ctx context.Context, events []*event, batch *pgx.Batch) ([]*event, error) {
+// begin opens the transaction, finds out which events take place, reads what they need and plans them. Where
+// runs are called off it opens the transaction anew, and locks those first.
+func (c *commit) begin(ctx context.Context, events []*event, g gates) ([]*event, error) {
 	clear(c.live)
-	if batch.Len() == 0 {
-		batch.Queue("BEGIN")
+	batch := &pgx.Batch{}
+	var before, after int64
+	if len(g) > 0 {
+		batch.Queue("ROLLBACK")
+	}
+	batch.Queue("BEGIN")
+	if len(g) > 0 {
+		g.queue(batch, c.shard, &before, &after)
 	}
 	var l postgres.Leases
 	var n newborn
@@ -100,6 +123,9 @@ func (c *commit) begin(ctx context.Context, events []*event, batch *pgx.Batch) (
 	}
 	r.queue(batch, c.shard)
 	if err := c.conn.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, err
+	}
+	if err := c.hold(ctx, g, before, after); err != nil {
 		return nil, err
 	}
 	var planned []*event
@@ -157,9 +183,9 @@ func (c *commit) round(ctx context.Context, events []*event) (committed bool, er
 		}
 		last = last && len(e.plan.Arrivals) == 0 && len(e.plan.Resumes) == 0
 	}
-	if err := c.clear(ctx, batch, events); err != nil {
-		return false, err
-	}
+	c.queueBarriers(batch, events)
+	c.rounds++
+	c.clear(batch, events)
 	a.queueUnset(batch)
 	if len(events) > 0 {
 		batch.Queue(applySQL, a.parameters()...).Query(func(rows pgx.Rows) error { return c.took(rows, &a) })

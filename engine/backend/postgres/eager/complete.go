@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -15,12 +14,11 @@ import (
 )
 
 const (
-	// commitTries bounds how often one call commits again, after deadlocks and lost commits.
+	// commitTries bounds how often one call commits again after lost commits.
 	commitTries = 5
-	// settleTimeout bounds finding out what became of a commit, when the caller's context has ended.
-	settleTimeout = 10 * time.Second
-	// settlePause is the first pause between two looks at a transaction that has not ended; it doubles.
-	settlePause = time.Millisecond
+	// contendedTries bounds how often one call begins again because others hold what it may not wait for. Each
+	// time it has learned of rows that it then waits for in order.
+	contendedTries = 50
 )
 
 // Complete implements backend.Backend.
@@ -160,17 +158,21 @@ func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant 
 // its COMMIT was lost and did not take place.
 func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) (*commit, error) {
 	grant.Max = max(grant.Max-len(out.result.Tasks), 0)
+	met := &contest{barriers: map[rowKey]bool{}}
+	contended := 0
 	for try := 1; ; try++ {
-		c, err := b.apply(ctx, shard, events, grant)
+		c, err := b.apply(ctx, shard, events, grant, met)
 		switch {
 		case err == nil:
 			return c, nil
-		case postgres.Contended(err) && try < commitTries:
+		case (postgres.Contended(err) || errors.Is(err, errGates)) && contended < contendedTries && ctx.Err() == nil:
+			contended++
+			try--
 			continue
 		case !backend.IsUnknown(err):
 			return nil, err
 		}
-		committed, settled := b.settle(ctx, c)
+		committed, settled := b.store.TookPlace(ctx, c.xid)
 		switch {
 		case settled != nil:
 			return nil, errors.Join(err, settled)
@@ -179,28 +181,6 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 			return c, nil
 		case try == commitTries:
 			return nil, fmt.Errorf("the connection was lost at each of %d commits, and none took place", try)
-		}
-	}
-}
-
-// settle finds out whether a transaction took place whose COMMIT was lost (D7): it asks the server for the
-// transaction's end by its id, and waits for it. The rows could not tell: those of a loop's body stand for
-// the next round already.
-func (b *Backend) settle(ctx context.Context, c *commit) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-	defer cancel()
-	for pause := settlePause; ; pause *= 2 {
-		var status string
-		if err := b.store.Pool.QueryRow(ctx, settleSQL, c.xid).Scan(&status); err != nil {
-			return false, err
-		}
-		if status != "in progress" {
-			return status == "committed", nil
-		}
-		select {
-		case <-ctx.Done():
-			return false, fmt.Errorf("transaction %s has not ended yet: %w", c.xid, ctx.Err())
-		case <-time.After(pause):
 		}
 	}
 }

@@ -6,11 +6,11 @@
 //
 // node_ready_state has a row for each node of a running instance, with its counter, its flags and the
 // lease of its run; for a node in a spread one for each element, made when the number of elements becomes
-// known. node_pending_context holds what was pushed to nodes that have not run: arguments, and the
-// elements of aggregates. instance_eval_context holds variables, and behind a variable what a loop has
+// known. A row that is ready has its arguments. node_pending_context holds what was pushed to nodes that have
+// not run, the elements of aggregates. instance_eval_context holds variables, and behind a variable what a loop has
 // appended to it; a row each, since one document per instance would be a row that every completion locks,
-// and grow with all that was ever assigned. loop_iteration_state says which round each loop is in. Ready
-// nodes are found by a query over a partial index.
+// and grow with all that was ever assigned. Which round a loop is in, the rows of its body say. Ready nodes are
+// found by a query over a partial index.
 //
 // # Rounds
 //
@@ -32,6 +32,15 @@
 // what follows is read, planned and applied in the same transaction, until nothing does. Of events that
 // meet in a transaction, one that ends the instance or calls others off counts as the first, and those are
 // stale.
+//
+// # Locks
+//
+// Rows are locked in key order (D5): first those of completions, then the barriers at which they arrive. What
+// calls off runs that may be at work begins with locks on all of them and on its own, in that order, and so
+// waits for what is being completed there; what that has made ready is then locked without waiting, until there
+// is nothing new. What follows from events locks behind what those hold, and waits for nobody: where another
+// has such a row, the transaction begins again, with it in its place in the order. Rows that are reset or removed
+// are not waited for either.
 //
 // # Unknown commits
 //

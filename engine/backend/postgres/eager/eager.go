@@ -21,6 +21,12 @@ var migrations embed.FS
 var (
 	//go:embed sql/gates.sql
 	gatesSQL string
+	//go:embed sql/gates_more.sql
+	gatesMoreSQL string
+	//go:embed sql/barriers.sql
+	barriersSQL string
+	//go:embed sql/barriers_now.sql
+	barriersNowSQL string
 	//go:embed sql/guard.sql
 	guardSQL string
 	//go:embed sql/born.sql
@@ -37,8 +43,6 @@ var (
 	applySQL string
 	//go:embed sql/remove.sql
 	removeSQL string
-	//go:embed sql/settle.sql
-	settleSQL string
 	//go:embed sql/release.sql
 	releaseSQL string
 	//go:embed sql/claim.sql
@@ -61,8 +65,6 @@ var (
 	tidyPendingSQL string
 	//go:embed sql/tidy_context.sql
 	tidyContextSQL string
-	//go:embed sql/tidy_loops.sql
-	tidyLoopsSQL string
 )
 
 // DefaultSchema holds the tables where Config names no other.
@@ -129,7 +131,6 @@ func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
 		"node_ready_state":      "SELECT count(*) FROM node_ready_state t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 		"node_pending_context":  "SELECT count(*) FROM node_pending_context t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 		"instance_eval_context": "SELECT count(*) FROM instance_eval_context t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
-		"loop_iteration_state":  "SELECT count(*) FROM loop_iteration_state t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 	} {
 		var n int
 		if err := b.store.Pool.QueryRow(ctx, query).Scan(&n); err != nil {

@@ -112,7 +112,6 @@ func (w *world) dump(ids ...uuid.UUID) string {
 		SELECT 'ready ' || t::text FROM node_ready_state t WHERE instance_id = ANY ($1)
 		UNION ALL SELECT 'pending ' || t::text FROM node_pending_context t WHERE instance_id = ANY ($1)
 		UNION ALL SELECT 'context ' || t::text FROM instance_eval_context t WHERE instance_id = ANY ($1)
-		UNION ALL SELECT 'loop ' || t::text FROM loop_iteration_state t WHERE instance_id = ANY ($1)
 		UNION ALL SELECT 'instance ' || t::text FROM instances t WHERE id = ANY ($1)
 		ORDER BY 1`, ids)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestPlansStayRight(t *testing.T) {
 	}{{"few rows", 0, false}, {"few rows, analyzed", 0, true}, {"many rows", 50_000, false}, {"many rows, analyzed", 0, true}} {
 		w.fill(stage.rows)
 		if stage.analyze {
-			for _, table := range []string{"node_ready_state", "node_pending_context", "instance_eval_context", "loop_iteration_state", "instances"} {
+			for _, table := range []string{"node_ready_state", "node_pending_context", "instance_eval_context", "instances"} {
 				w.exec("VACUUM ANALYZE " + table)
 			}
 		}
@@ -62,9 +62,8 @@ func (w *world) fill(n int) {
 		"INSERT INTO node_ready_state SELECT 0, md5(g::text)::uuid, 1, '', '', 1, 1, false, true, true, clock_timestamp(), 1, 1, 'x' FROM generate_series(1, $1) g",
 		"INSERT INTO node_ready_state SELECT 0, md5(g::text)::uuid, 2, '', '', 1, 1, false, true, false, clock_timestamp() + interval '1 day', 1, 1, 'x' FROM generate_series(1, $1) g",
 		"INSERT INTO node_ready_state SELECT 0, md5(g::text)::uuid, 3, '', '', 2, 1, false, false, false, NULL, NULL, 1, NULL FROM generate_series(1, $1) g",
-		"INSERT INTO node_pending_context SELECT 0, md5(g::text)::uuid, 2, '', -1, '[]' FROM generate_series(1, $1) g",
+		"INSERT INTO node_pending_context SELECT 0, md5(g::text)::uuid, 2, '', 0, '[]' FROM generate_series(1, $1) g",
 		"INSERT INTO instance_eval_context SELECT 0, md5(g::text)::uuid, 1, '', -1, '1' FROM generate_series(1, $1) g",
-		"INSERT INTO loop_iteration_state SELECT 0, md5(g::text)::uuid, 1, '', 7 FROM generate_series(1, $1) g",
 	} {
 		w.exec(sql, n)
 	}

@@ -2,7 +2,6 @@ package eager
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/google/uuid"
@@ -103,7 +102,7 @@ func (e *event) clears() []plan.Clear {
 
 // cleared are the parameters of clear.sql.
 type cleared struct {
-	nodes, loops struct {
+	nodes struct {
 		instance  [][16]byte
 		node      []int32
 		low, high []string
@@ -116,8 +115,8 @@ type cleared struct {
 }
 
 func (p *cleared) parameters(shard int) []any {
-	n, v, l := &p.nodes, &p.vars, &p.loops
-	return []any{shard, n.instance, n.node, n.low, n.high, v.instance, v.variable, v.low, v.high, l.instance, l.node, l.low, l.high}
+	n, v := &p.nodes, &p.vars
+	return []any{shard, n.instance, n.node, n.low, n.high, v.instance, v.variable, v.low, v.high}
 }
 
 // under gives the range of paths that are the path or continue it: a slash is what comes after a dot.
@@ -133,7 +132,6 @@ func under(path graph.Path) (low, high string) {
 func (p *cleared) add(id uuid.UUID, program *plan.Program, s *shape, c plan.Clear) {
 	all := program.Cleared(c.Region)
 	place := s.place(c.Region, c.Path)
-	region := s.graph.Regions[c.Region]
 	low, high := under(place)
 	for _, n := range slices.Concat(all.Runs, slices.DeleteFunc(slices.Clone(all.Barriers), func(n graph.NodeID) bool { return slices.Contains(all.Runs, n) })) {
 		p.nodes.instance = append(p.nodes.instance, id)
@@ -145,15 +143,6 @@ func (p *cleared) add(id uuid.UUID, program *plan.Program, s *shape, c plan.Clea
 			p.nodes.high = append(p.nodes.high, high)
 		}
 	}
-	for r, head := range s.heads {
-		if r := graph.RegionID(r); !s.graph.Regions[r].Loop || !s.graph.Within(r, c.Region) || r == c.Region && c.Path.Len() == region.Depth {
-			continue
-		}
-		p.loops.instance = append(p.loops.instance, id)
-		p.loops.node = append(p.loops.node, int32(head))
-		p.loops.low = append(p.loops.low, low)
-		p.loops.high = append(p.loops.high, high)
-	}
 	low, high = under(c.Path)
 	for _, v := range all.Vars {
 		p.vars.instance = append(p.vars.instance, id)
@@ -163,79 +152,16 @@ func (p *cleared) add(id uuid.UUID, program *plan.Program, s *shape, c plan.Clea
 	}
 }
 
-// clear takes away what the events clear, before they are applied. Where runs may be at work, one that is
-// being completed by another transaction may leave rows that a clear does not see: so it is repeated, in
-// this transaction, until it finds nothing.
-func (c *commit) clear(ctx context.Context, batch *pgx.Batch, events []*event) error {
-	var quietly, atWork cleared
+// clear takes away what the events clear, before they are applied. Where runs may be at work, all that could
+// add to it is locked.
+func (c *commit) clear(batch *pgx.Batch, events []*event) {
+	var all cleared
 	for _, e := range events {
 		for _, cl := range e.clears() {
-			if all := e.program.Cleared(cl.Region); cl.AtWork && len(all.Runs)+len(all.Barriers) > 0 {
-				atWork.add(e.instance, e.program, e.shape, cl)
-			} else {
-				quietly.add(e.instance, e.program, e.shape, cl)
-			}
+			all.add(e.instance, e.program, e.shape, cl)
 		}
 	}
-	for found := len(atWork.nodes.node); found > 0; {
-		if err := c.conn.QueryRow(ctx, clearSQL, atWork.parameters(c.shard)...).Scan(&found); err != nil {
-			return err
-		}
+	if len(all.nodes.node)+len(all.vars.variable) > 0 {
+		batch.Queue(clearSQL, all.parameters(c.shard)...)
 	}
-	if len(quietly.nodes.node)+len(quietly.vars.variable) > 0 {
-		batch.Queue(clearSQL, quietly.parameters(c.shard)...)
-	}
-	return nil
-}
-
-// gates are the runs that a transaction locks before anything else, where it is to call runs off that may be
-// at work: two that each hold a run and call off the other's would wait in a circle (D5).
-type gates []gate
-
-type gate struct {
-	instance  uuid.UUID
-	node      graph.NodeID
-	low, high string
-}
-
-// callingOff gives the gates of events of which some call off runs at work: of what they call off, and of
-// all the completions.
-func callingOff(planned, events []*event) gates {
-	var out gates
-	for _, e := range planned {
-		for _, c := range e.plan.Clears {
-			if !c.AtWork {
-				continue
-			}
-			low, high := under(e.shape.place(c.Region, c.Path))
-			for _, n := range e.program.Cleared(c.Region).Runs {
-				out = append(out, gate{e.instance, n, low, high})
-			}
-		}
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	for _, e := range events {
-		out = append(out, gate{e.instance, e.what.Run.Node, string(e.place), string(e.place)})
-	}
-	slices.SortFunc(out, func(a, b gate) int {
-		return cmp.Or(slices.Compare(a.instance[:], b.instance[:]), cmp.Compare(a.node, b.node), cmp.Compare(a.low, b.low))
-	})
-	return out
-}
-
-// batch begins the transaction anew by locking the gates.
-func (g gates) batch(shard int) *pgx.Batch {
-	var r rows
-	var low, high []string
-	for _, gate := range g {
-		r.add(gate.instance, gate.node, "")
-		low, high = append(low, gate.low), append(high, gate.high)
-	}
-	batch := &pgx.Batch{}
-	batch.Queue("ROLLBACK")
-	batch.Queue("BEGIN")
-	batch.Queue(gatesSQL, shard, r.instance, r.node, low, high)
-	return batch
 }

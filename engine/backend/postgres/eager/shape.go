@@ -15,7 +15,6 @@ const shapesMax = 1000
 type shape struct {
 	graph *graph.Graph
 	loops [][]bool                        // by region: which parts of a path there are rounds of loops
-	heads []graph.NodeID                  // by region: the head of a loop
 	first []graph.NodeID                  // nodes outside of all spreads: they have rows from the start
 	each  map[graph.NodeID][]graph.NodeID // by aggregate of a spread: nodes that have rows for each element
 }
@@ -36,7 +35,7 @@ func (b *Backend) shape(p *plan.Program) *shape {
 }
 
 func shapeOf(g *graph.Graph) *shape {
-	s := &shape{graph: g, loops: make([][]bool, len(g.Regions)), heads: make([]graph.NodeID, len(g.Regions)), each: map[graph.NodeID][]graph.NodeID{}}
+	s := &shape{graph: g, loops: make([][]bool, len(g.Regions)), each: map[graph.NodeID][]graph.NodeID{}}
 	for id := range g.Regions {
 		s.loops[id] = make([]bool, g.Regions[id].Depth)
 		for _, r := range g.Around(graph.RegionID(id)) {
@@ -46,9 +45,6 @@ func shapeOf(g *graph.Graph) *shape {
 		}
 	}
 	for _, n := range g.Nodes {
-		if n.Kind == graph.LoopHead {
-			s.heads[n.Region] = n.ID
-		}
 		if s.indices(n) == 0 {
 			s.first = append(s.first, n.ID)
 		}
@@ -110,23 +106,4 @@ func (s *shape) required(id graph.NodeID) int32 {
 		return int32(n.Required)
 	}
 	return int32(max(n.Required, 1))
-}
-
-// round is the round of a loop that a run stands in.
-type round struct {
-	head  graph.NodeID
-	place graph.Path
-	path  graph.Path // of the head's run
-}
-
-// rounds lists the loops around a run, from the inside out.
-func (s *shape) rounds(run graph.Run) []round {
-	var out []round
-	for _, r := range s.graph.Around(s.graph.Nodes[run.Node].Region) {
-		if region := s.graph.Regions[r]; region.Loop {
-			path := run.Path.Cut(region.Depth)
-			out = append(out, round{s.heads[r], s.place(r, path), path})
-		}
-	}
-	return out
 }

@@ -46,7 +46,7 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 // pass that finds nothing at all is the last, and tidy.sql looks once more.
 func (b *Backend) tidy(ctx context.Context, shard int, id [16]byte) (int, error) {
 	removed := 0
-	for _, sql := range []string{tidyReadySQL, tidyPendingSQL, tidyContextSQL, tidyLoopsSQL} {
+	for _, sql := range []string{tidyReadySQL, tidyPendingSQL, tidyContextSQL} {
 		tag, err := b.store.Pool.Exec(ctx, sql, shard, id, sweepRows)
 		if err != nil {
 			return removed, err

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -53,19 +52,16 @@ func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 // Doing it again is always right.
 func (b *Backend) endAll(ctx context.Context, shard int, instances []backend.Instance) ([]backend.Instance, error) {
 	for try := 1; ; try++ {
-		c := &cycling{b: b, shard: shard, ends: instances}
-		err := pgx.BeginFunc(ctx, b.store.Pool, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, lockCycleSQL, shard); err != nil {
-				return err
-			}
-			return c.write(ctx, tx)
-		})
+		c := b.cycling(shard, backend.Grant{}, nil, nil)
+		c.bare, c.ends = true, instances
+		for _, in := range instances {
+			c.ids = append(c.ids, in.ID)
+		}
+		err := b.run(ctx, c)
 		switch {
 		case err == nil:
 			return c.out.Ended, nil
-		case try < commitTries && ctx.Err() == nil && (postgres.Contended(err) || postgres.Unconfirmed(err)):
-		case postgres.Unconfirmed(err):
-			return nil, fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+		case try < commitTries && ctx.Err() == nil && (postgres.Contended(err) || backend.IsUnknown(err)):
 		default:
 			return nil, err
 		}

@@ -3,7 +3,6 @@ package pull
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,13 +13,21 @@ import (
 	"pulley/engine/plan"
 )
 
-// Claim implements backend.Backend: a cycle, and in its transaction what is due, so that the cycle's
-// replays can say what that is called with.
+// Claim implements backend.Backend. Where something may have been committed without its cycle, it makes one over all
+// instances that run; the replays of scan=app say what a claimed run is called with.
 func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
 	if err := b.check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
-	out, err := b.cycle(ctx, shard, grant, true)
+	ids := [][16]byte{}
+	missed := b.missed[shard].Swap(false)
+	if missed {
+		ids = nil
+	}
+	out, err := b.cycle(ctx, shard, grant, ids, true)
+	if err != nil && missed {
+		b.missed[shard].Store(true)
+	}
 	return out, postgres.Explain(err)
 }
 
@@ -34,17 +41,22 @@ type claimed struct {
 }
 
 // take leases what is due, as far as there is room.
-func (c *cycling) take(ctx context.Context, tx pgx.Tx) error {
+func (c *cycling) take(ctx context.Context) error {
 	sent := time.Now()
 	var rows []claimed
 	unread := []int32{} // not null, which would be unlike none
-	for number, p := range c.read {
+	for number, p := range c.known.read {
 		if p == nil {
 			unread = append(unread, number)
 		}
 	}
+	most := c.grant.Max
+	for i := range c.entries {
+		if c.entries[i].leased {
+			most--
+		}
+	}
 	batch := &pgx.Batch{}
-	most := max(c.grant.Max-len(c.tasks), 0)
 	batch.Queue(claimSQL, c.shard, most, c.grant.Owner, micros(c.grant.Lease), unread).Query(func(r pgx.Rows) error {
 		var err error
 		rows, err = pgx.CollectRows(r, scanClaimed)
@@ -52,32 +64,69 @@ func (c *cycling) take(ctx context.Context, tx pgx.Tx) error {
 	})
 	batch.Queue(nextDueSQL, c.shard, unread).Query(func(r pgx.Rows) error {
 		us, err := pgx.CollectRows(r, pgx.RowTo[int64])
-		c.out.More = false
 		for _, us := range us {
 			c.out.NextDue = sent.Add(time.Duration(max(us, 0)) * time.Microsecond)
 			c.out.More = us <= 0
 		}
 		return err
 	})
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+	if err := c.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return err
+	}
+	if c.b.scan == ScanApp {
+		if err := c.replayAlso(ctx, rows); err != nil {
+			return err
+		}
 	}
 	for _, r := range rows {
 		p := c.program(r.workflow)
 		if p == nil {
 			continue
 		}
-		args, err := c.called(p, r)
+		args, called, err := c.called(r)
 		if err != nil {
 			c.spoil(r.key.Instance, err)
+		}
+		if err != nil || !called {
 			continue
 		}
 		c.tasks = append(c.tasks, handed{backend.Task{
-			Lease: backend.Lease{Key: r.key, Token: r.token}, Program: p, Attempt: r.attempt, Expires: sent.Add(c.grant.Lease),
+			Lease: backend.Lease{Key: r.key, Token: r.token}, Program: p, Action: actionOf(p, r.key.Run), Attempt: r.attempt, Expires: sent.Add(c.grant.Lease),
 		}, args})
 	}
-	if c.missing != nil {
-		return errNewWorkflow
+	return nil
+}
+
+// replayAlso replays instances of claimed runs that the cycle has not looked at.
+func (c *cycling) replayAlso(ctx context.Context, rows []claimed) error {
+	var ids [][16]byte
+	for _, r := range rows {
+		if id := r.key.Instance; c.replays[id] == nil && !c.over[id] {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	batch := &pgx.Batch{}
+	c.queueScan(batch, sorted(ids))
+	if err := c.conn.SendBatch(ctx, batch).Close(); err != nil {
+		return err
+	}
+	for _, in := range c.found {
+		if in == nil {
+			continue
+		}
+		p, err := c.program(in.workflow), in.broken
+		if p == nil {
+			continue
+		}
+		if err == nil {
+			c.replays[in.id], err = rebuild(p, in.input, in.completions)
+		}
+		if err != nil {
+			c.spoil(in.id, err)
+		}
 	}
 	return nil
 }
@@ -93,62 +142,65 @@ func scanClaimed(row pgx.CollectableRow) (claimed, error) {
 }
 
 // called gives what a claimed row is called with: in scan=app what the replay says, in scan=sql what was
-// written down.
-func (c *cycling) called(p *plan.Program, r claimed) ([]plan.Arg, error) {
+// written down. One to which nothing leads any more has been called off meanwhile.
+func (c *cycling) called(r claimed) (args []plan.Arg, called bool, err error) {
 	if c.b.scan == ScanSQL {
-		return backend.DecodeArgs(r.args)
+		args, err = backend.DecodeArgs(r.args)
+		return args, err == nil, err
 	}
-	if in := c.replays[r.key.Instance]; in != nil {
-		if q, ok := in.open(r.key.Run); ok {
-			return q.Args, nil
-		}
+	in := c.replays[r.key.Instance]
+	if in == nil {
+		return nil, false, nil
 	}
-	return nil, errors.New(p.RunName(r.key.Run) + " stands in the ledger and nothing leads to it")
+	q, called := in.open(r.key.Run)
+	return q.Args, called, nil
 }
 
-// hand puts the arguments of tasks together. Where that fails, the instance is ended.
-func (c *cycling) hand(ctx context.Context, tx pgx.Tx) error {
-	read, err := c.reader(ctx, tx)
-	if err != nil {
-		return err
+// assemble puts the arguments of what is leased together. Where that fails, the instance is ended.
+func (c *cycling) assemble(ctx context.Context) error {
+	var all []*assembly
+	for i := range c.entries {
+		if e := &c.entries[i]; e.leased {
+			all = append(all, &assembly{id: e.key.Instance, args: e.args, to: &e.task})
+		}
 	}
 	for i := range c.tasks {
-		t := &c.tasks[i].task
-		id := t.Lease.Key.Instance
-		t.Action = t.Program.Graph().Nodes[t.Lease.Key.Run.Node].Action
-		t.Args, err = backend.AssembleArgs(c.tasks[i].args, func(s plan.Slot) (json.RawMessage, bool) { return read(i, id, s) })
-		if err != nil {
-			c.spoil(id, err)
+		h := &c.tasks[i]
+		all = append(all, &assembly{id: h.task.Lease.Key.Instance, args: h.args, to: &h.task.Args})
+	}
+	if c.b.scan == ScanSQL {
+		var wanted slots
+		for i, a := range all {
+			wanted.add(int32(i), a.id, backend.Refs(a.args))
+		}
+		if err := wanted.read(ctx, c.conn, c.shard, func(ord int32) *plan.Inbox { return &all[ord].inbox }); err != nil {
+			return err
 		}
 	}
-	for _, h := range c.tasks {
-		if !c.over[h.task.Lease.Key.Instance] {
-			c.out.Tasks = append(c.out.Tasks, h.task)
+	for _, a := range all {
+		read := a.slot
+		if c.b.scan == ScanApp {
+			read = c.replays[a.id].slot
+		}
+		var err error
+		if *a.to, err = backend.AssembleArgs(a.args, read); err != nil {
+			c.spoil(a.id, err)
 		}
 	}
-	batch := &pgx.Batch{}
-	if err := c.queueEnds(batch); err != nil || batch.Len() == 0 {
-		return err
-	}
-	return tx.SendBatch(ctx, batch).Close()
+	return nil
 }
 
-// reader gives how the values are read that the i-th task's arguments refer to.
-func (c *cycling) reader(ctx context.Context, tx pgx.Tx) (func(i int, id uuid.UUID, s plan.Slot) (json.RawMessage, bool), error) {
-	if c.b.scan == ScanApp {
-		return func(_ int, id uuid.UUID, s plan.Slot) (json.RawMessage, bool) { return c.replays[id].slot(s) }, nil
-	}
-	var wanted slots
-	inboxes := make([]plan.Inbox, len(c.tasks))
-	for i, h := range c.tasks {
-		wanted.add(int32(i), h.task.Lease.Key.Instance, backend.Refs(h.args))
-	}
-	if err := wanted.read(ctx, tx, c.shard, func(ord int32) *plan.Inbox { return &inboxes[ord] }); err != nil {
-		return nil, err
-	}
-	return func(i int, _ uuid.UUID, s plan.Slot) (json.RawMessage, bool) {
-		base, ok := inboxes[i].Values[s]
-		whole, err := plan.JoinAppended(base, inboxes[i].Appended[s])
-		return whole, ok && err == nil
-	}, nil
+// assembly is a task whose arguments are put together.
+type assembly struct {
+	id    uuid.UUID
+	args  []plan.Arg
+	inbox plan.Inbox
+	to    *json.RawMessage
+}
+
+// slot reads the whole value of a slot.
+func (a *assembly) slot(s plan.Slot) (json.RawMessage, bool) {
+	base, ok := a.inbox.Values[s]
+	whole, err := plan.JoinAppended(base, a.inbox.Appended[s])
+	return whole, ok && err == nil
 }

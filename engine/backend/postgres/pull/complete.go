@@ -18,7 +18,6 @@ import (
 type event struct {
 	ord   int32
 	lease backend.Lease
-	token int64
 	ended plan.Event
 	retry *plan.Retry
 
@@ -33,8 +32,8 @@ type event struct {
 	unfit   error // it cannot be applied, whatever is done
 }
 
-// Complete implements backend.Backend: the ends of attempts go into the ledger, and a cycle finds what
-// follows from them.
+// Complete implements backend.Backend: the ends of attempts go into the ledger, and in the same transaction a cycle
+// finds what follows from them.
 func (b *Backend) Complete(ctx context.Context, shard int, completions []backend.Completion, grant backend.Grant) (backend.Committed, error) {
 	if err := b.check(shard, grant); err != nil {
 		return backend.Committed{}, err
@@ -49,19 +48,16 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 			part, err = b.planned(ctx, shard, part, out.Outcomes)
 		}
 		if err == nil {
-			err = b.commit(ctx, shard, distinct(part, out.Outcomes), out.Outcomes)
+			err = b.commit(ctx, shard, distinct(part, out.Outcomes), grant, &out)
 		}
 		if err != nil && i == 0 {
 			return backend.Committed{}, postgres.Explain(err)
-		}
-		if err == nil {
-			retries(part, &out)
-			err = b.follow(ctx, shard, grant, &out)
 		}
 		if err != nil {
 			again(events, err, out.Outcomes)
 			break
 		}
+		retries(part, &out)
 	}
 	return out, nil
 }
@@ -88,7 +84,7 @@ func (b *Backend) judged(shard int, completions []backend.Completion, outcomes [
 			outcomes[i] = backend.Outcome{Answer: backend.Stale}
 			continue
 		}
-		e := &event{ord: int32(i), lease: c.Lease, token: c.Lease.Token, program: c.Program}
+		e := &event{ord: int32(i), lease: c.Lease, program: c.Program}
 		ev := plan.Event{Run: key.Run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
 		if e.ended, e.retry, e.unfit = c.Program.Settle(ev, b.jitter()); e.unfit == nil && e.retry == nil && e.ended.Failure != nil {
 			e.off = callsOff(c.Program.Graph(), key.Run, e.ended.Failure.Type)
@@ -156,7 +152,7 @@ func (b *Backend) planAll(ctx context.Context, shard int, events []*event) error
 		ev := e.ended
 		ev.Attempt = finalAttempt // whether there is a retry has been decided
 		e.plan, e.unfit = e.program.Step(ev, e.inbox, 0)
-		e.alone = e.alone || e.plan.End != nil
+		e.alone = e.alone || e.plan.End != nil || slices.ContainsFunc(e.plan.Clears, func(c plan.Clear) bool { return c.AtWork })
 	}
 	return nil
 }

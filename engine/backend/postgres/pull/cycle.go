@@ -1,45 +1,37 @@
 package pull
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
 
-// span is the part of a shard's instances that a cycle looks at, by their ids.
-type span struct{ first, last uuid.UUID }
-
-// everything is all instances of a shard.
-var everything = span{last: uuid.Max}
-
-// cycle rescans the running instances of a shard, enters what has become runnable, and then claims what
-// is due if that is wanted. An instance with data that the server refuses is ended by itself; the cycle
-// is then made again without it.
-func (b *Backend) cycle(ctx context.Context, shard int, grant backend.Grant, claim bool) (backend.Committed, error) {
-	c, err := b.cycleOver(ctx, shard, grant, everything, claim)
+// cycle makes a cycle over instances, or over all running ones of the shard where ids is nil, and claims what is due
+// if that is wanted. An instance with data that the server refuses is ended by itself; the cycle is then made
+// again without it.
+func (b *Backend) cycle(ctx context.Context, shard int, grant backend.Grant, ids [][16]byte, claim bool) (backend.Committed, error) {
+	c, err := b.cycleOver(ctx, shard, grant, ids, claim)
 	switch {
 	case err == nil:
 		return c.out, nil
 	case !postgres.Poisoned(err):
 		return backend.Committed{}, err
 	}
-	ended, err := b.isolate(ctx, shard, c.met, err)
+	ended, err := b.isolate(ctx, shard, c.ids, err)
 	if err != nil {
 		return backend.Committed{}, err
 	}
-	if c, err = b.cycleOver(ctx, shard, grant, everything, claim); err != nil {
+	if c, err = b.cycleOver(ctx, shard, grant, ids, claim); err != nil {
 		return backend.Committed{}, err
 	}
 	c.out.Ended = append(ended, c.out.Ended...)
@@ -48,7 +40,7 @@ func (b *Backend) cycle(ctx context.Context, shard int, grant backend.Grant, cla
 }
 
 // isolate makes cycles over ever smaller parts of instances, one of which makes them fail, and ends that.
-func (b *Backend) isolate(ctx context.Context, shard int, ids []uuid.UUID, because error) ([]backend.Instance, error) {
+func (b *Backend) isolate(ctx context.Context, shard int, ids [][16]byte, because error) ([]backend.Instance, error) {
 	switch len(ids) {
 	case 0:
 		return nil, because
@@ -56,10 +48,13 @@ func (b *Backend) isolate(ctx context.Context, shard int, ids []uuid.UUID, becau
 		return b.endAll(ctx, shard, []backend.Instance{spoilt(ids[0], because)})
 	}
 	var out []backend.Instance
-	for _, part := range [][]uuid.UUID{ids[:len(ids)/2], ids[len(ids)/2:]} {
-		c, err := b.cycleOver(ctx, shard, backend.Grant{}, span{part[0], part[len(part)-1]}, false)
-		ended := c.out.Ended
-		if err != nil && postgres.Poisoned(err) {
+	for _, part := range [][][16]byte{ids[:len(ids)/2], ids[len(ids)/2:]} {
+		c, err := b.cycleOver(ctx, shard, backend.Grant{}, part, false)
+		var ended []backend.Instance
+		switch {
+		case err == nil:
+			ended = c.out.Ended
+		case postgres.Poisoned(err):
 			ended, err = b.isolate(ctx, shard, part, err)
 		}
 		if err != nil {
@@ -70,21 +65,20 @@ func (b *Backend) isolate(ctx context.Context, shard int, ids []uuid.UUID, becau
 	return out, nil
 }
 
-// cycleOver makes one cycle. It is repeated where the server gave it up for another; repeating it is
-// always right.
-func (b *Backend) cycleOver(ctx context.Context, shard int, grant backend.Grant, over span, claim bool) (*cycling, error) {
-	read := map[int32]*plan.Program{}
+// cycleOver makes one cycle. It is repeated where the server gave it up for another; repeating it is always right,
+// and one whose commit is lost is followed by the next.
+func (b *Backend) cycleOver(ctx context.Context, shard int, grant backend.Grant, ids [][16]byte, claim bool) (*cycling, error) {
+	known := b.reading()
 	for try := 1; ; {
-		c := &cycling{b: b, shard: shard, grant: grant, span: over, claim: claim, read: read, over: map[uuid.UUID]bool{}, replays: map[uuid.UUID]*replay{}}
-		err := pgx.BeginFunc(ctx, b.store.Pool, func(tx pgx.Tx) error { return c.run(ctx, tx) })
+		c := b.cycling(shard, grant, nil, known)
+		c.ids, c.all, c.claim = ids, ids == nil, claim
+		err := b.run(ctx, c)
 		switch {
 		case errors.Is(err, errNewWorkflow):
-			// It is read outside of the transaction: a cycle must not wait for a second connection while
-			// it holds one. Every try knows more of them.
-			for number := range c.missing {
-				read[number], _ = b.store.Program(ctx, number)
+			if err := known.learn(ctx, c.missing); err != nil {
+				return nil, err
 			}
-		case postgres.Contended(err) && try < commitTries:
+		case postgres.Contended(err) && try < commitTries && ctx.Err() == nil:
 			try++
 		default:
 			return c, err
@@ -92,28 +86,95 @@ func (b *Backend) cycleOver(ctx context.Context, shard int, grant backend.Grant,
 	}
 }
 
+// follow makes the cycle that what was committed had to do without. Its failure is nobody's loss: More makes the
+// caller claim, which makes another.
+func (b *Backend) follow(ctx context.Context, shard int, grant backend.Grant, ids [][16]byte, out *backend.Committed) {
+	grant.Max = max(grant.Max-len(out.Tasks), 0)
+	c, err := b.cycle(ctx, shard, grant, ids, false)
+	if err != nil {
+		b.missed[shard].Store(true)
+		out.More = true
+		return
+	}
+	add(out, c)
+}
+
+// add takes in what a transaction did besides answering.
+func add(out *backend.Committed, did backend.Committed) {
+	out.Tasks = append(out.Tasks, did.Tasks...)
+	out.Ended = append(out.Ended, did.Ended...)
+	out.More = out.More || did.More
+	out.NextDue = earlier(out.NextDue, did.NextDue)
+}
+
 // errNewWorkflow stops a cycle that met a workflow which must be read first.
 var errNewWorkflow = errors.New("workflow not read yet")
 
-// cycling is one cycle.
+// cycleError is an error of the cycle, and not of what was to be committed with it.
+type cycleError struct{ error }
+
+func (e *cycleError) Unwrap() error { return e.error }
+
+// reading is what the tries of one call know of workflows.
+type reading struct {
+	b    *Backend
+	read map[int32]*plan.Program // nil: this process cannot read it, and its instances rest
+}
+
+func (b *Backend) reading() *reading { return &reading{b, map[int32]*plan.Program{}} }
+
+// learn reads workflows, outside of transactions: a cycle must not wait for a second connection while it holds
+// one. Every try knows more of them.
+func (r *reading) learn(ctx context.Context, missing map[int32]bool) error {
+	for number := range missing {
+		p, err := r.b.store.Program(ctx, number)
+		if err != nil && !errors.As(err, new(*postgres.UnreadableError)) {
+			return err
+		}
+		r.read[number] = p
+	}
+	return nil
+}
+
+// cycling is one transaction: what it commits first, and a cycle over the instances which that concerns.
 type cycling struct {
 	b     *Backend
 	shard int
 	grant backend.Grant
-	span  span
-	claim bool
-	read  map[int32]*plan.Program // workflows that were read for it; nil: this process cannot, and their instances rest
+	known *reading
+
+	submitted *newInstances // to be stored
+	events    []*event      // to be committed, in key order
+	ids       [][16]byte    // instances that the cycle looks at, in order
+	all       bool          // it looks at all that run
+	bare      bool          // there is no cycle
+	claim     bool          // what is due is leased as well
+
+	conn    *pgxpool.Conn
+	xid     string // of the transaction, where it changes something for others to know
+	fresh   map[[16]byte]bool
+	applied map[int32]bool // by ord of what was found: whether it could be changed
+	ignored map[int32]bool // by ord: called off by what comes before it in the same transaction
 
 	missing map[int32]bool // workflows to be read before another try
-	met     []uuid.UUID    // instances that it may change, in order
+	found   []*scanned     // by their place in ids, nil where there is none that runs
 	replays map[uuid.UUID]*replay
 	over    map[uuid.UUID]bool // they have ended in this cycle
+	idle    map[uuid.UUID]bool // none of their runs was open
 
 	entries []entry
-	gone    runs // uncompleted rows of runs that were called off
+	gone    runs // rows of runs that were called off
 	ends    []backend.Instance
 	tasks   []handed
 	out     backend.Committed
+}
+
+// cycling gives a transaction without anything to do. What the call has leased before is no longer granted.
+func (b *Backend) cycling(shard int, grant backend.Grant, before *backend.Committed, known *reading) *cycling {
+	if before != nil {
+		grant.Max = max(grant.Max-len(before.Tasks), 0)
+	}
+	return &cycling{b: b, shard: shard, grant: grant, known: known, over: map[uuid.UUID]bool{}, replays: map[uuid.UUID]*replay{}}
 }
 
 // entry is a node run for the ledger.
@@ -123,9 +184,11 @@ type entry struct {
 	args    []plan.Arg
 	kept    *string // args as the ledger keeps them, where nothing else does
 	wait    time.Duration
+	leased  bool
+	task    json.RawMessage // the arguments put together, where it is leased
 }
 
-// handed is a task whose arguments are still to be put together.
+// handed is a task that was claimed, with what its arguments are.
 type handed struct {
 	task backend.Task
 	args []plan.Arg
@@ -144,203 +207,207 @@ func (r *runs) add(key backend.Key) {
 	r.path = append(r.path, string(key.Run.Path))
 }
 
-func (c *cycling) run(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, lockCycleSQL, c.shard); err != nil {
+// run makes the transaction. An unconfirmed outcome is backend.ErrUnknown; c then holds what is so if it took place.
+func (b *Backend) run(ctx context.Context, c *cycling) error {
+	var err error
+	if c.conn, err = b.store.Pool.Acquire(ctx); err != nil {
 		return err
 	}
-	find := c.findApp
-	if c.b.scan == ScanSQL {
-		find = c.findSQL
+	defer c.conn.Release()
+	err = c.transaction(ctx)
+	if conn := c.conn.Conn(); err != nil && !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
+		_, _ = c.conn.Exec(ctx, "ROLLBACK") // what comes next is best done on this connection
 	}
-	if err := find(ctx, tx); err != nil {
+	return err
+}
+
+// transaction commits what is to be committed with its cycle, in as many round trips as there are answers to be
+// waited for.
+func (c *cycling) transaction(ctx context.Context) error {
+	first := &pgx.Batch{}
+	first.Queue("BEGIN")
+	if c.all || c.claim || len(c.ids) > 0 {
+		first.Queue(lockCycleSQL, c.shard).QueryRow(func(row pgx.Row) error { return row.Scan(nil, &c.xid) })
+	}
+	if err := c.queueFirst(first); err != nil {
 		return err
+	}
+	looks := len(c.ids) > 0 && c.b.scan == ScanApp && !c.bare && !c.all && !c.callsOff()
+	if looks {
+		c.queueScan(first, c.ids)
+	}
+	if err := c.conn.SendBatch(ctx, first).Close(); err != nil {
+		return err
+	}
+	if !c.changes() {
+		_, err := c.conn.Exec(ctx, "ROLLBACK")
+		return err
+	}
+	if err := c.advance(ctx); err != nil {
+		return err
+	}
+	if !c.bare {
+		if err := c.look(ctx, looks); err != nil {
+			return &cycleError{err}
+		}
+	}
+	return c.conclude(ctx)
+}
+
+// look finds what is runnable, claims what is due, and puts the arguments of all that is leased together.
+func (c *cycling) look(ctx context.Context, scanned bool) error {
+	if c.all {
+		rows, err := c.conn.Query(ctx, runningSQL, c.shard)
+		if err == nil {
+			c.ids, err = pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	find := c.findSQL
+	if c.b.scan == ScanApp {
+		find = func(ctx context.Context) error { return c.findApp(ctx, scanned) }
+	}
+	if len(c.ids) > 0 {
+		if err := find(ctx); err != nil {
+			return err
+		}
+	}
+	c.allot()
+	if c.claim && c.missing == nil {
+		if err := c.take(ctx); err != nil {
+			return err
+		}
 	}
 	if c.missing != nil {
 		return errNewWorkflow
 	}
-	if err := c.write(ctx, tx); err != nil {
-		return err
-	}
-	if c.claim {
-		if err := c.take(ctx, tx); err != nil {
+	return c.assemble(ctx)
+}
+
+// queueFirst adds the statements that commit what there is to be committed.
+func (c *cycling) queueFirst(batch *pgx.Batch) error {
+	if n := c.submitted; n != nil {
+		c.fresh = map[[16]byte]bool{}
+		batch.Queue(submitSQL, c.shard, n.instance, n.workflow, n.input).Query(func(rows pgx.Rows) error {
+			var id [16]byte
+			_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+				c.fresh[id] = true
+				return nil
+			})
 			return err
+		})
+	}
+	if len(c.events) > 0 {
+		return c.queueComplete(batch)
+	}
+	return nil
+}
+
+// changes says whether there is anything to go on with.
+func (c *cycling) changes() bool {
+	if c.submitted == nil && c.events == nil {
+		return true
+	}
+	for _, done := range c.applied {
+		if done {
+			return true
 		}
 	}
-	return c.hand(ctx, tx)
+	return len(c.fresh) > 0
 }
 
-// program gives a workflow. It gives nil where that must be read first, which is noted, and where this
-// process cannot read it: then its instances rest until a process that can goes on with them.
-func (c *cycling) program(number int32) *plan.Program {
-	if p, tried := c.read[number]; tried {
-		return p
-	}
-	p := c.b.store.Known(number)
-	if p == nil {
-		put(&c.missing, number, true)
-	}
-	return p
-}
-
-// meet notes an instance that runs.
-func (c *cycling) meet(id uuid.UUID) {
-	if len(c.met) == 0 || c.met[len(c.met)-1] != id {
-		c.met = append(c.met, id)
-	}
-}
-
-// end notes that an instance is over.
-func (c *cycling) end(id uuid.UUID, end *plan.End) {
-	in := backend.Instance{ID: id, Status: backend.Completed, Result: end.Result}
-	if end.Failure != nil {
-		in = backend.Instance{ID: id, Status: backend.Failed, Failure: end.Failure}
-	}
-	c.over[id] = true
-	c.ends = append(c.ends, in)
-}
-
-// spoil ends an instance that the core cannot go on with: it must not stop the others of its shard.
-func (c *cycling) spoil(id uuid.UUID, err error) {
-	if !c.over[id] {
-		c.over[id] = true
-		c.ends = append(c.ends, spoilt(id, err))
-	}
-}
-
-// spoilt is the end of an instance that cannot be gone on with.
-func spoilt(id uuid.UUID, err error) backend.Instance {
-	return backend.Instance{ID: id, Status: backend.Failed, Failure: &plan.Failure{Type: "LedgerError", Message: err.Error()}}
-}
-
-// write fences what was called off, enters what is runnable and ends what is over.
-func (c *cycling) write(ctx context.Context, tx pgx.Tx) error {
+// conclude fences what was called off, enters what is runnable, ends what is over, and commits.
+func (c *cycling) conclude(ctx context.Context) error {
 	batch := &pgx.Batch{}
 	if r := &c.gone; len(r.instance) > 0 {
+		var exactly scope // what follows a path in key order begins with a dot
+		for i, path := range r.path {
+			exactly.instance, exactly.id = append(exactly.instance, r.instance[i]), append(exactly.id, r.node[i])
+			exactly.first, exactly.last = append(exactly.first, path), append(exactly.last, path+" ")
+		}
+		exactly.lock(batch, c.shard)
 		batch.Queue(dropSQL, c.shard, r.instance, r.node, r.path)
 	}
 	c.queueEntries(batch)
 	if err := c.queueEnds(batch); err != nil {
 		return err
 	}
-	if batch.Len() == 0 {
+	batch.Queue("COMMIT")
+	err := c.conn.SendBatch(ctx, batch).Close()
+	switch {
+	case err == nil:
+		c.handOver()
 		return nil
+	case postgres.Unconfirmed(err):
+		return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 	}
-	return tx.SendBatch(ctx, batch).Close()
+	return &cycleError{err}
 }
 
-// queueEntries adds the statement that enters what is runnable, the first of it leased.
-func (c *cycling) queueEntries(batch *pgx.Batch) {
-	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return c.over[e.key.Instance] })
-	if len(c.entries) == 0 {
-		return
+// handOver gives the claimed tasks of instances that have not ended.
+func (c *cycling) handOver() {
+	for _, h := range c.tasks {
+		if !c.over[h.task.Lease.Key.Instance] {
+			c.out.Tasks = append(c.out.Tasks, h.task)
+		}
 	}
-	sent := time.Now()
-	var r runs
-	var args []*string
-	var waits []int64
-	var leased []bool
-	room := c.grant.Max
-	for _, e := range c.entries {
-		r.add(e.key)
-		args = append(args, e.kept)
-		waits = append(waits, micros(e.wait))
-		leased = append(leased, e.wait == 0 && room > 0)
+}
+
+// attempt makes a transaction until it takes place: again where the server gave it up for another, where its COMMIT
+// was lost and did not take place, and without its cycle where the server refuses the data of that.
+func (b *Backend) attempt(ctx context.Context, make func(known *reading) *cycling) (*cycling, error) {
+	known := b.reading()
+	bare := false
+	for try := 1; ; {
+		c := make(known)
+		c.bare = bare
+		err := b.run(ctx, c)
 		switch {
-		case e.wait > 0:
-			c.dueAt(sent.Add(e.wait))
-		case room > 0:
-			room--
+		case err == nil:
+			return c, nil
+		case errors.Is(err, errNewWorkflow):
+			if err := known.learn(ctx, c.missing); err != nil {
+				return nil, err
+			}
+			continue
+		case postgres.Contended(err) && try < commitTries && ctx.Err() == nil:
+		case !bare && errors.As(err, new(*cycleError)) && postgres.Poisoned(err):
+			bare = true
+		case !backend.IsUnknown(err):
+			return nil, err
 		default:
-			c.out.More = true
+			took, settled := b.settle(ctx, c)
+			switch {
+			case settled != nil:
+				return nil, errors.Join(err, settled)
+			case took:
+				return c, nil
+			case try == commitTries:
+				return nil, fmt.Errorf("the connection was lost at each of %d commits, and none took place", try)
+			}
 		}
+		try++
 	}
-	batch.Queue(enterSQL, c.shard, r.instance, r.node, r.path, args, waits, leased, c.grant.Owner, micros(c.grant.Lease)).Query(func(rows pgx.Rows) error {
-		return c.entered(rows, sent)
-	})
 }
 
-// entered makes tasks of the rows that were leased at once.
-func (c *cycling) entered(rows pgx.Rows, sent time.Time) error {
-	entries := map[backend.Key]*entry{}
-	for i := range c.entries {
-		entries[c.entries[i].key] = &c.entries[i]
+// tell adds what a transaction did to what its call did, and makes the cycle that it did without.
+func (b *Backend) tell(ctx context.Context, c *cycling, grant backend.Grant, out *backend.Committed) {
+	add(out, c.out)
+	if c.bare && c.changes() {
+		b.follow(ctx, c.shard, grant, c.ids, out)
 	}
-	var instance [16]byte
-	var node int32
-	var path string
-	var token int64
-	_, err := pgx.ForEachRow(rows, []any{&instance, &node, &path, &token}, func() error {
-		e := entries[keyOf(instance, node, path)]
-		if e == nil {
-			return fmt.Errorf("instance %s: entered a node run that was not runnable", uuid.UUID(instance))
-		}
-		c.tasks = append(c.tasks, handed{backend.Task{
-			Lease: backend.Lease{Key: e.key, Token: token}, Program: e.program, Attempt: 1, Expires: sent.Add(c.grant.Lease),
-		}, e.args})
-		return nil
-	})
-	return err
 }
 
-func keyOf(instance [16]byte, node int32, path string) backend.Key {
-	return backend.Key{Instance: instance, Run: graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}}
-}
-
-// dueAt notes when something will be due.
-func (c *cycling) dueAt(at time.Time) { c.out.NextDue = earlier(c.out.NextDue, at) }
-
-// earlier gives the earlier of two times, of which zero is none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
+// settle finds out whether a transaction took place whose COMMIT was lost (D7). Of one that did, not all leases may
+// have been heard of: they are given up, and if that fails they come back when they are over.
+func (b *Backend) settle(ctx context.Context, c *cycling) (bool, error) {
+	took, err := b.store.TookPlace(ctx, c.xid)
+	if err != nil || !took {
+		return false, err
 	}
-	return a
-}
-
-// queueEnds adds the statements that end instances and take all there is of them, and empties c.ends.
-func (c *cycling) queueEnds(batch *pgx.Batch) error {
-	if len(c.ends) == 0 {
-		return nil
-	}
-	ends := c.ends
-	c.ends = nil
-	slices.SortFunc(ends, func(a, b backend.Instance) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	var ids [][16]byte
-	var statuses []string
-	var results, failures []*string
-	byID := map[uuid.UUID]backend.Instance{}
-	for _, in := range ends {
-		result, failure, err := columns(in)
-		if err != nil {
-			return err
-		}
-		ids, statuses = append(ids, in.ID), append(statuses, string(in.Status))
-		results, failures = append(results, result), append(failures, failure)
-		byID[in.ID] = in
-	}
-	batch.Queue(endSQL, c.shard, ids, statuses, results, failures).Query(func(rows pgx.Rows) error {
-		var id [16]byte
-		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
-			c.out.Ended = append(c.out.Ended, byID[id])
-			return nil
-		})
-		return err
-	})
-	batch.Queue(endLedgerSQL, c.shard, ids)
-	if c.b.scan == ScanSQL {
-		batch.Queue(endArrivalsSQL, c.shard, ids)
-		batch.Queue(endInboxSQL, c.shard, ids)
-	}
-	return nil
-}
-
-// columns gives an instance's result or failure as its row keeps it.
-func columns(in backend.Instance) (result, failure *string, err error) {
-	if in.Failure == nil {
-		text := string(in.Result)
-		return &text, nil, nil
-	}
-	data, err := json.Marshal(in.Failure)
-	text := string(data)
-	return nil, &text, err
+	_, _ = b.store.Pool.Exec(context.WithoutCancel(ctx), releaseSQL, c.shard, c.ids, c.xid)
+	c.out.Tasks, c.out.More = nil, true
+	return true, nil
 }

@@ -21,18 +21,22 @@ type scanned struct {
 	input       []byte
 	completions []completion
 	waiting     []graph.Run // in the ledger, and not completed
-	known       map[graph.Run]bool
-	broken      error // a row that says nothing
+	broken      error       // a row that says nothing
 }
 
-// findApp finds what is runnable by replaying every instance.
-func (c *cycling) findApp(ctx context.Context, tx pgx.Tx) error {
-	found, err := c.scan(ctx, tx)
-	if err != nil {
-		return err
+// findApp finds what is runnable by replaying every instance that the cycle looks at.
+func (c *cycling) findApp(ctx context.Context, scanned bool) error {
+	if !scanned {
+		batch := &pgx.Batch{}
+		c.queueScan(batch, c.ids)
+		if err := c.conn.SendBatch(ctx, batch).Close(); err != nil {
+			return err
+		}
 	}
-	for _, in := range found {
-		c.meet(in.id)
+	for _, in := range c.found {
+		if in == nil {
+			continue
+		}
 		if p := c.program(in.workflow); p != nil {
 			c.judge(in, p)
 		}
@@ -40,40 +44,41 @@ func (c *cycling) findApp(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// scan reads the ledger of all running instances of the shard.
-func (c *cycling) scan(ctx context.Context, tx pgx.Tx) ([]*scanned, error) {
-	rows, err := tx.Query(ctx, scanSQL, c.shard, c.span.first, c.span.last)
-	if err != nil {
-		return nil, err
-	}
-	var found []*scanned
-	var id [16]byte
-	var workflow int32
-	var input, result, failure []byte
-	var node *int32
-	var path *string
-	var done *int64
-	_, err = pgx.ForEachRow(rows, []any{&id, &workflow, &input, &node, &path, &done, &result, &failure}, func() error {
-		if len(found) == 0 || found[len(found)-1].id != id {
-			found = append(found, &scanned{id: id, workflow: workflow, input: input, known: map[graph.Run]bool{}})
-		}
-		if node != nil {
-			run := graph.Run{Node: graph.NodeID(*node), Path: graph.Path(*path)}
-			found[len(found)-1].add(run, done, result, failure)
-		}
-		return nil
+// queueScan adds the statements that read instances and all that they have in the ledger, into c.found.
+func (c *cycling) queueScan(batch *pgx.Batch, ids [][16]byte) {
+	found := make([]*scanned, len(ids))
+	c.found = found
+	batch.Queue(inputsSQL, c.shard, ids).Query(func(rows pgx.Rows) error {
+		var ord, workflow int32
+		var input []byte
+		_, err := pgx.ForEachRow(rows, []any{&ord, &workflow, &input}, func() error {
+			found[ord-1] = &scanned{id: ids[ord-1], workflow: workflow, input: slices.Clone(input)}
+			return nil
+		})
+		return err
 	})
-	return found, err
+	batch.Queue(scanSQL, c.shard, ids).Query(func(rows pgx.Rows) error {
+		var result, failure []byte
+		var ord, node int32
+		var path string
+		var done *int64
+		_, err := pgx.ForEachRow(rows, []any{&ord, &node, &path, &done, &result, &failure}, func() error {
+			if in := found[ord-1]; in != nil {
+				in.add(graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}, done, result, failure)
+			}
+			return nil
+		})
+		return err
+	})
 }
 
 // add notes a row of the ledger.
 func (in *scanned) add(run graph.Run, done *int64, result, failure []byte) {
-	in.known[run] = true
 	if done == nil {
 		in.waiting = append(in.waiting, run)
 		return
 	}
-	c := completion{run: run, done: *done, result: result}
+	c := completion{run: run, done: *done, result: slices.Clone(result)}
 	if failure != nil {
 		c.failure = &plan.Failure{}
 		if err := json.Unmarshal(failure, c.failure); err != nil {
@@ -91,24 +96,41 @@ func (c *cycling) judge(in *scanned, p *plan.Program) {
 		return
 	}
 	r, err := rebuild(p, in.input, in.completions)
-	switch {
-	case err != nil:
+	if err != nil {
 		c.spoil(in.id, err)
 		return
-	case r.end != nil:
+	}
+	c.ignore(in.id, r.ignored)
+	if r.end != nil {
+		if len(in.waiting) == 0 {
+			put(&c.idle, in.id, true)
+		}
 		c.end(in.id, r.end)
 		return
 	}
 	c.replays[in.id] = r
+	slices.SortFunc(in.waiting, func(a, b graph.Run) int { return backend.Key{Run: a}.Compare(backend.Key{Run: b}) })
+	known := make(map[graph.Run]bool, len(in.waiting))
+	for _, run := range in.waiting {
+		known[run] = true
+		if _, open := r.open(run); !open {
+			c.gone.add(backend.Key{Instance: in.id, Run: run})
+		}
+	}
 	for _, run := range r.order {
-		if q, open := r.open(run); open && !in.known[run] {
+		if q, open := r.open(run); open && !known[run] {
 			c.entries = append(c.entries, entry{key: backend.Key{Instance: in.id, Run: run}, program: p, args: q.Args, wait: q.After})
 		}
 	}
-	slices.SortFunc(in.waiting, func(a, b graph.Run) int { return backend.Key{Run: a}.Compare(backend.Key{Run: b}) })
-	for _, run := range in.waiting {
-		if _, open := r.open(run); !open {
-			c.gone.add(backend.Key{Instance: in.id, Run: run})
+}
+
+// ignore makes completions of this transaction stale that the replay had no use for: what comes before them has
+// called them off, or ended their instance.
+func (c *cycling) ignore(id uuid.UUID, runs []graph.Run) {
+	for _, e := range c.events {
+		if e.lease.Key.Instance == id && slices.Contains(runs, e.lease.Key.Run) && c.applied[e.ord] {
+			put(&c.ignored, e.ord, true)
+			c.gone.add(e.lease.Key)
 		}
 	}
 }

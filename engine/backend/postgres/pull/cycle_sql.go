@@ -38,17 +38,17 @@ type stepping struct {
 
 // findSQL finds what is runnable with the anti-join. What must be stepped to go on is stepped at once, and
 // it looks again until there is nothing of that kind; the rest goes into the ledger.
-func (c *cycling) findSQL(ctx context.Context, tx pgx.Tx) error {
+func (c *cycling) findSQL(ctx context.Context) error {
 	pending := map[backend.Key]bool{} // found before
 	for {
-		found, err := c.runnable(ctx, tx)
+		found, err := c.runnable(ctx)
 		if err != nil || c.missing != nil {
 			return err
 		}
 		var waited []*ready
 		for _, r := range found {
 			switch {
-			case c.over[r.key.Instance] || pending[r.key]:
+			case r.program == nil || c.over[r.key.Instance] || pending[r.key]:
 			case r.finish != nil:
 				c.finish(r)
 			case r.args != nil:
@@ -63,15 +63,15 @@ func (c *cycling) findSQL(ctx context.Context, tx pgx.Tx) error {
 		if len(waited) == 0 {
 			return nil
 		}
-		if err := c.goOn(ctx, tx, waited, pending); err != nil {
+		if err := c.goOn(ctx, waited, pending); err != nil {
 			return err
 		}
 	}
 }
 
 // runnable asks the anti-join.
-func (c *cycling) runnable(ctx context.Context, tx pgx.Tx) ([]*ready, error) {
-	rows, err := tx.Query(ctx, runnableSQL, c.shard, c.span.first, c.span.last)
+func (c *cycling) runnable(ctx context.Context) ([]*ready, error) {
+	rows, err := c.conn.Query(ctx, runnableSQL, c.shard, c.ids)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,6 @@ func (c *cycling) runnable(ctx context.Context, tx pgx.Tx) ([]*ready, error) {
 		var path string
 		err := row.Scan(&id, &workflow, &node, &path, &r.required, &r.arrived, &r.reached, &r.watched, &r.resumed, &r.args, &r.wait, &r.finish)
 		r.key = keyOf(id, node, path)
-		c.meet(r.key.Instance)
 		r.program = c.program(workflow)
 		return r, err
 	})
@@ -126,14 +125,14 @@ func (c *cycling) enterFound(r *ready) {
 }
 
 // goOn reads what events need, lets the core go on from them, and writes down what follows.
-func (c *cycling) goOn(ctx context.Context, tx pgx.Tx, waited []*ready, pending map[backend.Key]bool) error {
+func (c *cycling) goOn(ctx context.Context, waited []*ready, pending map[backend.Key]bool) error {
 	var f effects
 	var steps []*stepping
 	for _, r := range waited {
 		f.handled(r)
 		steps = append(steps, r.steps()...)
 	}
-	if err := c.readAll(ctx, tx, steps); err != nil {
+	if err := c.readAll(ctx, steps); err != nil {
 		return err
 	}
 	for _, s := range steps {
@@ -143,7 +142,7 @@ func (c *cycling) goOn(ctx context.Context, tx pgx.Tx, waited []*ready, pending 
 	}
 	batch := &pgx.Batch{}
 	f.queue(batch, c.shard)
-	return tx.SendBatch(ctx, batch).Close()
+	return c.conn.SendBatch(ctx, batch).Close()
 }
 
 // step lets the core go on from one event.
@@ -196,7 +195,7 @@ func (c *cycling) callOff(p *plan.Program, id uuid.UUID, cl plan.Clear) {
 }
 
 // readAll fills the inboxes of events.
-func (c *cycling) readAll(ctx context.Context, tx pgx.Tx, steps []*stepping) error {
+func (c *cycling) readAll(ctx context.Context, steps []*stepping) error {
 	var wanted slots
 	var lists struct {
 		ord, variable []int32
@@ -213,10 +212,10 @@ func (c *cycling) readAll(ctx context.Context, tx pgx.Tx, steps []*stepping) err
 			lists.path = append(lists.path, string(s.event.Run.Path))
 		}
 	}
-	if err := wanted.read(ctx, tx, c.shard, func(ord int32) *plan.Inbox { return &steps[ord].inbox }); err != nil || len(lists.ord) == 0 {
+	if err := wanted.read(ctx, c.conn, c.shard, func(ord int32) *plan.Inbox { return &steps[ord].inbox }); err != nil || len(lists.ord) == 0 {
 		return err
 	}
-	rows, err := tx.Query(ctx, gatherSQL, c.shard, lists.ord, lists.instance, lists.variable, lists.path)
+	rows, err := c.conn.Query(ctx, gatherSQL, c.shard, lists.ord, lists.instance, lists.variable, lists.path)
 	if err != nil {
 		return err
 	}

@@ -9,16 +9,21 @@
 //
 // # A cycle
 //
-// After every commit, and before every claim, a cycle looks at the running instances of the shard, all of
-// them, since the design does not know which have changed. Cycles of a shard exclude one another by an
-// advisory lock; completions do not wait for them. What a cycle finds runnable goes into the ledger,
-// leased at once as far as the caller has room, and instances that reached their end are ended, in the
-// same transaction. No timer stands between a completion and its cycle, and many completions share one:
-// the baseline is as good as the design allows. A sleep goes into the ledger as well, due when it is over.
+// In the same transaction a cycle looks again at all that the completions' instances have in the ledger, since the
+// design keeps nothing of what it saw before. It is what it costs that grows with the workflow: of other instances
+// nothing is read. Transactions of a shard exclude one another by an advisory lock. What a cycle finds runnable goes
+// into the ledger, leased at once as far as the caller has room, and instances that reached their end are ended. No
+// timer, no second commit and no more than two round trips stand between a completion and what follows from it, and
+// many completions share one cycle: the baseline is as good as the design allows. A sleep goes into the ledger as
+// well, due when it is over.
+//
+// What may have been committed without its cycle is looked at by the next claim, over all running instances; that is
+// what was there when the backend was opened, and what an instance with spoilt data stood beside. Sweep does it for
+// what other processes left.
 //
 // # scan=app
 //
-// One query reads every row that those instances have in the ledger, and the core is led through the
+// One query reads every row that the instances have in the ledger, and the core is led through the
 // completions in their order, from the input on; what it wants to run and the ledger does not have is
 // runnable. With n nodes an instance costs rows in the order of n² where completions come one by one, and
 // less where many share a cycle. All state but the ledger is in the memory of the replay: values, counters,
@@ -32,23 +37,20 @@
 //
 // A completion also writes down what it made of the values (inbox) and each step that it made towards another
 // node run (arrivals); one anti-join then finds the runs towards which all steps have been made and that are
-// not in the ledger. It, too, goes over all steps of all running instances, in the database. A barrier that
+// not in the ledger. It, too, goes over all steps of the instances, in the database. A barrier that
 // has opened, a limited spread that may begin another element, a traversal that stopped to read a long list:
 // these are passed to the core, and the query is asked again until there is none. Large arguments stay in the
 // inbox and are read when a run is handed out.
 //
-// When a round of a loop ends, its rows go in the commit that ends it, from all three tables, but for the
-// ledger row of that completion, which tells what became of the commit; it goes with the next round.
+// When a round of a loop ends, its rows go in the commit that ends it, from all three tables.
 //
 // # Calling off
 //
 // An error that is caught outside of a spread or parallel calls off what runs beside it: the completion with
-// the error removes the rows of such runs, which fences them, and in scan=sql what leads there as well. It takes
-// the lock of cycles first, so that none is about to enter what goes, and of several errors one comes first; and
-// it waits for completions that are changing rows there. In scan=app those stay in the ledger, since all that
-// has completed does, and have no effect in the replay, which calls off the same. Completions of an instance that
-// come in one call with such an error, or with one that ends the instance, are committed before it or after
-// the cycle that follows.
+// the error removes the rows of such runs, which fences them, and in scan=sql what leads there as well. Whatever is
+// completed beside it waits for the lock of cycles: it comes before, with its own cycle, or is stale. Completions of
+// an instance that come in one call with such an error, or with one that ends the instance, are committed before it
+// or after it; those that scan=app finds in its replay to come after one that calls them off are stale as well.
 //
 // # What is spoilt
 //
@@ -60,12 +62,11 @@
 //
 // # Leases, tokens, unknown commits
 //
-// They are as in package push. A cycle whose commit is lost is simply followed by the next; what it leased
-// comes back when the leases end.
+// Leases and tokens are as in package push. Where a COMMIT is lost, the server is asked by the transaction's id
+// what became of it. Of one that took place not all leases may have been heard of; they are given up, and claimed.
 //
 // # The end of an instance
 //
 // Only cycles add rows to the ledger, so the one that ends an instance removes all there is: it waits
-// for completions that are changing rows, and any later one finds none. Canceling takes the lock of cycles
-// and does the same.
+// for whoever is extending a lease there, and any later completion finds no row. Canceling does the same.
 package pull

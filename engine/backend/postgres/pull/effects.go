@@ -43,11 +43,11 @@ type effects struct {
 		runs
 		count []int32
 	}
-	resumed runs // gone on from
-	marks   runs // barriers that have opened
+	resumed runs  // gone on from
+	marks   runs  // barriers that have opened
+	atWork  scope // what is called off of runs
 	rows    scope
 	slots   scope
-	kept    []int64 // tokens of the completions that are applied here
 }
 
 // scope is where rows are cleared: of nodes or variables, under paths from first to before last.
@@ -211,8 +211,12 @@ func (f *effects) handled(r *ready) {
 // clear notes that what a clear names goes, a step at which a traversal stopped included.
 func (f *effects) clear(p *plan.Program, instance uuid.UUID, c plan.Clear) {
 	for _, n := range p.Graph().Nodes {
-		if p.Graph().Within(n.Region, c.Region) {
-			f.rows.add(instance, int32(n.ID), c.Path)
+		if !p.Graph().Within(n.Region, c.Region) {
+			continue
+		}
+		f.rows.add(instance, int32(n.ID), c.Path)
+		if c.AtWork {
+			f.atWork.add(instance, int32(n.ID), c.Path)
 		}
 	}
 	for _, v := range p.Cleared(c.Region).Vars {
@@ -232,8 +236,14 @@ func (s *scope) add(instance uuid.UUID, id int32, path graph.Path) {
 	s.first, s.last = append(s.first, string(path)), append(s.last, last)
 }
 
-// queue adds the statements that write the effects down. What is cleared comes last, the ledger first of
-// it: that waits for completions that are changing rows there, and the others then see what they left.
+// lock adds the statement that locks node runs: whoever is changing one is waited for.
+func (s *scope) lock(batch *pgx.Batch, shard int) {
+	if len(s.instance) > 0 {
+		batch.Queue(lockRunsSQL, shard, s.instance, s.id, s.first, s.last)
+	}
+}
+
+// queue adds the statements that write the effects down. What is cleared comes last.
 func (f *effects) queue(batch *pgx.Batch, shard int) {
 	if r := &f.resumed; len(r.instance) > 0 {
 		batch.Queue(resumedSQL, shard, r.instance, r.node, r.path)
@@ -253,12 +263,9 @@ func (f *effects) queue(batch *pgx.Batch, shard int) {
 	if m := &f.marks; len(m.instance) > 0 {
 		batch.Queue(markSQL, shard, m.instance, m.node, m.path)
 	}
+	f.atWork.lock(batch, shard)
 	if s := &f.rows; len(s.instance) > 0 {
-		kept := f.kept
-		if kept == nil {
-			kept = []int64{} // null would keep everything
-		}
-		batch.Queue(clearLedgerSQL, shard, s.instance, s.id, s.first, s.last, kept)
+		batch.Queue(clearLedgerSQL, shard, s.instance, s.id, s.first, s.last)
 		batch.Queue(clearArrivalsSQL, shard, s.instance, s.id, s.first, s.last)
 	}
 	if s := &f.slots; len(s.instance) > 0 {

@@ -56,7 +56,7 @@ func TestSpoiltInstance(t *testing.T) {
 	})
 }
 
-// TestSpoiltRow wants the same of a row of the ledger that says nothing.
+// TestSpoiltRow wants the same of a row of the ledger that says nothing, as soon as a cycle looks at it.
 func TestSpoiltRow(t *testing.T) {
 	r := newRig(t, alone(t), pull.ScanApp)
 	spoilt, other := r.submit(chain, `{"n": 1}`), r.submit(chain, `{"n": 1}`)
@@ -67,6 +67,9 @@ func TestSpoiltRow(t *testing.T) {
 	r.complete(done(r.task(other, "double", `{"value":1}`)))
 	r.complete(done(r.task(other, "double", `{"value":2}`)))
 	r.gives(other, "4")
+	if _, err := r.b.Sweep(r.ctx, 0); err != nil {
+		t.Fatal(err)
+	}
 	if in := r.instance(spoilt); in.Status != backend.Failed || in.Failure.Type != "LedgerError" {
 		t.Errorf("the spoilt one: %+v, %+v", in, in.Failure)
 	}

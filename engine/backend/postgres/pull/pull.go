@@ -5,14 +5,13 @@ import (
 	"embed"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/plan"
 )
 
 //go:embed migrations/*.sql
@@ -41,6 +40,8 @@ var (
 	resumedSQL string
 	//go:embed sql/reached.sql
 	reachedSQL string
+	//go:embed sql/lock_runs.sql
+	lockRunsSQL string
 	//go:embed sql/clear_ledger.sql
 	clearLedgerSQL string
 	//go:embed sql/clear_arrivals.sql
@@ -53,12 +54,20 @@ var (
 	callOffSQL string
 	//go:embed sql/lock_cycle.sql
 	lockCycleSQL string
+	//go:embed sql/running.sql
+	runningSQL string
+	//go:embed sql/inputs.sql
+	inputsSQL string
 	//go:embed sql/scan.sql
 	scanSQL string
+	//go:embed sql/release.sql
+	releaseSQL string
 	//go:embed sql/enter.sql
 	enterSQL string
 	//go:embed sql/end.sql
 	endSQL string
+	//go:embed sql/lock_open.sql
+	lockOpenSQL string
 	//go:embed sql/end_ledger.sql
 	endLedgerSQL string
 	//go:embed sql/end_arrivals.sql
@@ -71,12 +80,8 @@ var (
 	nextDueSQL string
 	//go:embed sql/extend.sql
 	extendSQL string
-	//go:embed sql/fence.sql
-	fenceSQL string
 	//go:embed sql/held.sql
 	heldSQL string
-	//go:embed sql/standing.sql
-	standingSQL string
 )
 
 // DefaultSchema holds the tables where Config names no other.
@@ -103,6 +108,7 @@ type Backend struct {
 	store  *postgres.Store
 	scan   Scan
 	jitter func() float64
+	missed []atomic.Bool // by shard: something may have been committed without its cycle
 }
 
 var (
@@ -131,7 +137,10 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		store.Close()
 		return nil, err
 	}
-	b := &Backend{store: store, scan: cfg.Scan, jitter: cfg.Jitter}
+	b := &Backend{store: store, scan: cfg.Scan, jitter: cfg.Jitter, missed: make([]atomic.Bool, store.Shards())}
+	for shard := range b.missed {
+		b.missed[shard].Store(true) // before it was opened
+	}
 	if b.jitter == nil {
 		b.jitter = rand.Float64
 	}
@@ -170,10 +179,14 @@ func (b *Backend) Listen(ctx context.Context, wake func()) error { return b.stor
 // Notify implements backend.Listener.
 func (b *Backend) Notify(ctx context.Context) error { return b.store.Notify(ctx) }
 
-// Sweep implements backend.Backend. There is nothing to sweep: only cycles add to the ledger, one at a
-// time, and the one that ends an instance takes its rows.
-func (b *Backend) Sweep(_ context.Context, shard int) (backend.Swept, error) {
-	return backend.Swept{}, backend.CheckShard(shard, b.Shards())
+// Sweep implements backend.Backend: a cycle over all running instances, for what was committed without one. There
+// is nothing to remove, since the cycle that ends an instance takes its rows.
+func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
+	if err := backend.CheckShard(shard, b.Shards()); err != nil {
+		return backend.Swept{}, err
+	}
+	_, err := b.cycle(ctx, shard, backend.Grant{}, nil, false)
+	return backend.Swept{}, postgres.Explain(err)
 }
 
 // Leftovers counts the rows of the ledger that belong to instances which have ended; it is for tests
@@ -205,139 +218,6 @@ func (b *Backend) check(shard int, grant backend.Grant) error {
 
 // micros gives a duration for the database.
 func micros(d time.Duration) int64 { return d.Microseconds() }
-
-// Submit implements backend.Backend. The first cycle after it finds the instances' first node runs.
-func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
-	out := backend.Committed{Outcomes: make([]backend.Outcome, len(subs))}
-	if err := grant.Check(); err != nil {
-		return backend.Committed{}, err
-	}
-	byShard := make([]newInstances, b.Shards())
-	seen := map[uuid.UUID]bool{}
-	for i, s := range subs {
-		out.Outcomes[i] = backend.Outcome{Answer: backend.Duplicate}
-		if seen[s.ID] {
-			continue
-		}
-		started, err := s.Program.Start(s.Input)
-		if err != nil {
-			out.Outcomes[i] = backend.Outcome{Answer: backend.Refused, Err: err}
-			continue
-		}
-		seen[s.ID] = true
-		number, err := b.store.Number(ctx, s.Program)
-		if err != nil {
-			return backend.Committed{}, postgres.Explain(err)
-		}
-		byShard[backend.ShardOf(s.ID, b.Shards())].add(i, s, number, started)
-	}
-	stored := false
-	for shard := range byShard {
-		n := &byShard[shard]
-		if len(n.place) == 0 {
-			continue
-		}
-		err := b.store1(ctx, shard, n, out.Outcomes)
-		if err != nil && !stored {
-			return backend.Committed{}, postgres.Explain(err)
-		}
-		if err != nil {
-			for _, at := range n.place {
-				out.Outcomes[at] = backend.Outcome{Answer: backend.Again, Err: postgres.Explain(err)}
-			}
-			continue
-		}
-		stored = true
-		_ = b.follow(ctx, shard, grant, &out)
-	}
-	return out, nil
-}
-
-// newInstances are the parameters of submit.sql.
-type newInstances struct {
-	place    []int
-	instance [][16]byte
-	workflow []int32
-	input    []string
-	program  []*plan.Program
-	plan     []plan.Plan
-}
-
-func (n *newInstances) add(place int, s backend.Submission, workflow int32, started plan.Plan) {
-	n.place = append(n.place, place)
-	n.instance = append(n.instance, s.ID)
-	n.workflow = append(n.workflow, workflow)
-	n.input = append(n.input, string(s.Input))
-	n.program = append(n.program, s.Program)
-	n.plan = append(n.plan, started)
-}
-
-// store1 stores the instances of one shard. Doing it again is always right: the id decides.
-func (b *Backend) store1(ctx context.Context, shard int, n *newInstances, outcomes []backend.Outcome) error {
-	var ids [][16]byte
-	for try := 1; ; try++ {
-		err := pgx.BeginFunc(ctx, b.store.Pool, func(tx pgx.Tx) error {
-			rows, err := tx.Query(ctx, submitSQL, shard, n.instance, n.workflow, n.input)
-			if err != nil {
-				return err
-			}
-			if ids, err = pgx.CollectRows(rows, pgx.RowTo[[16]byte]); err != nil || b.scan != ScanSQL {
-				return err
-			}
-			return b.start(ctx, tx, shard, n, ids)
-		})
-		if err == nil {
-			break
-		}
-		if try == commitTries || ctx.Err() != nil || !postgres.Unconfirmed(err) && !postgres.Contended(err) {
-			return err
-		}
-	}
-	for _, id := range ids {
-		for i, instance := range n.instance {
-			if instance == id {
-				outcomes[n.place[i]] = backend.Outcome{Answer: backend.Applied}
-			}
-		}
-	}
-	return nil
-}
-
-// start writes the first steps of the instances that are new.
-func (b *Backend) start(ctx context.Context, tx pgx.Tx, shard int, n *newInstances, ids [][16]byte) error {
-	fresh := map[[16]byte]bool{}
-	for _, id := range ids {
-		fresh[id] = true
-	}
-	var f effects
-	for i, id := range n.instance {
-		if !fresh[id] {
-			continue
-		}
-		if err := f.add(n.program[i], id, "start", n.plan[i]); err != nil {
-			return err
-		}
-	}
-	batch := &pgx.Batch{}
-	f.queue(batch, shard)
-	return tx.SendBatch(ctx, batch).Close()
-}
-
-// follow runs a cycle after something was committed. Its failure is nobody's loss: More makes the
-// caller claim, which runs the next one.
-func (b *Backend) follow(ctx context.Context, shard int, grant backend.Grant, out *backend.Committed) error {
-	grant.Max = max(grant.Max-len(out.Tasks), 0)
-	c, err := b.cycle(ctx, shard, grant, false)
-	if err != nil {
-		out.More = true
-		return postgres.Explain(err)
-	}
-	out.Tasks = append(out.Tasks, c.Tasks...)
-	out.Ended = append(out.Ended, c.Ended...)
-	out.More = out.More || c.More
-	out.NextDue = earlier(out.NextDue, c.NextDue)
-	return nil
-}
 
 // Extend implements backend.Backend.
 func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {

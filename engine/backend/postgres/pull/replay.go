@@ -21,6 +21,7 @@ type replay struct {
 	todo    []plan.Event // what follows from the completion at hand
 	clears  []plan.Clear // what is taken away after it
 	end     *plan.End
+	ignored []graph.Run // completed, and called off or after the end
 }
 
 // completion is a row of the ledger that has its result.
@@ -47,11 +48,9 @@ func rebuild(p *plan.Program, input json.RawMessage, completions []completion) (
 	}
 	slices.SortFunc(completions, func(a, b completion) int { return cmp.Compare(a.done, b.done) })
 	for _, c := range completions {
-		if r.end != nil {
-			break
-		}
 		at := r.root.find(c.run.Path)
-		if _, open := at.runs[c.run.Node]; !open {
+		if _, open := at.runs[c.run.Node]; !open || r.end != nil {
+			r.ignored = append(r.ignored, c.run)
 			continue
 		}
 		delete(at.runs, c.run.Node)

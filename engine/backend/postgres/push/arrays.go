@@ -1,73 +1,114 @@
 package push
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
+	"sync"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
 
-// arrays are the parameters of apply.sql, in its order. Arrays of one group have the same length.
+// arrays are the parameters of apply.sql. Arrays of one group have the same length.
 type arrays struct {
-	done struct {
-		ord      []int32
-		instance [][16]byte
-		node     []int32
-		path     []string
-		token    []int64
-		wait     []*int64
-	}
+	done struct{ ord, instance, node, path, token, wait postgres.Array }
 	born struct {
-		ord      []int32
-		instance [][16]byte
-		workflow []int32
-		input    []string
-		status   []string
-		result   []*string
-		failure  []*string
+		ord, instance, workflow, input, status, result, failure postgres.Array
 	}
-	goOn   []int32
-	values struct {
-		ord      []int32
-		instance [][16]byte
-		variable []int32
-		path     []string
-		element  []int32
-		value    []string
-	}
+	values   struct{ ord, instance, variable, path, element, value postgres.Array }
+	elements struct{ ord, instance, node, path, place, value postgres.Array }
 	arrivals struct {
-		ord      []int32
-		instance [][16]byte
-		node     []int32
-		path     []string
-		required []int32
-		hard     []int32
-		soft     []int32
+		ord, instance, node, path, required, hard, soft postgres.Array
 	}
-	runs struct {
-		ord      []int32
-		instance [][16]byte
-		node     []int32
-		path     []string
-		workflow []int32
-		args     []string
-		wait     []int64
-	}
+	runs    struct{ ord, instance, node, path, args, wait postgres.Array }
 	watched bool
-	ends    struct {
-		ord      []int32
-		instance [][16]byte
-		status   []string
-		untidy   []bool
-		result   []*string
-		failure  []*string
-		token    []int64
+	retries bool
+	ends    struct{ ord, instance, status, untidy, result, failure postgres.Array }
+	args    []any // all of them, in the order of apply.sql
+	given   []any // those that its statement takes
+}
+
+// The places of what is no array, in arrays.args.
+const (
+	argShard = iota
+	argBackend
+	argSlot
+	argNumber
+	argOwner
+	argLease
+	argWatched
+	argArrays
+)
+
+// arraysPool keeps the memory of arrays for the next commit.
+var arraysPool = sync.Pool{New: func() any { return newArrays() }}
+
+func newArrays() *arrays {
+	int4, int8, boolean, id, text, value := postgres.Int4s(), postgres.Int8s(), postgres.Bools(), postgres.UUIDs(), postgres.Texts(), postgres.JSONs()
+	a := &arrays{}
+	d, b, v, e, r, q, n := &a.done, &a.born, &a.values, &a.elements, &a.arrivals, &a.runs, &a.ends
+	d.ord, d.instance, d.node, d.path, d.token, d.wait = int4, id, int4, text, int8, int8
+	b.ord, b.instance, b.workflow, b.input, b.status, b.result, b.failure = int4, id, int4, value, text, value, value
+	v.ord, v.instance, v.variable, v.path, v.element, v.value = int4, id, int4, text, int4, value
+	e.ord, e.instance, e.node, e.path, e.place, e.value = int4, id, int4, text, int4, value
+	r.ord, r.instance, r.node, r.path, r.required, r.hard, r.soft = int4, id, int4, text, int4, int4, int4
+	q.ord, q.instance, q.node, q.path, q.args, q.wait = int4, id, int4, text, value, int8
+	n.ord, n.instance, n.status, n.untidy, n.result, n.failure = int4, id, text, boolean, value, value
+	a.args = append(make([]any, argArrays),
+		&d.ord, &d.instance, &d.node, &d.path, &d.token, &d.wait,
+		&b.ord, &b.instance, &b.workflow, &b.input, &b.status, &b.result, &b.failure,
+		&v.ord, &v.instance, &v.variable, &v.path, &v.element, &v.value,
+		&e.ord, &e.instance, &e.node, &e.path, &e.place, &e.value,
+		&r.ord, &r.instance, &r.node, &r.path, &r.required, &r.hard, &r.soft,
+		&q.ord, &q.instance, &q.node, &q.path, &q.args, &q.wait,
+		&n.ord, &n.instance, &n.status, &n.untidy, &n.result, &n.failure)
+	return a
+}
+
+// arraysMax is the most memory of one array, in bytes, that is kept for the next commit.
+const arraysMax = 1 << 20
+
+// free gives the arrays back.
+func (a *arrays) free() {
+	size := 0
+	for _, arg := range a.args[argArrays:] {
+		array := arg.(*postgres.Array)
+		size = max(size, array.Size())
+		array.Reset()
+	}
+	a.watched, a.retries = false, false
+	if size <= arraysMax {
+		arraysPool.Put(a)
 	}
 }
 
-// add appends what an event changes.
+// kinds says what there is.
+func (a *arrays) kinds() kinds {
+	var k kinds
+	has := func(array *postgres.Array, kind kinds) {
+		if array.Len() > 0 {
+			k |= kind
+		}
+	}
+	has(&a.done.ord, completions)
+	has(&a.born.ord, instances)
+	has(&a.values.ord, values)
+	has(&a.elements.ord, elements)
+	has(&a.arrivals.ord, arrivals)
+	has(&a.runs.ord, runs)
+	has(&a.ends.ord, ends)
+	if a.retries {
+		k |= retries
+	}
+	return k
+}
+
+// add appends what an event changes, but for its node runs.
 func (a *arrays) add(e *event) error {
 	switch {
 	case e.completion != nil:
@@ -76,19 +117,23 @@ func (a *arrays) add(e *event) error {
 		if err := a.addSubmission(e); err != nil {
 			return err
 		}
-	default:
-		a.goOn = append(a.goOn, e.ord)
 	}
 	for _, w := range e.plan.Writes {
 		if w.Value != nil {
-			a.addValue(e, w.Slot.Var, w.Slot.Scope, -1, w.Value)
+			a.addValue(e, w.Slot, -1, w.Value)
 		}
 	}
 	for _, ap := range e.plan.Appends {
-		a.addValue(e, ap.Slot.Var, ap.Slot.Scope, ap.Index, ap.Value)
+		a.addValue(e, ap.Slot, ap.Index, ap.Value)
 	}
 	for _, el := range e.plan.Elements {
-		a.addValue(e, e.program.Graph().Nodes[el.Barrier.Node].Var, el.Barrier.Path, el.Index, el.Value)
+		v := &a.elements
+		v.ord.Int4(e.ord)
+		v.instance.UUID(e.instance)
+		v.node.Int4(int32(el.Barrier.Node))
+		v.path.Text(string(el.Barrier.Path))
+		v.place.Int4(int32(el.Index))
+		v.value.Bytes(el.Value)
 	}
 	for _, o := range e.plan.Opens {
 		a.addArrival(e, o.Run, o.Required, 0, 0)
@@ -101,20 +146,6 @@ func (a *arrays) add(e *event) error {
 			a.addArrival(e, ar.Run, ar.Required, 1, 0)
 		}
 	}
-	for _, q := range e.plan.Enqueues {
-		args, err := backend.EncodeArgs(q.Args)
-		if err != nil {
-			return err
-		}
-		r := &a.runs
-		r.ord = append(r.ord, e.ord)
-		r.instance = append(r.instance, e.instance)
-		r.node = append(r.node, int32(q.Run.Node))
-		r.path = append(r.path, string(q.Run.Path))
-		r.workflow = append(r.workflow, e.workflow)
-		r.args = append(r.args, string(args))
-		r.wait = append(r.wait, micros(q.After))
-	}
 	if e.plan.End != nil && e.submission == nil {
 		return a.addEnd(e)
 	}
@@ -122,22 +153,22 @@ func (a *arrays) add(e *event) error {
 }
 
 func (a *arrays) addCompletion(e *event) {
-	d, run := &a.done, e.completion.Lease.Key.Run
-	d.ord = append(d.ord, e.ord)
-	d.instance = append(d.instance, e.instance)
-	d.node = append(d.node, int32(run.Node))
-	d.path = append(d.path, string(run.Path))
-	d.token = append(d.token, e.token)
-	var wait *int64
-	if e.plan.Retry != nil {
-		us := micros(e.plan.Retry.After)
-		wait = &us
+	d, run := &a.done, &e.completion.Lease.Key.Run
+	d.ord.Int4(e.ord)
+	d.instance.UUID(e.instance)
+	d.node.Int4(int32(run.Node))
+	d.path.Text(string(run.Path))
+	d.token.Int8(e.token)
+	if e.plan.Retry == nil {
+		d.wait.Null()
+	} else {
+		a.retries = true
+		d.wait.Int8(micros(e.plan.Retry.After))
 	}
-	d.wait = append(d.wait, wait)
 }
 
 func (a *arrays) addSubmission(e *event) error {
-	status, result, failure := "running", (*string)(nil), (*string)(nil)
+	status, result, failure := string(backend.Running), json.RawMessage(nil), json.RawMessage(nil)
 	if e.plan.End != nil {
 		var err error
 		if status, result, failure, err = ending(e.plan.End); err != nil {
@@ -145,35 +176,49 @@ func (a *arrays) addSubmission(e *event) error {
 		}
 	}
 	b := &a.born
-	b.ord = append(b.ord, e.ord)
-	b.instance = append(b.instance, e.instance)
-	b.workflow = append(b.workflow, e.workflow)
-	b.input = append(b.input, string(e.submission.Input))
-	b.status = append(b.status, status)
-	b.result = append(b.result, result)
-	b.failure = append(b.failure, failure)
+	b.ord.Int4(e.ord)
+	b.instance.UUID(e.instance)
+	b.workflow.Int4(e.workflow)
+	b.input.Bytes(e.submission.Input)
+	b.status.Text(status)
+	b.result.Bytes(result)
+	b.failure.Bytes(failure)
 	return nil
 }
 
-func (a *arrays) addValue(e *event, variable graph.VarID, path graph.Path, element int, value json.RawMessage) {
+func (a *arrays) addValue(e *event, slot plan.Slot, element int, value json.RawMessage) {
 	v := &a.values
-	v.ord = append(v.ord, e.ord)
-	v.instance = append(v.instance, e.instance)
-	v.variable = append(v.variable, int32(variable))
-	v.path = append(v.path, string(path))
-	v.element = append(v.element, int32(element))
-	v.value = append(v.value, string(value))
+	v.ord.Int4(e.ord)
+	v.instance.UUID(e.instance)
+	v.variable.Int4(int32(slot.Var))
+	v.path.Text(string(slot.Scope))
+	v.element.Int4(int32(element))
+	v.value.Bytes(value)
 }
 
 func (a *arrays) addArrival(e *event, run graph.Run, required int, hard, soft int32) {
 	r := &a.arrivals
-	r.ord = append(r.ord, e.ord)
-	r.instance = append(r.instance, e.instance)
-	r.node = append(r.node, int32(run.Node))
-	r.path = append(r.path, string(run.Path))
-	r.required = append(r.required, int32(required))
-	r.hard = append(r.hard, hard)
-	r.soft = append(r.soft, soft)
+	r.ord.Int4(e.ord)
+	r.instance.UUID(e.instance)
+	r.node.Int4(int32(run.Node))
+	r.path.Text(string(run.Path))
+	r.required.Int4(int32(required))
+	r.hard.Int4(hard)
+	r.soft.Int4(soft)
+}
+
+// atOnce is the wait of a node run that is leased as it is enqueued.
+const atOnce = -1
+
+// addRun appends a node run that became ready, with its arguments as EncodeArgs writes them.
+func (a *arrays) addRun(e *event, run graph.Run, args []byte, wait int64) {
+	q := &a.runs
+	q.ord.Int4(e.ord)
+	q.instance.UUID(e.instance)
+	q.node.Int4(int32(run.Node))
+	q.path.Text(string(run.Path))
+	q.args.Bytes(args)
+	q.wait.Int8(wait)
 }
 
 func (a *arrays) addEnd(e *event) error {
@@ -182,13 +227,12 @@ func (a *arrays) addEnd(e *event) error {
 		return err
 	}
 	n := &a.ends
-	n.ord = append(n.ord, e.ord)
-	n.instance = append(n.instance, e.instance)
-	n.status = append(n.status, status)
-	n.untidy = append(n.untidy, !takesAll(e))
-	n.result = append(n.result, result)
-	n.failure = append(n.failure, failure)
-	n.token = append(n.token, e.token)
+	n.ord.Int4(e.ord)
+	n.instance.UUID(e.instance)
+	n.status.Text(status)
+	n.untidy.Bool(!takesAll(e))
+	n.result.Bytes(result)
+	n.failure.Bytes(failure)
 	return nil
 }
 
@@ -199,43 +243,30 @@ func takesAll(e *event) bool {
 }
 
 // ending gives the columns of an end.
-func ending(end *plan.End) (status string, result, failure *string, err error) {
+func ending(end *plan.End) (status string, result, failure json.RawMessage, err error) {
 	if end.Failure == nil {
-		text := string(end.Result)
-		return string(backend.Completed), &text, nil, nil
+		return string(backend.Completed), end.Result, nil, nil
 	}
-	data, err := json.Marshal(end.Failure)
-	text := string(data)
-	return string(backend.Failed), nil, &text, err
-}
-
-// parameters gives the values of apply.sql.
-func (a *arrays) parameters(shard int, grant backend.Grant, most int) []any {
-	d, b, v, r, q, n := &a.done, &a.born, &a.values, &a.arrivals, &a.runs, &a.ends
-	return []any{
-		shard,
-		d.ord, d.instance, d.node, d.path, d.token, d.wait,
-		b.ord, b.instance, b.workflow, b.input, b.status, b.result, b.failure,
-		a.goOn,
-		v.ord, v.instance, v.variable, v.path, v.element, v.value,
-		r.ord, r.instance, r.node, r.path, r.required, r.hard, r.soft,
-		q.ord, q.instance, q.node, q.path, q.workflow, q.args, q.wait,
-		n.ord, n.instance, n.status, n.untidy, n.result, n.failure, n.token,
-		grant.Owner, most, micros(grant.Lease),
-		a.watched,
-	}
+	failure, err = json.Marshal(end.Failure)
+	return string(backend.Failed), nil, failure, err
 }
 
 // inOrder sorts events by instance, node and path: the order in which every commit locks rows.
 func inOrder(events []*event) {
-	slices.SortStableFunc(events, func(a, b *event) int { return a.key().Compare(b.key()) })
+	slices.SortStableFunc(events, func(a, b *event) int {
+		if c := bytes.Compare(a.instance[:], b.instance[:]); c != 0 {
+			return c
+		}
+		ra, rb := a.run(), b.run()
+		return cmp.Or(cmp.Compare(ra.Node, rb.Node), strings.Compare(string(ra.Path), string(rb.Path)))
+	})
 }
 
-func (e *event) key() backend.Key { return backend.Key{Instance: e.instance, Run: e.run()} }
+func (e *event) key() backend.Key { return backend.Key{Instance: e.instance, Run: *e.run()} }
 
-func (e *event) run() graph.Run {
+func (e *event) run() *graph.Run {
 	if e.completion == nil {
-		return e.fired
+		return &e.fired
 	}
-	return e.completion.Lease.Key.Run
+	return &e.completion.Lease.Key.Run
 }

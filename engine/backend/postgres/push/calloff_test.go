@@ -56,11 +56,8 @@ func TestCalledOffInOneCall(t *testing.T) {
 	}
 }
 
-// TestCallOffWaits lets a run be completed by another process while its sibling calls it off: what that has
-// queued meanwhile is called off as well, and the sibling's own row is all that stays of the branches.
-func TestCallOffWaits(t *testing.T) {
-	w := newWorld(t)
-	wf := backendtest.Workflow{Name: "branches", Input: `{}`, Want: `"Bad"`, Source: `
+// branches has a run that fails beside two in a row.
+var branches = backendtest.Workflow{Name: "branches", Input: `{}`, Want: `"Bad"`, Source: `
 fn branch(input: [n], output: [b]):
     a = @double(value=n)
     b = @double(value=a)
@@ -74,12 +71,56 @@ fn main(input: [], output: [r]):
     except Bad as e:
         r = @echo(value=e["type"])
 `}
-	id, out := w.besideItsSibling(wf)
+
+// TestCallOffHoldsWhatIsQueuedMeanwhile is the same, and stops the transaction that calls off when it has its
+// locks and enqueues the handler: what the sibling has queued is held as well, so that nobody can complete it
+// and go on.
+func TestCallOffHoldsWhatIsQueuedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	conn, err := w.direct.store.Pool.Acquire(w.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	w.exec(`CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		PERFORM pg_advisory_xact_lock(hashtext(TG_TABLE_SCHEMA));
+		RETURN NEW;
+	END $$`)
+	w.exec(`CREATE TRIGGER stop BEFORE INSERT ON queue FOR EACH ROW WHEN (NEW.args::text LIKE '%"value":"Bad"%') EXECUTE FUNCTION stop()`)
+	if _, err := conn.Exec(w.ctx, "SELECT pg_advisory_lock(hashtext(current_schema()))"); err != nil {
+		t.Fatal(err)
+	}
+	_, out := w.besideItsSibling(branches, func(id uuid.UUID) {
+		w.eventually("the handler is not enqueued", `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE wait_event = 'advisory' AND application_name = left($1, 63))`, "cut "+w.cfg.Schema)
+		var open, free int
+		if err := conn.QueryRow(w.ctx, `SELECT (SELECT count(*) FROM queue WHERE instance_id = $1),
+			(SELECT count(*) FROM (SELECT FROM queue WHERE instance_id = $1 FOR UPDATE SKIP LOCKED) f)`, id).Scan(&open, &free); err != nil {
+			t.Fatal(err)
+		}
+		if open != 2 || free != 0 {
+			t.Errorf("of %d open runs %d are not held; want 2, the one that failed and what its sibling has queued, and none", open, free)
+		}
+		if _, err := conn.Exec(w.ctx, "SELECT pg_advisory_unlock(hashtext(current_schema()))"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if answers(out) != "applied" || len(out.Tasks) != 1 {
+		t.Errorf("%s with %d tasks; want it applied, and the handler's task", answers(out), len(out.Tasks))
+	}
+	w.finish()
+}
+
+// TestCallOffWaits lets a run be completed by another process while its sibling calls it off: what that has
+// queued meanwhile is called off as well, and nothing stays of the branches.
+func TestCallOffWaits(t *testing.T) {
+	w := newWorld(t)
+	id, out := w.besideItsSibling(branches, func(uuid.UUID) {})
 	if answers(out) != "applied" || len(out.Tasks) != 1 {
 		t.Fatalf("%s with %d tasks; want it applied, and the handler's task", answers(out), len(out.Tasks))
 	}
-	if rows := strings.Count(w.dump(id), "queue "); rows != 2 {
-		t.Errorf("%d node runs are stored; want the one that failed and the handler's:\n%s", rows, w.dump(id))
+	if rows := strings.Count(w.dump(id), "queue "); rows != 1 {
+		t.Errorf("%d node runs are stored; want the handler's:\n%s", rows, w.dump(id))
 	}
 	w.finish()
 }
@@ -101,7 +142,7 @@ fn main(input: [], output: [r]):
     except Bad as e:
         r = e["type"]
 `}
-	id, out := w.besideItsSibling(wf)
+	id, out := w.besideItsSibling(wf, func(uuid.UUID) {})
 	if answers(out) != "applied" || len(out.Ended) != 1 {
 		t.Fatalf("%s, %+v; want it applied, and the end", answers(out), out.Ended)
 	}
@@ -112,8 +153,8 @@ fn main(input: [], output: [r]):
 }
 
 // besideItsSibling completes the run of an instance that fails, while another process has applied the
-// completion of the other run, and not committed yet.
-func (w *world) besideItsSibling(wf backendtest.Workflow) (id uuid.UUID, out backend.Committed) {
+// completion of the other run, and not committed yet. Meanwhile is called when that has been committed.
+func (w *world) besideItsSibling(wf backendtest.Workflow, meanwhile func(uuid.UUID)) (id uuid.UUID, out backend.Committed) {
 	w.Helper()
 	t := w.T
 	tasks := w.launch(wf, wf.Program(t))
@@ -146,6 +187,7 @@ func (w *world) besideItsSibling(wf backendtest.Workflow) (id uuid.UUID, out bac
 	if _, err := conn.Exec(w.ctx, "COMMIT"); err != nil {
 		t.Fatal(err)
 	}
+	meanwhile(id)
 	if err := <-answered; err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -37,18 +36,24 @@ func (e *event) callsOff(key backend.Key) bool {
 }
 
 // span is a range of a table's keys: those of a node or variable whose path is low or greater, but less
-// than high.
+// than high. Of a variable, it begins with an element: -1 is its value, and 0 what was appended first.
 type span struct {
 	ord       int32
 	instance  uuid.UUID
 	id        int32
 	low, high string
+	first     int32
+}
+
+// only gives the span of one path, without what follows that: there, a dot stands or more.
+func only(e *event, id int32, path graph.Path) span {
+	return span{ord: e.ord, instance: e.instance, id: id, low: string(path), high: string(path) + " "}
 }
 
 // spans gives what stands under a path for some nodes or variables. In the order of paths, what follows
 // a path with a dot ends before the path with a slash; no path has a character beyond 'c'.
 func spans[ID ~int32](to []span, e *event, ids []ID, under graph.Path) []span {
-	s := span{ord: e.ord, instance: e.instance, low: string(under), high: string(under) + "/"}
+	s := span{ord: e.ord, instance: e.instance, low: string(under), high: string(under) + "/", first: -1}
 	if under == "" {
 		s.high = "~"
 	}
@@ -73,96 +78,85 @@ func columns(all []span) []any {
 	return []any{ords, instances, ids, lows, highs}
 }
 
-// guard says for which events a statement does something: for those that are known to have taken place,
-// and for completions that turn out to have.
-type guard struct {
-	completions postgres.Leases
-	sure        []int32
+// drops are what events take away, by table.
+type drops struct {
+	runs, counters, elements, values []span
+	ended                            []*event
 }
 
-// guarded makes a guard. Before their own statement has been answered, nothing is sure.
-func guarded(events []*event, sure bool) guard {
-	var g guard
-	for _, e := range events {
-		if sure {
-			g.sure = append(g.sure, e.ord)
-		} else if e.completion != nil {
-			lease := e.completion.Lease
-			lease.Token = e.token
-			g.completions.Add(e.ord, lease)
-		}
-	}
-	return g
-}
-
-func (g *guard) parameters(shard int) []any {
-	return append(g.completions.Parameters(shard), g.sure)
-}
-
-// unset takes away the values that events take away, and those that were appended to what they replace.
+// unset takes away the values that an event takes away, and those that were appended to what it replaces.
 // An instance that is new has none.
-func (c *commit) unset(batch *pgx.Batch, events []*event, sure bool) {
-	var from []*event
-	var ord, variable, first []int32
-	var instance [][16]byte
-	var path []string
-	for _, e := range events {
-		if e.submission != nil || !unsets(&e.plan) {
-			continue
-		}
-		from = append(from, e)
-		for _, w := range e.plan.Writes {
-			if w.Value != nil && !w.Drops {
-				continue
-			}
-			ord = append(ord, e.ord)
-			instance = append(instance, e.instance)
-			variable = append(variable, int32(w.Slot.Var))
-			path = append(path, string(w.Slot.Scope))
-			if w.Value == nil {
-				first = append(first, -1)
-			} else {
-				first = append(first, 0)
-			}
-		}
-	}
-	if len(from) > 0 {
-		g := guarded(from, sure)
-		batch.Queue(unsetSQL, append(g.parameters(c.shard), ord, instance, variable, path, first)...)
-	}
-}
-
-func unsets(p *plan.Plan) bool {
-	return slices.ContainsFunc(p.Writes, func(w plan.Write) bool { return w.Value == nil || w.Drops })
-}
-
-// clear removes what is over or called off.
-func (c *commit) clear(batch *pgx.Batch, events []*event, sure bool) {
-	var from []*event
-	var queue, readiness, inbox []span
-	for _, e := range events {
-		if len(e.plan.Clears) == 0 {
-			continue
-		}
-		from = append(from, e)
-		for _, cl := range e.plan.Clears {
-			cleared := e.program.Cleared(cl.Region)
-			queue = spans(queue, e, cleared.Runs, cl.Path)
-			readiness = spans(readiness, e, cleared.Barriers, cl.Path)
-			inbox = spans(inbox, e, cleared.Vars, cl.Path)
-		}
-	}
-	if len(from) == 0 {
+func (d *drops) unset(e *event) {
+	if e.submission != nil {
 		return
 	}
-	g := guarded(from, sure)
+	for _, w := range e.plan.Writes {
+		if w.Value != nil && !w.Drops {
+			continue
+		}
+		s := only(e, int32(w.Slot.Var), w.Slot.Scope)
+		if w.Value == nil {
+			s.first = -1
+		}
+		d.values = append(d.values, s)
+	}
+}
+
+// clear takes away what is over or called off, and all of an instance that has ended and that nothing else
+// works on.
+func (d *drops) clear(e *event) {
+	if e.submission != nil {
+		return
+	}
+	for _, cl := range e.plan.Clears {
+		cleared := e.program.Cleared(cl.Region)
+		if cl.AtWork { // what else is over has no runs that are open, and no aggregate that is not
+			d.runs = spans(d.runs, e, cleared.Runs, cl.Path)
+			d.elements = spans(d.elements, e, cleared.Barriers, cl.Path)
+		}
+		d.counters = spans(d.counters, e, cleared.Barriers, cl.Path)
+		d.values = spans(d.values, e, cleared.Vars, cl.Path)
+	}
+	if takesAll(e) {
+		d.ended = append(d.ended, e)
+	}
+}
+
+// drop adds the statements that take away what events unset, and others clear. Before their own statement has
+// been answered it is not sure that they took place; these statements find that out.
+func (c *commit) drop(batch *pgx.Batch, unset, clear []*event, sure bool) {
+	var d drops
+	for _, e := range unset {
+		d.unset(e)
+	}
+	for _, e := range clear {
+		d.clear(e)
+	}
+	guarded := func(parameters ...any) []any {
+		return append([]any{c.shard, c.b.marks.backend, c.mark.slot, c.mark.number, sure}, parameters...)
+	}
 	for _, table := range []struct {
 		sql   string
 		spans []span
-	}{{clearQueueSQL, queue}, {clearReadinessSQL, readiness}, {clearInboxSQL, inbox}} {
+	}{{dropRunsSQL, d.runs}, {dropCountersSQL, d.counters}, {dropElementsSQL, d.elements}} {
 		if len(table.spans) > 0 {
-			batch.Queue(table.sql, append(g.parameters(c.shard), columns(table.spans)...)...)
+			batch.Queue(table.sql, guarded(columns(table.spans)...)...)
 		}
+	}
+	if len(d.values) > 0 {
+		parameters := columns(d.values)
+		first := make([]int32, len(d.values))
+		for i, s := range d.values {
+			first[i] = s.first
+		}
+		batch.Queue(dropValuesSQL, guarded(append(parameters, first)...)...)
+	}
+	if len(d.ended) > 0 {
+		ords, instances := make([]int32, len(d.ended)), make([][16]byte, len(d.ended))
+		for i, e := range d.ended {
+			ords[i], instances[i] = e.ord, e.instance
+		}
+		batch.Queue(endSQL, guarded(ords, instances)...)
 	}
 }
 
@@ -188,9 +182,9 @@ func (c *commit) callOff(ctx context.Context, conn *pgxpool.Conn, events []*even
 		return false, nil
 	}
 	for _, e := range events {
-		if e.completion != nil { // its path alone: in what follows that, there is a dot or more
+		if e.completion != nil {
 			run := e.run()
-			all = append(all, span{instance: e.instance, id: int32(run.Node), low: string(run.Path), high: string(run.Path) + " "})
+			all = append(all, only(e, int32(run.Node), run.Path))
 		}
 	}
 	batch, before := &pgx.Batch{}, int64(0)

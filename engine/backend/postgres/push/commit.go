@@ -1,9 +1,12 @@
 package push
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -21,20 +24,21 @@ import (
 type commit struct {
 	b     *Backend
 	shard int
+	mark  mark
+	owner int32
 	grant backend.Grant
 	sent  time.Time // before the first message: leases are counted from here on the local clock
 
-	events map[int32]*event     // by ord; runs that go on are added as they do
-	from   map[uuid.UUID]*event // an event of each instance that took place
-	next   int32                // the ord of the next run that goes on
-	leased int
+	events []*event             // by ord; runs that go on are added as they do
+	from   map[uuid.UUID]*event // an event of each instance that took place and may let runs go on
 
-	live    map[int32]bool
-	moved   map[int32]bool // their row was being changed: to be offered once more
+	gone    map[int32]bool // did not take place
+	moved   map[int32]bool // and their row was being changed: to be offered once more
 	taken   []*event       // what took place in the last round
 	reached []reached      // barriers that something arrived at in the last round
 	goOn    []backend.Key  // runs that go on because of the last round
 	over    []*event       // what took place and clears something
+	leasing []enqueue      // node runs of the last round that are leased at once if their event takes place
 
 	contested []span // what is to be locked first
 	ended     []*event
@@ -47,17 +51,18 @@ type reached struct {
 	required, counts int
 }
 
-// apply commits the events, all that are not stale, in one transaction. It is answered for by
-// c.live. An unconfirmed outcome is backend.ErrUnknown; c.live then holds what the server had said
-// before it was asked to commit.
-func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant, contested []span) (*commit, error) {
-	c := &commit{b: b, contested: contested, shard: shard, grant: grant, sent: time.Now(), events: map[int32]*event{}, from: map[uuid.UUID]*event{}, live: map[int32]bool{}, moved: map[int32]bool{}}
+// apply commits the events, all that are not stale, in one transaction. What was stale, c.gone says. An
+// unconfirmed outcome is backend.ErrUnknown.
+func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant, contested []span, m mark) (*commit, error) {
+	c := &commit{b: b, contested: contested, shard: shard, mark: m, grant: grant, sent: time.Now()}
+	if err := c.own(ctx); err != nil {
+		return nil, err
+	}
 	single := true // one round trip, which commits by itself
 	for _, e := range events {
-		c.events[e.ord] = e
-		c.next = max(c.next, e.ord+1)
+		c.know(e)
 		p := &e.plan
-		single = single && len(p.Arrivals) == 0 && len(p.Resumes) == 0 && !callsOff(p) && (p.End == nil || !takesAll(e) || e.submission != nil)
+		single = single && len(p.Arrivals) == 0 && len(p.Resumes) == 0 && !callsOff(p)
 	}
 	conn, err := b.store.Pool.Acquire(ctx)
 	if err != nil {
@@ -66,8 +71,7 @@ func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant b
 	defer conn.Release()
 	if single {
 		batch := &pgx.Batch{}
-		c.unset(batch, events, false)
-		c.clear(batch, events, false)
+		c.drop(batch, events, events, false)
 		return c, unknown(c.round(ctx, conn, events, "", batch))
 	}
 	err = c.transaction(ctx, conn, events)
@@ -75,6 +79,22 @@ func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant b
 		_, _ = conn.Exec(ctx, "ROLLBACK")
 	}
 	return c, err
+}
+
+// own finds out for whom node runs are leased.
+func (c *commit) own(ctx context.Context) (err error) {
+	if c.grant.Max > 0 {
+		c.owner, err = c.b.owner(ctx, c.grant.Owner)
+	}
+	return err
+}
+
+// know gives an event its place by ord.
+func (c *commit) know(e *event) {
+	for len(c.events) <= int(e.ord) {
+		c.events = append(c.events, nil)
+	}
+	c.events[e.ord] = e
 }
 
 // unknown marks the error of something that commits when it leaves open whether it did.
@@ -101,6 +121,9 @@ func (c *commit) transaction(ctx context.Context, conn *pgxpool.Conn, events []*
 		if events, err = c.open(ctx, conn); err == nil {
 			err = c.callOffNext(ctx, conn, events)
 		}
+		if err == nil && last(events) {
+			return c.finish(ctx, conn, events)
+		}
 		if err == nil {
 			err = c.round(ctx, conn, events, "", nil)
 		}
@@ -108,21 +131,46 @@ func (c *commit) transaction(ctx context.Context, conn *pgxpool.Conn, events []*
 	if err != nil {
 		return err
 	}
-	c.withdraw()
 	batch := &pgx.Batch{}
-	c.unset(batch, c.taken, true)
-	c.clear(batch, c.over, true)
-	c.end(batch)
+	c.drop(batch, c.taken, c.over, true)
 	batch.Queue("COMMIT")
+	c.withdraw()
 	return unknown(conn.SendBatch(ctx, batch).Close())
+}
+
+// last says that nothing goes on because of the events.
+func last(events []*event) bool {
+	return !slices.ContainsFunc(events, func(e *event) bool { return len(e.plan.Arrivals) > 0 || len(e.plan.Resumes) > 0 })
+}
+
+// finish applies the last of the runs that go on and commits, in one round trip.
+func (c *commit) finish(ctx context.Context, conn *pgxpool.Conn, events []*event) error {
+	batch := &pgx.Batch{}
+	over := slices.Clip(c.over)
+	for _, e := range events {
+		if len(e.plan.Clears) > 0 || takesAll(e) {
+			over = append(over, e)
+		}
+	}
+	c.drop(batch, events, over, true)
+	batch.Queue("COMMIT")
+	err := unknown(c.round(ctx, conn, events, "", batch))
+	c.withdraw()
+	return err
 }
 
 // round sends one apply statement, after one that begins if there is one, before those of a batch if there
 // is one, and takes in what it did.
 func (c *commit) round(ctx context.Context, conn *pgxpool.Conn, events []*event, begin string, after *pgx.Batch) error {
-	var a arrays
+	a := arraysPool.Get().(*arrays)
+	defer a.free()
+	c.leasing = c.leasing[:0]
 	for _, e := range events {
-		if err := a.add(e); err != nil {
+		err := a.add(e)
+		if err == nil {
+			err = c.enqueue(a, e)
+		}
+		if err != nil {
 			return &unfitError{refusedError(e.program, e.key(), err)}
 		}
 	}
@@ -130,8 +178,8 @@ func (c *commit) round(ctx context.Context, conn *pgxpool.Conn, events []*event,
 	if begin != "" {
 		batch.Queue(begin)
 	}
-	most := max(c.grant.Max-c.leased, 0)
-	batch.Queue(applySQL, a.parameters(c.shard, c.grant, most)...).Query(func(rows pgx.Rows) error { return c.take(rows, events) })
+	statement, k := statementFor(a.kinds(), len(events))
+	batch.Queue(statement.sql, c.parameters(a, statement)...).Query(func(rows pgx.Rows) error { return c.take(rows, k, events) })
 	if after != nil {
 		batch.QueuedQueries = append(batch.QueuedQueries, after.QueuedQueries...)
 	}
@@ -142,35 +190,132 @@ func (c *commit) round(ctx context.Context, conn *pgxpool.Conn, events []*event,
 	return nil
 }
 
-// take reads the rows of one apply statement.
-func (c *commit) take(rows pgx.Rows, events []*event) error {
+// parameters gives the values that a statement takes.
+func (c *commit) parameters(a *arrays, s statement) []any {
+	a.args[argShard], a.args[argBackend], a.args[argSlot], a.args[argNumber] = c.shard, c.b.marks.backend, c.mark.slot, c.mark.number
+	a.args[argOwner], a.args[argLease], a.args[argWatched] = c.owner, micros(c.grant.Lease), a.watched
+	a.given = a.given[:0]
+	for _, i := range s.parameters {
+		a.given = append(a.given, a.args[i])
+	}
+	return a.given
+}
+
+// enqueue appends the node runs that an event makes ready, and says which of them are leased at once.
+func (c *commit) enqueue(a *arrays, e *event) error {
+	for i := range e.plan.Enqueues {
+		q := &e.plan.Enqueues[i]
+		stored, err := backend.EncodeArgs(q.Args)
+		if err != nil {
+			return err
+		}
+		wait := micros(q.After)
+		switch {
+		case wait > 0:
+		case len(c.result.Tasks)+len(c.leasing) < c.grant.Max:
+			wait = atOnce
+			args := json.RawMessage(stored)
+			if byReference(stored) {
+				if args, err = backend.AssembleArgs(q.Args, e.value); err != nil {
+					return err
+				}
+			}
+			c.leasing = append(c.leasing, enqueue{e, q, args})
+		default:
+			e.waits = true
+		}
+		a.addRun(e, q.Run, stored, wait)
+	}
+	return nil
+}
+
+// byReference says whether arguments as EncodeArgs writes them refer to values: those that do not are the
+// object that the task takes.
+func byReference(stored []byte) bool { return len(stored) == 0 || stored[0] != '{' }
+
+// take reads the row of one apply statement, which has what its kinds bring.
+func (c *commit) take(rows pgx.Rows, k kinds, events []*event) error {
 	defer rows.Close()
-	enqueues := map[backend.Key]enqueue{}
+	c.reached, c.taken = c.reached[:0], c.taken[:0]
+	if !rows.Next() {
+		return cmp.Or(rows.Err(), errors.New("apply.sql gives no row"))
+	}
+	row := rows.RawValues()
+	next := func(of kinds) (list postgres.Elements) {
+		if k&of == of {
+			list, row = postgres.ReadArray(row[0]), row[1:]
+		}
+		return list
+	}
+	for gone := next(0); gone.Len() > 0; {
+		c.gone = with(c.gone, gone.Int4())
+	}
+	for moved := next(completions); moved.Len() > 0; {
+		c.moved = with(c.moved, moved.Int4())
+	}
 	for _, e := range events {
-		for i := range e.plan.Enqueues {
-			enqueues[backend.Key{Instance: e.instance, Run: e.plan.Enqueues[i].Run}] = enqueue{e, &e.plan.Enqueues[i]}
+		if len(c.gone) == 0 || !c.gone[e.ord] {
+			c.taken = append(c.taken, e)
+			c.applied(e)
 		}
 	}
-	c.reached, c.taken = c.reached[:0], c.taken[:0]
-	for rows.Next() {
-		if err := c.row(rows, enqueues); err != nil {
+	if err := c.lease(next(runs)); err != nil {
+		return err
+	}
+	for ended := next(ends); ended.Len() > 0; {
+		c.ended = append(c.ended, c.events[ended.Int4()])
+	}
+	if k&arrivals != 0 {
+		if err := c.reach(row); err != nil {
 			return err
 		}
 	}
+	rows.Next() // there is no other, but an error may follow
 	return rows.Err()
 }
+
+// with adds to a set that may not be there yet.
+func with(set map[int32]bool, ord int32) map[int32]bool {
+	if set == nil {
+		set = map[int32]bool{}
+	}
+	set[ord] = true
+	return set
+}
+
+// reach reads which barriers something has arrived at.
+func (c *commit) reach(row [][]byte) error {
+	instances, nodes, paths := postgres.ReadArray(row[0]), postgres.ReadArray(row[1]), postgres.ReadArray(row[2])
+	required, completed := postgres.ReadArray(row[3]), postgres.ReadArray(row[4])
+	for instances.Len() > 0 {
+		r := reached{required: int(required.Int4()), counts: int(completed.Int4())}
+		r.key.Instance = uuid.UUID(instances.Next())
+		r.key.Run = graph.Run{Node: graph.NodeID(nodes.Int4()), Path: graph.Path(paths.Next())}
+		if r.required == neverReached {
+			return &unfitError{fmt.Errorf("%w: instance %s, %s: its count is not known, or it was reached before", backend.ErrOverflow, r.key.Instance, c.from[r.key.Instance].program.RunName(r.key.Run))}
+		}
+		c.reached = append(c.reached, r)
+	}
+	return nil
+}
+
+// neverReached is the count of a barrier that nobody has opened.
+const neverReached = math.MaxInt32
 
 // follow finds the runs that go on because of the last round: where a traversal stopped to read, and what
 // the counts of barriers let go on. Of a barrier's count, what the round itself has added is known.
 func (c *commit) follow() {
 	c.goOn = c.goOn[:0]
-	added := map[backend.Key]int{}
+	var added map[backend.Key]int
 	for _, e := range c.taken {
 		for _, run := range e.plan.Resumes {
 			c.goOn = append(c.goOn, backend.Key{Instance: e.instance, Run: run})
 		}
 		for _, a := range e.plan.Arrivals {
 			if a.Watched {
+				if added == nil {
+					added = map[backend.Key]int{}
+				}
 				added[backend.Key{Instance: e.instance, Run: a.Run}]++
 			}
 		}
@@ -184,65 +329,35 @@ func (c *commit) follow() {
 	slices.SortFunc(c.goOn, backend.Key.Compare)
 }
 
-// enqueue is a node run that an event made ready.
+// enqueue is a node run that an event made ready, with its arguments.
 type enqueue struct {
 	event *event
 	run   *plan.Enqueue
-}
-
-func (c *commit) row(rows pgx.Rows, enqueues map[backend.Key]enqueue) error {
-	var what, path string
-	var ord, node int32
-	var instance [16]byte
-	var id *[16]byte
-	var token int64
-	if err := rows.Scan(&what, &ord, &id, &node, &path, &token); err != nil {
-		return err
-	}
-	if id != nil {
-		instance = *id
-	}
-	key := backend.Key{Instance: instance, Run: graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}}
-	switch what {
-	case "live":
-		c.live[ord] = true
-		c.taken = append(c.taken, c.events[ord])
-		c.applied(c.events[ord])
-	case "unopened":
-		return &unfitError{fmt.Errorf("%w: instance %s, %s: its count is not known, or it was reached before", backend.ErrOverflow, key.Instance, c.from[key.Instance].program.RunName(key.Run))}
-	case "reached":
-		c.reached = append(c.reached, reached{key, int(ord), int(token)})
-	case "leased":
-		q, ok := enqueues[key]
-		if !ok {
-			return fmt.Errorf("instance %s: leased a node run that nothing enqueued", key.Instance)
-		}
-		return c.lease(q, key, token)
-	case "queued":
-		c.result.More = c.result.More || int(ord) > c.sleeping()
-	case "moved":
-		c.moved[ord] = true
-	case "ended":
-		c.ended = append(c.ended, c.events[ord])
-	}
-	return nil
+	args  json.RawMessage
 }
 
 // applied notes what follows from an event that took place.
 func (c *commit) applied(e *event) {
-	c.from[e.instance] = e
+	if p := &e.plan; len(p.Opens)+len(p.Arrivals)+len(p.Resumes) > 0 {
+		if c.from == nil {
+			c.from = map[uuid.UUID]*event{}
+		}
+		c.from[e.instance] = e
+	}
 	if e.submission != nil && e.plan.End != nil {
 		c.ended = append(c.ended, e)
 	}
-	if len(e.plan.Clears) > 0 {
+	if len(e.plan.Clears) > 0 || takesAll(e) {
 		c.over = append(c.over, e)
 	}
 	if r := e.plan.Retry; r != nil {
+		c.result.More = c.result.More || micros(r.After) <= 0
 		c.due(r.After)
 	}
-	for _, q := range e.plan.Enqueues {
-		if micros(q.After) > 0 {
-			c.due(q.After)
+	c.result.More = c.result.More || e.waits
+	for i := range e.plan.Enqueues {
+		if after := e.plan.Enqueues[i].After; micros(after) > 0 {
+			c.due(after)
 		}
 	}
 }
@@ -254,33 +369,24 @@ func (c *commit) due(after time.Duration) {
 	}
 }
 
-// sleeping counts the node runs queued in the last round that are not due yet.
-func (c *commit) sleeping() int {
-	n := 0
-	for _, e := range c.taken {
-		for _, q := range e.plan.Enqueues {
-			if micros(q.After) > 0 {
-				n++
-			}
+// lease makes tasks of what was leased at once: in order, but for what did not take place.
+func (c *commit) lease(tokens postgres.Elements) error {
+	for _, q := range c.leasing {
+		if c.gone[q.event.ord] {
+			continue
 		}
+		if tokens.Len() == 0 {
+			return fmt.Errorf("instance %s: %s was enqueued and is not leased", q.event.instance, q.event.program.RunName(q.run.Run))
+		}
+		c.result.Tasks = append(c.result.Tasks, backend.Task{
+			Lease:   backend.Lease{Key: backend.Key{Instance: q.event.instance, Run: q.run.Run}, Token: tokens.Int8()},
+			Program: q.event.program,
+			Action:  q.run.Action,
+			Args:    q.args,
+			Attempt: 1,
+			Expires: c.sent.Add(c.grant.Lease),
+		})
 	}
-	return n
-}
-
-func (c *commit) lease(q enqueue, key backend.Key, token int64) error {
-	args, err := backend.AssembleArgs(q.run.Args, q.event.value)
-	if err != nil {
-		return refusedError(q.event.program, key, err)
-	}
-	c.leased++
-	c.result.Tasks = append(c.result.Tasks, backend.Task{
-		Lease:   backend.Lease{Key: key, Token: token},
-		Program: q.event.program,
-		Action:  q.run.Action,
-		Args:    args,
-		Attempt: 1,
-		Expires: c.sent.Add(c.grant.Lease),
-	})
 	return nil
 }
 
@@ -291,9 +397,8 @@ func (c *commit) open(ctx context.Context, conn *pgxpool.Conn) ([]*event, error)
 	var r reads
 	for _, key := range c.goOn {
 		from := c.from[key.Instance]
-		e := &event{ord: c.next, instance: key.Instance, program: from.program, workflow: from.workflow, fired: key.Run, token: from.token}
-		c.next++
-		c.events[e.ord] = e
+		e := &event{ord: int32(len(c.events)), instance: key.Instance, program: from.program, fired: key.Run}
+		c.know(e)
 		events = append(events, e)
 		needs := e.program.Needs(e.happened())
 		if needs.Elements {
@@ -302,9 +407,9 @@ func (c *commit) open(ctx context.Context, conn *pgxpool.Conn) ([]*event, error)
 		r.add(e, needs.Slots)
 	}
 	batch := &pgx.Batch{}
-	c.unset(batch, c.taken, true)
+	c.drop(batch, c.taken, nil, true)
 	if len(g.ord) > 0 {
-		batch.Queue(gatherSQL, c.shard, g.ord, g.instance, g.node, g.variable, g.path).Query(c.elements)
+		batch.Queue(gatherSQL, c.shard, g.ord, g.instance, g.node, g.path).Query(c.elements)
 	}
 	if len(r.slots) > 0 {
 		batch.Queue(readSQL, r.parameters(c.shard)...).Query(r.take)
@@ -323,16 +428,15 @@ func (c *commit) open(ctx context.Context, conn *pgxpool.Conn) ([]*event, error)
 
 // gathers are the parameters of gather.sql: aggregates that opened.
 type gathers struct {
-	ord, node, variable []int32
-	instance            [][16]byte
-	path                []string
+	ord, node []int32
+	instance  [][16]byte
+	path      []string
 }
 
 func (g *gathers) add(e *event) {
 	g.ord = append(g.ord, e.ord)
 	g.instance = append(g.instance, e.instance)
 	g.node = append(g.node, int32(e.fired.Node))
-	g.variable = append(g.variable, int32(e.program.Graph().Nodes[e.fired.Node].Var))
 	g.path = append(g.path, string(e.fired.Path))
 }
 
@@ -344,28 +448,11 @@ func (e *unfitError) Unwrap() error { return e.error }
 func (c *commit) elements(rows pgx.Rows) error {
 	defer rows.Close()
 	for rows.Next() {
-		var ord, element int32
-		var value []byte
-		if err := rows.Scan(&ord, &element, &value); err != nil {
-			return err
+		row := rows.RawValues()
+		in := &c.events[postgres.Int4(row[0])].inbox
+		for places, values := postgres.ReadArray(row[1]), postgres.ReadArray(row[2]); values.Len() > 0; {
+			in.Elements = append(in.Elements, plan.Element{Index: int(places.Int4()), Value: slices.Clone(values.Next())})
 		}
-		e := c.events[ord]
-		e.inbox.Elements = append(e.inbox.Elements, plan.Element{Index: int(element), Value: value})
 	}
 	return rows.Err()
-}
-
-// end removes the rows of instances that this transaction ended, where nothing else can add any.
-func (c *commit) end(batch *pgx.Batch) {
-	var ids [][16]byte
-	for _, e := range c.ended {
-		if takesAll(e) && e.submission == nil {
-			ids = append(ids, e.instance)
-		}
-	}
-	if len(ids) > 0 {
-		batch.Queue(endQueueSQL, c.shard, ids)
-		batch.Queue(endReadinessSQL, c.shard, ids)
-		batch.Queue(endInboxSQL, c.shard, ids)
-	}
 }

@@ -36,10 +36,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 		return backend.Committed{}, err
 	}
 	out := outcomes{answers: make([]backend.Outcome, len(completions))}
-	events, err := b.completed(ctx, shard, completions, &out)
-	if err != nil {
-		return backend.Committed{}, postgres.Explain(err)
-	}
+	events := b.completed(shard, completions, &out)
 	if err := b.read(ctx, shard, events); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
@@ -76,6 +73,9 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 // alone of its instance, so that each of those takes place before it or not at all.
 func groups(events []*event) [][]*event {
 	var out [][]*event
+	if !slices.ContainsFunc(events, func(e *event) bool { return e.plan.End != nil || callsOff(&e.plan) }) {
+		return append(out, events)
+	}
 	place := func(i int, e *event) {
 		for len(out) <= i {
 			out = append(out, nil)
@@ -120,8 +120,8 @@ func spared(group, all []*event, out *outcomes) []*event {
 
 // completed makes events of completions, and answers those that can be none: without a program, or of
 // an instance that another shard would have.
-func (b *Backend) completed(ctx context.Context, shard int, completions []backend.Completion, out *outcomes) ([]*event, error) {
-	var events []*event
+func (b *Backend) completed(shard int, completions []backend.Completion, out *outcomes) []*event {
+	events := make([]*event, 0, len(completions))
 	for i := range completions {
 		c := &completions[i]
 		switch {
@@ -132,13 +132,9 @@ func (b *Backend) completed(ctx context.Context, shard int, completions []backen
 			out.answers[i] = backend.Outcome{Answer: backend.Stale}
 			continue
 		}
-		number, err := b.store.Number(ctx, c.Program)
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, &event{ord: int32(i), instance: c.Lease.Key.Instance, program: c.Program, workflow: number, completion: c, token: c.Lease.Token})
+		events = append(events, &event{ord: int32(i), instance: c.Lease.Key.Instance, program: c.Program, completion: c, token: c.Lease.Token})
 	}
-	return events, nil
+	return events
 }
 
 // refuse answers completions that the core would not plan. Where the lease is not held either, they
@@ -205,7 +201,7 @@ func (o *outcomes) again(events []*event, err error) {
 func (o *outcomes) add(c *commit, events []*event) {
 	for _, e := range events {
 		switch {
-		case c.live[e.ord]:
+		case !c.gone[e.ord]:
 			o.answers[e.ord] = backend.Outcome{Answer: backend.Applied}
 		case e.submission != nil:
 			o.answers[e.ord] = backend.Outcome{Answer: backend.Duplicate}
@@ -291,8 +287,15 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 	grant.Max = max(grant.Max-len(out.result.Tasks), 0)
 	unsure := false
 	var contested []span
+	slot, settled := b.marks.take(shard), true
+	defer func() {
+		if settled {
+			b.marks.give(shard, slot)
+		}
+	}()
 	for try := 1; ; try++ {
-		c, err := b.apply(ctx, shard, events, grant, contested)
+		m := b.marks.at(slot)
+		c, err := b.apply(ctx, shard, events, grant, contested, m)
 		switch {
 		case err == nil:
 			return c, nil
@@ -314,9 +317,10 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 			unsure = true
 			continue
 		}
-		open, settled := b.settle(ctx, shard, events, c, out)
-		if settled != nil || try == commitTries && len(open) > 0 {
-			return nil, errors.Join(err, settled)
+		open, unclear := b.settle(ctx, shard, events, m, out)
+		if unclear != nil || try == commitTries && len(open) > 0 {
+			settled = unclear == nil
+			return nil, errors.Join(err, unclear)
 		}
 		if len(open) == 0 {
 			return nil, nil
@@ -326,10 +330,9 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 }
 
 // settle finds out what an unconfirmed commit did. Completions that are open still get a new token,
-// so that the lost commit cannot take place any more, and are given back to be committed again. All of
-// a commit took place if any of it did: so what it had found to be live was applied, also where the end
-// of the instance has taken its rows away.
-func (b *Backend) settle(ctx context.Context, shard int, events []*event, lost *commit, out *outcomes) ([]*event, error) {
+// so that the lost commit cannot take place any more, and are given back to be committed again. Of the
+// others, those are applied that the commit did, if it has left its mark: all of it took place then.
+func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark, out *outcomes) ([]*event, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	var l postgres.Leases
@@ -340,7 +343,7 @@ func (b *Backend) settle(ctx context.Context, shard int, events []*event, lost *
 	if err != nil {
 		return nil, err
 	}
-	applied, err := b.store.Ords(ctx, standingSQL, shard, &l)
+	stale, took, err := b.stale(ctx, shard, m)
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +354,7 @@ func (b *Backend) settle(ctx context.Context, shard int, events []*event, lost *
 		case isOpen:
 			e.token = token
 			open = append(open, e)
-		case applied[e.ord], len(applied) > 0 && lost.live[e.ord]:
+		case took && !stale[e.ord]:
 			out.answers[e.ord] = backend.Outcome{Answer: backend.Applied}
 		default:
 			out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}

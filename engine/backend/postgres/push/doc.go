@@ -4,42 +4,50 @@
 //
 // # Tables
 //
-// queue has a row for each node run that became ready, with its arguments, its state and its fencing
-// token; readiness a counter for each barrier, and only for nodes that can wait; inbox the values
-// that something downstream will read; instances one row each, touched at the beginning and the end
-// only. Keys begin with the shard.
+// queue has a row for each node run that is ready and not completed, with its arguments and its fencing
+// token; readiness a counter for each barrier, and only for nodes that can wait; inbox the values that
+// something downstream will read; elements those that arrived at an aggregate, of which one commit's share a
+// row; instances one row each, touched at the beginning and the end only. Keys begin with the shard. commits
+// has the last commit of each place in which a backend commits; see below.
 //
 // # A completion
 //
-// What the core needs is read in one query; a value that several completions need is read once. Its plan is
-// committed by one set-based statement, which carries any number of completions: mark the task completed if
-// the token is the current one and the instance runs (otherwise the completion is stale, and nothing of it
-// takes place), put values into inboxes, count arrivals, enqueue what became ready — leased at once to the
-// engine that asks, as far as it has room; a sleep becomes due later and is leased then —, and end instances.
-// If an arrival makes a counter equal to what is required, lets the next element of a spread begin, or a
-// traversal has stopped to read, that has a plan of its own, which is committed in the same transaction, and
-// so on until nothing goes on: completion, barrier and output are one commit. A counter that would pass its
-// required count is refused by the database, and the completion that did it is taken out and answered by
-// itself.
+// What the core needs is read in one query, or none; a value that several completions need is read once. Its
+// plan is committed by one set-based statement, which carries any number of completions: take the task's row
+// away if the token is the current one and the instance runs (otherwise the completion is stale, and nothing
+// of it takes place), put values into inboxes, count arrivals, enqueue what became ready — leased at once to
+// the engine that asks, as far as it has room; a sleep becomes due later and is leased then —, and end
+// instances. A small commit takes a statement that has no parts but those its events need.
+//
+// Where no event arrives at a barrier, that is one round trip, which commits by itself. If an arrival makes a
+// counter equal to what is required, lets the next element of a spread begin, or a traversal has stopped to
+// read, that has a plan of its own, which is committed in the same transaction, and so on until nothing goes
+// on: completion, barrier and output are one commit, and the last of its plans goes with COMMIT. A counter
+// that would pass its required count is refused by the database, and the completion that did it is taken out
+// and answered by itself.
+//
+// # Plans of statements
+//
+// Statements look rows up by their whole key, one by one, and change them by their address. A plain join could
+// be planned from the table's side where its statistics say that it is small, or empty, and a session keeps
+// its plans. Nor is anything sorted for which there is an index in order: so a claim reads what it claims.
 //
 // # What is over
 //
-// When a round of a loop ends, its rows go with the same commit: they are found by the whole key of each
-// node and a range of paths, in which what follows a path with a dot stands together. Where nothing else
-// goes on, that is still one round trip: the statements behind the first do something for completions only
-// whose row this transaction has written as completed. Such rows stay until the next clear, or the end: by
-// them an unknown commit is settled. A list that grows is stored by its elements, behind the value of its
-// slot, and read where somebody wants it.
+// When a round of a loop ends, its values and counters go with the same commit: they are found by the whole key
+// of each node and a range of paths, in which what follows a path with a dot stands together. Where nothing
+// else goes on, that is still one round trip: the statements behind the first do something for completions
+// only that the transaction's own mark says took place. A list that grows is stored by its elements, behind
+// the value of its slot, and read where somebody wants it.
 //
 // # Calling off
 //
 // An error that leads out of a spread or parallel calls its siblings off. Such a completion is alone of its
-// instance in its transaction, which begins with locks on all runs of the region that have not completed,
-// its own among them, in key order. So it waits for what is being completed there, and then locks what that
-// has queued, without waiting, until there is nothing new; whoever completes a sibling afterwards finds no
-// row, and is stale. What a run that goes on calls off, of which nothing was known before, is locked without
-// waiting as well; where that cannot be, the transaction begins again with those locks. Rows of completed
-// runs are removed out of order, and so without waiting for anybody.
+// instance in its transaction, which begins with locks on all runs of the region, its own among them, in key
+// order. So it waits for what is being completed there, and then locks what that has queued, without waiting,
+// until there is nothing new; whoever completes a sibling afterwards finds no row, and is stale. What a run
+// that goes on calls off, of which nothing was known before, is locked without waiting as well; where that
+// cannot be, the transaction begins again with those locks.
 //
 // # Leases
 //
@@ -48,8 +56,12 @@
 //
 // # Unknown commits
 //
-// If a connection dies at COMMIT, the open completions are given new tokens first, so that the lost
-// commit can no longer take place; what is not open any more is looked up; the rest is committed again.
+// A transaction that completes something writes a mark: a number, and which of the completions it was offered
+// were stale. The row belongs to a place in which the backend makes one commit after the other, and is changed
+// by each; it costs a commit one row, and its completions next to nothing. If a connection dies at COMMIT, the
+// open completions are given new tokens first, which waits for a commit that is in flight, and after which the
+// lost commit can no longer take place; then the mark says whether it has, and what of it; the rest is
+// committed again. A commit that comes late finds no row with its tokens, and leaves no mark.
 //
 // # The end of an instance
 //

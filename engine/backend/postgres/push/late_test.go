@@ -8,6 +8,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/plan"
 )
 
 // TestLateCommit lets a commit that was given up reach the server after all, when the completion has been
@@ -148,5 +149,43 @@ func TestUnreachable(t *testing.T) {
 		}
 	}
 	w.proxy.Unset()
+	w.finish()
+}
+
+// TestSettle asks what became of commits whose answer is taken as lost: one that took place; one that did not,
+// of a completion that another process has made; and one of a completion that is open still.
+func TestSettle(t *testing.T) {
+	w := newWorld(t)
+	b := w.through
+	p := sequence.Program(t)
+	for name, c := range map[string]struct {
+		before func(cs []backend.Completion, m mark) error
+		want   backend.Answer // empty: it is open, and to be committed again
+	}{
+		"took place": {func(cs []backend.Completion, m mark) error {
+			events := b.completed(0, cs, &outcomes{})
+			var err error
+			if events[0].plan, err = events[0].program.Step(events[0].happened(), plan.Inbox{}, 0); err == nil {
+				_, err = b.apply(w.ctx, 0, events, granted(1), nil, m)
+			}
+			return err
+		}, backend.Applied},
+		"made by another": {func(cs []backend.Completion, _ mark) error {
+			_, err := w.direct.Complete(w.ctx, 0, cs, granted(1))
+			return err
+		}, backend.Stale},
+		"open": {func([]backend.Completion, mark) error { return nil }, ""},
+	} {
+		cs := []backend.Completion{ran(w.launch(sequence, p)[0])}
+		m := b.marks.at(b.marks.take(0))
+		if err := c.before(cs, m); err != nil {
+			t.Fatal(name, err)
+		}
+		out := outcomes{answers: make([]backend.Outcome, 1)}
+		open, err := b.settle(w.ctx, 0, b.completed(0, cs, &out), m, &out)
+		if got := out.answers[0].Answer; err != nil || got != c.want || (len(open) == 1) != (c.want == "") {
+			t.Errorf("%s: answered %q, %d open, %v; want %q", name, got, len(open), err, c.want)
+		}
+	}
 	w.finish()
 }

@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,7 +28,7 @@ func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, g
 type claimed struct {
 	task     backend.Task
 	workflow int32
-	args     []plan.Arg
+	args     []plan.Arg // where they refer to values
 }
 
 // Claim implements backend.Backend.
@@ -36,6 +37,10 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	if err := b.check(shard, grant); err != nil {
 		return out, err
 	}
+	owner, err := b.owner(ctx, grant.Owner)
+	if err != nil {
+		return out, postgres.Explain(err)
+	}
 	conn, err := b.store.Pool.Acquire(ctx)
 	if err != nil {
 		return out, postgres.Explain(err)
@@ -43,7 +48,7 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	sent := time.Now()
 	var rows []claimed
 	batch := &pgx.Batch{}
-	batch.Queue(claimSQL, shard, grant.Max, grant.Owner, micros(grant.Lease)).Query(func(r pgx.Rows) error {
+	batch.Queue(claimSQL, shard, grant.Max, owner, micros(grant.Lease)).Query(func(r pgx.Rows) error {
 		var err error
 		rows, err = collectClaimed(r, sent.Add(grant.Lease))
 		return err
@@ -73,21 +78,25 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 }
 
 func collectClaimed(r pgx.Rows, expires time.Time) ([]claimed, error) {
-	return pgx.CollectRows(r, func(row pgx.CollectableRow) (claimed, error) {
+	defer r.Close()
+	var all []claimed
+	for r.Next() {
 		var c claimed
-		var instance [16]byte
-		var node int32
-		var path string
-		var args []byte
-		err := row.Scan(&instance, &node, &path, &c.task.Lease.Token, &c.task.Attempt, &c.workflow, &args)
-		if err != nil {
-			return c, err
+		row := r.RawValues() // text comes as it is, and all else in binary
+		run := graph.Run{Node: graph.NodeID(postgres.Int4(row[1])), Path: graph.Path(row[2])}
+		c.task.Lease = backend.Lease{Key: backend.Key{Instance: uuid.UUID(row[0]), Run: run}, Token: postgres.Int8(row[3])}
+		c.task.Attempt, c.workflow, c.task.Expires = int(postgres.Int4(row[4])), postgres.Int4(row[5]), expires
+		if args := row[6]; byReference(args) {
+			var err error
+			if c.args, err = backend.DecodeArgs(args); err != nil {
+				return nil, err
+			}
+		} else {
+			c.task.Args = slices.Clone(args)
 		}
-		c.task.Lease.Key = backend.Key{Instance: instance, Run: graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}}
-		c.task.Expires = expires
-		c.args, err = backend.DecodeArgs(args)
-		return c, err
-	})
+		all = append(all, c)
+	}
+	return all, r.Err()
 }
 
 // tasks gives claimed rows their programs and the values that their arguments refer to.
@@ -95,6 +104,9 @@ func (b *Backend) tasks(ctx context.Context, shard int, rows []claimed) ([]backe
 	var r reads
 	events := map[uuid.UUID]*event{}
 	for _, c := range rows {
+		if c.task.Args != nil {
+			continue
+		}
 		e := events[c.task.Lease.Key.Instance]
 		if e == nil {
 			e = &event{instance: c.task.Lease.Key.Instance}
@@ -113,6 +125,10 @@ func (b *Backend) tasks(ctx context.Context, shard int, rows []claimed) ([]backe
 		}
 		t := c.task
 		t.Program, t.Action = p, p.Graph().Nodes[t.Lease.Key.Run.Node].Action
+		if t.Args != nil {
+			tasks = append(tasks, t)
+			continue
+		}
 		if t.Args, err = backend.AssembleArgs(c.args, events[t.Lease.Key.Instance].value); err != nil {
 			// The instance has ended between the two statements, and its values are gone: its token
 			// no longer counts, and nobody misses the task.

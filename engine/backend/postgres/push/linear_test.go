@@ -208,7 +208,7 @@ func TestLoopsHoldFewRows(t *testing.T) {
 		drive(w.ctx, t, w.direct, wf, rounds, func() {
 			var n int64
 			if err := w.direct.store.Pool.QueryRow(w.ctx, `
-				SELECT (SELECT count(*) FROM queue) + (SELECT count(*) FROM readiness)
+				SELECT (SELECT count(*) FROM queue) + (SELECT count(*) FROM readiness) + (SELECT count(*) FROM elements)
 					+ (SELECT count(*) FROM inbox WHERE element < 0)`).Scan(&n); err != nil {
 				t.Fatal(err)
 			}

@@ -27,8 +27,6 @@ var (
 	readSQL string
 	//go:embed sql/gather.sql
 	gatherSQL string
-	//go:embed sql/unset.sql
-	unsetSQL string
 	//go:embed sql/claim.sql
 	claimSQL string
 	//go:embed sql/next_due.sql
@@ -39,24 +37,26 @@ var (
 	fenceSQL string
 	//go:embed sql/held.sql
 	heldSQL string
-	//go:embed sql/standing.sql
-	standingSQL string
-	//go:embed sql/clear_queue.sql
-	clearQueueSQL string
-	//go:embed sql/clear_readiness.sql
-	clearReadinessSQL string
-	//go:embed sql/clear_inbox.sql
-	clearInboxSQL string
+	//go:embed sql/mark.sql
+	markSQL string
+	//go:embed sql/forget.sql
+	forgetSQL string
+	//go:embed sql/owner.sql
+	ownerSQL string
+	//go:embed sql/drop_runs.sql
+	dropRunsSQL string
+	//go:embed sql/drop_counters.sql
+	dropCountersSQL string
+	//go:embed sql/drop_elements.sql
+	dropElementsSQL string
+	//go:embed sql/drop_values.sql
+	dropValuesSQL string
+	//go:embed sql/end.sql
+	endSQL string
 	//go:embed sql/call_off.sql
 	callOffSQL string
 	//go:embed sql/call_off_more.sql
 	callOffMoreSQL string
-	//go:embed sql/end_queue.sql
-	endQueueSQL string
-	//go:embed sql/end_readiness.sql
-	endReadinessSQL string
-	//go:embed sql/end_inbox.sql
-	endInboxSQL string
 	//go:embed sql/untidy.sql
 	untidySQL string
 	//go:embed sql/tidy.sql
@@ -65,6 +65,8 @@ var (
 	tidyQueueSQL string
 	//go:embed sql/tidy_readiness.sql
 	tidyReadinessSQL string
+	//go:embed sql/tidy_elements.sql
+	tidyElementsSQL string
 	//go:embed sql/tidy_inbox.sql
 	tidyInboxSQL string
 )
@@ -82,6 +84,8 @@ type Config struct {
 type Backend struct {
 	store  *postgres.Store
 	jitter func() float64
+	marks  *marks
+	owners owners
 }
 
 var (
@@ -99,7 +103,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{store: store, jitter: cfg.Jitter}
+	b := &Backend{store: store, jitter: cfg.Jitter, marks: newMarks(rand.Int64(), store.Shards()), owners: owners{numbers: map[string]int32{}}}
 	if b.jitter == nil {
 		b.jitter = rand.Float64
 	}
@@ -130,6 +134,7 @@ func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
 	for table, query := range map[string]string{
 		"queue":     "SELECT count(*) FROM queue t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 		"readiness": "SELECT count(*) FROM readiness t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
+		"elements":  "SELECT count(*) FROM elements t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 		"inbox":     "SELECT count(*) FROM inbox t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 	} {
 		var n int
@@ -154,16 +159,17 @@ func (b *Backend) check(shard int, grant backend.Grant) error {
 // event is one thing to be committed: a completion, a new instance, or a run that goes on because of
 // another event of the transaction.
 type event struct {
-	ord        int32 // its place in the call; of a run that goes on, its own number in the transaction
+	ord        int32 // its place in the call; of a run that goes on, a number after those
 	instance   uuid.UUID
 	program    *plan.Program
-	workflow   int32
+	workflow   int32 // of a submission
 	submission *backend.Submission
 	completion *backend.Completion
 	fired      graph.Run // that goes on; neither a submission nor a completion
-	token      int64     // of a completion, or of that because of which a run goes on
+	token      int64     // of a completion
 	inbox      plan.Inbox
 	plan       plan.Plan
+	waits      bool  // a node run that it makes ready is due, and not leased at once
 	refused    error // the core would not plan it
 }
 

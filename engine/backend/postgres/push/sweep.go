@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -14,6 +15,9 @@ const (
 	sweepInstances = 100   // untidy instances looked at in one sweep
 	sweepRows      = 1_000 // rows removed in one statement
 	tidyPasses     = 4     // over one instance, right after it ended
+
+	// marksKept is how long marks of commits are kept: much longer than anybody asks what became of one.
+	marksKept = time.Hour
 )
 
 // Sweep implements backend.Backend. Expired leases need no sweeping: Claim takes them over.
@@ -21,6 +25,9 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	var swept backend.Swept
 	if err := backend.CheckShard(shard, b.Shards()); err != nil {
 		return swept, err
+	}
+	if _, err := b.store.Pool.Exec(ctx, forgetSQL, shard, micros(marksKept)); err != nil {
+		return swept, postgres.Explain(err)
 	}
 	rows, err := b.store.Pool.Query(ctx, untidySQL, shard, sweepInstances)
 	if err != nil {
@@ -46,7 +53,7 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 // holds is gone; only a pass that finds nothing at all is the last, and tidy.sql looks once more.
 func (b *Backend) tidy(ctx context.Context, shard int, id [16]byte) (int, error) {
 	removed := 0
-	for _, sql := range []string{tidyQueueSQL, tidyReadinessSQL, tidyInboxSQL} {
+	for _, sql := range []string{tidyQueueSQL, tidyReadinessSQL, tidyElementsSQL, tidyInboxSQL} {
 		tag, err := b.store.Pool.Exec(ctx, sql, shard, id, sweepRows)
 		if err != nil {
 			return removed, err

@@ -9,12 +9,11 @@
 -- ended runs: $2 instance, $3 node, $4 place, $5 wait before a retry in µs or null
 -- expected nodes: $6 instance, $7 node, $8 place, $9 required or 0
 -- variables: $10 instance, $11 variable, $12 scope, $13 element, $14 value
--- payloads: $15 instance, $16 node, $17 place, $18 element, $19 payload
+-- elements of aggregates: $15 instance, $16 node, $17 place, $18 element, $19 payload
 -- arrivals: $20 instance, $21 node, $22 place, $23 path, $24 required or 0, $25 hard, $26 soft
--- ready runs: $27 instance, $28 node, $29 place, $30 path, $31 required, $32 wait in µs, $33 leased
--- rounds: $34 instance, $35 head, $36 place, $37 index
--- ends: $38 instance, $39 status, $40 untidy, $41 result, $42 failure
--- grant: $43 owner, $44 lease in µs
+-- ready runs: $27 instance, $28 node, $29 place, $30 path, $31 required, $32 wait in µs, $33 leased, $34 args
+-- ends: $35 instance, $36 status, $37 untidy, $38 result, $39 failure
+-- grant: $40 owner, $41 lease in µs
 WITH done AS (
     UPDATE node_ready_state r
     SET is_completed = d.wait IS NULL,
@@ -31,19 +30,6 @@ WITH done AS (
         ) r
     ) d
     WHERE r.ctid = d.at
-), consumed AS (
-    DELETE FROM node_pending_context p
-    USING (
-        SELECT p.at
-        FROM unnest($2::uuid[], $3::int[], $4::text[], $5::bigint[]) AS c (instance_id, node, place, wait)
-        CROSS JOIN LATERAL (
-            SELECT p.ctid AS at FROM node_pending_context p
-            WHERE p.shard = $1 AND p.instance_id = c.instance_id AND p.node = c.node AND p.place = c.place AND p.element = -1
-            OFFSET 0
-        ) p
-        WHERE c.wait IS NULL
-    ) d
-    WHERE p.ctid = d.at
 ), expected AS (
     INSERT INTO node_ready_state (shard, instance_id, node, place, deps_required, is_completed)
     SELECT $1, e.instance_id, e.node, e.place, nullif(e.required, 0), e.node = 0
@@ -58,7 +44,6 @@ WITH done AS (
     INSERT INTO node_pending_context (shard, instance_id, node, place, element, payload)
     SELECT $1, p.instance_id, p.node, p.place, p.element, p.payload
     FROM unnest($15::uuid[], $16::int[], $17::text[], $18::int[], $19::json[]) AS p (instance_id, node, place, element, payload)
-    ON CONFLICT (shard, instance_id, node, place, element) DO UPDATE SET payload = excluded.payload
 ), arrived AS (
     INSERT INTO node_ready_state AS r (shard, instance_id, node, place, path, deps_required, deps_satisfied, soft)
     SELECT $1, a.instance_id, a.node, a.place, a.path, nullif(max(a.required), 0), sum(a.hard) + max(a.soft), max(a.soft) > 0
@@ -74,28 +59,24 @@ WITH done AS (
         WHERE NOT (r.path = excluded.path AND r.soft AND excluded.soft AND excluded.deps_satisfied = 1)
     RETURNING instance_id, node, path, deps_required, deps_satisfied
 ), queued AS (
-    INSERT INTO node_ready_state AS r (shard, instance_id, node, place, path, deps_required, deps_satisfied, is_queued, due_at, token, owner)
+    INSERT INTO node_ready_state AS r (shard, instance_id, node, place, path, deps_required, deps_satisfied, is_queued, due_at, token, owner, args)
     SELECT $1, q.instance_id, q.node, q.place, q.path, q.required, q.required, q.leased,
-        clock_timestamp() + CASE WHEN q.leased THEN $44::bigint ELSE q.wait END * interval '1 microsecond',
-        nextval('tokens'), CASE WHEN q.leased THEN $43::text END
-    FROM unnest($27::uuid[], $28::int[], $29::text[], $30::text[], $31::int[], $32::bigint[], $33::boolean[])
-        AS q (instance_id, node, place, path, required, wait, leased)
+        clock_timestamp() + CASE WHEN q.leased THEN $41::bigint ELSE q.wait END * interval '1 microsecond',
+        nextval('tokens'), CASE WHEN q.leased THEN $40::text END, q.args
+    FROM unnest($27::uuid[], $28::int[], $29::text[], $30::text[], $31::int[], $32::bigint[], $33::boolean[], $34::json[])
+        AS q (instance_id, node, place, path, required, wait, leased, args)
     ON CONFLICT (shard, instance_id, node, place) DO UPDATE
         SET path = CASE WHEN r.token IS NULL AND r.path IN ('', excluded.path) THEN excluded.path END,
             deps_required = excluded.deps_required, deps_satisfied = excluded.deps_satisfied,
-            is_queued = excluded.is_queued, due_at = excluded.due_at, token = excluded.token, owner = excluded.owner
+            is_queued = excluded.is_queued, due_at = excluded.due_at, token = excluded.token, owner = excluded.owner,
+            args = excluded.args
     RETURNING instance_id, node, path, is_queued, token
-), rounds AS (
-    INSERT INTO loop_iteration_state (shard, instance_id, node, place, current_index)
-    SELECT $1, l.instance_id, l.node, l.place, l.index
-    FROM unnest($34::uuid[], $35::int[], $36::text[], $37::int[]) AS l (instance_id, node, place, index)
-    ON CONFLICT (shard, instance_id, node, place) DO UPDATE SET current_index = excluded.current_index
 ), ended AS (
     UPDATE instances i
     SET status = e.status, untidy = e.untidy, result = e.result, failure = e.failure, ended_at = clock_timestamp()
     FROM (
         SELECT u.*, r.at
-        FROM unnest($38::uuid[], $39::text[], $40::boolean[], $41::json[], $42::json[])
+        FROM unnest($35::uuid[], $36::text[], $37::boolean[], $38::json[], $39::json[])
             AS u (instance_id, status, untidy, result, failure)
         CROSS JOIN LATERAL (
             SELECT r.ctid AS at, r.status FROM instances r WHERE r.shard = $1 AND r.id = u.instance_id FOR UPDATE

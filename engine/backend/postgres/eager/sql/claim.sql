@@ -19,12 +19,6 @@ WITH ready AS MATERIALIZED (
         owner = $3::text
     FROM ready
     WHERE r.ctid = ready.at
-    RETURNING r.instance_id, r.node, r.place, r.path, r.token, r.attempt, ready.workflow
+    RETURNING r.instance_id, r.node, r.path, r.token, r.attempt, ready.workflow, r.args
 )
-SELECT l.instance_id, l.node, l.path, l.token, l.attempt, l.workflow, p.payload
-FROM leased l
-LEFT JOIN LATERAL (
-    SELECT p.payload FROM node_pending_context p
-    WHERE p.shard = $1 AND p.instance_id = l.instance_id AND p.node = l.node AND p.place = l.place AND p.element = -1
-    OFFSET 0
-) p ON true
+SELECT instance_id, node, path, token, attempt, workflow, args FROM leased

@@ -1,9 +1,9 @@
 -- Takes away what runs have left. The rows of nodes are those of one place, which are reset for the next
--- round, or all between two places, which go. It gives the number of rows of nodes that it found; one that
--- another transaction has just changed is locked, but not seen by the change: only a clear that finds none is
--- the last.
+-- round, or all between two places, which go. Where runs may be at work, their rows are locked by now. One that
+-- has ended can still be locked by whoever had waited for it in vain, and waits for us elsewhere: that is not
+-- waited for, and the transaction begins again.
 -- $1 shard; nodes: $2 instance, $3 node, $4 from place, $5 to place;
--- variables: $6 instance, $7 variable, $8 from scope, $9 to scope; loops: $10 instance, $11 head, $12 from place, $13 to place.
+-- variables: $6 instance, $7 variable, $8 from scope, $9 to scope.
 WITH named AS MATERIALIZED (
     SELECT * FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[]) AS n (instance_id, node, low, high)
 ), found AS MATERIALIZED (
@@ -12,12 +12,13 @@ WITH named AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT r.ctid AS at, r.path, r.token, r.deps_satisfied, r.is_completed FROM node_ready_state r
         WHERE r.shard = $1 AND r.instance_id = n.instance_id AND r.node = n.node AND r.place BETWEEN n.low AND n.high
-        FOR UPDATE
+        FOR UPDATE NOWAIT
     ) r
     WHERE n.low <> n.high OR r.path <> '' OR r.token IS NOT NULL OR r.deps_satisfied > 0 OR r.is_completed
 ), reset AS (
     UPDATE node_ready_state r
-    SET path = '', deps_satisfied = 0, soft = false, is_queued = false, is_completed = false, due_at = NULL, token = NULL, attempt = 1, owner = NULL
+    SET path = '', deps_satisfied = 0, soft = false, is_queued = false, is_completed = false, due_at = NULL, token = NULL, attempt = 1, owner = NULL,
+        args = NULL
     FROM found f
     WHERE r.ctid = f.at AND f.stays
 ), gone AS (
@@ -42,15 +43,5 @@ WITH named AS MATERIALIZED (
     ) v
 ), unknown AS (
     DELETE FROM instance_eval_context v USING known WHERE v.ctid = known.at
-), looped AS MATERIALIZED (
-    SELECT l.at
-    FROM unnest($10::uuid[], $11::int[], $12::text[], $13::text[]) AS n (instance_id, node, low, high)
-    CROSS JOIN LATERAL (
-        SELECT l.ctid AS at FROM loop_iteration_state l
-        WHERE l.shard = $1 AND l.instance_id = n.instance_id AND l.node = n.node AND l.place BETWEEN n.low AND n.high
-        OFFSET 0
-    ) l
-), left_behind AS (
-    DELETE FROM loop_iteration_state l USING looped WHERE l.ctid = looped.at
 )
 SELECT count(*) FROM found

@@ -3,12 +3,12 @@ WITH held AS MATERIALIZED (
     SELECT l.ord, r.at
     FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[]) AS l (ord, instance_id, node, place, token)
     CROSS JOIN LATERAL (
-        SELECT r.ctid AS at, r.token, r.is_queued, r.is_completed
+        SELECT r.ctid AS at
         FROM node_ready_state r
         WHERE r.shard = $1 AND r.instance_id = l.instance_id AND r.node = l.node AND r.place = l.place
+            AND r.token = l.token AND r.is_queued AND NOT r.is_completed
         FOR UPDATE
     ) r
-    WHERE r.token = l.token AND r.is_queued AND NOT r.is_completed
 )
 UPDATE node_ready_state r
 SET due_at = clock_timestamp() + $7::bigint * interval '1 microsecond'

@@ -1,10 +1,12 @@
--- Locks the runs that are ready or at work between two places of nodes, in order. Whoever changes anything
--- where they stand holds one of them. $1 shard; $2 instance, $3 node, $4 from place, $5 to place.
+-- Locks the runs that are ready or at work between two places of nodes, in order, and counts them. Whoever
+-- changes anything where they stand holds one of them, and is waited for. What that has made ready meanwhile,
+-- this does not see; gates_more.sql does. $1 shard; $2 instance, $3 node, $4 from place, $5 to place.
 SELECT count(*)
 FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[]) AS n (instance_id, node, low, high)
 CROSS JOIN LATERAL (
     SELECT FROM node_ready_state r
     WHERE r.shard = $1 AND r.instance_id = n.instance_id AND r.node = n.node AND r.place BETWEEN n.low AND n.high
         AND r.token IS NOT NULL AND NOT r.is_completed
+    ORDER BY r.place
     FOR UPDATE
 ) r

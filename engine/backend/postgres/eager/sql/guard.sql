@@ -1,5 +1,6 @@
 -- Locks the rows of completions and gives those that may take place: the token is the current one and the
--- instance runs. With them comes the transaction's id, by which a lost COMMIT can be asked for.
+-- instance runs. A row that has another token is left alone, since it may be on the way of others, who come to
+-- it holding rows behind it (D5). With them comes the transaction's id, by which a lost COMMIT can be asked for.
 -- $1 shard; $2 ord, $3 instance, $4 node, $5 place, $6 token.
 SELECT c.ord, r.path, r.attempt, i.workflow, pg_current_xact_id()::text
 FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[]) AS c (ord, instance_id, node, place, token)
@@ -7,9 +8,10 @@ CROSS JOIN LATERAL (
     SELECT i.status, i.workflow FROM instances i WHERE i.shard = $1 AND i.id = c.instance_id OFFSET 0
 ) i
 CROSS JOIN LATERAL (
-    SELECT r.path, r.attempt, r.token, r.is_queued, r.is_completed
+    SELECT r.path, r.attempt
     FROM node_ready_state r
     WHERE r.shard = $1 AND r.instance_id = c.instance_id AND r.node = c.node AND r.place = c.place
+        AND r.token = c.token AND r.is_queued AND NOT r.is_completed
     FOR UPDATE
 ) r
-WHERE r.token = c.token AND r.is_queued AND NOT r.is_completed AND i.status = 'running'
+WHERE i.status = 'running'

@@ -4,12 +4,12 @@ WITH lost AS MATERIALIZED (
     SELECT r.at
     FROM unnest($2::uuid[]) AS c (instance_id)
     CROSS JOIN LATERAL (
-        SELECT r.ctid AS at, r.xmin, r.is_queued, r.is_completed
+        SELECT r.ctid AS at
         FROM node_ready_state r
-        WHERE r.shard = $1 AND r.instance_id = c.instance_id
-        FOR UPDATE
+        WHERE r.shard = $1 AND r.instance_id = c.instance_id AND r.xmin = ($3::text::xid8)::xid
+            AND r.is_queued AND NOT r.is_completed
+        FOR UPDATE SKIP LOCKED
     ) r
-    WHERE r.xmin = ($3::text::xid8)::xid AND r.is_queued AND NOT r.is_completed
 )
 UPDATE node_ready_state r
 SET is_queued = false, due_at = clock_timestamp(), owner = NULL

@@ -17,11 +17,5 @@ WITH over AS MATERIALIZED (
     SELECT t.at FROM over CROSS JOIN LATERAL (
         SELECT t.ctid AS at FROM instance_eval_context t WHERE t.shard = $1 AND t.instance_id = over.instance_id OFFSET 0
     ) t
-), without_values AS (
-    DELETE FROM instance_eval_context t USING known WHERE t.ctid = known.at
-), looped AS MATERIALIZED (
-    SELECT t.at FROM over CROSS JOIN LATERAL (
-        SELECT t.ctid AS at FROM loop_iteration_state t WHERE t.shard = $1 AND t.instance_id = over.instance_id OFFSET 0
-    ) t
 )
-DELETE FROM loop_iteration_state t USING looped WHERE t.ctid = looped.at
+DELETE FROM instance_eval_context t USING known WHERE t.ctid = known.at

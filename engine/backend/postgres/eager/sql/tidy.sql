@@ -6,4 +6,3 @@ WHERE i.shard = $1 AND i.id = $2 AND i.untidy
     AND NOT EXISTS (SELECT FROM node_ready_state t WHERE t.shard = $1 AND t.instance_id = $2)
     AND NOT EXISTS (SELECT FROM node_pending_context t WHERE t.shard = $1 AND t.instance_id = $2)
     AND NOT EXISTS (SELECT FROM instance_eval_context t WHERE t.shard = $1 AND t.instance_id = $2)
-    AND NOT EXISTS (SELECT FROM loop_iteration_state t WHERE t.shard = $1 AND t.instance_id = $2)

@@ -4,6 +4,6 @@ WITH old AS MATERIALIZED (
     WHERE shard = $1 AND instance_id = $2
     ORDER BY node, place, element
     LIMIT $3
-    FOR UPDATE
+    FOR UPDATE SKIP LOCKED
 )
 DELETE FROM node_pending_context t USING old WHERE t.ctid = old.at

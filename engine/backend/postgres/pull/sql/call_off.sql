@@ -1,5 +1,5 @@
--- Removes node runs under paths that have not ended, which fences them. One that a completion is changing is
--- waited for, and stays if it has ended. $1 shard; $2 instance, $3 node, $4 path, $5 end of paths
+-- Removes node runs under paths that have not ended, which fences them. They are locked.
+-- $1 shard; $2 instance, $3 node, $4 path, $5 end of paths
 WITH found AS MATERIALIZED (
     SELECT l.at
     FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[]) AS c (instance_id, node, first, last)
@@ -8,7 +8,6 @@ WITH found AS MATERIALIZED (
         WHERE l.shard = $1 AND l.instance_id = c.instance_id AND l.node = c.node
             AND l.path >= c.first AND l.path < c.last
         OFFSET 0
-        FOR UPDATE
     ) l
     WHERE l.status <> 'completed'
 )

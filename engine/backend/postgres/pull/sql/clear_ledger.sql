@@ -1,17 +1,13 @@
--- Removes the rows of node runs under paths, in the order of the arrays. One that a completion is changing
--- is waited for, and removed as that left it; those of the completions at hand stay, since they tell what
--- became of their commit.
--- $1 shard; $2 instance, $3 node, $4 path, $5 end of paths; $6 tokens of the completions at hand
+-- Removes the rows of node runs under paths. Those that may be at work are locked.
+-- $1 shard; $2 instance, $3 node, $4 path, $5 end of paths
 WITH found AS MATERIALIZED (
     SELECT l.at
     FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[]) AS c (instance_id, node, first, last)
     CROSS JOIN LATERAL (
-        SELECT l.ctid AS at, l.token FROM ledger l
+        SELECT l.ctid AS at FROM ledger l
         WHERE l.shard = $1 AND l.instance_id = c.instance_id AND l.node = c.node
             AND l.path >= c.first AND l.path < c.last
         OFFSET 0
-        FOR UPDATE
     ) l
-    WHERE l.token <> ALL ($6::bigint[])
 )
 DELETE FROM ledger l USING found f WHERE l.ctid = f.at

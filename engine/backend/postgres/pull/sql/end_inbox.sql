@@ -1,3 +1,10 @@
--- Removes the rows of instances that have ended, in key order. A row that a completion is changing is
--- waited for, and removed as that left it. $1 shard; $2 instances, sorted
-DELETE FROM inbox WHERE shard = $1 AND instance_id = ANY ($2::uuid[])
+-- Removes the rows of instances that have ended.
+-- $1 shard; $2 instances, sorted
+WITH over AS MATERIALIZED (
+    SELECT t.at
+    FROM unnest($2::uuid[]) AS c (instance_id)
+    CROSS JOIN LATERAL (
+        SELECT t.ctid AS at FROM inbox t WHERE t.shard = $1 AND t.instance_id = c.instance_id OFFSET 0
+    ) t
+)
+DELETE FROM inbox t USING over WHERE t.ctid = over.at

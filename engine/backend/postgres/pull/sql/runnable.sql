@@ -1,11 +1,9 @@
--- What is runnable and not in the ledger yet, of all running instances of a shard: one anti-join. A watched
--- barrier is given whenever it has more arrivals than it was gone on from.
--- $1 shard, $2 first and $3 last instance.
+-- What is runnable and not in the ledger yet, of instances that run: one anti-join. A watched barrier is given
+-- whenever it has more arrivals than it was gone on from. $1 shard; $2 instances.
 SELECT i.id, i.workflow, a.node, a.path, a.required, a.arrived, a.reached, a.watched, a.resumed, a.args, a.wait, a.finish
-FROM (
-    SELECT id, workflow FROM instances
-    WHERE shard = $1 AND status = 'running' AND id BETWEEN $2::uuid AND $3::uuid
-    ORDER BY id OFFSET 0
+FROM unnest($2::uuid[]) AS c (id)
+CROSS JOIN LATERAL (
+    SELECT i.id, i.workflow FROM instances i WHERE i.shard = $1 AND i.id = c.id AND i.status = 'running' OFFSET 0
 ) i
 CROSS JOIN LATERAL (
     SELECT a.node, a.path, max(a.required) AS required, count(*) FILTER (WHERE a.source <> 'open') AS arrived,

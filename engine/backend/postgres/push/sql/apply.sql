@@ -3,121 +3,188 @@
 -- nothing takes place. Arrays that belong together have the same length. Rows are met in the order
 -- of the arrays, which are sorted, so that two commits never wait for one another in a circle.
 --
--- Rows are looked up by their whole key, one by one, and changed by their address: see the package's
--- description for why a plain join is not to be trusted here. A row that another transaction has just
--- changed, as the extension of its lease does, is locked in its new version but not seen by the update;
--- its completion comes back as moved, to be offered once more. Rows of runs that have completed are
--- locked by who removes them only, after all other locks and so in no order, but without waiting.
+-- What stands between --[ and --] is left out of the statement where no event brings what the mark names;
+-- each part that has nothing to do would cost a small batch as much as one that has. See statements.go.
+--
+-- Rows are looked up by their whole key, one by one, and changed by their address: a plain join could be
+-- planned from the table's side, and read all of a shard. A row that another transaction has just changed, as
+-- the extension of its lease does, may not be met by its address; its completion comes back as moved, to be
+-- offered once more. A run that is tried again is put into the queue anew.
 --
 -- An arrival whose required is 0 is at a barrier that has been opened with its count. Should its row not
--- be there, the count is one that is never reached, and the arrival comes back as unopened.
+-- be there, the count is one that is never reached: 2147483647.
 --
--- $1 shard
--- completions: $2 ord, $3 instance, $4 node, $5 path, $6 token, $7 wait before a retry in µs or null
--- new instances: $8 ord, $9 instance, $10 workflow, $11 input, $12 status, $13 result, $14 failure
--- runs that go on: $15 ord
--- values: $16 ord, $17 instance, $18 variable, $19 path, $20 element, $21 value
--- arrivals: $22 ord, $23 instance, $24 node, $25 path, $26 required, $27 hard, $28 soft
--- node runs: $29 ord, $30 instance, $31 node, $32 path, $33 workflow, $34 args, $35 wait before it is due in µs
--- ends: $36 ord, $37 instance, $38 status, $39 untidy, $40 result, $41 failure, $42 token
--- grant: $43 owner, $44 most, $45 lease in µs
--- $46 whether the counts of barriers that are not full are wanted, too
-WITH offered AS MATERIALIZED (
-    SELECT c.ord, c.wait, q.at, q.attempt
-    FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[], $7::bigint[])
-        AS c (ord, instance_id, node, path, token, wait)
+-- $1 shard; $2 backend, $3 slot, $4 number of the commit; grant: $5 owner, $6 lease in µs
+-- $7 whether the counts of barriers that are not full are wanted, too
+-- completions: $8 ord, $9 instance, $10 node, $11 path, $12 token, $13 wait before a retry in µs or null
+-- new instances: $14 ord, $15 instance, $16 workflow, $17 input, $18 status, $19 result, $20 failure
+-- values: $21 ord, $22 instance, $23 variable, $24 path, $25 element, $26 value
+-- elements: $27 ord, $28 instance, $29 node, $30 path, $31 place, $32 value
+-- arrivals: $33 ord, $34 instance, $35 node, $36 path, $37 required, $38 hard, $39 soft
+-- node runs: $40 ord, $41 instance, $42 node, $43 path, $44 args, $45 wait before it is due in µs, or -1: leased at once
+-- ends: $46 ord, $47 instance, $48 status, $49 untidy, $50 result, $51 failure
+--
+-- One row comes back: the ords of what did not take place; with completions, those of them that have moved;
+-- with node runs, the tokens of the leases, in order; with ends, the ords of what ended its instance; with
+-- arrivals, barriers that were reached: instance, node, path, required, completed.
+WITH known AS (
+    SELECT $1::smallint
+--[ completions
+), offered AS MATERIALIZED (
+    SELECT c.ord, c.token, q.at
+--[ retries
+        , c.wait
+--]
+    FROM unnest($8::int[], $9::uuid[], $10::int[], $11::text[], $12::bigint[]
+--[ retries
+        , $13::bigint[]
+--]
+    ) AS c (ord, instance_id, node, path, token
+--[ retries
+        , wait
+--]
+    )
     CROSS JOIN LATERAL (
         SELECT i.status FROM instances i WHERE i.shard = $1 AND i.id = c.instance_id OFFSET 0
     ) i
     CROSS JOIN LATERAL (
-        SELECT q.ctid AS at, q.token, q.attempt
+        SELECT q.ctid AS at, q.token
         FROM queue q
         WHERE q.shard = $1 AND q.instance_id = c.instance_id AND q.node = c.node AND q.path = c.path
-            AND q.status = 'leased'
-        FOR UPDATE
+        OFFSET 0
     ) q
     WHERE q.token = c.token AND i.status = 'running'
 ), done AS (
-    UPDATE queue q
-    SET status = CASE WHEN o.wait IS NULL THEN 'completed' ELSE 'queued' END,
-        attempt = q.attempt + CASE WHEN o.wait IS NULL THEN 0 ELSE 1 END,
-        due_at = clock_timestamp() + coalesce(o.wait, 0) * interval '1 microsecond'
-    FROM offered o
-    WHERE q.ctid = o.at
+    DELETE FROM queue q
+    USING offered o
+    WHERE q.ctid = o.at AND q.token = o.token
     RETURNING o.ord
+--[ retries
+        , o.wait, q.attempt, CASE WHEN o.wait IS NOT NULL THEN q.instance_id END AS instance_id, q.node,
+        CASE WHEN o.wait IS NOT NULL THEN q.path END AS path, CASE WHEN o.wait IS NOT NULL THEN q.args END AS args
+--]
+--]
+--[ instances
 ), born AS (
     INSERT INTO instances (shard, id, workflow, input, status, result, failure, ended_at)
     SELECT $1, b.id, b.workflow, b.input, b.status, b.result, b.failure,
         CASE WHEN b.status <> 'running' THEN clock_timestamp() END
-    FROM unnest($9::uuid[], $10::int[], $11::json[], $12::text[], $13::json[], $14::json[])
+    FROM unnest($15::uuid[], $16::int[], $17::json[], $18::text[], $19::json[], $20::json[])
         AS b (id, workflow, input, status, result, failure)
     ON CONFLICT (shard, id) DO NOTHING
     RETURNING id
-), live AS (
-    SELECT ord FROM done
-    UNION ALL
-    SELECT n.ord FROM unnest($8::int[], $9::uuid[]) AS n (ord, id) JOIN born USING (id)
-    UNION ALL
-    SELECT ord FROM unnest($15::int[]) AS f (ord)
+--]
+), gone AS MATERIALIZED (
+    SELECT ARRAY(
+        SELECT 0 WHERE false
+--[ completions
+        UNION ALL
+        SELECT c.ord FROM unnest($8::int[]) AS c (ord) WHERE (c.ord IN (SELECT ord FROM done)) IS NOT TRUE
+--]
+--[ instances
+        UNION ALL
+        SELECT n.ord FROM unnest($14::int[], $15::uuid[]) AS n (ord, id) WHERE (n.id IN (SELECT id FROM born)) IS NOT TRUE
+--]
+    ) AS ords
+--[ completions
+), marked AS (
+    INSERT INTO commits AS m (shard, backend, slot, number, stale, at)
+    SELECT $1, $2::bigint, $3::int, $4::bigint, g.ords, statement_timestamp()
+    FROM gone g
+    WHERE EXISTS (SELECT FROM done)
+    ON CONFLICT (shard, backend, slot) DO UPDATE SET number = excluded.number, stale = excluded.stale, at = excluded.at
+        WHERE m.number < excluded.number
+--]
+--[ values
 ), valued AS (
     INSERT INTO inbox (shard, instance_id, variable, path, element, value)
     SELECT $1, v.instance_id, v.variable, v.path, v.element, v.value
-    FROM unnest($16::int[], $17::uuid[], $18::int[], $19::text[], $20::int[], $21::json[])
+    FROM unnest($21::int[], $22::uuid[], $23::int[], $24::text[], $25::int[], $26::json[])
         AS v (ord, instance_id, variable, path, element, value)
-    WHERE (v.ord IN (SELECT ord FROM live)) IS TRUE
+    WHERE v.ord <> ALL ((SELECT ords FROM gone)::int[])
     ON CONFLICT (shard, instance_id, variable, path, element) DO UPDATE SET value = excluded.value
+--]
+--[ elements
+), collected AS (
+    INSERT INTO elements (shard, instance_id, node, path, first, places, vals)
+    SELECT $1, e.instance_id, e.node, e.path COLLATE "C", min(e.place), array_agg(e.place), array_agg(e.value)
+    FROM unnest($27::int[], $28::uuid[], $29::int[], $30::text[], $31::int[], $32::json[])
+        AS e (ord, instance_id, node, path, place, value)
+    WHERE e.ord <> ALL ((SELECT ords FROM gone)::int[])
+    GROUP BY e.instance_id, e.node, e.path COLLATE "C", e.place >> 6
+--]
+--[ arrivals
 ), arrived AS (
     INSERT INTO readiness AS r (shard, instance_id, node, path, required, completed, soft)
-    SELECT $1, a.instance_id, a.node, a.path, coalesce(nullif(max(a.required), 0), 2147483647), sum(a.hard) + max(a.soft), max(a.soft) > 0
-    FROM unnest($22::int[], $23::uuid[], $24::int[], $25::text[], $26::int[], $27::int[], $28::int[])
+    SELECT $1, a.instance_id, a.node, a.path COLLATE "C", coalesce(nullif(max(a.required), 0), 2147483647),
+        sum(a.hard) + max(a.soft), max(a.soft) > 0
+    FROM unnest($33::int[], $34::uuid[], $35::int[], $36::text[], $37::int[], $38::int[], $39::int[])
         AS a (ord, instance_id, node, path, required, hard, soft)
-    WHERE (a.ord IN (SELECT ord FROM live)) IS TRUE
-    GROUP BY a.instance_id, a.node, a.path
-    ORDER BY a.instance_id, a.node, a.path
+    WHERE a.ord <> ALL ((SELECT ords FROM gone)::int[])
+    GROUP BY a.instance_id, a.node, a.path COLLATE "C"
+    ORDER BY a.instance_id, a.node, a.path COLLATE "C"
     ON CONFLICT (shard, instance_id, node, path) DO UPDATE
         SET completed = r.completed + excluded.completed - CASE WHEN r.soft AND excluded.soft THEN 1 ELSE 0 END,
             soft = r.soft OR excluded.soft
         WHERE excluded.completed > CASE WHEN r.soft AND excluded.soft THEN 1 ELSE 0 END
     RETURNING instance_id, node, path, required, completed
+--]
+--[ runs
+), fresh AS MATERIALIZED (
+    SELECT q.instance_id, q.node, q.path, q.args, q.wait, nextval('tokens') AS token
+    FROM unnest($40::int[], $41::uuid[], $42::int[], $43::text[], $44::json[], $45::bigint[])
+        AS q (ord, instance_id, node, path, args, wait)
+    WHERE q.ord <> ALL ((SELECT ords FROM gone)::int[])
 ), queued AS (
-    INSERT INTO queue (shard, instance_id, node, path, status, due_at, token, attempt, workflow, owner, args)
-    SELECT $1, e.instance_id, e.node, e.path,
-        CASE WHEN e.place <= $44::bigint THEN 'leased' ELSE 'queued' END,
-        clock_timestamp() + CASE WHEN e.place <= $44::bigint THEN $45::bigint ELSE e.wait END * interval '1 microsecond',
-        nextval('tokens'), 1, e.workflow, CASE WHEN e.place <= $44::bigint THEN $43::text END, e.args
-    FROM (
-        SELECT q.*, CASE WHEN q.wait = 0 THEN count(*) FILTER (WHERE q.wait = 0) OVER (ROWS UNBOUNDED PRECEDING) END AS place
-        FROM unnest($29::int[], $30::uuid[], $31::int[], $32::text[], $33::int[], $34::json[], $35::bigint[])
-            AS q (ord, instance_id, node, path, workflow, args, wait)
-        WHERE (q.ord IN (SELECT ord FROM live)) IS TRUE
-    ) e
-    RETURNING instance_id, node, path, status, token
+    INSERT INTO queue (token, due_at, instance_id, node, attempt, owner, shard, path, args)
+    SELECT f.token, clock_timestamp() + CASE WHEN f.wait < 0 THEN $6::bigint ELSE f.wait END * interval '1 microsecond',
+        f.instance_id, f.node, 1, CASE WHEN f.wait < 0 THEN $5::int END, $1, f.path, f.args
+    FROM fresh f
+--]
+--[ retries
+), requeued AS (
+    INSERT INTO queue (token, due_at, instance_id, node, attempt, shard, path, args)
+    SELECT nextval('tokens'), clock_timestamp() + d.wait * interval '1 microsecond',
+        d.instance_id, d.node, d.attempt + 1, $1, d.path, d.args
+    FROM done d
+    WHERE d.wait IS NOT NULL
+--]
+--[ ends
 ), ended AS (
     UPDATE instances i
-    SET status = e.status, untidy = e.untidy, result = e.result, failure = e.failure, ended_by = e.token,
-        ended_at = clock_timestamp()
+    SET status = e.status, untidy = e.untidy, result = e.result, failure = e.failure, ended_at = clock_timestamp()
     FROM (
         SELECT DISTINCT ON (u.instance_id) u.*, r.at
-        FROM unnest($36::int[], $37::uuid[], $38::text[], $39::boolean[], $40::json[], $41::json[], $42::bigint[])
-            AS u (ord, instance_id, status, untidy, result, failure, token)
+        FROM unnest($46::int[], $47::uuid[], $48::text[], $49::boolean[], $50::json[], $51::json[])
+            AS u (ord, instance_id, status, untidy, result, failure)
         CROSS JOIN LATERAL (
             SELECT r.ctid AS at, r.status FROM instances r WHERE r.shard = $1 AND r.id = u.instance_id FOR UPDATE
         ) r
-        WHERE (u.ord IN (SELECT ord FROM live)) IS TRUE AND r.status = 'running'
+        WHERE u.ord <> ALL ((SELECT ords FROM gone)::int[]) AND r.status = 'running'
         ORDER BY u.instance_id, u.ord
     ) e
     WHERE i.ctid = e.at
     RETURNING e.ord
+--]
 )
-SELECT 'live' AS what, ord, NULL::uuid AS instance_id, 0 AS node, '' AS path, 0::bigint AS token FROM live
-UNION ALL
-SELECT CASE WHEN required = 2147483647 THEN 'unopened' ELSE 'reached' END, required, instance_id, node, path, completed
-FROM arrived WHERE $46::boolean OR completed = required OR required = 2147483647
-UNION ALL
-SELECT 'leased', 0, instance_id, node, path, token FROM queued WHERE status = 'leased'
-UNION ALL
-SELECT 'queued', count(*)::int, NULL, 0, '', 0 FROM queued WHERE status = 'queued'
-UNION ALL
-SELECT 'moved', ord, NULL, 0, '', 0 FROM offered WHERE ord NOT IN (SELECT ord FROM done)
-UNION ALL
-SELECT 'ended', ord, NULL, 0, '', 0 FROM ended
+SELECT g.ords
+--[ completions
+    , ARRAY(SELECT o.ord FROM offered o WHERE o.ord = ANY (g.ords))
+--]
+--[ runs
+    , ARRAY(SELECT f.token FROM fresh f WHERE f.wait < 0)
+--]
+--[ ends
+    , ARRAY(SELECT e.ord FROM ended e)
+--]
+--[ arrivals
+    , r.*
+--]
+FROM gone g
+--[ arrivals
+CROSS JOIN (
+    SELECT array_agg(a.instance_id), array_agg(a.node), array_agg(a.path), array_agg(a.required), array_agg(a.completed)
+    FROM arrived a
+    WHERE $7::boolean OR a.completed = a.required OR a.required = 2147483647
+) r
+--]

@@ -9,7 +9,6 @@ WITH locked AS MATERIALIZED (
         SELECT t.ctid AS at
         FROM queue t
         WHERE t.shard = $1 AND t.instance_id = r.instance_id AND t.node = r.node AND t.path >= r.low AND t.path < r.high
-            AND t.status <> 'completed'
         ORDER BY t.path
         FOR UPDATE NOWAIT
     ) t

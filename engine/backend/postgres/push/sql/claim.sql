@@ -4,19 +4,18 @@
 -- change from row to row, it cannot, and every leased row would be read.
 -- $1 shard, $2 most, $3 owner, $4 lease in µs.
 WITH due AS MATERIALIZED (
-    SELECT d.ctid AS at
+    SELECT d.ctid AS at, i.workflow
     FROM queue d
     CROSS JOIN LATERAL (
-        SELECT i.status FROM instances i WHERE i.shard = $1 AND i.id = d.instance_id OFFSET 0
+        SELECT i.status, i.workflow FROM instances i WHERE i.shard = $1 AND i.id = d.instance_id OFFSET 0
     ) i
-    WHERE d.shard = $1 AND d.status <> 'completed' AND d.due_at <= statement_timestamp() AND i.status = 'running'
-    ORDER BY d.due_at, d.token
+    WHERE d.shard = $1 AND d.due_at <= statement_timestamp() AND i.status = 'running'
+    ORDER BY d.due_at
     LIMIT $2
     FOR UPDATE OF d SKIP LOCKED
 )
 UPDATE queue q
-SET status = 'leased', due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', token = nextval('tokens'),
-    owner = $3::text
+SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', token = nextval('tokens'), owner = $3::int
 FROM due
 WHERE q.ctid = due.at
-RETURNING q.instance_id, q.node, q.path, q.token, q.attempt, q.workflow, q.args
+RETURNING q.instance_id, q.node, q.path, q.token, q.attempt, due.workflow, q.args

@@ -8,7 +8,7 @@ WITH held AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT q.ctid AS at, q.token
         FROM queue q
-        WHERE q.shard = $1 AND q.instance_id = l.instance_id AND q.node = l.node AND q.path = l.path AND q.status = 'leased'
+        WHERE q.shard = $1 AND q.instance_id = l.instance_id AND q.node = l.node AND q.path = l.path
         FOR UPDATE
     ) q
     WHERE q.token = l.token

@@ -4,6 +4,6 @@ FROM queue d
 CROSS JOIN LATERAL (
     SELECT i.status FROM instances i WHERE i.shard = $1 AND i.id = d.instance_id OFFSET 0
 ) i
-WHERE d.shard = $1 AND d.status <> 'completed' AND i.status = 'running'
-ORDER BY d.due_at, d.token
+WHERE d.shard = $1 AND d.due_at > '-infinity' AND i.status = 'running' -- by the index of times, which is only for who names one
+ORDER BY d.due_at
 LIMIT 1

@@ -1,0 +1,200 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// Array is an array as a parameter, in the server's binary format. It is written element by element without
+// a look at types at run time, and used again after Reset. Its element type must be that of the parameter.
+type Array struct {
+	element uint32
+	n       int
+	null    bool
+	data    []byte // the elements, each behind its length
+}
+
+// Int4s begins an array of integers.
+func Int4s() Array { return Array{element: pgtype.Int4OID} }
+
+// Int8s begins an array of bigints.
+func Int8s() Array { return Array{element: pgtype.Int8OID} }
+
+// Bools begins an array of booleans.
+func Bools() Array { return Array{element: pgtype.BoolOID} }
+
+// UUIDs begins an array of uuids.
+func UUIDs() Array { return Array{element: pgtype.UUIDOID} }
+
+// Texts begins an array of texts.
+func Texts() Array { return Array{element: pgtype.TextOID} }
+
+// JSONs begins an array of JSON values.
+func JSONs() Array { return Array{element: pgtype.JSONOID} }
+
+// Len is the number of elements.
+func (a *Array) Len() int { return a.n }
+
+// Size is the memory that the array keeps, in bytes.
+func (a *Array) Size() int { return cap(a.data) }
+
+// Reset empties the array and keeps its memory.
+func (a *Array) Reset() { a.n, a.null, a.data = 0, false, a.data[:0] }
+
+// Int4 appends an integer.
+func (a *Array) Int4(v int32) {
+	a.n++
+	a.data = binary.BigEndian.AppendUint32(append(a.data, 0, 0, 0, 4), uint32(v))
+}
+
+// Int8 appends a bigint.
+func (a *Array) Int8(v int64) {
+	a.n++
+	a.data = binary.BigEndian.AppendUint64(append(a.data, 0, 0, 0, 8), uint64(v))
+}
+
+// Bool appends a boolean.
+func (a *Array) Bool(v bool) {
+	a.n++
+	a.data = append(a.data, 0, 0, 0, 1, 0)
+	if v {
+		a.data[len(a.data)-1] = 1
+	}
+}
+
+// UUID appends a uuid.
+func (a *Array) UUID(v [16]byte) {
+	a.n++
+	a.data = append(append(a.data, 0, 0, 0, 16), v[:]...)
+}
+
+// Text appends a text, or a JSON value.
+func (a *Array) Text(v string) {
+	a.n++
+	a.data = append(binary.BigEndian.AppendUint32(a.data, uint32(len(v))), v...)
+}
+
+// Bytes appends a text, or a JSON value; nil is null.
+func (a *Array) Bytes(v []byte) {
+	if v == nil {
+		a.Null()
+		return
+	}
+	a.n++
+	a.data = append(binary.BigEndian.AppendUint32(a.data, uint32(len(v))), v...)
+}
+
+// Null appends a null.
+func (a *Array) Null() {
+	a.n++
+	a.null = true
+	a.data = append(a.data, 0xff, 0xff, 0xff, 0xff)
+}
+
+// append writes the whole array.
+func (a *Array) append(buf []byte) []byte {
+	dimensions, null := uint32(1), uint32(0)
+	if a.n == 0 {
+		dimensions = 0
+	}
+	if a.null {
+		null = 1
+	}
+	buf = binary.BigEndian.AppendUint32(buf, dimensions)
+	buf = binary.BigEndian.AppendUint32(buf, null)
+	buf = binary.BigEndian.AppendUint32(buf, a.element)
+	if a.n == 0 {
+		return buf
+	}
+	buf = binary.BigEndian.AppendUint32(buf, uint32(a.n))
+	buf = binary.BigEndian.AppendUint32(buf, 1) // the first place
+	return append(buf, a.data...)
+}
+
+// arrayCodec sends Arrays as they are and leaves all else to pgx. Arrays come and go in binary, whatever
+// pgx prefers for their elements.
+type arrayCodec struct {
+	pgtype.Codec
+	element uint32
+}
+
+func (arrayCodec) PreferredFormat() int16 { return pgtype.BinaryFormatCode }
+
+func (c arrayCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
+	if _, ok := value.(*Array); ok && format == pgtype.BinaryFormatCode {
+		return arrayPlan{c.element}
+	}
+	return c.Codec.PlanEncode(m, oid, format, value)
+}
+
+type arrayPlan struct{ element uint32 }
+
+func (p arrayPlan) Encode(value any, buf []byte) ([]byte, error) {
+	a := value.(*Array)
+	if a.element != p.element {
+		return nil, fmt.Errorf("an array of type %d for a parameter of elements of type %d", a.element, p.element)
+	}
+	return a.append(buf), nil
+}
+
+// registerArrays prepares a new connection for Arrays.
+func registerArrays(_ context.Context, conn *pgx.Conn) error {
+	m := conn.TypeMap()
+	for array, element := range map[uint32]uint32{
+		pgtype.Int4ArrayOID: pgtype.Int4OID, pgtype.Int8ArrayOID: pgtype.Int8OID, pgtype.BoolArrayOID: pgtype.BoolOID,
+		pgtype.UUIDArrayOID: pgtype.UUIDOID, pgtype.TextArrayOID: pgtype.TextOID, pgtype.JSONArrayOID: pgtype.JSONOID,
+	} {
+		t, ok := m.TypeForOID(array)
+		if !ok {
+			return fmt.Errorf("pgx does not know the array type %d", array)
+		}
+		m.RegisterType(&pgtype.Type{Name: t.Name, OID: array, Codec: arrayCodec{t.Codec, element}})
+	}
+	return nil
+}
+
+// Elements reads an array in the server's binary format, such as pgx.Rows.RawValues gives it: each element's
+// bytes in turn, nil for null. An array that is null has none.
+type Elements struct {
+	data []byte
+	n    int
+}
+
+// ReadArray begins to read an array.
+func ReadArray(data []byte) Elements {
+	if len(data) < 20 { // null, or without a dimension
+		return Elements{}
+	}
+	return Elements{data[20:], int(binary.BigEndian.Uint32(data[12:]))}
+}
+
+// Len is the number of elements that are left.
+func (e *Elements) Len() int { return e.n }
+
+// Next gives the next element, of which there must be one. It shares the array's memory.
+func (e *Elements) Next() []byte {
+	size := int32(binary.BigEndian.Uint32(e.data))
+	e.n--
+	if e.data = e.data[4:]; size < 0 {
+		return nil
+	}
+	v := e.data[:size:size]
+	e.data = e.data[size:]
+	return v
+}
+
+// Int4 gives the next element of an array of integers.
+func (e *Elements) Int4() int32 { return Int4(e.Next()) }
+
+// Int8 gives the next element of an array of bigints.
+func (e *Elements) Int8() int64 { return Int8(e.Next()) }
+
+// Int4 reads an integer in binary.
+func Int4(v []byte) int32 { return int32(binary.BigEndian.Uint32(v)) }
+
+// Int8 reads a bigint in binary.
+func Int8(v []byte) int64 { return int64(binary.BigEndian.Uint64(v)) }

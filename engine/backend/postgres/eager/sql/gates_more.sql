@@ -1,0 +1,12 @@
+-- Locks what gates.sql has not seen, and counts all. What another has locked already may be on its way to a
+-- lock of ours: then the transaction is given up and begun again, since locks that are taken out of order are
+-- not waited for. $1 shard; $2 instance, $3 node, $4 from place, $5 to place.
+SELECT count(*)
+FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[]) AS n (instance_id, node, low, high)
+CROSS JOIN LATERAL (
+    SELECT FROM node_ready_state r
+    WHERE r.shard = $1 AND r.instance_id = n.instance_id AND r.node = n.node AND r.place BETWEEN n.low AND n.high
+        AND r.token IS NOT NULL AND NOT r.is_completed
+    ORDER BY r.place
+    FOR UPDATE NOWAIT
+) r

@@ -1,0 +1,36 @@
+package journal
+
+import (
+	"context"
+	"testing"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/pgserver/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func open(t testing.TB, cfg Config) *Backend {
+	t.Helper()
+	b, err := Open(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+func TestConformance(t *testing.T) {
+	backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
+		cfg := Config{Store: postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: opts.Shards}}
+		b := open(t, cfg)
+		checker := open(t, cfg)
+		return backendtest.Store{
+			Backend:   b,
+			Reopen:    func(t *testing.T) backend.Backend { return open(t, cfg) },
+			Leftovers: checker.Leftovers,
+		}
+	})
+}

@@ -1,0 +1,52 @@
+// Package journal is the design in which readiness lives in the memory of whoever owns a shard, and what is
+// durable is what happened: a row for each instance and a row for each completion, appended.
+//
+// # Who decides
+//
+// A shard has one owner, a Backend that is open somewhere. Its row in shards says who, in which epoch, and until
+// when, on the server's clock; the owner prolongs it three times over, and reckons its end from before it asked, so
+// that its own view ends first (I11). Whoever finds the shard free, or the owner's time over, takes it with the next
+// epoch. The epoch is part of a key: changing it waits for appends under way, which lock the key, and whatever an
+// earlier owner sends later finds another epoch, and nothing of it takes place. Tokens have the epoch in their high
+// bits and a counter below, so that they grow from owner to owner with nothing durable.
+//
+// In memory are the running instances: node runs that are ready, waiting or leased, barriers, and values. What the
+// core plans for a completion is applied there, in place, each change with what undoes it. Then one statement appends
+// a row for each completion of the batch, and the ends of instances, if the epoch still holds. After it, and not
+// before, outcomes are answered and tasks handed out; a batch that the server refuses is undone. Claiming and
+// prolonging leases of tasks touch nothing but memory. One call at a time uses a shard; shards do not wait for one another.
+//
+// # What is durable
+//
+// instances has a row for each, with its input, and at last its end. events has a row for each completion of an
+// instance that goes on, with what the action gave, under a number that the owner counts; a completion that ends its
+// instance has none, since the end says all. A failure that is tried again is an event with its wait, so that neither
+// attempts nor due times depend on what was in memory. An instance with many events has its state written down as
+// one, which stands for all before it: a loop of ten thousand rounds is not replayed from its first.
+//
+// # Taking over
+//
+// Who takes a shard begins its running instances anew and applies their events in order, through the code that
+// applied them first: the same graph, the same event and the same values give the same plan. Leases on node runs are
+// in memory only, and die with the owner: what was leased is ready again. An owner that is closed, or has more shards than
+// its part among the engines that look for work, gives shards back with the leases, which then hold.
+//
+// # Others than the owner
+//
+// What they submit they store, marked as pending, and tell the owner, who takes it up. Completions, claims and the rest
+// they send to the owner through the table requests, and wait for the answer; if the owner is gone, they take the shard.
+// So every backend can do everything, and those that own shards do it fast.
+//
+// # Unknown commits
+//
+// If a connection dies during an append, the owner takes a new epoch, so that the lost append can no longer take place,
+// and looks for its last row (D7). Found: it happened. Not found: it is appended again. Where the server cannot be
+// asked, the shard is dropped from memory, the caller told so, and the shard loaded when the server is back.
+//
+// # Bounds
+//
+// The instances in memory are counted in bytes, which Stats tells; beyond Config.Memory what is submitted is stored and
+// begun later. Events of instances that have ended are dropped by Sweep, pages of them at a time: a page without a live
+// one with one range, of others the dead by name. An instance whose events cannot be applied is set aside, harms no
+// other, and can be canceled.
+package journal

@@ -1,0 +1,302 @@
+package journal
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+var (
+	//go:embed sql/append.sql
+	appendSQL string
+	//go:embed sql/append_only.sql
+	appendOnlySQL string
+	//go:embed sql/append_ends.sql
+	appendEndsSQL string
+	//go:embed sql/end_only.sql
+	endOnlySQL string
+	//go:embed sql/submit.sql
+	submitSQL string
+	//go:embed sql/submit_pending.sql
+	submitPendingSQL string
+	//go:embed sql/adopt.sql
+	adoptSQL string
+	//go:embed sql/standing.sql
+	standingSQL string
+	//go:embed sql/make_shards.sql
+	makeShardsSQL string
+	//go:embed sql/acquire.sql
+	acquireSQL string
+	//go:embed sql/renew.sql
+	renewSQL string
+	//go:embed sql/release.sql
+	releaseSQL string
+	//go:embed sql/take_leases.sql
+	takeLeasesSQL string
+	//go:embed sql/load_instances.sql
+	loadInstancesSQL string
+	//go:embed sql/load_events.sql
+	loadEventsSQL string
+	//go:embed sql/settle.sql
+	settleSQL string
+	//go:embed sql/drop_range.sql
+	dropRangeSQL string
+	//go:embed sql/drop_some.sql
+	dropSomeSQL string
+	//go:embed sql/ask.sql
+	askSQL string
+	//go:embed sql/fetch_answer.sql
+	fetchAnswerSQL string
+	//go:embed sql/withdraw.sql
+	withdrawSQL string
+	//go:embed sql/take_requests.sql
+	takeRequestsSQL string
+	//go:embed sql/answer.sql
+	answerSQL string
+	//go:embed sql/see_owner.sql
+	seeOwnerSQL string
+	//go:embed sql/forget_owner.sql
+	forgetOwnerSQL string
+	//go:embed sql/cancel_free.sql
+	cancelFreeSQL string
+	//go:embed sql/leftovers.sql
+	leftoversSQL string
+)
+
+// DefaultSchema holds the tables where Config names no other.
+const DefaultSchema = "pulley_journal"
+
+// DefaultLease is how long a shard stays with an owner that is not heard of.
+const DefaultLease = 10 * time.Second
+
+// DefaultMemory is how many bytes running instances may take where Config says nothing.
+const DefaultMemory = 1 << 30
+
+// ErrClosed is in the error of a call on a backend that was closed.
+var ErrClosed = errors.New("journal: the backend is closed; open another one")
+
+// Config is how a Backend is opened.
+type Config struct {
+	Store  postgres.Config // an empty Schema means DefaultSchema
+	Jitter func() float64  // in [0, 1), for the waits before retries; nil: random
+
+	// Lease is how long the shards of an owner that is not heard of rest before another takes them over. Zero:
+	// DefaultLease. From 100 ms to 1 h
+	Lease time.Duration
+
+	// Memory is how many bytes the running instances may take, an estimate that Stats tells. Beyond it what is submitted
+	// is stored, and begun when others have ended. Zero: DefaultMemory. From 1 MiB
+	Memory int
+}
+
+func (c Config) validate() error {
+	if c.Lease != 0 && (c.Lease < 100*time.Millisecond || c.Lease > time.Hour) {
+		return fmt.Errorf("journal: Lease is %s, must be from 100ms to 1h", c.Lease)
+	}
+	if c.Memory != 0 && c.Memory < 1<<20 {
+		return fmt.Errorf("journal: Memory is %d, must be at least 1 MiB", c.Memory)
+	}
+	return nil
+}
+
+// Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
+type Backend struct {
+	store  *postgres.Store
+	jitter func() float64
+	lease  time.Duration // of a shard
+	name   string        // of this owner among all
+	begun  time.Time     // where its clock begins
+	shards []*shardState
+
+	claimed atomic.Int64 // when it last looked for work, on its clock; zero: never
+	fair    atomic.Int32 // how many shards are its part
+
+	bytesMax int
+	bytes    atomic.Int64 // that the instances of all shards take, as of each shard's last call
+
+	mu     sync.Mutex
+	wakers map[*waker]struct{} // of those who want to hear of work
+	life   context.Context     // of what goes on in the background
+	stop   context.CancelFunc
+	tasks  sync.WaitGroup // the background's goroutines
+	kept   bool           // they have been started
+	closed bool
+	mail   chan struct{} // somebody has asked for something
+}
+
+// waker is somebody who wants to hear of work.
+type waker struct{ wake func() }
+
+var (
+	_ backend.Backend  = (*Backend)(nil)
+	_ backend.Listener = (*Backend)(nil)
+	_ backend.Canceler = (*Backend)(nil)
+)
+
+// Open connects and sets the schema up where needed.
+func Open(ctx context.Context, cfg Config) (*Backend, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Store.Schema == "" {
+		cfg.Store.Schema = DefaultSchema
+	}
+	if cfg.Lease == 0 {
+		cfg.Lease = DefaultLease
+	}
+	if cfg.Memory == 0 {
+		cfg.Memory = DefaultMemory
+	}
+	if cfg.Jitter == nil {
+		cfg.Jitter = rand.Float64
+	}
+	store, err := postgres.Open(ctx, cfg.Store, migrations)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := store.Pool.Exec(ctx, makeShardsSQL); err != nil {
+		store.Close()
+		return nil, postgres.Explain(err)
+	}
+	b := &Backend{
+		store: store, jitter: cfg.Jitter, lease: cfg.Lease, name: uuid.NewString(), begun: time.Now(),
+		bytesMax: cfg.Memory,
+		wakers:   map[*waker]struct{}{}, mail: make(chan struct{}, 1),
+	}
+	b.life, b.stop = context.WithCancel(context.Background())
+	b.fair.Store(int32(store.Shards()))
+	for i := range store.Shards() {
+		b.shards = append(b.shards, newShard(b, i))
+	}
+	return b, nil
+}
+
+// now is the backend's clock, in nanoseconds; it never goes back.
+func (b *Backend) now() int64 { return int64(time.Since(b.begun)) }
+
+// wall gives an instant of the backend's clock as a time.
+func (b *Backend) wall(at int64) time.Time { return b.begun.Add(time.Duration(at)) }
+
+// Shards implements backend.Backend.
+func (b *Backend) Shards() int { return len(b.shards) }
+
+// Close implements backend.Backend. The shards that it owns go back at once, with the leases on their node runs.
+func (b *Backend) Close() {
+	b.mu.Lock()
+	closed := b.closed
+	b.closed = true
+	b.mu.Unlock()
+	b.stop()
+	b.tasks.Wait()
+	if closed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	for _, sh := range b.shards {
+		if sh.lock(ctx) != nil {
+			continue
+		}
+		_ = sh.release(ctx) // what is not given back is free when its lease is over
+		sh.unlock()
+	}
+	if b.claimed.Load() > 0 {
+		_, _ = b.store.Pool.Exec(ctx, forgetOwnerSQL, b.name)
+	}
+	b.store.Close()
+}
+
+// usable says why a call cannot even begin.
+func (b *Backend) usable(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return ErrClosed
+	}
+	return ctx.Err()
+}
+
+// check refuses calls that name no shard or grant nothing sensible.
+func (b *Backend) check(ctx context.Context, shard int, grant backend.Grant) error {
+	if err := backend.CheckShard(shard, len(b.shards)); err != nil {
+		return err
+	}
+	if err := grant.Check(); err != nil {
+		return err
+	}
+	return b.usable(ctx)
+}
+
+// Lookup implements backend.Backend.
+func (b *Backend) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
+	if err := b.usable(ctx); err != nil {
+		return nil, err
+	}
+	return b.store.Lookup(ctx, ids)
+}
+
+// Listen implements backend.Listener. It hears of other engines, and of what others stored in shards of this one.
+func (b *Backend) Listen(ctx context.Context, wake func()) error {
+	w := &waker{wake}
+	b.mu.Lock()
+	b.wakers[w] = struct{}{}
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		delete(b.wakers, w)
+		b.mu.Unlock()
+	}()
+	return b.store.Listen(ctx, wake)
+}
+
+// wakeAll tells those who look for work here that there is some, and says whether there are any.
+func (b *Backend) wakeAll() bool {
+	b.mu.Lock()
+	wakers := make([]*waker, 0, len(b.wakers))
+	for w := range b.wakers {
+		wakers = append(wakers, w)
+	}
+	b.mu.Unlock()
+	for _, w := range wakers {
+		w.wake()
+	}
+	return len(wakers) > 0
+}
+
+// Notify implements backend.Listener.
+func (b *Backend) Notify(ctx context.Context) error { return b.store.Notify(ctx) }
+
+// Leftovers counts the rows of each table that belong to instances which have ended; it is for tests
+// of I10, and scans.
+func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
+	rows, err := b.store.Pool.Query(ctx, leftoversSQL)
+	if err != nil {
+		return nil, postgres.Explain(err)
+	}
+	defer rows.Close()
+	out := map[string]int{}
+	for rows.Next() {
+		var table string
+		var n int
+		if err := rows.Scan(&table, &n); err != nil {
+			return nil, postgres.Explain(err)
+		}
+		if n > 0 {
+			out[table] = n
+		}
+	}
+	return out, postgres.Explain(rows.Err())
+}

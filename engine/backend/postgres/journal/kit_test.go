@@ -1,0 +1,196 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/plan"
+)
+
+// shortLease is that of shards in tests in which an owner dies.
+const shortLease = 300 * time.Millisecond
+
+// world is a store, and what was submitted to it.
+type world struct {
+	*testing.T
+	ctx  context.Context
+	cfg  Config
+	subs []backend.Submission
+	want map[uuid.UUID]backendtest.Workflow
+}
+
+func newWorld(t *testing.T, shards int) *world {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	t.Cleanup(cancel)
+	cfg := Config{Store: postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: shards, Connections: 4}, Lease: shortLease}
+	return &world{T: t, ctx: ctx, cfg: cfg, want: map[uuid.UUID]backendtest.Workflow{}}
+}
+
+func (w *world) open() *Backend {
+	w.Helper()
+	return open(w.T, w.cfg)
+}
+
+func granted(n int) backend.Grant {
+	return backend.Grant{Owner: "test", Max: n, Lease: 10 * time.Minute}
+}
+
+// instance makes a submission of a workflow.
+func (w *world) instance(wf backendtest.Workflow, p *plan.Program) backend.Submission {
+	s := backend.Submission{ID: uuid.New(), Program: p, Input: json.RawMessage(wf.Input)}
+	w.subs = append(w.subs, s)
+	w.want[s.ID] = wf
+	return s
+}
+
+// launch starts an instance and gives its first tasks.
+func (w *world) launch(b *Backend, wf backendtest.Workflow) []backend.Task {
+	w.Helper()
+	out, err := b.Submit(w.ctx, []backend.Submission{w.instance(wf, wf.Program(w))}, granted(1000))
+	if err != nil || out.Outcomes[0].Answer != backend.Applied {
+		w.Fatalf("Submit: %+v, %v", out.Outcomes, err)
+	}
+	return out.Tasks
+}
+
+// ran completes a task with what its action gives.
+func ran(t backend.Task) backend.Completion {
+	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt}
+	if t.Action == "" {
+		c.Result = json.RawMessage("null")
+		return c
+	}
+	action, known := backendtest.Actions()[t.Action]
+	if !known {
+		c.Failure = &plan.Failure{Type: "UnknownAction", Message: t.Action}
+		return c
+	}
+	c.Result, c.Failure = action(t.Args, t.Attempt)
+	return c
+}
+
+// complete offers completions of shard 0.
+func (w *world) complete(b *Backend, cs ...backend.Completion) backend.Committed {
+	w.Helper()
+	out, err := b.Complete(w.ctx, 0, cs, granted(1000))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return out
+}
+
+// kill ends a backend as its process's end would: nothing is handed over.
+func kill(b *Backend) {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.stop()
+	b.tasks.Wait()
+	b.store.Close()
+}
+
+// freeze stops what a backend does in the background, as if its process stood still.
+func freeze(b *Backend) {
+	b.stop()
+	b.tasks.Wait()
+}
+
+// finish drives every instance to its end, and wants the right results (I7, I9) and nothing left behind (I10).
+func (w *world) finish(b *Backend) {
+	w.Helper()
+	if _, err := backendtest.Drive(w.ctx, b, w.subs, backendtest.DriveConfig{Workers: 2, Max: 64}); err != nil {
+		w.Fatal(err)
+	}
+	found, err := b.Lookup(w.ctx, slices.Collect(maps.Keys(w.want)))
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, in := range found {
+		if err := w.want[in.ID].Expect(in); err != nil {
+			w.Error(err)
+		}
+	}
+	w.clean(b)
+}
+
+// clean sweeps, and wants nothing to be left of what has ended.
+func (w *world) clean(b *Backend) {
+	w.Helper()
+	for shard := range b.Shards() {
+		for more := true; more; {
+			swept, err := b.Sweep(w.ctx, shard)
+			if err != nil {
+				w.Fatal(err)
+			}
+			more = swept.More
+		}
+	}
+	if left, err := b.Leftovers(w.ctx); err != nil || len(left) > 0 {
+		w.Errorf("I10: left behind %v (%v)", left, err)
+	}
+}
+
+// number asks the store.
+func (w *world) number(b *Backend, sql string, args ...any) (n int) {
+	w.Helper()
+	if err := b.store.Pool.QueryRow(w.ctx, sql, args...).Scan(&n); err != nil {
+		w.Fatal(err)
+	}
+	return n
+}
+
+// dump words what is in memory of a shard: all that replaying has to bring back.
+func (sh *shardState) dump() string {
+	var lines []string
+	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	for id, err := range sh.broken {
+		line("%s broken: %v", id, err)
+	}
+	for id, inst := range sh.instances {
+		line("%s workflow %d, events %v, %d bytes", id, inst.workflow, inst.events, inst.size())
+		inst.runs.each(func(a address, r *run) {
+			when := "now" // or as good as
+			if r.place == waiting && r.due-sh.b.now() > int64(30*time.Minute) {
+				when = "later"
+			}
+			line("%s run %v %s attempt %d %s args %s", id, a, r.action, r.attempt, when, words(r.args))
+		})
+		inst.barriers.each(func(a address, bar *barrier) {
+			line("%s barrier %v %d/%d soft %t %s", id, a, bar.completed, bar.required, bar.soft, bytesOf(bar.elements))
+		})
+		inst.slots.each(func(a address, v value) { line("%s slot %v %s %s", id, a, v.base, bytesOf(v.appended)) })
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func bytesOf(values []json.RawMessage) string {
+	parts := make([]string, len(values))
+	for i, v := range values {
+		parts[i] = string(v)
+	}
+	return strings.TrimRight(strings.Join(parts, " | "), " |")
+}
+
+func words(args []plan.Arg) string {
+	parts := make([]string, len(args))
+	for i, a := range args {
+		if parts[i] = a.Name + "=" + string(a.Value); a.Ref != nil {
+			parts[i] = a.Name + "=&" + backend.FormatSlot(*a.Ref)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,221 @@
+package journal
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/pgserver/pgtest"
+)
+
+// cutWorld is a world with a backend whose connections can be cut.
+type cutWorld struct {
+	*world
+	b     *Backend
+	proxy *pgtest.Proxy
+}
+
+func newCutWorld(t *testing.T) *cutWorld {
+	t.Helper()
+	w := newWorld(t, 1)
+	w.cfg.Lease = time.Minute // its prolonging is not what is cut
+	c := &cutWorld{world: w, proxy: pgtest.StartProxy(t, w.cfg.Store.DSN)}
+	cfg := w.cfg
+	cfg.Store.DSN, cfg.Store.Connections = c.proxy.DSN(), 2
+	c.b = open(t, cfg)
+	return c
+}
+
+// trial is a call that may be cut, with the judge of what came of it.
+type trial struct {
+	call  func() error
+	judge func(err error) error
+}
+
+// scenes are the kinds of calls, each on an instance of its own.
+var scenes = []struct {
+	name  string
+	trial func(w *cutWorld) trial
+}{
+	{"goes on", func(w *cutWorld) trial { return w.offering(ran(w.launch(w.b, sequence)[0])) }},
+	{"opens a barrier", func(w *cutWorld) trial {
+		tasks := w.launch(w.b, joining)
+		return w.offering(ran(tasks[0]), ran(tasks[1]))
+	}},
+	{"is tried again", func(w *cutWorld) trial { return w.offering(ran(w.launch(w.b, flaky)[0])) }},
+	{"ends", func(w *cutWorld) trial { return w.offering(ran(w.launch(w.b, alone)[0])) }},
+	{"fails", func(w *cutWorld) trial { return w.offering(ran(w.launch(w.b, failing)[0])) }},
+	{"goes on and ends", func(w *cutWorld) trial {
+		return w.offering(ran(w.launch(w.b, sequence)[0]), ran(w.launch(w.b, alone)[0]))
+	}},
+	{"submission", func(w *cutWorld) trial { return w.submitting() }},
+	{"cancel", func(w *cutWorld) trial { return w.canceling() }},
+}
+
+// TestLostCommit cuts the connection at every message of every kind of call, and wants what is answered to be what
+// happened, and everything to end as if nothing had.
+func TestLostCommit(t *testing.T) {
+	cuts := []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}}
+	for _, s := range scenes {
+		t.Run(s.name, func(t *testing.T) {
+			w := newCutWorld(t)
+			made := 0
+			for _, c := range cuts {
+				made += w.everyMessage(s.trial, c)
+			}
+			t.Logf("%d cuts", made)
+			w.b.Close()
+			fresh := w.open()
+			if _, err := fresh.store.Pool.Exec(w.ctx, "DELETE FROM leases"); err != nil { // their holders are gone
+				t.Fatal(err)
+			}
+			w.finish(fresh)
+		})
+	}
+}
+
+// everyMessage makes trials with the cut at the first message, the second, and so on, until a trial is over before
+// its cut is due.
+func (w *cutWorld) everyMessage(make func(w *cutWorld) trial, c pgtest.Cut) int {
+	w.Helper()
+	for c.K = 1; ; c.K++ {
+		if c.K > 60 {
+			w.Fatalf("%s: the call has no end", c)
+		}
+		w.warm()
+		tr := make(w)
+		w.proxy.Set(c)
+		err := tr.call()
+		fired := w.proxy.Unset()
+		if err := w.judged(tr, err); err != nil {
+			w.Errorf("%s: %v", c, err)
+		}
+		switch {
+		case fired:
+			continue
+		case err != nil:
+			w.Fatalf("%s was not reached, and: %v", c, err)
+		case c.K < 3:
+			w.Fatalf("inconclusive: %s was not reached", c)
+		}
+		return c.K - 1
+	}
+}
+
+// judged judges once calls get through again.
+func (w *cutWorld) judged(tr trial, err error) error {
+	w.warm()
+	return tr.judge(err)
+}
+
+// warm makes calls until one gets through: the pool may hold connections that were cut while nobody used them.
+func (w *cutWorld) warm() {
+	w.Helper()
+	var err error
+	for range 20 {
+		if _, err = w.b.Claim(w.ctx, 0, granted(0)); err == nil {
+			var one int
+			if err = w.b.store.Pool.QueryRow(w.ctx, "SELECT 1").Scan(&one); err == nil {
+				return
+			}
+		}
+	}
+	w.Fatalf("no call succeeds that is not cut: %v", err)
+}
+
+// offering makes a trial of completions.
+func (w *cutWorld) offering(cs ...backend.Completion) trial {
+	return trial{
+		call: func() error {
+			out, err := w.b.Complete(w.ctx, 0, cs, granted(100))
+			for _, o := range out.Outcomes {
+				if err == nil && o.Answer != backend.Applied {
+					return fmt.Errorf("I3: answered %+v; want all applied, nobody else completes them", out.Outcomes)
+				}
+			}
+			return err
+		},
+		judge: func(err error) error {
+			again := map[backend.Answer]int{}
+			for _, o := range w.complete(w.b, cs...).Outcomes {
+				again[o.Answer]++
+			}
+			switch {
+			case err == nil && again[backend.Stale] != len(cs):
+				return fmt.Errorf("I3: applied, and offered again: %v; want stale", again)
+			case err != nil && !backend.IsUnknown(err) && again[backend.Applied] != len(cs):
+				return fmt.Errorf("I3: failed, and offered again: %v; want applied (%w)", again, err)
+			case again[backend.Stale] != len(cs) && again[backend.Applied] != len(cs):
+				return fmt.Errorf("torn: offered again: %v (%w)", again, err)
+			}
+			return nil
+		},
+	}
+}
+
+// submitting makes a trial of new instances: one that runs, and one that ends with its beginning.
+func (w *cutWorld) submitting() trial {
+	ends := backendtest.Workflow{Name: "ends", Input: `{"n": 1}`, Want: `2`, Source: "fn main(input: [n], output: [x]):\n    x = n + 1\n"}
+	subs := []backend.Submission{w.instance(alone, alone.Program(w)), w.instance(ends, ends.Program(w))}
+	call := func() (backend.Committed, error) { return w.b.Submit(w.ctx, subs, granted(5)) }
+	return trial{
+		call: func() error {
+			out, err := call()
+			for _, o := range out.Outcomes {
+				if err == nil && o.Answer != backend.Applied {
+					return fmt.Errorf("answered %+v; want both applied", out.Outcomes)
+				}
+			}
+			return err
+		},
+		judge: func(err error) error {
+			out, failed := call()
+			if failed != nil {
+				return failed
+			}
+			a, b := out.Outcomes[0].Answer, out.Outcomes[1].Answer
+			switch {
+			case a != b:
+				return fmt.Errorf("torn: submitted again, %s and %s", a, b)
+			case err == nil && a != backend.Duplicate:
+				return fmt.Errorf("I8: stored, and submitted again: %s", a)
+			case err != nil && !backend.IsUnknown(err) && a != backend.Applied:
+				return fmt.Errorf("failed, and submitted again: %s (%w)", a, err)
+			}
+			return nil
+		},
+	}
+}
+
+// canceling makes a trial of a cancel.
+func (w *cutWorld) canceling() trial {
+	w.launch(w.b, sequence)
+	id := w.subs[len(w.subs)-1].ID
+	w.subs = w.subs[:len(w.subs)-1] // it has no result
+	delete(w.want, id)
+	call := func() error {
+		got, err := w.b.Cancel(w.ctx, []uuid.UUID{id}, "no more")
+		if err == nil && got[0].Status != backend.Canceled {
+			return fmt.Errorf("canceled, and it is %s", got[0].Status)
+		}
+		return err
+	}
+	return trial{
+		call: call,
+		judge: func(err error) error {
+			found, failed := w.b.Lookup(w.ctx, []uuid.UUID{id})
+			if failed != nil {
+				return failed
+			}
+			s := found[0].Status
+			if err == nil && s != backend.Canceled || err != nil && !backend.IsUnknown(err) && s != backend.Running {
+				return fmt.Errorf("%w, and the instance is %s", err, s)
+			}
+			return call()
+		},
+	}
+}

@@ -1,0 +1,356 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/plan"
+)
+
+// A call to a shard that another backend owns is sent to it through the requests table, and answered there.
+
+const (
+	askPauseMin = 500 * time.Microsecond // between two looks for an answer, doubled up to the next
+	askPauseMax = 20 * time.Millisecond
+	// askCheck is how often one who waits looks whether the owner is still there.
+	askCheck = 100 * time.Millisecond
+	// askAge is when a request that was begun with is given up by everybody.
+	askAge = 5 * time.Minute
+)
+
+// operation names a call.
+type operation string
+
+const (
+	opClaim    operation = "claim"
+	opComplete operation = "complete"
+	opExtend   operation = "extend"
+	opSweep    operation = "sweep"
+	opCancel   operation = "cancel"
+)
+
+// request is a call as it is sent.
+type request struct {
+	Op          operation        `json:"op"`
+	Grant       backend.Grant    `json:"grant"`
+	Completions []wireCompletion `json:"completions,omitempty"`
+	Leases      []backend.Lease  `json:"leases,omitempty"`
+	IDs         []uuid.UUID      `json:"ids,omitempty"`
+	Reason      string           `json:"reason,omitempty"`
+}
+
+// wireCompletion is a completion with its program by number, zero for none, and bytes that need not be JSON.
+type wireCompletion struct {
+	Lease   backend.Lease `json:"lease"`
+	Program int32         `json:"program"`
+	Attempt int           `json:"attempt"`
+	Result  []byte        `json:"result,omitempty"`
+	Failure *plan.Failure `json:"failure,omitempty"`
+}
+
+// response is an answer as it is sent.
+type response struct {
+	Foreign  bool               `json:"foreign,omitempty"` // the shard is not the answerer's any more
+	Error    string             `json:"error,omitempty"`
+	Unknown  bool               `json:"unknown,omitempty"` // of the error
+	Outcomes []wireOutcome      `json:"outcomes,omitempty"`
+	Tasks    []wireTask         `json:"tasks,omitempty"`
+	Ended    []backend.Instance `json:"ended,omitempty"`
+	More     bool               `json:"more,omitempty"`
+	DueAfter time.Duration      `json:"due_after,omitempty"` // from the answer; zero: none
+	Held     []bool             `json:"held,omitempty"`
+	Swept    backend.Swept      `json:"swept"`
+}
+
+type wireOutcome struct {
+	Answer backend.Answer `json:"answer"`
+	Error  string         `json:"error,omitempty"`
+}
+
+type wireTask struct {
+	Lease   backend.Lease `json:"lease"`
+	Program int32         `json:"program"`
+	Action  string        `json:"action"`
+	Args    []byte        `json:"args"`
+	Attempt int           `json:"attempt"`
+}
+
+func (b *Backend) wireCompletions(ctx context.Context, completions []backend.Completion) ([]wireCompletion, error) {
+	out := make([]wireCompletion, len(completions))
+	for i, c := range completions {
+		out[i] = wireCompletion{Lease: c.Lease, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
+		if c.Program == nil {
+			continue
+		}
+		var err error
+		if out[i].Program, err = b.store.Number(ctx, c.Program); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// askCommitted asks the owner for what a claim or a completion would give.
+func (b *Backend) askCommitted(ctx context.Context, shard int, req request, out *backend.Committed) error {
+	sent := time.Now()
+	r, err := b.ask(ctx, shard, req)
+	if err != nil {
+		return err
+	}
+	*out = backend.Committed{Ended: r.Ended, More: r.More}
+	if r.DueAfter > 0 {
+		out.NextDue = time.Now().Add(r.DueAfter)
+	}
+	for _, o := range r.Outcomes {
+		outcome := backend.Outcome{Answer: o.Answer}
+		if o.Error != "" {
+			outcome.Err = errors.New(o.Error)
+		}
+		out.Outcomes = append(out.Outcomes, outcome)
+	}
+	for _, t := range r.Tasks {
+		program, err := b.store.Program(ctx, t.Program)
+		if err != nil {
+			return fmt.Errorf("%w: %w", backend.ErrUnknown, err) // it is done, and cannot be told of
+		}
+		out.Tasks = append(out.Tasks, backend.Task{
+			Lease: t.Lease, Program: program, Action: t.Action, Args: t.Args, Attempt: t.Attempt,
+			Expires: sent.Add(req.Grant.Lease), // the owner has counted from later
+		})
+	}
+	return nil
+}
+
+// ask sends a request to the owner of a shard and waits for the answer. errForeign says that there is no such
+// owner, or not any more, and that nothing was done.
+func (b *Backend) ask(ctx context.Context, shard int, req request) (response, error) {
+	sh := b.shards[shard]
+	s, err := sh.standing(ctx)
+	if err != nil {
+		return response{}, err
+	}
+	if s.free(b) {
+		return response{}, errForeign
+	}
+	body, err := json.Marshal(req)
+	if err != nil {
+		return response{}, err
+	}
+	id := uuid.New()
+	if _, err := b.store.Pool.Exec(ctx, askSQL, shard, [16]byte(id), body, b.store.Channel(topic), strconv.Itoa(shard)); err != nil {
+		return response{}, err // a request that was stored all the same is harmless: nothing hands out what it gets
+	}
+	data, err := b.await(ctx, sh, id, s)
+	if err != nil {
+		return response{}, err
+	}
+	var r response
+	if err := json.Unmarshal(data, &r); err != nil {
+		return response{}, fmt.Errorf("%w: the answer of the shard's owner: %w", backend.ErrUnknown, err)
+	}
+	switch {
+	case r.Foreign:
+		return r, errForeign
+	case r.Error != "" && r.Unknown:
+		return r, fmt.Errorf("%w: %s", backend.ErrUnknown, r.Error)
+	case r.Error != "":
+		return r, errors.New(r.Error)
+	}
+	return r, nil
+}
+
+// await waits for an answer, for as long as the owner to whom the request went is there.
+func (b *Backend) await(ctx context.Context, sh *shardState, id uuid.UUID, was standing) ([]byte, error) {
+	checked := time.Now()
+	for pause := askPauseMin; ; pause = min(2*pause, askPauseMax) {
+		alive := rest(ctx, pause)
+		var data []byte
+		err := b.store.Pool.QueryRow(ctx, fetchAnswerSQL, sh.number, [16]byte(id)).Scan(&data)
+		switch {
+		case err == nil:
+			return data, nil
+		case !alive || ctx.Err() != nil:
+			return nil, b.withdraw(sh, id, ctx.Err())
+		case !errors.Is(err, pgx.ErrNoRows):
+			return nil, b.withdraw(sh, id, err)
+		case time.Since(checked) < askCheck:
+			continue
+		}
+		checked = time.Now()
+		s, err := sh.standing(ctx)
+		if err != nil {
+			return nil, b.withdraw(sh, id, err)
+		}
+		if s.owner != was.owner || s.rest <= 0 {
+			return nil, b.withdraw(sh, id, errForeign)
+		}
+	}
+}
+
+// withdraw takes a request back, and gives the cause if nobody had begun with it.
+func (b *Backend) withdraw(sh *shardState, id uuid.UUID, cause error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	tag, err := b.store.Pool.Exec(ctx, withdrawSQL, sh.number, [16]byte(id))
+	if err == nil && tag.RowsAffected() == 1 {
+		return cause
+	}
+	return fmt.Errorf("%w: the owner of shard %d has not answered: %w", backend.ErrUnknown, sh.number, errors.Join(cause, err))
+}
+
+// serveShard answers what others ask of a shard.
+func (b *Backend) serveShard(ctx context.Context, sh *shardState) {
+	rows, err := b.store.Pool.Query(ctx, takeRequestsSQL, sh.number, askAge.Microseconds())
+	if err != nil {
+		return
+	}
+	type letter struct {
+		id   uuid.UUID
+		body []byte
+	}
+	letters, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l letter, err error) {
+		err = row.Scan(&l.id, &l.body)
+		return l, err
+	})
+	if err != nil {
+		return // those who asked give up in time
+	}
+	for _, l := range letters {
+		answer, err := json.Marshal(b.answer(ctx, sh, l.body))
+		if err != nil {
+			answer = []byte(`{"error":"the answer cannot be written","unknown":true}`)
+		}
+		_, _ = b.store.Pool.Exec(ctx, answerSQL, sh.number, [16]byte(l.id), answer)
+	}
+}
+
+// answer makes a call for another backend.
+func (b *Backend) answer(ctx context.Context, sh *shardState, body []byte) response {
+	var req request
+	if err := json.Unmarshal(body, &req); err != nil {
+		return response{Error: err.Error()}
+	}
+	var r response
+	err := b.locally(ctx, sh.number, false, func(sh *shardState) error {
+		return b.act(ctx, sh, req, &r)
+	})
+	switch {
+	case errors.Is(err, errForeign):
+		return response{Foreign: true}
+	case err != nil:
+		return response{Error: postgres.Explain(err).Error(), Unknown: backend.IsUnknown(err)}
+	}
+	return r
+}
+
+func (b *Backend) act(ctx context.Context, sh *shardState, req request, r *response) error {
+	var out backend.Committed
+	var err error
+	switch req.Op {
+	case opClaim:
+		err = sh.claimTo(ctx, req.Grant, &out)
+	case opComplete:
+		if b.wakeAll() {
+			req.Grant.Max = 0 // what follows is for the engine here: it has a shorter way
+			defer b.wakeAll()
+		}
+		var completions []backend.Completion
+		if completions, err = b.completions(ctx, req.Completions); err == nil {
+			err = sh.complete(ctx, completions, req.Grant, &out)
+		}
+	case opExtend:
+		r.Held = make([]bool, len(req.Leases))
+		sh.extend(req.Leases, req.Grant, r.Held)
+	case opSweep:
+		r.Swept, err = sh.sweep(ctx)
+	case opCancel:
+		err = sh.cancel(ctx, req.IDs, &plan.Failure{Type: backend.CanceledType, Message: req.Reason})
+	default:
+		err = fmt.Errorf("journal: no such call: %q", req.Op)
+	}
+	if err == nil {
+		r.fill(out)
+		for i, t := range out.Tasks {
+			if r.Tasks[i].Program, err = b.store.Number(ctx, t.Program); err != nil {
+				return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+			}
+		}
+	}
+	return err
+}
+
+func (r *response) fill(out backend.Committed) {
+	r.Ended, r.More = out.Ended, out.More
+	if !out.NextDue.IsZero() {
+		r.DueAfter = max(time.Until(out.NextDue), 1)
+	}
+	for _, o := range out.Outcomes {
+		w := wireOutcome{Answer: o.Answer}
+		if o.Err != nil {
+			w.Error = o.Err.Error()
+		}
+		r.Outcomes = append(r.Outcomes, w)
+	}
+	for _, t := range out.Tasks {
+		r.Tasks = append(r.Tasks, wireTask{Lease: t.Lease, Action: t.Action, Args: t.Args, Attempt: t.Attempt})
+	}
+}
+
+func (b *Backend) completions(ctx context.Context, wire []wireCompletion) ([]backend.Completion, error) {
+	out := make([]backend.Completion, len(wire))
+	for i, c := range wire {
+		out[i] = backend.Completion{Lease: c.Lease, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
+		if c.Program == 0 {
+			continue
+		}
+		var err error
+		if out[i].Program, err = b.store.Program(ctx, c.Program); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// insertPending makes the statement that leaves instances for the owner of their shard.
+func (b *Backend) insertPending(ctx context.Context, shard int, buf *buffers) (map[uuid.UUID]bool, error) {
+	conn, err := b.store.Pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+	born, err := b.pending(ctx, conn, shard, buf)
+	if postgres.Unconfirmed(err) && !isNotSent(err) {
+		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	return born, err
+}
+
+func (b *Backend) pending(ctx context.Context, conn *pgxpool.Conn, shard int, buf *buffers) (map[uuid.UUID]bool, error) {
+	const name = "journal_submit_pending"
+	if _, err := conn.Conn().Prepare(ctx, name, submitPendingSQL); err != nil {
+		return nil, notSent{err}
+	}
+	number := []byte{byte(shard >> 8), byte(shard)}
+	params := [][]byte{
+		number, buf.ended.finish(), buf.workflow.finish(), buf.input.finish(), buf.status.finish(),
+		buf.result.finish(), buf.failure.finish(), []byte(b.store.Channel(topic)), []byte(strconv.Itoa(shard)),
+	}
+	result := conn.Conn().PgConn().ExecPrepared(ctx, name, params, binaryFormat, binaryFormat).Read()
+	if result.Err != nil {
+		return nil, result.Err
+	}
+	if len(result.Rows) != 1 {
+		return nil, fmt.Errorf("journal: %s gave %d rows", name, len(result.Rows))
+	}
+	return readUUIDs(result.Rows[0][1])
+}

@@ -1,0 +1,228 @@
+package journal
+
+import (
+	"testing"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+)
+
+var (
+	sequence = backendtest.Workflow{Name: "sequence", Input: `{"n": 4}`, Want: `9`, Source: `
+fn main(input: [n], output: [y]):
+    x = @double(value=n)
+    y = @add(a=x, b=1)
+`}
+	joining = backendtest.Workflow{Name: "joining", Input: `{}`, Want: `6`, Source: `
+fn main(input: [], output: [s]):
+    a, b = parallel:
+        @double(value=1)
+        @double(value=2)
+    s = @sum(values=[a, b])
+`}
+	alone = backendtest.Workflow{Name: "alone", Input: `{"n": 4}`, Want: `8`, Source: `
+fn main(input: [n], output: [x]):
+    x = @double(value=n)
+`}
+	fanned = backendtest.Workflow{Name: "fanned", Input: `{"n": 3}`, Want: `[0,2,4]`, Source: `
+fn main(input: [n], output: [r]):
+    r = spread range(n):x -> @double(value=x)
+`}
+	failing = backendtest.Workflow{Name: "failing", Input: `{}`, Failure: "Bad", Source: `
+fn main(input: [], output: [r]):
+    a, b = parallel:
+        @fail(type="Bad", message="no")
+        @double(value=2)
+    r = @add(a=a, b=b)
+`}
+	flaky = backendtest.Workflow{Name: "flaky", Input: `{}`, Want: `3`, Source: `
+fn main(input: [], output: [r]):
+    r = @flaky(times=2) [retry: 2, backoff: 1ms]
+`}
+	napping = backendtest.Workflow{Name: "napping", Input: `{"n": 2}`, Want: `4`, Source: `
+fn main(input: [n], output: [x]):
+    sleep 0.01
+    x = @double(value=n)
+`}
+)
+
+// claimed claims from shard 0 until something comes.
+func (w *world) claimed(b *Backend) []backend.Task {
+	w.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		out, err := b.Claim(w.ctx, 0, granted(1000))
+		if err != nil {
+			w.Fatal(err)
+		}
+		if len(out.Tasks) > 0 {
+			return out.Tasks
+		}
+		select {
+		case <-tick.C:
+		case <-w.ctx.Done():
+			w.Fatal(w.ctx.Err())
+		}
+	}
+}
+
+// TestOwnerStandsStill lets the owner of a shard stand still until another has taken it over. Then what the first
+// appends is refused, even if its clock says that it is still the owner, and nothing is applied twice (I3, I11).
+func TestOwnerStandsStill(t *testing.T) {
+	for _, believes := range []bool{false, true} {
+		w := newWorld(t, 1)
+		first, second := w.open(), w.open()
+		task := w.launch(first, sequence)[0]
+		freeze(first)
+		again := w.claimed(second)[0]
+		if again.Lease.Key != task.Lease.Key || again.Lease.Token <= task.Lease.Token {
+			t.Fatalf("%+v came after %+v; want it with a greater token", again.Lease, task.Lease)
+		}
+		if believes {
+			first.shards[0].until.Store(first.now() + int64(time.Hour))
+		}
+		events := w.number(second, "SELECT count(*) FROM events")
+		wrong := ran(task)
+		wrong.Result = []byte("666")
+		if out := w.complete(first, wrong); out.Outcomes[0].Answer != backend.Stale || len(out.Tasks) > 0 {
+			t.Errorf("the owner before is answered %+v", out)
+		}
+		if n := w.number(second, "SELECT count(*) FROM events"); n != events {
+			t.Errorf("the owner before has appended %d events", n-events)
+		}
+		if first.shards[0].epoch.Load() != 0 {
+			t.Error("the owner before still believes that it is the owner")
+		}
+		next := w.complete(second, ran(again)).Tasks
+		if len(next) != 1 {
+			t.Fatalf("%d tasks follow", len(next))
+		}
+		if out := w.complete(first, ran(next[0])); out.Outcomes[0].Answer != backend.Applied {
+			t.Errorf("a completion that comes by way of another than the owner is answered %+v", out.Outcomes)
+		}
+		w.finish(second)
+	}
+}
+
+// TestOwnerDies loses the owner in the middle of many instances: another goes on where it stood.
+func TestOwnerDies(t *testing.T) {
+	w := newWorld(t, 2)
+	first := w.open()
+	for range 5 {
+		for _, wf := range []backendtest.Workflow{sequence, joining, alone, fanned, failing, flaky, napping} {
+			tasks := w.launch(first, wf)
+			if len(tasks) == 0 {
+				continue
+			}
+			shard := backend.ShardOf(tasks[0].Lease.Key.Instance, 2)
+			if _, err := first.Complete(w.ctx, shard, []backend.Completion{ran(tasks[0])}, granted(5)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	kill(first)
+	w.finish(w.open())
+}
+
+// TestOwnerHandsOver closes the owner: the next has the shard at once, and the leases on its node runs hold.
+func TestOwnerHandsOver(t *testing.T) {
+	w := newWorld(t, 1)
+	w.cfg.Lease = time.Hour
+	first := w.open()
+	tasks := w.launch(first, fanned)
+	first.Close()
+	second := w.open()
+	if out := w.complete(second, ran(tasks[0])); out.Outcomes[0].Answer != backend.Applied {
+		t.Errorf("answered %+v", out.Outcomes)
+	}
+	if out, err := second.Claim(w.ctx, 0, granted(10)); err != nil || len(out.Tasks) > 0 {
+		t.Errorf("%d node runs were handed out that others hold (%v)", len(out.Tasks), err)
+	}
+	if out := w.complete(second, ran(tasks[2]), ran(tasks[1])); len(out.Ended) != 1 {
+		t.Errorf("%+v; want the end", out)
+	}
+	w.finish(second)
+}
+
+// TestShardsAreSpread has a second engine look for work: soon each owns half of the shards, and what the first had
+// leased is completed all the same.
+func TestShardsAreSpread(t *testing.T) {
+	w := newWorld(t, 4)
+	first, second := w.open(), w.open()
+	var held []backend.Task
+	for range 12 {
+		held = append(held, w.launch(first, joining)...)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for len(first.held()) != 2 || len(second.held()) != 2 {
+		for _, b := range []*Backend{first, second} {
+			for shard := range 4 {
+				if _, err := b.Claim(w.ctx, shard, granted(0)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-w.ctx.Done():
+			t.Fatalf("the first has %d shards and the second %d", len(first.held()), len(second.held()))
+		}
+	}
+	for _, task := range held {
+		shard := backend.ShardOf(task.Lease.Key.Instance, 4)
+		out, err := first.Complete(w.ctx, shard, []backend.Completion{ran(task)}, granted(0))
+		if err != nil || out.Outcomes[0].Answer != backend.Applied {
+			t.Fatalf("answered %+v, %v", out.Outcomes, err)
+		}
+	}
+	if _, err := backendtest.Drive(w.ctx, first, w.subs, backendtest.DriveConfig{Workers: 2, Peers: []backend.Backend{second}}); err != nil {
+		t.Fatal(err)
+	}
+	w.finish(second)
+}
+
+// TestSubmittedElsewhere has one who wants no tasks store instances in a shard that another owns, and in one that
+// nobody does: the owner hears of them.
+func TestSubmittedElsewhere(t *testing.T) {
+	w := newWorld(t, 1)
+	w.cfg.Lease = time.Hour
+	owner, other := w.open(), w.open()
+	store := func(wf backendtest.Workflow) backend.Answer {
+		out, err := other.Submit(w.ctx, []backend.Submission{w.instance(wf, wf.Program(t))}, granted(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Outcomes[0].Answer
+	}
+	ends := backendtest.Workflow{Name: "ends", Input: `{"n": 1}`, Want: `[2]`, Source: `
+fn main(input: [n], output: [x]):
+    x = []
+    x = x + [n + 1]
+`}
+	for _, wf := range []backendtest.Workflow{alone, ends, sequence} {
+		if a := store(wf); a != backend.Applied {
+			t.Fatalf("answered %s", a)
+		}
+	}
+	if n := len(other.held()); n != 0 {
+		t.Errorf("who wants no tasks has taken %d shards", n)
+	}
+	if got := w.claimed(owner); len(got) != 2 {
+		t.Errorf("%d tasks; want two", len(got))
+	} else {
+		w.complete(owner, ran(got[0]), ran(got[1]))
+	}
+	store(alone)
+	store(ends)
+	if got := w.claimed(owner); len(got) != 1 {
+		t.Errorf("%d tasks; want that of the instance that was stored beside the owner", len(got))
+	} else {
+		w.complete(owner, ran(got[0]))
+	}
+	if n := w.number(owner, "SELECT count(*) FROM instances WHERE pending"); n != 0 {
+		t.Errorf("%d instances are still marked as pending", n)
+	}
+}

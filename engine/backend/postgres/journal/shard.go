@@ -1,0 +1,236 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend/postgres"
+	"pulley/engine/graph"
+)
+
+// tokenBits is how many bits of a token count within an epoch; the epoch stands above them, so that tokens grow
+// from owner to owner with nothing durable but the epoch.
+const tokenBits = 32
+
+// shardState is what this backend knows of one. Whoever holds busy may use the rest.
+type shardState struct {
+	b      *Backend
+	number int
+	busy   chan struct{} // holds one value while somebody uses the shard
+
+	epoch atomic.Int64 // of the ownership; zero: it is not owned. Read by the keeper, too
+	until atomic.Int64 // the ownership's end on the backend's clock, never later than the store's; set by the keeper, too
+
+	tokens    int64  // the last one given
+	seq       int64  // of the next event
+	orders    uint64 // of enqueues
+	instances map[uuid.UUID]*instance
+	broken    map[uuid.UUID]error // running instances whose events cannot be applied
+	ready     fifo
+	waiting   heap // for their time
+	leased    heap
+	pages     pages
+	bytes     int // that the instances take
+	published int // of these, what the backend knows of
+	buf       buffers
+	headBuf   [10]byte
+	params    [][]byte
+
+	lost      []handed // leases when the shard was lost to an unknown outcome
+	lostEpoch int64
+}
+
+// handed is a lease that goes with a shard from owner to owner.
+type handed struct {
+	instance uuid.UUID
+	key      graph.Run
+	attempt  int32 // zero: the one at hand
+	token    int64
+	due      int64
+}
+
+func newShard(b *Backend, number int) *shardState {
+	return &shardState{b: b, number: number, busy: make(chan struct{}, 1)}
+}
+
+// lock waits for the use of the shard.
+func (sh *shardState) lock(ctx context.Context) error {
+	select {
+	case sh.busy <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case sh.busy <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (sh *shardState) unlock() { <-sh.busy }
+
+// standing is how the store sees a shard.
+type standing struct {
+	epoch int64
+	owner string
+	rest  time.Duration // of the owner's lease
+}
+
+// free says whether this backend may take the shard.
+func (s standing) free(b *Backend) bool { return s.owner == "" || s.owner == b.name || s.rest <= 0 }
+
+func (sh *shardState) standing(ctx context.Context) (standing, error) {
+	var s standing
+	var micros int64
+	err := sh.b.store.Pool.QueryRow(ctx, standingSQL, sh.number).Scan(&s.epoch, &s.owner, &micros)
+	s.rest = time.Duration(micros) * time.Microsecond
+	return s, err
+}
+
+// owned says whether the shard may be acted upon. Where the local view of the lease is over it is prolonged
+// first, and where it was lost, all that was known is dropped.
+func (sh *shardState) owned(ctx context.Context) (bool, error) {
+	if sh.epoch.Load() == 0 {
+		return false, nil
+	}
+	if sh.b.now() < sh.until.Load() {
+		return true, nil
+	}
+	if err := sh.b.renew(ctx, []*shardState{sh}); err != nil {
+		return false, err
+	}
+	if sh.b.now() < sh.until.Load() {
+		return true, nil
+	}
+	sh.forget()
+	return false, nil
+}
+
+// own makes the shard this backend's own if nobody else owns it.
+func (sh *shardState) own(ctx context.Context) (bool, error) {
+	if ok, err := sh.owned(ctx); ok || err != nil {
+		return ok, err
+	}
+	s, err := sh.standing(ctx)
+	if err != nil || !s.free(sh.b) {
+		return false, err
+	}
+	sent := sh.b.now()
+	epoch, err := sh.acquire(ctx)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil // somebody was faster
+	}
+	if err != nil {
+		return false, err
+	}
+	sh.until.Store(sent + int64(sh.b.lease))
+	sh.epoch.Store(epoch) // from here on the lease is prolonged, however long loading takes
+	sh.b.keep()
+	if err := sh.load(ctx, epoch); err != nil {
+		sh.forget()
+		return false, fmt.Errorf("taking over shard %d: %w", sh.number, err)
+	}
+	return sh.owned(ctx)
+}
+
+// acquire takes a new epoch, which fences everything sent before.
+func (sh *shardState) acquire(ctx context.Context) (epoch int64, err error) {
+	err = sh.b.store.Pool.QueryRow(ctx, acquireSQL, sh.number, sh.b.name, sh.b.lease.Microseconds()).Scan(&epoch)
+	return epoch, err
+}
+
+// forget drops all that is known of the shard: it is another's, or what is durable of it has to be looked up.
+func (sh *shardState) forget() {
+	sh.epoch.Store(0)
+	sh.until.Store(0)
+	sh.instances, sh.broken = nil, nil
+	sh.ready, sh.waiting, sh.leased = fifo{}, nil, nil
+	sh.pages = pages{}
+	sh.bytes = 0
+	sh.publish()
+}
+
+// suspend drops the shard where the outcome of an append cannot be found out. The leases on its node runs hold
+// if nobody else owns it meanwhile.
+func (sh *shardState) suspend() {
+	sh.lost, sh.lostEpoch = sh.leases(), sh.epoch.Load()
+	sh.forget()
+}
+
+// leases gives those that somebody may hold: what is leased, and what was, and nobody has taken since.
+func (sh *shardState) leases() []handed {
+	var out []handed
+	for _, inst := range sh.instances {
+		inst.runs.each(func(_ address, r *run) {
+			if r.token != 0 {
+				out = append(out, handed{inst.id, r.key, r.attempt, r.token, r.due})
+			}
+		})
+	}
+	return out
+}
+
+// attach gives node runs back to those who hold them.
+func (sh *shardState) attach(leases []handed) {
+	for _, l := range leases {
+		inst := sh.instances[l.instance]
+		if inst == nil {
+			continue
+		}
+		if r, ok := inst.runs.get(ofRun(l.key)); ok && (l.attempt == 0 || l.attempt == r.attempt) { // else its attempt has ended after all
+			r.place, r.token, r.due = leased, l.token, l.due
+		}
+	}
+}
+
+// release gives the shard back, with the leases on its node runs.
+func (sh *shardState) release(ctx context.Context) error {
+	epoch := sh.epoch.Load()
+	if epoch == 0 {
+		return nil
+	}
+	leases := sh.leases()
+	sh.forget()
+	now := sh.b.now()
+	ids, nodes, paths := make([][16]byte, len(leases)), make([]int32, len(leases)), make([]string, len(leases))
+	tokens, rests := make([]int64, len(leases)), make([]int64, len(leases))
+	for i, l := range leases {
+		ids[i], nodes[i], paths[i] = l.instance, int32(l.key.Node), string(l.key.Path)
+		tokens[i], rests[i] = l.token, (l.due-now)/1000
+	}
+	_, err := sh.b.store.Pool.Exec(ctx, releaseSQL, sh.number, epoch, ids, nodes, paths, tokens, rests)
+	return postgres.Explain(err)
+}
+
+// renew prolongs shards. The local end of a lease is reckoned from before the call.
+func (b *Backend) renew(ctx context.Context, held []*shardState) error {
+	numbers, epochs := make([]int16, len(held)), make([]int64, len(held))
+	by := map[int16]int{}
+	for i, sh := range held {
+		numbers[i], epochs[i] = int16(sh.number), sh.epoch.Load()
+		by[numbers[i]] = i
+	}
+	sent := b.now()
+	rows, err := b.store.Pool.Query(ctx, renewSQL, b.name, b.lease.Microseconds(), numbers, epochs)
+	if err != nil {
+		return err
+	}
+	kept, err := pgx.CollectRows(rows, pgx.RowTo[int16])
+	if err != nil {
+		return err
+	}
+	for _, number := range kept {
+		i := by[number]
+		if sh := held[i]; sh.epoch.Load() == epochs[i] {
+			sh.until.Store(sent + int64(b.lease))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,5 @@
+-- Takes a shard that is free, whose owner's lease is over, or that is one's own, and gives the new epoch. It waits for
+-- appends under way. $1 shard, $2 owner, $3 lease in µs.
+UPDATE shards SET epoch = epoch + 1, owner = $2::text, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
+WHERE shard = $1 AND (owner IS NULL OR owner = $2::text OR expires_at <= clock_timestamp())
+RETURNING epoch

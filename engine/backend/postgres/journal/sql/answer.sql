@@ -1,0 +1,2 @@
+-- Answers a request. $1 shard, $2 id, $3 answer.
+UPDATE requests SET answer = $3 WHERE shard = $1 AND id = $2

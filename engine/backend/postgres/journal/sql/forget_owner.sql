@@ -1,0 +1,2 @@
+-- $1 name.
+DELETE FROM owners WHERE name = $1

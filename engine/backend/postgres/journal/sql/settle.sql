@@ -1,0 +1,8 @@
+-- What became of an append: whether an event is there, and how instances stand. $1 shard, $2 seq, $3 token, $4 instances.
+SELECT EXISTS (SELECT FROM events WHERE shard = $1 AND seq = $2 AND token = $3), i.id, i.status, coalesce(i.ended_by, 0), i.pending
+FROM (SELECT 1) one
+LEFT JOIN (
+    SELECT i.*
+    FROM unnest($4::uuid[]) AS w (id)
+    CROSS JOIN LATERAL (SELECT i.* FROM instances i WHERE i.shard = $1 AND i.id = w.id OFFSET 0) i
+) i ON true

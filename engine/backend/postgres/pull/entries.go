@@ -1,0 +1,188 @@
+package pull
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// program gives a workflow. It gives nil where that must be read first, which is noted, and where this
+// process cannot read it: then its instances rest until a process that can goes on with them.
+func (c *cycling) program(number int32) *plan.Program {
+	if p, tried := c.known.read[number]; tried {
+		return p
+	}
+	p := c.b.store.Known(number)
+	if p == nil {
+		put(&c.missing, number, true)
+	}
+	return p
+}
+
+// end notes that an instance is over.
+func (c *cycling) end(id uuid.UUID, end *plan.End) {
+	in := backend.Instance{ID: id, Status: backend.Completed, Result: end.Result}
+	if end.Failure != nil {
+		in = backend.Instance{ID: id, Status: backend.Failed, Failure: end.Failure}
+	}
+	c.over[id] = true
+	c.ends = append(c.ends, in)
+}
+
+// spoil ends an instance that the core cannot go on with: it must not stop the others of its shard.
+func (c *cycling) spoil(id uuid.UUID, err error) {
+	if !c.over[id] {
+		c.over[id] = true
+		c.ends = append(c.ends, spoilt(id, err))
+	}
+}
+
+// spoilt is the end of an instance that cannot be gone on with.
+func spoilt(id uuid.UUID, err error) backend.Instance {
+	return backend.Instance{ID: id, Status: backend.Failed, Failure: &plan.Failure{Type: "LedgerError", Message: err.Error()}}
+}
+
+// allot decides which of the runnable runs are leased at once: as many as there is room for, the first of them.
+func (c *cycling) allot() {
+	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return c.over[e.key.Instance] })
+	room := c.grant.Max
+	for i := range c.entries {
+		e := &c.entries[i]
+		if e.leased = e.wait == 0 && room > 0; e.leased {
+			room--
+		}
+	}
+}
+
+// queueEntries adds the statement that enters what is runnable.
+func (c *cycling) queueEntries(batch *pgx.Batch) {
+	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return c.over[e.key.Instance] })
+	if len(c.entries) == 0 {
+		return
+	}
+	sent := time.Now()
+	var r runs
+	var args []*string
+	var waits []int64
+	var leased []bool
+	for _, e := range c.entries {
+		r.add(e.key)
+		args = append(args, e.kept)
+		waits = append(waits, micros(e.wait))
+		leased = append(leased, e.leased)
+		switch {
+		case e.wait > 0:
+			c.dueAt(sent.Add(e.wait))
+		case !e.leased:
+			c.out.More = true
+		}
+	}
+	batch.Queue(enterSQL, c.shard, r.instance, r.node, r.path, args, waits, leased, c.grant.Owner, micros(c.grant.Lease)).Query(func(rows pgx.Rows) error {
+		return c.entered(rows, sent)
+	})
+}
+
+// entered makes tasks of the rows that were leased at once.
+func (c *cycling) entered(rows pgx.Rows, sent time.Time) error {
+	entries := make(map[backend.Key]*entry, len(c.entries))
+	for i := range c.entries {
+		entries[c.entries[i].key] = &c.entries[i]
+	}
+	var instance [16]byte
+	var node int32
+	var path string
+	var token int64
+	_, err := pgx.ForEachRow(rows, []any{&instance, &node, &path, &token}, func() error {
+		e := entries[keyOf(instance, node, path)]
+		if e == nil {
+			return fmt.Errorf("instance %s: entered a node run that was not runnable", uuid.UUID(instance))
+		}
+		c.out.Tasks = append(c.out.Tasks, backend.Task{
+			Lease: backend.Lease{Key: e.key, Token: token}, Program: e.program, Attempt: 1, Expires: sent.Add(c.grant.Lease),
+			Action: actionOf(e.program, e.key.Run), Args: e.task,
+		})
+		return nil
+	})
+	return err
+}
+
+// actionOf gives the action of a node run.
+func actionOf(p *plan.Program, run graph.Run) string { return p.Graph().Nodes[run.Node].Action }
+
+func keyOf(instance [16]byte, node int32, path string) backend.Key {
+	return backend.Key{Instance: instance, Run: graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}}
+}
+
+// dueAt notes when something will be due.
+func (c *cycling) dueAt(at time.Time) { c.out.NextDue = earlier(c.out.NextDue, at) }
+
+// earlier gives the earlier of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// queueEnds adds the statements that end instances and take all there is of them, and empties c.ends.
+func (c *cycling) queueEnds(batch *pgx.Batch) error {
+	if len(c.ends) == 0 {
+		return nil
+	}
+	ends := c.ends
+	c.ends = nil
+	slices.SortFunc(ends, func(a, b backend.Instance) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	var ids, open [][16]byte
+	var statuses []string
+	var results, failures []*string
+	byID := map[uuid.UUID]backend.Instance{}
+	for _, in := range ends {
+		result, failure, err := columns(in)
+		if err != nil {
+			return err
+		}
+		ids, statuses = append(ids, in.ID), append(statuses, string(in.Status))
+		results, failures = append(results, result), append(failures, failure)
+		byID[in.ID] = in
+		if !c.idle[in.ID] {
+			open = append(open, in.ID)
+		}
+	}
+	batch.Queue(endSQL, c.shard, ids, statuses, results, failures).Query(func(rows pgx.Rows) error {
+		var id [16]byte
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+			c.out.Ended = append(c.out.Ended, byID[id])
+			return nil
+		})
+		return err
+	})
+	if len(open) > 0 {
+		batch.Queue(lockOpenSQL, c.shard, open)
+	}
+	batch.Queue(endLedgerSQL, c.shard, ids)
+	if c.b.scan == ScanSQL {
+		batch.Queue(endArrivalsSQL, c.shard, ids)
+		batch.Queue(endInboxSQL, c.shard, ids)
+	}
+	return nil
+}
+
+// columns gives an instance's result or failure as its row keeps it.
+func columns(in backend.Instance) (result, failure *string, err error) {
+	if in.Failure == nil {
+		text := string(in.Result)
+		return &text, nil, nil
+	}
+	data, err := json.Marshal(in.Failure)
+	text := string(data)
+	return nil, &text, err
+}

@@ -1,0 +1,140 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/pgserver/pgtest"
+)
+
+// TestStatements has the server take apply.sql for all that a commit can bring, with the parameters that
+// belong to it.
+func TestStatements(t *testing.T) {
+	w := newWorld(t)
+	conn, err := w.direct.store.Pool.Acquire(w.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	all := newArrays().args
+	for line := range strings.Lines(applySQL) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "--[ "); ok && kindNames[name] == 0 {
+			t.Errorf("apply.sql has a part %q, of which nothing is known", name)
+		}
+	}
+	for i := range int(everything) + 1 {
+		k := kinds(i)
+		if k&retries != 0 && k&completions == 0 {
+			continue
+		}
+		s, of := statementFor(k, 1)
+		if of != k || strings.Contains(s.sql, "--") {
+			t.Fatalf("%08b: a statement for %08b, with remarks: %t", k, of, strings.Contains(s.sql, "--"))
+		}
+		got, err := conn.Conn().Prepare(w.ctx, fmt.Sprint("s", k), s.sql)
+		if err != nil {
+			t.Fatalf("%08b: %v in\n%s", k, err, s.sql)
+		}
+		if len(got.ParamOIDs) != len(s.parameters) || !slices.Contains(s.parameters, argShard) || slices.Max(s.parameters) >= len(all) {
+			t.Errorf("%08b: the server wants %d parameters, of which %v are given", k, len(got.ParamOIDs), s.parameters)
+		}
+	}
+	if s, of := statementFor(completions, smallBatch+1); of != everything || len(s.parameters) != len(all) {
+		t.Errorf("a great batch has a statement for %08b with %d of %d parameters", of, len(s.parameters), len(all))
+	}
+}
+
+// trips counts what goes to the server: round trips and statements.
+type trips struct{ batches, statements int }
+
+func (*trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+func (n *trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {
+	n.batches++
+	n.statements++
+}
+func (*trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+func (n *trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) { n.statements++ }
+func (n *trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     { n.batches++ }
+
+// TestRoundTrips counts what a completion takes: one round trip, but where it reads values
+// or something arrives at a barrier.
+func TestRoundTrips(t *testing.T) {
+	var n trips
+	b := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Tracer: &n})
+	ctx := t.Context()
+	start := func(wf backendtest.Workflow) []backend.Task {
+		out, err := b.Submit(ctx, []backend.Submission{{ID: uuid.New(), Program: wf.Program(t), Input: []byte(wf.Input)}}, granted(9))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Tasks
+	}
+	complete := func(task backend.Task) []backend.Task {
+		out, err := b.Complete(ctx, 0, []backend.Completion{ran(task)}, granted(9))
+		if err != nil || answers(out) != "applied" {
+			t.Fatal(answers(out), err)
+		}
+		return out.Tasks
+	}
+	for name, c := range map[string]struct {
+		task func() backend.Task
+		want trips
+	}{
+		"a hop":           {func() backend.Task { return start(chained(9))[0] }, trips{1, 1}},
+		"an end":          {func() backend.Task { return start(alone)[0] }, trips{1, 2}},
+		"a round":         {func() backend.Task { return complete(start(looping)[0])[0] }, trips{2, 3}},
+		"an arrival":      {func() backend.Task { return start(joining)[0] }, trips{2, 3}},
+		"the last":        {func() backend.Task { tasks := start(joining); complete(tasks[0]); return tasks[1] }, trips{3, 5}},
+		"the last of all": {func() backend.Task { tasks := start(fanned); complete(tasks[0]); complete(tasks[1]); return tasks[2] }, trips{3, 6}},
+	} {
+		task := c.task()
+		n = trips{}
+		if complete(task); n != c.want {
+			t.Errorf("%s takes %+v; want %+v", name, n, c.want)
+		}
+	}
+}
+
+// TestRowsPerNode counts the rows that a fan-out writes in batches: of each node, its place in the queue comes
+// and goes, and little besides.
+func TestRowsPerNode(t *testing.T) {
+	const nodes, most = 500, 2.3
+	m := newMeter(t, pgtest.Schema(t))
+	b := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: m.schema, Shards: 1, Application: m.schema})
+	p := fanned.Program(t)
+	tasks := m.must(b.Submit(m.ctx, []backend.Submission{{ID: uuid.New(), Program: p, Input: fmt.Appendf(nil, `{"n": %d}`, nodes)}}, granted(nodes))).Tasks
+	for batch := range slices.Chunk(tasks, 100) {
+		var cs []backend.Completion
+		for _, task := range batch {
+			cs = append(cs, ran(task))
+		}
+		m.must(b.Complete(m.ctx, 0, cs, granted(nodes)))
+	}
+	b.Close()
+	m.read() // when its sessions have ended, they have said what they counted
+	written := m.number("SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables WHERE schemaname = $1", m.schema)
+	if per := float64(written) / nodes; per > most || written < 2*nodes {
+		t.Errorf("%d rows were written, %.2f per node; want at least 2 and at most %.1f", written, per, most)
+	}
+}
+
+func (m *meter) must(out backend.Committed, err error) backend.Committed {
+	m.Helper()
+	if err != nil {
+		m.Fatal(err)
+	}
+	return out
+}

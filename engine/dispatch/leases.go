@@ -1,0 +1,161 @@
+package dispatch
+
+import (
+	"container/heap"
+	"time"
+)
+
+// cohort is the tasks whose leases end together, since one reply brought or prolonged them: what is due for
+// one is due for all. It is a list through the tasks, in the order in which they joined.
+type cohort struct {
+	id          uint64
+	check       time.Time // when to prolong the leases or, once that is under way, to give up
+	expires     time.Time
+	first, last *task
+	place       int // in the heap
+}
+
+// watch has a task's lease prolonged after a third of its time. The task joins the newest cohort if its
+// lease ends with that one's.
+func (m *Machine) watch(t *task) {
+	m.unwatch(t)
+	check := m.renewAt(t)
+	c := m.newest
+	if c == nil || c.first == nil || !c.expires.Equal(t.task.Expires) || !c.check.Equal(check) {
+		m.cohorts++
+		c = &cohort{id: m.cohorts, check: check, expires: t.task.Expires}
+		m.newest = c
+	}
+	t.cohort, t.before, t.behind = c, c.last, nil
+	if c.last != nil {
+		c.last.behind = t
+	} else {
+		c.first = t
+		heap.Push(&m.leases, c)
+	}
+	c.last = t
+}
+
+// unwatch lets a task's lease run out unheeded.
+func (m *Machine) unwatch(t *task) {
+	c := t.cohort
+	if c == nil {
+		return
+	}
+	if t.before != nil {
+		t.before.behind = t.behind
+	} else {
+		c.first = t.behind
+	}
+	if t.behind != nil {
+		t.behind.before = t.before
+	} else {
+		c.last = t.before
+	}
+	t.cohort, t.before, t.behind = nil, nil, nil
+	if c.first == nil {
+		heap.Remove(&m.leases, c.place)
+	}
+}
+
+// limit sets when a task that runs becomes a stray; zero: never.
+func (m *Machine) limit(t *task, until time.Time) {
+	if t.place >= 0 {
+		heap.Remove(&m.deadlines, t.place)
+	}
+	t.deadline = until
+	if !until.IsZero() {
+		heap.Push(&m.deadlines, t)
+	}
+}
+
+// checkLeases looks at every task whose time has come: to let go of it, to prolong its lease, or to give it
+// up.
+func (m *Machine) checkLeases(now time.Time) {
+	for len(m.deadlines) > 0 && !now.Before(m.deadlines[0].deadline) {
+		t := m.deadlines[0]
+		m.limit(t, time.Time{})
+		m.stray(t)
+	}
+	for len(m.leases) > 0 && !now.Before(m.leases[0].check) {
+		c := m.leases[0]
+		expired := !now.Before(c.expires)
+		for t := c.first; t != nil; {
+			next := t.behind
+			switch {
+			case t.lost:
+				m.unwatch(t)
+			case expired:
+				m.expire(t)
+			default:
+				t.shard.renew = append(t.shard.renew, t)
+			}
+			t = next
+		}
+		if c.first != nil {
+			c.check = c.expires
+			heap.Fix(&m.leases, c.place)
+		}
+	}
+}
+
+// expire gives up a task whose lease has run out. A completion stays: if nobody else has leased the
+// run since, its token is still the current one.
+func (m *Machine) expire(t *task) {
+	m.unwatch(t)
+	if t.state != offered && t.state != committing {
+		m.lost(t)
+	}
+}
+
+// timed is what a heap orders: it is due at a time, has an age that breaks ties, and is told its place.
+type timed interface {
+	due() time.Time
+	age() uint64
+	moved(place int)
+}
+
+func (c *cohort) due() time.Time { return c.check }
+func (c *cohort) age() uint64    { return c.id }
+func (c *cohort) moved(to int)   { c.place = to }
+
+func (t *task) due() time.Time { return t.deadline }
+func (t *task) age() uint64    { return uint64(t.id) }
+func (t *task) moved(to int)   { t.place = to }
+
+// byTime orders things by the moment at which something must be done about them. It is a container/heap.
+type byTime[T timed] []T
+
+func (h byTime[T]) Len() int { return len(h) }
+
+// Less breaks ties by age, so that the order never depends on the heap's layout.
+func (h byTime[T]) Less(i, j int) bool {
+	if c := h[i].due().Compare(h[j].due()); c != 0 {
+		return c < 0
+	}
+	return h[i].age() < h[j].age()
+}
+
+func (h byTime[T]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].moved(i)
+	h[j].moved(j)
+}
+
+// Push adds a thing, for container/heap.
+func (h *byTime[T]) Push(x any) {
+	t := x.(T)
+	t.moved(len(*h))
+	*h = append(*h, t)
+}
+
+// Pop takes the last thing, for container/heap.
+func (h *byTime[T]) Pop() any {
+	var none T
+	last := len(*h) - 1
+	t := (*h)[last]
+	(*h)[last] = none
+	*h = (*h)[:last]
+	t.moved(-1)
+	return t
+}

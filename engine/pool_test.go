@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"pulley/engine/dispatch"
+)
+
+// TestPoolNeverHoldsBack hands over jobs that all wait for one another: each must begin.
+func TestPoolNeverHoldsBack(t *testing.T) {
+	const n = 3 * idleMost
+	var begun sync.WaitGroup
+	begun.Add(n)
+	p := newPool(func(job) {
+		begun.Done()
+		begun.Wait()
+	})
+	defer p.close()
+	for i := range n {
+		p.run(job{what: dispatch.Start{ID: dispatch.TaskID(i + 1)}})
+	}
+	begun.Wait()
+}
+
+// TestPoolUsesGoroutinesAgain hands over a burst of jobs that take no time: a part of as many goroutines does them,
+// however the processors share them out.
+func TestPoolUsesGoroutinesAgain(t *testing.T) {
+	const n, most = 20_000, 20_000 / 8
+	var done, peak atomic.Int64
+	all := make(chan struct{})
+	before := int64(runtime.NumGoroutine())
+	p := newPool(func(job) {
+		if now := int64(runtime.NumGoroutine()) - before; now > peak.Load() {
+			peak.Store(now)
+		}
+		if done.Add(1) == n {
+			close(all)
+		}
+	})
+	for i := range n {
+		p.run(job{what: dispatch.Start{ID: dispatch.TaskID(i + 1)}})
+	}
+	<-all
+	p.close()
+	if peak.Load() > most || p.idle != 0 {
+		t.Errorf("%d goroutines did %d jobs that take no time, %d wait still; at most %d are wanted", peak.Load(), n, p.idle, most)
+	}
+}
