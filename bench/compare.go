@@ -26,9 +26,15 @@ type CompareConfig struct {
 
 	Workers    int           // actions at once. Zero: 16
 	InFlight   int           // instances at once. Zero: 1
+	Engines    int           // engines on the store, each with Workers and connections of its own. Zero: 1
+	Hold       bool          // no action returns before as many instances as InFlight were submitted, or all
 	MinNodes   int           // node runs in one run at least: instances are repeated until then. Zero: 2,000
 	RunTimeout time.Duration // of one run, which is invalid if it takes longer. Zero: 5 min
 	Seed       uint64        // of generated traces, for the manifest
+
+	// Ceilings is how long each point of the ceilings is measured, before the first run and after the last: what raw SQL
+	// can do for the rows of the backends, on the same server. Zero: they are not measured.
+	Ceilings time.Duration
 
 	Command  []string       // the command line, for the manifest
 	Progress func(Progress) // called before and after every run, from one goroutine; may be nil
@@ -47,6 +53,7 @@ type Progress struct {
 	Backend     string
 	Run         int            // repetition, from 1
 	Sample      *record.Sample // of the run that has just ended; nil before a run
+	Ceiling     string         // the point of a ceiling that is measured next; nothing else is set then but Done and Total
 }
 
 // Comparison is what a comparison found.
@@ -83,10 +90,14 @@ func (c CompareConfig) validate() error {
 		return fmt.Errorf("compare: %d runs; choose from 1 to 1000", c.Runs)
 	case c.Workers < 1 || c.Workers > 10_000:
 		return fmt.Errorf("compare: %d workers; choose from 1 to 10000", c.Workers)
-	case c.InFlight < 1 || c.InFlight > 10_000:
-		return fmt.Errorf("compare: %d instances in flight; choose from 1 to 10000", c.InFlight)
+	case c.InFlight < 1 || c.InFlight > 1_000_000:
+		return fmt.Errorf("compare: %d instances in flight; choose from 1 to 1000000", c.InFlight)
+	case c.Engines < 0 || c.Engines > 64:
+		return fmt.Errorf("compare: %d engines; choose from 1 to 64", c.Engines)
 	case c.MinNodes < 1:
 		return fmt.Errorf("compare: at least %d nodes a run; choose 1 or more", c.MinNodes)
+	case c.Ceilings != 0 && c.Ceilings < shortest:
+		return fmt.Errorf("compare: %s for a point of the ceilings; choose %s or more, or 0 for none", c.Ceilings, shortest)
 	case c.RunTimeout < time.Second:
 		return fmt.Errorf("compare: %s a run; choose one second or more", c.RunTimeout)
 	}
@@ -122,6 +133,7 @@ func Compare(ctx context.Context, cfg CompareConfig) (*Comparison, error) {
 		return nil, err
 	}
 	defer c.close()
+	c.ceilings.round(ctx)
 	for i := range cfg.Cases {
 		if err := c.runCase(ctx, &cfg.Cases[i]); err != nil {
 			if ctx.Err() != nil {
@@ -131,6 +143,7 @@ func Compare(ctx context.Context, cfg CompareConfig) (*Comparison, error) {
 			return nil, err
 		}
 	}
+	c.ceilings.round(ctx)
 	return c.finish(), nil
 }
 
@@ -139,6 +152,7 @@ type comparer struct {
 	cfg      CompareConfig
 	runner   *runner
 	manifest record.Manifest
+	ceilings *ceilings
 	hists    map[record.Key]*latencies
 	done     int
 }
@@ -150,6 +164,11 @@ func (c *comparer) prepare(ctx context.Context) error {
 	m.Seed, m.Runs, m.Order = c.cfg.Seed, c.cfg.Runs, "ABBA"
 	m.StartedAt = time.Now()
 	m.Methods = append(measure.Methods(), methods(c.cfg)...)
+	found, how, err := newCeilings(c.cfg, c.measuring)
+	if err != nil {
+		return err
+	}
+	c.ceilings, m.Methods = found, append(m.Methods, how...)
 	for _, b := range c.cfg.Backends {
 		m.Backends = append(m.Backends, b.String())
 	}
@@ -166,7 +185,6 @@ func (c *comparer) prepare(ctx context.Context) error {
 		}
 		m.Cases = append(m.Cases, record.Case{Scenario: w.Name, Size: w.Size, Nodes: w.Nodes, Program: w.Source, Source: k.Source, Input: w.Input, Want: w.Expected})
 	}
-	var err error
 	if c.runner, err = newRunner(ctx, c.cfg); err != nil {
 		return err
 	}
@@ -213,10 +231,18 @@ func (c *comparer) keep(key record.Key, lat *latencies) {
 	c.hists[key] = lat
 }
 
+func (c *comparer) total() int { return len(c.cfg.Cases) * len(c.cfg.Backends) * c.cfg.Runs }
+
+// measuring tells which point of a ceiling comes next.
+func (c *comparer) measuring(point string) {
+	if c.cfg.Progress != nil {
+		c.cfg.Progress(Progress{Done: c.done, Total: c.total(), Ceiling: point})
+	}
+}
+
 func (c *comparer) progress(k *Case, b BackendSpec, run int, s *record.Sample) {
 	if c.cfg.Progress != nil {
-		total := len(c.cfg.Cases) * len(c.cfg.Backends) * c.cfg.Runs
-		c.cfg.Progress(Progress{Done: c.done, Total: total, Case: k.String(), Backend: b.String(), Run: run, Sample: s})
+		c.cfg.Progress(Progress{Done: c.done, Total: c.total(), Case: k.String(), Backend: b.String(), Run: run, Sample: s})
 	}
 }
 
@@ -233,6 +259,8 @@ func (c *comparer) finish() *Comparison {
 		return stats.Latencies{Hop: lat.hop.Percentiles(), Instance: lat.instance.InstancePercentiles()}
 	})
 	out.Summary.Claims = stats.Claims(m.Samples, c.claims())
+	c.ceilings.fill(out.Summary, c.cfg.Backends)
+	m.Warnings = append(m.Warnings, c.ceilings.warnings...)
 	for i := range out.Summary.Rows {
 		row := &out.Summary.Rows[i]
 		lat := c.hists[row.Key()]
@@ -264,9 +292,11 @@ func (c *comparer) claims() stats.Comparison {
 // methods says how the figures that are taken here are measured.
 func methods(cfg CompareConfig) []record.Method {
 	return []record.Method{
-		{Figure: "nodes_per_s", Text: fmt.Sprintf("node runs of actions that completed, divided by the wall time from the first submission to the last committed end of a run; %d instance(s) in flight, %d workers, new sessions in every run. Median over runs.", cfg.InFlight, cfg.Workers)},
+		{Figure: "nodes_per_s", Text: fmt.Sprintf("node runs of actions that completed, divided by the wall time from the first submission to the last result received in a run; %d instance(s) in flight, %d engine(s), %d workers each, new sessions in every run. Median over runs.", cfg.InFlight, max(cfg.Engines, 1), cfg.Workers)},
 		{Figure: "hop_ns", Text: "from the latest completion offered in the instance, when a task came to the engine, to the start of that task, on the engine's clock: commit, dispatch and the wait for a free worker. HdrHistogram over all valid runs."},
-		{Figure: "instance_ns", Text: "from the call of Submit to the committed end of the instance, on the engine's clock. HdrHistogram over all valid runs."},
+		{Figure: "instance_ns", Text: "from the call of Submit to the moment at which the client has the result. HdrHistogram over all valid runs."},
 		{Figure: "valid", Text: "every instance completed with the scenario's expected result, every node run was applied exactly once, and the run ended in time."},
+		{Figure: "fairness", Text: "of clients with one instance in flight each, all alike: the longest mean wait for a result divided by the shortest; of engines: the most node runs that one applied divided by the fewest."},
+		{Figure: "memory", Text: "resident memory of this process, harness included, before a run and at its peak, from the kernel."},
 	}
 }

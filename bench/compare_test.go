@@ -108,15 +108,16 @@ func TestRowsReadPerNode(t *testing.T) {
 		t.Logf("%5d nodes: %s reads %.2f rows per node", size, backend, *row.RowsReadPerNode)
 		return *row.RowsReadPerNode
 	}
-	least, most := rows("push", sizes[0]), rows("push", sizes[0])
+	before := rows("push", sizes[0])
 	for _, size := range sizes[1:] {
+		// What an instance costs by itself is shared by more nodes.
 		n := rows("push", size)
-		least, most = min(least, n), max(most, n)
+		if n > 1.10*before || n < 0.5 {
+			t.Errorf("push reads %.2f rows per node at a smaller size and %.2f at %d nodes; it should not grow, and read something", before, n, size)
+		}
+		before = n
 	}
-	if most > 1.10*least {
-		t.Errorf("push reads from %.2f to %.2f rows per node: not within 10 %%", least, most)
-	}
-	before := rows("pull", sizes[0])
+	before = rows("pull", sizes[0])
 	for i, size := range sizes[1:4] {
 		n := rows("pull", size)
 		if grown, nodes := n/before, float64(size)/float64(sizes[i]); grown < 0.7*nodes {

@@ -14,6 +14,10 @@ func ProgressPrinter(w io.Writer, terminal bool, now func() time.Time) func(Prog
 	began := now()
 	return func(p Progress) {
 		switch {
+		case p.Ceiling != "":
+			if terminal {
+				fmt.Fprintf(w, "\r\x1b[K[%d/%d] raw SQL: %s", p.Done, p.Total, p.Ceiling)
+			}
 		case terminal && p.Sample == nil:
 			fmt.Fprintf(w, "\r\x1b[K[%d/%d] %s on %s, run %d%s", p.Done+1, p.Total, p.Case, p.Backend, p.Run, remaining(p, now().Sub(began)))
 		case terminal && !p.Sample.Valid:

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -15,8 +14,6 @@ import (
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/expr"
-	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 	"pulley/reports/record"
@@ -25,9 +22,13 @@ import (
 // application begins the name of every session of a measured run.
 const application = "pulley bench"
 
-// prefetch is how many tasks an engine leases ahead: it is alone on its store, so whatever a commit makes
-// ready may as well be handed over by it.
-const prefetch = 8192
+// An engine that is alone on its store leases whatever a commit makes ready: a task that stayed behind would have
+// to be fetched by a claim, which costs as much as its completion. So many tasks wait for a while, and their
+// leases are long enough not to be prolonged meanwhile.
+const (
+	prefetch = 100_000
+	lease    = time.Minute
+)
 
 // runner makes single runs.
 type runner struct {
@@ -95,6 +96,8 @@ func (r *runner) run(ctx context.Context, k *Case, program *plan.Program, spec B
 		return nil, nil, err
 	}
 	b.Close()
+	traffic := &measure.Client{}
+	open.Tracer = traffic
 	scope := measure.Scope{Schema: open.Schema, AppPrefix: application}
 	before, err := measure.Snapshot(ctx, r.conn, scope)
 	if err != nil {
@@ -109,113 +112,106 @@ func (r *runner) run(ctx context.Context, k *Case, program *plan.Program, spec B
 		return nil, nil, err
 	}
 	counters, warnings := measure.Delta(before, after)
+	sample.Warnings = append(sample.Warnings, traffic.Fill(&counters, warnings)...)
 	sample.Counters = &counters
-	sample.Warnings = append(sample.Warnings, warnings...)
 	return sample, lat, nil
 }
 
-// measure opens the backend, runs the instances and fills the sample, and closes everything again.
+// measure has the instances run and fills the sample.
 func (r *runner) measure(ctx context.Context, k *Case, program *plan.Program, spec BackendSpec, open OpenOptions, sample *record.Sample) (*latencies, error) {
-	b, err := spec.Open(ctx, open)
-	if err != nil {
-		return nil, err
-	}
-	defer b.Close()
-	watch := newWatch()
-	eng, err := engine.New(engine.Config{Backend: b, Workers: r.actions, Slots: r.cfg.Workers, Prefetch: prefetch, Batch: spec.Batch(), Observer: watch.observer()})
-	if err != nil {
-		return nil, err
-	}
+	sample.Instances = max(1, (r.cfg.MinNodes+max(k.Workload.Nodes, 1)-1)/max(k.Workload.Nodes, 1))
+	sample.Engines = max(r.cfg.Engines, 1)
+	resident := measure.Resident()
+	watch := newWatch(k.Workload.Graph, sample.Instances, min(r.cfg.InFlight, sample.Instances))
 	runCtx, cancel := context.WithTimeout(ctx, r.cfg.RunTimeout)
 	defer cancel()
-	if err := eng.Start(runCtx); err != nil {
+	gate := newGate(r.cfg.Hold)
+	crew, err := r.hire(runCtx, spec, open, sample.Engines, watch, gate)
+	if err != nil {
 		return nil, err
 	}
-	sample.Instances = max(1, (r.cfg.MinNodes+max(k.Workload.Nodes, 1)-1)/max(k.Workload.Nodes, 1))
+	defer crew.close()
+	clients, err := newClients(watch, k, program, crew.engines, gate)
+	if err != nil {
+		return nil, err
+	}
 	watch.begin()
-	problems := r.instances(runCtx, eng, watch, k, program, sample.Instances)
+	problems := clients.run(runCtx)
 	watch.finish()
-	stopCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-	defer stop()
-	if err := eng.Stop(stopCtx); err != nil && ctx.Err() == nil {
+	sample.Memory = resident()
+	if err := crew.stop(ctx); err != nil && ctx.Err() == nil {
 		problems = append(problems, err)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	watch.fill(sample, k.Workload.Nodes)
+	lat := watch.latencies()
+	watch.fill(sample, lat)
+	clients.fair(sample, watch.applied())
 	for _, p := range problems {
 		sample.Valid = false
 		sample.Warnings = append(sample.Warnings, p.Error())
 	}
-	return watch.lat, nil
+	return lat, nil
 }
 
-// instances runs the workload so many times, some at once, and gives what was wrong. It stops at the
-// first error: the run is invalid then anyway.
-func (r *runner) instances(ctx context.Context, eng *engine.Engine, watch *watch, k *Case, program *plan.Program, count int) []error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var (
-		mu       sync.Mutex
-		problems []error
-		wg       sync.WaitGroup
-	)
-	next := make(chan int, count)
+// crew are the engines of a run, each with connections of its own.
+type crew struct {
+	engines  []*engine.Engine
+	backends []backend.Backend
+}
+
+// hire opens the backends and starts the engines. Without a server all share one backend, since nothing else
+// could bring them together.
+func (r *runner) hire(ctx context.Context, spec BackendSpec, open OpenOptions, count int, watch *watch, gate *gate) (_ *crew, err error) {
+	c := &crew{}
+	defer func() {
+		if err != nil {
+			_ = c.stop(ctx)
+			c.close()
+		}
+	}()
 	for i := range count {
-		next <- i
-	}
-	close(next)
-	for range min(r.cfg.InFlight, count) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for range next {
-				if err := runOne(ctx, eng, watch, k, program); err != nil {
-					mu.Lock()
-					if len(problems) == 0 || !errors.Is(err, context.Canceled) {
-						problems = append(problems, err)
-					}
-					mu.Unlock()
-					cancel()
-					return
-				}
+		if i == 0 || spec.NeedsPostgres() {
+			b, err := spec.Open(ctx, open)
+			if err != nil {
+				return nil, err
 			}
-		}()
+			c.backends = append(c.backends, b)
+		}
+		cfg := engine.Config{
+			Backend: c.backends[len(c.backends)-1], Workers: gate.executor(r.actions), Slots: r.cfg.Workers, Batch: spec.Batch(), Observer: watch.observer(),
+		}
+		if count == 1 {
+			cfg.Prefetch, cfg.Lease = prefetch, lease
+		}
+		e, err := engine.New(cfg)
+		if err != nil {
+			return nil, err
+		}
+		if err := e.Start(ctx); err != nil {
+			return nil, err
+		}
+		c.engines = append(c.engines, e)
+	}
+	return c, nil
+}
+
+// stop ends the engines, all at once, and waits for them.
+func (c *crew) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	errs := make([]error, len(c.engines))
+	var wg sync.WaitGroup
+	for i, e := range c.engines {
+		wg.Go(func() { errs[i] = e.Stop(ctx) })
 	}
 	wg.Wait()
-	return problems
+	return errors.Join(errs...)
 }
 
-func runOne(ctx context.Context, eng *engine.Engine, watch *watch, k *Case, program *plan.Program) error {
-	id := uuid.Must(uuid.NewV7())
-	watch.submit(id)
-	if _, err := eng.Submit(ctx, engine.SubmitRequest{ID: id, Program: program, Input: k.Workload.Input}); err != nil {
-		return fmt.Errorf("submitting: %w", err)
+func (c *crew) close() {
+	for _, b := range c.backends {
+		b.Close()
 	}
-	in, err := eng.Wait(ctx, id)
-	switch {
-	case err != nil:
-		return fmt.Errorf("instance %s: %w", id, err)
-	case in.Status != backend.Completed:
-		return fmt.Errorf("instance %s %s: %s", id, in.Status, in.Failure)
-	}
-	return sameResult(id, in.Result, k.Workload.Expected)
-}
-
-// sameResult compares as values: the spelling of JSON does not matter, an int is an int.
-func sameResult(id uuid.UUID, got, want json.RawMessage) error {
-	limits := ir.Limits{ValueBytes: 1 << 30}
-	g, err := expr.Decode(got, limits)
-	if err != nil {
-		return fmt.Errorf("instance %s: the result cannot be read: %w", id, err)
-	}
-	w, err := expr.Decode(want, limits)
-	if err != nil {
-		return fmt.Errorf("instance %s: the expected result cannot be read: %w", id, err)
-	}
-	if !expr.Equal(g, w) {
-		return fmt.Errorf("instance %s: the result is %.200s, not %.200s", id, got, want)
-	}
-	return nil
 }

@@ -7,10 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"pulley/engine/backend"
 	"pulley/engine/backend/memory"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/eager"
+	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
 )
@@ -46,6 +49,8 @@ var (
 // kinds are the backends, in the order in which help lists them.
 var kinds = []kind{
 	{"push", "readiness counters; a completion pushes its effects forward in one commit", true,
+		[]option{batchOption, shardsOption, connectionsOption}},
+	{"journal", "readiness in the memory of each shard's owner; a completion is one appended row", true,
 		[]option{batchOption, shardsOption, connectionsOption}},
 	{"pull", "a ledger that every cycle scans again for what has become runnable; a cycle for each completion, unless batch groups them", true,
 		[]option{{name: "scan", words: []string{"app", "sql"}}, batchOption, shardsOption, connectionsOption}},
@@ -194,17 +199,21 @@ type OpenOptions struct {
 	DSN         string // unused by a backend that needs no Postgres
 	Schema      string // empty: the backend's default
 	Application string // application_name; empty: "pulley"
+
+	Tracer pgx.QueryTracer // sees every statement; nil: none
 }
 
 // Open opens the backend, setting its schema up where needed. The caller closes it.
 func (s BackendSpec) Open(ctx context.Context, o OpenOptions) (backend.Backend, error) {
 	store := postgres.Config{
 		DSN: o.DSN, Schema: o.Schema, Application: o.Application,
-		Shards: s.number("shards"), Connections: s.number("connections"),
+		Shards: s.number("shards"), Connections: s.number("connections"), Tracer: o.Tracer,
 	}
 	switch s.name {
 	case "memory":
 		return memory.New(memory.Options{Shards: s.number("shards")}), nil
+	case "journal":
+		return journal.Open(ctx, journal.Config{Store: store})
 	case "eager":
 		return eager.Open(ctx, eager.Config{Store: store})
 	case "pull":

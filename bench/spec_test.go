@@ -15,6 +15,7 @@ func TestParseBackend(t *testing.T) {
 		" push ":                     "push",
 		"push:batch=1":               "push:batch=1",
 		"push:shards=2:batch=1":      "push:batch=1:shards=2",
+		"journal:shards=2:batch=1":   "journal:batch=1:shards=2",
 		"pull:scan=sql":              "pull:scan=sql",
 		"pull:connections=4":         "pull:connections=4",
 		"eager:shards=2:batch=1":     "eager:batch=1:shards=2",
@@ -36,8 +37,8 @@ func TestParseBackend(t *testing.T) {
 
 func TestParseBackendRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                     `no backend ""; there are push, pull, eager, memory`,
-		"river":                `no backend "river"; there are push, pull, eager, memory`,
+		"":                     `no backend ""; there are push, journal, pull, eager, memory`,
+		"river":                `no backend "river"; there are push, journal, pull, eager, memory`,
 		"push:scan=sql":        `backend "push:scan=sql": no option "scan=sql"; it takes push:batch=1…10000, push:shards=1…1024, push:connections=2…1000`,
 		"push:batch":           `backend "push:batch": no option "batch"; it takes push:batch=1…10000, push:shards=1…1024, push:connections=2…1000`,
 		"pull:scan=regex":      `backend "pull:scan=regex": scan is "regex"; choose app or sql`,

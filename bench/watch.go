@@ -2,7 +2,9 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,49 +35,45 @@ func (l *latencies) warnings() []string {
 	return append(l.hop.Warnings(), l.instance.Warnings()...)
 }
 
-// watch sees what an engine does in one run. The engine calls it from several goroutines; one mutex
-// serves, since what is done under it is short.
+// watch sees what the engines do in one run. They call it from many goroutines at once, on the path that is
+// measured: all that it does there is to write into the ledger; sums and histograms are made afterwards.
 type watch struct {
-	mu        sync.Mutex
-	began     time.Time
-	ended     time.Time
-	submitted map[uuid.UUID]time.Time // when Submit was called
-	offered   map[uuid.UUID]time.Time // latest completion of each instance
-	causes    map[backend.Lease]time.Time
-	applied   map[attempt]int
-	runs      map[backend.Key]bool // of actions, with a completion that was applied
-	stale     int
-	spans     []int64
-	problems  []string
-	lat       *latencies
-}
+	*ledger
+	finished time.Time
+	spans    []int64 // of instances, in the order in which their results were received
+	ends     int
+	ended    chan backend.Instance // to whoever receives; has a place for each client
+	stale    atomic.Int64
+	strange  atomic.Int64 // events of instances that nobody submitted
 
-// attempt is one at a node run; each is applied once.
-type attempt struct {
-	key    backend.Key
-	number int
+	engines []*atomic.Int64 // node runs and sleeps that each engine applied
+
+	mu       sync.Mutex
+	problems []string
 }
 
 // problemsMost bounds what a run repeats of an engine's complaints.
 const problemsMost = 5
 
-func newWatch() *watch {
-	return &watch{
-		submitted: map[uuid.UUID]time.Time{}, offered: map[uuid.UUID]time.Time{},
-		causes: map[backend.Lease]time.Time{}, applied: map[attempt]int{}, runs: map[backend.Key]bool{}, lat: newLatencies(),
-	}
+// newWatch is for so many instances, and clients that have one each in flight.
+func newWatch(g *graph.Graph, instances, clients int) *watch {
+	return &watch{ledger: newLedger(g, instances), spans: make([]int64, instances), ended: make(chan backend.Instance, clients)}
 }
 
 func (w *watch) begin()  { w.began = time.Now() }
-func (w *watch) finish() { w.ended = time.Now() }
+func (w *watch) finish() { w.finished = time.Now() }
 
+// observer is for one more engine.
 func (w *watch) observer() engine.Observer {
+	applied := new(atomic.Int64)
+	w.engines = append(w.engines, applied)
 	return engine.Observer{
-		Leased:   w.leased,
-		Ended:    w.end,
-		Started:  w.started,
-		Offered:  w.offer,
-		Answered: w.answered,
+		Leased:    w.leased,
+		Ended:     w.end,
+		Started:   w.started,
+		Offered:   w.offer,
+		Answered:  w.answered,
+		Committed: func(n int, _ time.Time) { applied.Add(int64(n)) },
 		Problem: func(err error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -86,96 +84,168 @@ func (w *watch) observer() engine.Observer {
 	}
 }
 
+// on finds the page of an instance and locks it; nil where there is none, which makes the run invalid.
+func (w *watch) on(id uuid.UUID) *account {
+	a := w.account(id)
+	if a == nil {
+		w.strange.Add(1)
+	}
+	return a
+}
+
 // leased notes which completion a task came after; an instance's first tasks came after none. A sleep
 // that is over is such a completion itself.
 func (w *watch) leased(t backend.Task, at time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if t.Action == "" {
-		w.offered[t.Lease.Key.Instance] = at
+	a := w.on(t.Lease.Key.Instance)
+	if a == nil {
 		return
 	}
-	if at, ok := w.offered[t.Lease.Key.Instance]; ok {
-		w.causes[t.Lease] = at
+	defer a.mu.Unlock()
+	if t.Action == "" {
+		a.offered = w.since(at)
+		return
+	}
+	if run := w.word(a, t.Lease.Key.Run); run != nil {
+		a.lease(run)
 	}
 }
 
 func (w *watch) started(t backend.Task, at time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if cause, ok := w.causes[t.Lease]; ok {
-		delete(w.causes, t.Lease)
-		w.lat.hop.Record(at.Sub(cause))
+	a := w.on(t.Lease.Key.Instance)
+	if a == nil {
+		return
+	}
+	defer a.mu.Unlock()
+	if run := w.word(a, t.Lease.Key.Run); run != nil {
+		run.start(w.since(at))
 	}
 }
 
 func (w *watch) offer(c backend.Completion, at time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.offered[c.Lease.Key.Instance] = at
+	if a := w.on(c.Lease.Key.Instance); a != nil {
+		a.offered = max(a.offered, w.since(at))
+		a.mu.Unlock()
+	}
 }
 
 func (w *watch) answered(c backend.Completion, o backend.Outcome, err error, _ time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	switch {
 	case err != nil:
-	case o.Answer == backend.Applied:
-		w.applied[attempt{c.Lease.Key, c.Attempt}]++
-		if c.Program.Graph().Nodes[c.Lease.Key.Run.Node].Kind == graph.Action {
-			w.runs[c.Lease.Key] = true
-		}
 	case o.Answer == backend.Stale:
-		w.stale++
+		w.stale.Add(1)
+	case o.Answer == backend.Applied:
+		a := w.on(c.Lease.Key.Instance)
+		if a == nil {
+			return
+		}
+		defer a.mu.Unlock()
+		if run := w.word(a, c.Lease.Key.Run); run != nil {
+			w.apply(a, run, c.Lease.Key.Run, c.Attempt)
+		} else {
+			w.strange.Add(1)
+		}
 	}
 }
 
-// submit notes when an instance is about to be submitted.
-func (w *watch) submit(id uuid.UUID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.submitted[id] = time.Now()
-}
-
-func (w *watch) end(in backend.Instance, at time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	from, ok := w.submitted[in.ID]
-	if !ok {
+// end hands the instance to whoever receives, once. An end can be heard of twice where a COMMIT was lost.
+func (w *watch) end(in backend.Instance, _ time.Time) {
+	a := w.on(in.ID)
+	if a == nil {
 		return
 	}
-	delete(w.submitted, in.ID)
-	delete(w.offered, in.ID)
-	w.spans = append(w.spans, int64(at.Sub(from)))
-	w.lat.instance.Record(at.Sub(from))
+	defer a.mu.Unlock()
+	if !a.ended {
+		a.ended = true
+		w.ended <- in // it has a place for each client's
+	}
 }
 
-// fill puts what was seen into the sample, and judges whether it is what was planned.
-func (w *watch) fill(s *record.Sample, nodes int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// open gives an instance whose end was not heard of.
+func (w *watch) open() (uuid.UUID, bool) {
+	for i := range w.instances {
+		a := &w.instances[i]
+		a.mu.Lock()
+		id, open := a.id, a.id != uuid.Nil && !a.ended
+		a.mu.Unlock()
+		if open {
+			return id, true
+		}
+	}
+	return uuid.Nil, false
+}
+
+// received notes that the client of an instance has its result, and gives the client and how long that took.
+func (w *watch) received(id uuid.UUID, at time.Time) (client int, waited time.Duration) {
+	a := w.account(id) // which is there: its end came from it
+	defer a.mu.Unlock()
+	span := max(w.since(at)-a.submitted, 0)
+	w.spans[w.ends] = span
+	w.ends++
+	return int(a.client), time.Duration(span)
+}
+
+// applied is how many node runs and sleeps each engine applied.
+func (w *watch) applied() []int64 {
+	var out []int64
+	for _, n := range w.engines {
+		out = append(out, n.Load())
+	}
+	return out
+}
+
+// latencies makes the histograms of what was seen.
+func (w *watch) latencies() *latencies {
+	lat := newLatencies()
+	w.hops(lat.hop.Record)
+	for _, span := range w.spans[:w.ends] {
+		lat.instance.Record(time.Duration(span))
+	}
+	return lat
+}
+
+// fill puts what was seen into the sample, and judges whether it is what was planned. Nothing may be going
+// on any more.
+func (w *watch) fill(s *record.Sample, lat *latencies) {
 	s.Valid = true
-	s.ElapsedNS = int64(w.ended.Sub(w.began))
-	s.InstanceNS = w.spans
+	s.ElapsedNS = int64(w.finished.Sub(w.began))
+	s.InstanceNS = slices.Clone(w.spans[:w.ends])
 	if s.ElapsedNS > 0 {
 		s.NodesPerS = float64(s.NodeRuns()) / (float64(s.ElapsedNS) / float64(time.Second))
 	}
-	s.HopNS = w.lat.hop.Percentiles()
-	invalid := func(format string, args ...any) {
+	s.HopNS = lat.hop.Percentiles()
+	if doubts := w.doubts(s.Nodes); len(doubts) > 0 {
 		s.Valid = false
-		s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...))
+		s.Warnings = append(s.Warnings, doubts...)
 	}
-	if len(w.runs) != s.Instances*nodes {
-		invalid("%d node runs were applied, not %d × %d", len(w.runs), s.Instances, nodes)
-	}
-	for a, n := range w.applied {
-		if n > 1 {
-			invalid("instance %s, node run %d %s, attempt %d: applied %d times (I3)", a.key.Instance, a.key.Run.Node, a.key.Run.Path, a.number, n)
-			break
-		}
-	}
-	if w.stale > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%d completions were stale: leases ran out under the load", w.stale))
+	if n := w.stale.Load(); n > 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%d completions were stale: leases ran out under the load", n))
 	}
 	s.Warnings = append(s.Warnings, w.problems...)
+}
+
+// doubts says, for each check, what the first instance to fail it did: every instance must have made so many
+// node runs, each attempt applied once.
+func (w *watch) doubts(nodes int) []string {
+	var count, twice string
+	for i := range w.instances {
+		a := &w.instances[i]
+		a.mu.Lock()
+		if int(a.runs) != nodes && count == "" {
+			count = fmt.Sprintf("instance %s: %d node runs were applied, not %d", a.id, a.runs, nodes)
+		}
+		if twice == "" && a.odd != nil {
+			twice = a.odd.twice
+		}
+		a.mu.Unlock()
+	}
+	var out []string
+	for _, text := range []string{count, twice} {
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	if n := w.strange.Load(); n > 0 {
+		out = append(out, fmt.Sprintf("%d events of node runs that nobody asked for", n))
+	}
+	return out
 }

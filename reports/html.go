@@ -29,6 +29,8 @@ type page struct {
 	Latency, ClaimFigures         []figure
 	Claims                        *table
 	Rows, Samples                 *table
+	Fractions, Ceilings, Idle     *table
+	CeilingMeasurements           string
 	SamplesLeftOut                bool
 	SamplesTotal                  int
 	Notes                         []string
@@ -88,6 +90,9 @@ func (v *view) page() (*page, error) {
 		Cases: v.cases(), Tool: v.tool(),
 	}
 	p.State, p.Good = v.state()
+	if c := v.summary.Ceilings; c != nil {
+		p.Fractions, p.Ceilings, p.Idle, p.CeilingMeasurements = v.fractionTable(), v.ceilingTable(), v.idleTable(), measurements(c)
+	}
 	p.Samples, p.SamplesTotal = v.sampleTable(), len(v.manifest.Samples)
 	p.SamplesLeftOut = p.SamplesTotal > len(p.Samples.Rows)
 	for _, section := range v.costSections() {

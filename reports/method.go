@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,18 +27,21 @@ var figureNames = []entry{
 	{"commits_per_node", "commits per node"}, {"wal_bytes_per_node", "WAL per node"}, {"valid", "valid"},
 }
 
+// ceilingNames are those of the figures that stand on the page only where ceilings were measured.
+var ceilingNames = []entry{{"ceiling_fraction", "fraction of the ceiling"}, {"ceilings", "ceilings"}, {"idle", "on one idle connection"}}
+
 // methods says for every figure of the page how it was measured.
 func (v *view) methods() []entry {
 	var out []entry
-	for _, f := range figureNames {
+	names := figureNames
+	if v.summary.Ceilings != nil {
+		names = append(slices.Clone(names), ceilingNames...)
+	}
+	for _, f := range names {
 		out = append(out, entry{f.Text, v.method(f.Name)})
 	}
 	for _, m := range v.manifest.Methods {
-		known := false
-		for _, f := range figureNames {
-			known = known || f.Name == m.Figure
-		}
-		if !known {
+		if !slices.ContainsFunc(names, func(f entry) bool { return f.Name == m.Figure }) {
 			out = append(out, entry{m.Figure, m.Text})
 		}
 	}

@@ -445,6 +445,11 @@ func (v *view) warnings() []warning {
 	for _, text := range v.manifest.Warnings {
 		add(text, "")
 	}
+	if c := v.summary.Ceilings; c != nil {
+		for _, text := range c.Warnings {
+			add("ceilings: "+text, "")
+		}
+	}
 	for _, f := range v.families {
 		for _, r := range f.rows {
 			for _, text := range r.Warnings {

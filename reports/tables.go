@@ -106,6 +106,9 @@ func (v *view) rowTable() *table {
 		{Name: "scenario", Text: true}, {Name: "size"}, {Name: "nodes"}, {Name: "backend", Text: true}, {Name: "valid", Text: true},
 		{Name: "runs"}, {Name: "nodes/s", Method: v.method("nodes_per_s")},
 	}}
+	if v.held() {
+		t.Heads = append(t.Heads, head{Name: "of ceiling", Method: v.method("ceiling_fraction")})
+	}
 	for _, c := range rowCosts {
 		t.Heads = append(t.Heads, head{Name: c.short, Unit: "per node", Method: v.method(c.figure)})
 	}
@@ -133,6 +136,9 @@ func (v *view) rowCells(r *record.Row) []cell {
 		cells = append(cells, cell{Text: missing, HasValue: true})
 	} else {
 		cells = append(cells, figureCell(&r.NodesPerS.Median, number, span(r.NodesPerS.Lo, r.NodesPerS.Hi, number)))
+	}
+	if v.held() {
+		cells = append(cells, figureCell(r.CeilingFraction, percent, r.Ceiling))
 	}
 	for _, c := range rowCosts {
 		small := ""

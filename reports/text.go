@@ -20,6 +20,7 @@ func WriteText(w io.Writer, s *record.Summary, m *record.Manifest) error {
 	for i := range v.families {
 		v.writeFamily(&b, &v.families[i])
 	}
+	v.writeCeilings(&b)
 	v.writeClaims(&b)
 	v.writeWarnings(&b)
 	for _, note := range v.summary.Notes {
@@ -37,6 +38,9 @@ func (v *view) writeFamily(b *bytes.Buffer, f *family) {
 	compared := len(v.backends) > 1
 	t := columns{left: map[int]bool{2: true}}
 	head := []string{"size", "nodes", "backend", "runs", "nodes/s", "[lo, hi]"}
+	if v.held() {
+		head = append(head, "/ceiling")
+	}
 	if compared {
 		head = append(head, "time ×")
 	}
@@ -52,6 +56,9 @@ func (v *view) writeFamily(b *bytes.Buffer, f *family) {
 	if compared {
 		fmt.Fprintf(b, "; × = multiples of %s", printable(v.baseline))
 	}
+	if v.held() {
+		b.WriteString("; /ceiling = part of what raw SQL did, see below")
+	}
 	b.WriteString(")\n")
 	t.write(b)
 }
@@ -62,6 +69,13 @@ func (v *view) textRow(f *family, r *record.Row, compared bool) []string {
 		rate, interval = number(s.Median), "["+number(s.Lo)+", "+number(s.Hi)+"]"
 	}
 	cells := []string{thousands(int64(r.Size)), thousands(int64(r.Nodes)), r.Backend, thousands(int64(r.Runs)), rate, interval}
+	if v.held() {
+		fraction := missing
+		if r.CeilingFraction != nil {
+			fraction = percent(*r.CeilingFraction)
+		}
+		cells = append(cells, fraction)
+	}
 	if compared {
 		cells = append(cells, v.textRatio(f, r, timeCost))
 	}

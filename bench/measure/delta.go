@@ -125,6 +125,9 @@ func (d *delta) transactions() {
 	commits = max(commits, 0) // Own transactions may not be in yet before Postgres 15.
 	rollbacks := a.Database.Rollbacks - b.Database.Rollbacks
 	d.out.Commits, d.out.Rollbacks = &commits, &rollbacks
+	if deadlocks := a.Database.Deadlocks - b.Database.Deadlocks; deadlocks >= 0 {
+		d.out.Deadlocks = &deadlocks
+	}
 
 	oldXID, errB := strconv.ParseInt(b.NextXID, 10, 64)
 	newXID, errA := strconv.ParseInt(a.NextXID, 10, 64)

@@ -17,3 +17,9 @@ func memoryBytes() int64 {
 	}
 	return int64(n)
 }
+
+func residentReset() (bytes int64, ok bool) { return 0, false }
+
+func residentPeak() int64 { return 0 }
+
+func residentFiles() int64 { return 0 }

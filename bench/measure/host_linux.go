@@ -34,3 +34,27 @@ func procField(path, name string) string {
 	}
 	return ""
 }
+
+// residentReset makes the kernel forget the peak of the resident memory, and gives what it is now; ok is false where
+// that could not be done.
+func residentReset() (bytes int64, ok bool) {
+	const forgetPeak = "5"
+	if err := os.WriteFile("/proc/self/clear_refs", []byte(forgetPeak), 0); err != nil {
+		return 0, false
+	}
+	return statusBytes("VmRSS"), true
+}
+
+// residentPeak is the most resident memory since the last reset.
+func residentPeak() int64 { return statusBytes("VmHWM") }
+
+// residentFiles is how much of the resident memory is pages of files.
+func residentFiles() int64 { return statusBytes("RssFile") }
+
+func statusBytes(name string) int64 {
+	kib, err := strconv.ParseInt(strings.TrimSuffix(procField("/proc/self/status", name), " kB"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kib << 10
+}

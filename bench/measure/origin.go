@@ -89,7 +89,8 @@ func Methods() []record.Method {
 			"sessions switch them off; dead index entries, system catalogs and TOAST are not in it. Read after all " +
 			"sessions of the run had ended, divided by the node runs. Median over the valid runs."},
 		{Figure: "statements_per_node", Text: "calls in pg_stat_statements in this database, without transaction control and " +
-			"without the measuring session, divided by the node runs. Failed statements are not in it. Median over the valid runs."},
+			"without the measuring session, divided by the node runs; where that extension is not there, the statements that the workload's client sent. " +
+			"Failed statements are not in it. Median over the valid runs."},
 		{Figure: "commits_per_node", Text: "xact_commit of pg_stat_database, without the measuring session and without the one " +
 			"that Postgres counts for opening a session, divided by the node runs. Transactions that only read are in it. " +
 			"Median over the valid runs."},

@@ -155,7 +155,7 @@ func TestExactCounts(t *testing.T) {
 		RowsRead: ptr(int64(166)), SeqRowsRead: ptr(int64(150)), IndexRowsFetched: ptr(int64(16)), IndexEntriesRead: ptr(int64(16)),
 		RowsInserted: ptr(int64(50)), RowsUpdated: ptr(int64(10)), RowsHOTUpdated: got.RowsHOTUpdated, RowsDeleted: ptr(int64(6)),
 		Statements: ptr(int64(14)), Commits: ptr(int64(13)), Rollbacks: ptr(int64(1)),
-		WriteTransactions: got.WriteTransactions, WALBytes: got.WALBytes,
+		WriteTransactions: got.WriteTransactions, WALBytes: got.WALBytes, Deadlocks: ptr(int64(0)),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s\nwarnings: %q", diff, warnings)

@@ -84,6 +84,7 @@ func (s *state) major() int { return s.VersionNum / 10000 }
 type database struct {
 	Commits    int64   `json:"xact_commit"`
 	Rollbacks  int64   `json:"xact_rollback"`
+	Deadlocks  int64   `json:"deadlocks"`
 	Sessions   *int64  `json:"sessions"`
 	StatsReset *string `json:"stats_reset"`
 }

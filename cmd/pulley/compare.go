@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"pulley/bench"
+	"pulley/bench/ceiling"
 	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
@@ -34,16 +36,24 @@ type compareCmd struct {
 	TimeScale  float64       `default:"0.0001" help:"Multiplies the run times of a trace's tasks; 0 waits for nothing. Default: 0.0001."`
 	Workers    int           `default:"16" help:"Actions that run at once. Default: 16."`
 	InFlight   int           `default:"1" help:"Instances at once. Default: 1."`
+	Engines    int           `default:"1" help:"Engines that share the store, from 1 to 64, each with its own workers and connections. Default: 1."`
 	MinNodes   int           `default:"1000" help:"Node runs in one run at least: instances are repeated until then. Default: 1000."`
 	RunTimeout time.Duration `default:"5m" help:"Of one run, which is invalid if it takes longer. Default: 5m."`
 	Seed       uint64        `default:"1" help:"Of generated traces. Default: 1."`
+	Ceiling    time.Duration `default:"200ms" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 15 s in all. Default: 200ms."`
+	NoCeiling  bool          `help:"Leave that out."`
 }
+
+// gcPercent is what a loaded engine is tuned to: its live heap is small and its garbage is not, so that with Go's
+// own 100 a third of the time would go into collecting.
+const gcPercent = 400
 
 // Help is the end of the command's help.
 func (compareCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Every result is checked against the expected one. Written are manifest.json, summary.json, samples.ndjson, " +
-		"hop.hlog, instance.hlog and report.html. Ctrl-C ends the comparison with what it has.\n\n" +
+		"hop.hlog, instance.hlog and report.html. Ctrl-C ends the comparison with what it has. " +
+		"Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"Exit status: 0 if every run was valid, 1 if one was not, 2 if nothing could be run.\n\nScenarios:\n\n")
 	for _, s := range scenarios.All() {
 		fmt.Fprintf(&b, "  %-9s %s; size: %s\n", s.Name, s.Doc, s.SizeMeans)
@@ -63,6 +73,9 @@ func (o *compareCmd) Run(c *console) error {
 	}
 	if err := writable(o.Out); err != nil {
 		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
 	}
 	ctx, stop := interruptible()
 	defer stop()
@@ -93,10 +106,16 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 	if o.Runs < 1 || o.Runs > 1000 {
 		return bench.CompareConfig{}, fmt.Errorf("--runs %d: choose from 1 to 1000", o.Runs)
 	}
-	for flag, n := range map[string]int{"workers": o.Workers, "in-flight": o.InFlight, "min-nodes": o.MinNodes} {
+	for flag, n := range map[string]int{"workers": o.Workers, "in-flight": o.InFlight, "engines": o.Engines, "min-nodes": o.MinNodes} {
 		if n < 1 || n > 1_000_000 {
 			return bench.CompareConfig{}, fmt.Errorf("--%s %d: choose from 1 to 1000000", flag, n)
 		}
+	}
+	if o.Ceiling < ceiling.MinDuration || o.Ceiling > time.Minute {
+		return bench.CompareConfig{}, fmt.Errorf("--ceiling %s: choose from %s to 1m, or --no-ceiling", o.Ceiling, ceiling.MinDuration)
+	}
+	if o.NoCeiling {
+		o.Ceiling = 0
 	}
 	specs, err := bench.ParseBackends(o.Backends)
 	if err != nil {
@@ -110,8 +129,8 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 		return bench.CompareConfig{}, err
 	}
 	return bench.CompareConfig{
-		Cases: cases, Backends: specs, Runs: o.Runs, Workers: o.Workers, InFlight: o.InFlight,
-		MinNodes: o.MinNodes, RunTimeout: o.RunTimeout, Seed: o.Seed, Command: os.Args,
+		Cases: cases, Backends: specs, Runs: o.Runs, Workers: o.Workers, InFlight: o.InFlight, Engines: o.Engines,
+		MinNodes: o.MinNodes, RunTimeout: o.RunTimeout, Seed: o.Seed, Ceilings: o.Ceiling, Command: os.Args,
 	}, nil
 }
 

@@ -25,6 +25,8 @@ type cli struct {
 	Run     runCmd     `cmd:"" help:"Run one instance of a workflow, and print its result."`
 	Cancel  cancelCmd  `cmd:"" help:"End an instance that is in a database."`
 	Compare compareCmd `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
+	Claims  claimsCmd  `cmd:"" help:"Hold published claims about schedulers against measurements."`
+	Ceiling ceilingCmd `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
 	Graph   graphCmd   `cmd:"" help:"Print the graph that a workflow compiles to."`
 	Doctor  doctorCmd  `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
 	Version versionCmd `cmd:"" help:"Print the version."`
@@ -32,7 +34,7 @@ type cli struct {
 
 const description = `pulley shows, with evidence, how durable workflow schedulers on Postgres behave.
 
-Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare) or no ` +
+Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims) or no ` +
 	`Postgres was found (doctor); 2 for a mistake in the command line, a refused program or input, or an unusable database; ` +
 	`130 after Ctrl-C.`
 

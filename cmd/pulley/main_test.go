@@ -127,7 +127,7 @@ func TestCommandLine(t *testing.T) {
 		args  []string
 		parts []string
 	}{
-		{"no command", nil, []string{"pulley: expected one of", `"run"`, `"doctor"`, "see pulley --help"}},
+		{"no command", nil, []string{"pulley: expected one of", `"run"`, `"compare"`, "see pulley --help"}},
 		{"unknown command", []string{"rum"}, []string{`unexpected argument rum, did you mean "run"?`}},
 		{"unknown flag", []string{"run", prog, "--backends", "push"}, []string{"unknown flag --backends, did you mean \"--backend\"?", "see pulley run --help"}},
 		{"no file", []string{"run"}, []string{`expected "<file>"`, "see pulley run --help"}},
@@ -140,7 +140,7 @@ func TestCommandLine(t *testing.T) {
 		{"timeout", []string{"run", prog, "--timeout", "soon"}, []string{"--timeout"}},
 		{"negative timeout", []string{"run", prog, "--timeout=-1s"}, []string{"--timeout -1s: choose a positive time"}},
 		{"id", []string{"run", prog, "--id", "7"}, []string{`--id "7": this is not a UUID such as `}},
-		{"backend", []string{"run", prog, "--backend", "pusch"}, []string{`no backend "pusch"; there are push, pull, eager, memory`}},
+		{"backend", []string{"run", prog, "--backend", "pusch"}, []string{`no backend "pusch"; there are push, journal, pull, eager, memory`}},
 		{"option", []string{"run", prog, "--backend", "push:scan=sql"}, []string{`no option "scan=sql"`, "push:batch="}},
 		{"option's value", []string{"run", prog, "--backend", "pull:scan=both"}, []string{`scan is "both"; choose app or sql`}},
 		{"option's number", []string{"run", prog, "--backend", "push:batch=0"}, []string{`batch is "0"; choose a number from 1 to 10000`}},

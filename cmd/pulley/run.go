@@ -24,8 +24,8 @@ type runCmd struct {
 	programArg
 	serverFlags
 	Input   string        `default:"{}" placeholder:"JSON" help:"What main takes, as a JSON object; @FILE reads it from a file, - from standard input. Default: {}."`
-	Backend string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons: push, pull:scan=sql, eager, memory, … Default: push."`
-	Schema  string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_eager, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
+	Backend string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons: push, journal, pull:scan=sql, eager, memory, … Default: push."`
+	Schema  string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_journal, pulley_eager, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
 	ID      string        `name:"id" placeholder:"UUID" help:"The instance's id. An id that is in the schema already goes on, or gives its result. Default: a new one."`
 	Workers int           `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
 	Timeout time.Duration `default:"10m" help:"How long to wait for the instance. Default: 10m."`

@@ -19,7 +19,7 @@ func TestSameResultOnEveryBackend(t *testing.T) {
 	const input = `{"fan_out": 6, "loop_iters": 2}`
 	const want = `{"status":"completed","result":120,"error":null}` + "\n"
 	dsn := pgtest.DSN(t)
-	for _, backend := range []string{"memory", "push", "push:batch=1", "push:shards=1:connections=2", "eager", "eager:batch=1", "pull", "pull:scan=app", "pull:scan=sql"} {
+	for _, backend := range []string{"memory", "push", "push:batch=1", "push:shards=1:connections=2", "journal", "journal:batch=1", "eager", "eager:batch=1", "pull", "pull:scan=app", "pull:scan=sql"} {
 		t.Run(backend, func(t *testing.T) {
 			t.Parallel()
 			args := []string{"run", pipeline, "--input", input, "--backend", backend, "--format", "json"}
@@ -37,7 +37,7 @@ func TestSameResultOnEveryBackend(t *testing.T) {
 func TestDefaultSchemas(t *testing.T) {
 	for text, want := range map[string]string{
 		"push": "pulley_push", "push:batch=1": "pulley_push", "pull": "pulley_pull", "pull:scan=app:batch=2": "pulley_pull",
-		"pull:batch=2:scan=sql": "pulley_pull_sql", "eager": "pulley_eager",
+		"pull:batch=2:scan=sql": "pulley_pull_sql", "eager": "pulley_eager", "journal": "pulley_journal",
 	} {
 		spec, err := bench.ParseBackend(text)
 		if err != nil {

@@ -34,6 +34,7 @@ func WriteSummary(dir string, s *Summary) error {
 		out.Rows[i] = r
 	}
 	out.Notes, out.Claims = nonNil(s.Notes), nonNil(s.Claims)
+	out.Ceilings = s.Ceilings.normal()
 	return writeJSON(filepath.Join(dir, SummaryFile), &out, out.Validate)
 }
 
@@ -78,6 +79,32 @@ func normalSamples(samples []Sample) []Sample {
 		out[i] = s
 	}
 	return out
+}
+
+// normal gives the same with lists that are written as [].
+func (c *Ceilings) normal() *Ceilings {
+	if c == nil {
+		return nil
+	}
+	out := *c
+	out.Rates, out.Idle, out.Warnings = nonNil(c.Rates), nonNil(c.Idle), nonNil(c.Warnings)
+	return &out
+}
+
+// EncodeCeilings validates a report and writes it as indented JSON.
+func EncodeCeilings(w io.Writer, r *CeilingReport) error {
+	if r.Ceilings == nil {
+		return errors.New("a report on ceilings has none")
+	}
+	if err := r.Ceilings.Validate(); err != nil {
+		return err
+	}
+	out := *r
+	out.Schema, out.Ceilings = SchemaVersion, r.Ceilings.normal()
+	out.Command, out.Methods = nonNil(r.Command), nonNil(r.Methods)
+	enc := newEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(&out)
 }
 
 func nonNil[T any](list []T) []T {
@@ -292,7 +319,7 @@ func decodeStrict(data []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return fmt.Errorf("does not fit schema %d: %w", SchemaVersion, err)
+		return fmt.Errorf("does not fit schemas %d to %d: %w", oldestSchema, SchemaVersion, err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return errors.New("has something after its end")

@@ -140,6 +140,12 @@ type Sample struct {
 	HopNS *Percentiles `json:"hop_ns"`
 	// InstanceNS is the latency of each instance in nanoseconds, in the order of their ends.
 	InstanceNS []int64 `json:"instance_ns"`
+	// Engines is how many engines shared the store; 0 in files that were written before there could be several.
+	Engines int `json:"engines"`
+	// Fairness says how evenly the run treated equals; null where there were no equals.
+	Fairness *Fairness `json:"fairness"`
+	// Memory is what the process held; null where the system does not tell.
+	Memory *Memory `json:"memory"`
 	// Counters are the server's; null for a backend without one.
 	Counters *Counters `json:"counters"`
 	Valid    bool      `json:"valid"`
@@ -151,6 +157,26 @@ func (s *Sample) Key() Key { return Key{s.Scenario, s.Backend, s.Size} }
 
 // NodeRuns is how many node runs completed in the sample.
 func (s *Sample) NodeRuns() int { return s.Instances * s.Nodes }
+
+// Fairness compares those who did, or waited for, the same. 1 is even.
+type Fairness struct {
+	// Instances is the longest time that a client waited for its instances on average, divided by the shortest. Every
+	// client has one instance in flight at a time, all alike. Null where there was one client.
+	Instances *float64 `json:"instances"`
+	// Engines is the most node runs that one engine applied, divided by the fewest; null where there was one engine,
+	// or where one applied none.
+	Engines *float64 `json:"engines"`
+}
+
+// Memory is what the process that measured held, harness included.
+type Memory struct {
+	// StartBytes is its resident memory before the run, PeakBytes the most during it.
+	StartBytes int64 `json:"start_bytes"`
+	PeakBytes  int64 `json:"peak_bytes"`
+	// FileBytes is how much of it was pages of files at the end: the program's own code, which processes share and the
+	// system can drop.
+	FileBytes int64 `json:"file_bytes"`
+}
 
 // Counters are what the server counted during one run. A counter that could not be read is null.
 type Counters struct {
@@ -179,6 +205,11 @@ type Counters struct {
 	WriteTransactions *int64 `json:"write_transactions"`
 	// WALBytes is how far the whole server's write-ahead log moved on.
 	WALBytes *int64 `json:"wal_bytes"`
+
+	// Deadlocks are those that the server resolved in this database, SerializationFailures the statements that it
+	// refused because transactions could not be put in an order, as the client saw them.
+	Deadlocks             *int64 `json:"deadlocks"`
+	SerializationFailures *int64 `json:"serialization_failures"`
 }
 
 // Validate reports the first thing that makes the manifest unfit to be written or believed.

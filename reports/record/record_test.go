@@ -26,7 +26,22 @@ func fullRow() record.Row {
 		HopNS:           &record.Percentiles{P50: 100, P99: 200, P999: 300, Max: 400},
 		InstanceNS:      &record.InstancePercentiles{P50: 1000, P99: 2000, Max: 3000},
 		RowsReadPerNode: ptr(4.5), StatementsPerNode: ptr(0.25), CommitsPerNode: ptr(0.125), WALBytesPerNode: ptr(900.0),
+		Ceiling: record.CeilingBatched, CeilingFraction: ptr(0.225),
 		Valid: true, Warnings: []string{},
+	}
+}
+
+func fullCeilings() *record.Ceilings {
+	return &record.Ceilings{
+		Measurements: 2, PointNS: 3e8, Warnings: []string{},
+		Rates: []record.CeilingRate{{
+			Way: record.CeilingBatched, NodesPerS: record.Spread{Median: 40000, Lo: 38000, Hi: 42000}, Batch: 100, Connections: 2,
+			Points: []record.CeilingPoint{
+				{Batch: 100, Connections: 1, NodesPerS: []float64{30000, 31000}},
+				{Batch: 100, Connections: 2, NodesPerS: []float64{38000, 42000}},
+			},
+		}},
+		Idle: []record.IdleLatency{{What: record.IdleCommit, LatencyNS: record.Percentiles{P50: 1, P99: 2, P999: 3, Max: 4}, Count: 9}},
 	}
 }
 
@@ -39,6 +54,7 @@ func fullSummary() *record.Summary {
 			{Name: "a", Series: "s", Size: 10, Claimed: 10, Method: "m", Measured: ptr(3.0), Lo: ptr(2.0), Hi: ptr(4.0), Unit: "×"},
 			{Name: "b", Claimed: 96, Method: "not run", Unit: "rows"},
 		},
+		Ceilings: fullCeilings(),
 	}
 }
 
@@ -115,7 +131,7 @@ func TestRowNames(t *testing.T) {
 		got = append(got, name)
 	}
 	slices.Sort(got)
-	want := strings.Fields("backend commits_per_node hop_ns instance_ns nodes nodes_per_s rows_read_per_node runs " +
+	want := strings.Fields("backend ceiling ceiling_fraction commits_per_node hop_ns instance_ns nodes nodes_per_s rows_read_per_node runs " +
 		"scenario size statements_per_node valid wal_bytes_per_node warnings")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -126,7 +142,7 @@ func TestRowNames(t *testing.T) {
 func TestEmptyListsAreNotNull(t *testing.T) {
 	dir := t.TempDir()
 	row := fullRow()
-	row.Warnings = nil
+	row.Warnings, row.CeilingFraction = nil, nil
 	if err := record.WriteSummary(dir, &record.Summary{Rows: []record.Row{row}}); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +150,7 @@ func TestEmptyListsAreNotNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, may := range map[string][]string{
-		record.SummaryFile: nil, record.ManifestFile: {"postgres", "hop_ns", "counters"},
+		record.SummaryFile: {"ceilings", "ceiling_fraction"}, record.ManifestFile: {"postgres", "hop_ns", "counters", "fairness", "memory"},
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
@@ -154,20 +170,29 @@ func TestValidateRefuses(t *testing.T) {
 		spoil func(*record.Summary)
 		want  string
 	}{
-		"twice":          {func(s *record.Summary) { s.Rows = append(s.Rows, s.Rows[0]) }, "stands twice"},
-		"nameless":       {func(s *record.Summary) { s.Rows[0].Backend = "" }, "no backend"},
-		"negative":       {func(s *record.Summary) { s.Rows[0].Runs = -1 }, "none may be negative"},
-		"not a number":   {func(s *record.Summary) { s.Rows[0].RowsReadPerNode = ptr(math.NaN()) }, "rows_read_per_node"},
-		"infinite":       {func(s *record.Summary) { s.Rows[0].NodesPerS.Hi = math.Inf(1) }, "nodes_per_s.hi"},
-		"spread":         {func(s *record.Summary) { s.Rows[0].NodesPerS.Lo = 9400 }, "out of order"},
-		"hop":            {func(s *record.Summary) { s.Rows[0].HopNS.P99 = 50 }, "hop_ns"},
-		"instance":       {func(s *record.Summary) { s.Rows[0].InstanceNS.Max = 1 }, "instance_ns"},
-		"silent null":    {func(s *record.Summary) { s.Rows[0].WALBytesPerNode = nil }, "no warning"},
-		"silent null 2":  {func(s *record.Summary) { s.Rows[0].HopNS = nil }, "no warning"},
-		"methodless":     {func(s *record.Summary) { s.Claims[0].Method = "" }, "no method"},
-		"claim outside":  {func(s *record.Summary) { s.Claims[0].Hi = ptr(2.5) }, "outside"},
-		"claim interval": {func(s *record.Summary) { s.Claims[1].Lo = ptr(2.5) }, "interval"},
-		"claim infinite": {func(s *record.Summary) { s.Claims[0].Claimed = math.Inf(1) }, "not finite"},
+		"twice":                  {func(s *record.Summary) { s.Rows = append(s.Rows, s.Rows[0]) }, "stands twice"},
+		"nameless":               {func(s *record.Summary) { s.Rows[0].Backend = "" }, "no backend"},
+		"negative":               {func(s *record.Summary) { s.Rows[0].Runs = -1 }, "none may be negative"},
+		"not a number":           {func(s *record.Summary) { s.Rows[0].RowsReadPerNode = ptr(math.NaN()) }, "rows_read_per_node"},
+		"infinite":               {func(s *record.Summary) { s.Rows[0].NodesPerS.Hi = math.Inf(1) }, "nodes_per_s.hi"},
+		"spread":                 {func(s *record.Summary) { s.Rows[0].NodesPerS.Lo = 9400 }, "out of order"},
+		"hop":                    {func(s *record.Summary) { s.Rows[0].HopNS.P99 = 50 }, "hop_ns"},
+		"instance":               {func(s *record.Summary) { s.Rows[0].InstanceNS.Max = 1 }, "instance_ns"},
+		"silent null":            {func(s *record.Summary) { s.Rows[0].WALBytesPerNode = nil }, "no warning"},
+		"silent null 2":          {func(s *record.Summary) { s.Rows[0].HopNS = nil }, "no warning"},
+		"methodless":             {func(s *record.Summary) { s.Claims[0].Method = "" }, "no method"},
+		"claim outside":          {func(s *record.Summary) { s.Claims[0].Hi = ptr(2.5) }, "outside"},
+		"claim interval":         {func(s *record.Summary) { s.Claims[1].Lo = ptr(2.5) }, "interval"},
+		"fraction of nothing":    {func(s *record.Summary) { s.Ceilings = nil }, `ceiling_fraction is of "batched", which was not measured`},
+		"fraction of another":    {func(s *record.Summary) { s.Rows[0].Ceiling = record.CeilingCall }, `of "call", which was not measured`},
+		"fraction not finite":    {func(s *record.Summary) { s.Rows[0].CeilingFraction = ptr(math.NaN()) }, "ceiling_fraction is NaN"},
+		"ceiling twice":          {func(s *record.Summary) { s.Ceilings.Rates = append(s.Ceilings.Rates, s.Ceilings.Rates[0]) }, "stands twice"},
+		"ceiling out of order":   {func(s *record.Summary) { s.Ceilings.Rates[0].NodesPerS.Lo = 50000 }, "not positive and in order"},
+		"ceiling of no point":    {func(s *record.Summary) { s.Ceilings.Rates[0].Connections = 16 }, "is not among its points"},
+		"ceiling never measured": {func(s *record.Summary) { s.Ceilings.Measurements = 0 }, "0 measurements"},
+		"ceiling's point":        {func(s *record.Summary) { s.Ceilings.Rates[0].Points[0].NodesPerS[1] = math.Inf(1) }, "a point has no figure"},
+		"idle out of order":      {func(s *record.Summary) { s.Ceilings.Idle[0].LatencyNS.P99 = 0 }, "percentiles out of order"},
+		"claim infinite":         {func(s *record.Summary) { s.Claims[0].Claimed = math.Inf(1) }, "not finite"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +216,8 @@ func TestReadRefuses(t *testing.T) {
 		"not JSON":      {"hello", "not what pulley writes"},
 		"a list":        {"[]", "not what pulley writes"},
 		"no schema":     {`{"rows": []}`, "no schema field"},
-		"newer":         {`{"schema": 2, "rows": [], "shiny": 1}`, "schema 2 is not known"},
+		"newer":         {`{"schema": 3, "rows": [], "shiny": 1}`, "schema 3 is not known here, only 1 to 2"},
+		"much older":    {`{"schema": 0, "rows": []}`, "schema 0 is not known"},
 		"unknown field": {`{"schema": 1, "rows": [], "shiny": 1}`, `unknown field "shiny"`},
 		"wrong type":    {`{"schema": 1, "rows": 7}`, "rows"},
 		"trailing":      {`{"schema": 1} {}`, "after"},
@@ -222,6 +248,56 @@ func TestReadRefuses(t *testing.T) {
 	}
 	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 3") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestReadsEarlierSchemas: a file that was written before there were ceilings is read, without any.
+func TestReadsEarlierSchemas(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "summary.json")
+	old := `{"schema": 1, "rows": [{"scenario": "chain", "backend": "push", "size": 1, "nodes": 1, "runs": 1, "nodes_per_s": null, "hop_ns": null,
+		"instance_ns": null, "rows_read_per_node": null, "statements_per_node": null, "commits_per_node": null, "wal_bytes_per_node": null,
+		"valid": false, "warnings": ["interrupted"]}], "notes": [], "claims": []}`
+	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := record.ReadSummary(path)
+	if err != nil || s.Ceilings != nil || len(s.Rows) != 1 || s.Rows[0].CeilingFraction != nil {
+		t.Errorf("%v, %+v", err, s)
+	}
+}
+
+func TestCeilingsAreFound(t *testing.T) {
+	c := fullCeilings()
+	if r := c.Rate(record.CeilingBatched); r == nil || r.Connections != 2 {
+		t.Errorf("batched: %+v", r)
+	}
+	if l := c.Latency(record.IdleCommit); l == nil || l.P99 != 2 {
+		t.Errorf("commit: %+v", l)
+	}
+	var none *record.Ceilings
+	if c.Rate(record.CeilingCopy) != nil || none.Rate(record.CeilingBatched) != nil || c.Latency(record.IdleAppend) != nil || none.Latency(record.IdleCommit) != nil {
+		t.Error("what was not measured is found")
+	}
+}
+
+func TestEncodeCeilings(t *testing.T) {
+	var b strings.Builder
+	if err := record.EncodeCeilings(&b, &record.CeilingReport{Ceilings: fullCeilings()}); err != nil {
+		t.Fatal(err)
+	}
+	var got record.CeilingReport
+	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(fullCeilings(), got.Ceilings); diff != "" || got.Schema != record.SchemaVersion || got.Methods == nil {
+		t.Errorf("schema %d, methods %v\n%s", got.Schema, got.Methods, diff)
+	}
+	bad := fullCeilings()
+	bad.PointNS = 0
+	for _, c := range []*record.Ceilings{nil, bad} {
+		if err := record.EncodeCeilings(&b, &record.CeilingReport{Ceilings: c}); err == nil {
+			t.Errorf("%+v is written", c)
+		}
 	}
 }
 

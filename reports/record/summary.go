@@ -7,8 +7,12 @@ import (
 	"slices"
 )
 
-// SchemaVersion is the version of all files that this package writes, and the only one it reads.
-const SchemaVersion = 1
+// SchemaVersion is the version of all files that this package writes. Version 2 added the ceilings. Files of earlier
+// versions are read: what they lack is null.
+const SchemaVersion = 2
+
+// oldestSchema is the first version that this package reads.
+const oldestSchema = 1
 
 // Summary is the content of summary.json: what a run found.
 type Summary struct {
@@ -21,6 +25,8 @@ type Summary struct {
 	Notes []string `json:"notes"`
 	// Claims are published statements beside what was measured here.
 	Claims []Claim `json:"claims"`
+	// Ceilings is what raw SQL did on the same server in the same run; null where it was not measured.
+	Ceilings *Ceilings `json:"ceilings"`
 }
 
 // Row is the finding for one scenario on one backend at one size, over all its runs.
@@ -48,6 +54,11 @@ type Row struct {
 	StatementsPerNode *float64 `json:"statements_per_node"`
 	CommitsPerNode    *float64 `json:"commits_per_node"`
 	WALBytesPerNode   *float64 `json:"wal_bytes_per_node"`
+
+	// Ceiling names the way of writing with raw SQL, of Summary.Ceilings, that this backend is held against; empty for
+	// none. CeilingFraction is the median of NodesPerS divided by that way's rate; null where either is missing.
+	Ceiling         string   `json:"ceiling"`
+	CeilingFraction *float64 `json:"ceiling_fraction"`
 
 	// Valid says that every run of this row gave the expected result and was measured as planned. An invalid row
 	// decides nothing and is left out of charts and ratios.
@@ -143,6 +154,14 @@ func (s *Summary) Validate() error {
 		if err := row.validate(); err != nil {
 			return fmt.Errorf("row %s: %w", row.Key(), err)
 		}
+		if row.CeilingFraction != nil && s.Ceilings.Rate(row.Ceiling) == nil {
+			return fmt.Errorf("row %s: ceiling_fraction is of %q, which was not measured", row.Key(), row.Ceiling)
+		}
+	}
+	if s.Ceilings != nil {
+		if err := s.Ceilings.Validate(); err != nil {
+			return err
+		}
 	}
 	for i := range s.Claims {
 		if err := s.Claims[i].validate(); err != nil {
@@ -166,6 +185,9 @@ func (r *Row) validate() error {
 		} else if !isFigure(*f.value) {
 			return fmt.Errorf("%s is %v: not a finite figure of at least 0", f.name, *f.value)
 		}
+	}
+	if f := r.CeilingFraction; f != nil && !isFigure(*f) {
+		return fmt.Errorf("ceiling_fraction is %v: not a finite figure of at least 0", *f)
 	}
 	if s := r.NodesPerS; s != nil && !(s.Lo <= s.Median && s.Median <= s.Hi) {
 		return fmt.Errorf("nodes_per_s: lo %v, median %v, hi %v are out of order", s.Lo, s.Median, s.Hi)
@@ -223,8 +245,8 @@ func (c *Claim) validate() error {
 func isFigure(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
 
 func checkSchema(got int) error {
-	if got != SchemaVersion {
-		return fmt.Errorf("schema %d is not known here, only %d: use the pulley that wrote it", got, SchemaVersion)
+	if got < oldestSchema || got > SchemaVersion {
+		return fmt.Errorf("schema %d is not known here, only %d to %d: use the pulley that wrote it", got, oldestSchema, SchemaVersion)
 	}
 	return nil
 }

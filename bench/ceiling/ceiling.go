@@ -1,0 +1,303 @@
+package ceiling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulley/bench/measure"
+	"pulley/bench/stats"
+	"pulley/engine/backend/postgres"
+	"pulley/reports/record"
+)
+
+// The bounds of Config.
+const (
+	MaxConnections = 64
+	MaxBatch       = 10_000
+	MinDuration    = 10 * time.Millisecond
+	MaxDuration    = time.Minute // so that tables stay small enough for the memory that they would have in use
+)
+
+// Config says what is measured, where, and for how long.
+type Config struct {
+	DSN string // of the database; not empty
+
+	Ways        []string      // some of Ways(); nil: all
+	Connections []int         // sessions at once, from 1 to MaxConnections; nil: 1, 2, 4, 8 and 16
+	Batches     []int         // completions in a call, of the ways that group them, from 1 to MaxBatch; nil: 100 and 1,000
+	Duration    time.Duration // of one point, each time, after a warm-up of a quarter of it. Zero: 1 s
+	Idle        bool          // whether latencies on one idle connection are taken, too
+
+	// Progress is called before each point from the goroutine that measures, with how many of the round are done.
+	// It may be nil.
+	Progress func(done, total int, point string)
+}
+
+// Ways lists the ways to write, in the order in which they are shown: the Ceiling constants of package record.
+func Ways() []string {
+	return []string{record.CeilingStatements, record.CeilingCall, record.CeilingBatched, record.CeilingAppend, record.CeilingCopy}
+}
+
+func (c Config) withDefaults() Config {
+	if c.Ways == nil {
+		c.Ways = Ways()
+	}
+	if c.Connections == nil {
+		c.Connections = []int{1, 2, 4, 8, 16}
+	}
+	if c.Batches == nil {
+		c.Batches = []int{100, 1000}
+	}
+	if c.Duration == 0 {
+		c.Duration = time.Second
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if c.DSN == "" {
+		return errors.New("ceiling: there is no DSN")
+	}
+	if len(c.Ways) == 0 && !c.Idle || len(c.Connections) == 0 || len(c.Batches) == 0 {
+		return errors.New("ceiling: nothing to measure; name a way, connections and a batch")
+	}
+	for i, way := range c.Ways {
+		if !slices.Contains(Ways(), way) || slices.Contains(c.Ways[:i], way) {
+			return fmt.Errorf("ceiling: way %q is unknown, or there twice; there are %s", way, strings.Join(Ways(), ", "))
+		}
+	}
+	for i, n := range c.Connections {
+		if n < 1 || n > MaxConnections || slices.Contains(c.Connections[:i], n) {
+			return fmt.Errorf("ceiling: %d connections: choose from 1 to %d, each number once", n, MaxConnections)
+		}
+	}
+	for i, n := range c.Batches {
+		if n < 1 || n > MaxBatch || slices.Contains(c.Batches[:i], n) {
+			return fmt.Errorf("ceiling: a batch of %d: choose from 1 to %d, each number once", n, MaxBatch)
+		}
+	}
+	if c.Duration < MinDuration || c.Duration > MaxDuration {
+		return fmt.Errorf("ceiling: a duration of %s: choose from %s to %s", c.Duration, MinDuration, MaxDuration)
+	}
+	return nil
+}
+
+// Meter measures in rounds. It is for one goroutine.
+type Meter struct {
+	cfg    Config
+	points []*point
+	idle   map[string]*measure.Hist // by the Idle constants of package record; nil if they are not wanted
+	rounds int
+	prefix string // of the schemas of the last round
+}
+
+// point is one way at one size of batch and one number of connections.
+type point struct {
+	way                string
+	batch, connections int
+	rates              []float64 // completions per second, one for each round
+	refused            bool      // the server has not as many connections
+}
+
+func (p *point) String() string {
+	return fmt.Sprintf("%s, %d a call, on %d connection(s)", p.way, p.batch, p.connections)
+}
+
+// New makes a Meter. Nothing is connected yet.
+func New(cfg Config) (*Meter, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	m := &Meter{cfg: cfg}
+	for _, way := range cfg.Ways {
+		batches := cfg.Batches
+		if !ways[way].groups {
+			batches = []int{1}
+		}
+		for _, batch := range batches {
+			for _, n := range cfg.Connections {
+				m.points = append(m.points, &point{way: way, batch: batch, connections: n})
+			}
+		}
+	}
+	if cfg.Idle {
+		m.idle = map[string]*measure.Hist{}
+		for _, what := range idleKinds {
+			m.idle[what] = measure.NewHist()
+		}
+	}
+	return m, nil
+}
+
+// Round measures every point once. Its schemas are gone when it returns, whatever happened. A round that fails, as it
+// also does when ctx ends, counts for nothing.
+func (m *Meter) Round(ctx context.Context) (err error) {
+	m.rounds++
+	defer func() {
+		if err != nil {
+			m.forget()
+		}
+	}()
+	m.prefix = "pulley_ceiling_" + uuid.NewString()[:8]
+	lots := map[string]*scratch{}
+	defer func() {
+		for _, s := range lots {
+			err = errors.Join(err, s.drop(ctx))
+		}
+		err = postgres.Explain(err)
+	}()
+	for _, design := range m.designs() {
+		lots[design] = &scratch{dsn: m.cfg.DSN, design: design, schema: m.prefix + "_" + design}
+		if err := lots[design].open(ctx, slices.Max(m.cfg.Connections)); err != nil {
+			return err
+		}
+	}
+	return m.round(ctx, lots)
+}
+
+// forget takes back the round that is under way.
+func (m *Meter) forget() {
+	m.rounds--
+	for _, p := range m.points {
+		p.rates = p.rates[:min(len(p.rates), m.rounds)]
+	}
+}
+
+// designs names those whose tables are needed.
+func (m *Meter) designs() []string {
+	var out []string
+	add := func(design string) {
+		if !slices.Contains(out, design) {
+			out = append(out, design)
+		}
+	}
+	for _, p := range m.points {
+		add(ways[p.way].design)
+	}
+	if m.idle != nil {
+		add(pushDesign)
+		add(journalDesign)
+	}
+	return out
+}
+
+func (m *Meter) round(ctx context.Context, lots map[string]*scratch) error {
+	var steps []func() error
+	var names []string
+	hists := map[string]*measure.Hist{}
+	for _, p := range m.points {
+		if p.refused {
+			continue
+		}
+		names = append(names, p.String())
+		steps = append(steps, func() error { return m.point(ctx, p, lots) })
+	}
+	for _, what := range idleKinds {
+		if m.idle == nil {
+			break
+		}
+		names = append(names, what+" on an idle connection")
+		steps = append(steps, func() error {
+			hists[what] = measure.NewHist()
+			if err := measureIdle(ctx, lots, what, m.cfg.Duration, hists[what]); err != nil {
+				return fmt.Errorf("ceiling: %s on an idle connection: %w", what, err)
+			}
+			return nil
+		})
+	}
+	if m.rounds%2 == 0 {
+		slices.Reverse(steps)
+		slices.Reverse(names)
+	}
+	for i, step := range steps {
+		if m.cfg.Progress != nil {
+			m.cfg.Progress(i, len(steps), names[i])
+		}
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	for what, h := range hists {
+		m.idle[what].Merge(h)
+	}
+	return nil
+}
+
+// point measures one point. One for which the server has not enough connections is left out from then on, as long as
+// the way has another.
+func (m *Meter) point(ctx context.Context, p *point, lots map[string]*scratch) error {
+	rate, err := p.measure(ctx, lots[ways[p.way].design], m.cfg.Duration)
+	var server *pgconn.PgError
+	if errors.As(err, &server) && server.Code == noConnectionLeft {
+		p.refused, p.rates = true, nil
+		if slices.ContainsFunc(m.points, func(o *point) bool { return o.way == p.way && !o.refused }) {
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("ceiling: %s: %w", p, err)
+	}
+	p.rates = append(p.rates, rate)
+	return nil
+}
+
+// noConnectionLeft is the code of Postgres' refusal.
+const noConnectionLeft = "53300"
+
+// Result gives what all rounds found, or nil before the first has ended.
+func (m *Meter) Result() *record.Ceilings {
+	if m.rounds == 0 {
+		return nil
+	}
+	out := &record.Ceilings{Measurements: m.rounds, PointNS: m.cfg.Duration.Nanoseconds()}
+	if m.rounds == 1 {
+		out.Warnings = append(out.Warnings, "every point was measured once: there is no spread")
+	}
+	for _, p := range m.points {
+		if p.refused {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("%s: not measured: the server has no connection left; close some or raise max_connections", p))
+		}
+	}
+	for _, way := range m.cfg.Ways {
+		rate := m.best(way)
+		out.Rates = append(out.Rates, rate)
+		if s := rate.NodesPerS; s.Hi > unsteady*s.Lo {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("%s, %d a call, on %d connection(s): from %.0f to %.0f nodes/s: something else was at work, or "+
+				"the measurements are too short", way, rate.Batch, rate.Connections, s.Lo, s.Hi))
+		}
+	}
+	for _, what := range idleKinds {
+		if h := m.idle[what]; h != nil {
+			out.Idle = append(out.Idle, record.IdleLatency{What: what, LatencyNS: *h.Percentiles(), Count: h.Count()})
+			out.Warnings = append(out.Warnings, h.Warnings()...)
+		}
+	}
+	return out
+}
+
+// unsteady is how far the highest measurement of a best point may be above the lowest before a warning says so.
+const unsteady = 1.5
+
+// best gives all points of a way, and which has the highest median.
+func (m *Meter) best(way string) record.CeilingRate {
+	rate := record.CeilingRate{Way: way}
+	for _, p := range m.points {
+		if p.way != way || p.refused {
+			continue
+		}
+		rate.Points = append(rate.Points, record.CeilingPoint{Batch: p.batch, Connections: p.connections, NodesPerS: slices.Clone(p.rates)})
+		if median := stats.Median(p.rates); median > rate.NodesPerS.Median {
+			rate.NodesPerS = record.Spread{Median: median, Lo: slices.Min(p.rates), Hi: slices.Max(p.rates)}
+			rate.Batch, rate.Connections = p.batch, p.connections
+		}
+	}
+	return rate
+}

@@ -1,0 +1,75 @@
+package ceiling
+
+import "encoding/binary"
+
+// The types of parameters, by their numbers in Postgres.
+const (
+	boolType     = 16
+	byteaType    = 17
+	bigintType   = 20
+	smallintType = 21
+	intType      = 23
+	textType     = 25
+	jsonType     = 114
+	uuidType     = 2950
+)
+
+// array encodes one parameter of an array's type in the binary format. Its buffer is used again and again.
+type array struct {
+	buf []byte
+	n   uint32
+}
+
+// headerBytes are those of an array of one dimension.
+const headerBytes = 20
+
+// begin starts an array of elements of a type.
+func (a *array) begin(elements uint32) {
+	a.buf, a.n = a.buf[:0], 0
+	a.buf = binary.BigEndian.AppendUint32(a.buf, 1) // dimensions
+	a.buf = binary.BigEndian.AppendUint32(a.buf, 0) // no nulls
+	a.buf = binary.BigEndian.AppendUint32(a.buf, elements)
+	a.buf = binary.BigEndian.AppendUint32(a.buf, 0) // how many, which bytes puts in
+	a.buf = binary.BigEndian.AppendUint32(a.buf, 1) // the first one's place
+}
+
+func (a *array) int64(v int64) {
+	a.n++
+	a.buf = binary.BigEndian.AppendUint32(a.buf, 8)
+	a.buf = binary.BigEndian.AppendUint64(a.buf, uint64(v))
+}
+
+func (a *array) int32(v int32) {
+	a.n++
+	a.buf = binary.BigEndian.AppendUint32(a.buf, 4)
+	a.buf = binary.BigEndian.AppendUint32(a.buf, uint32(v))
+}
+
+func (a *array) int16(v int16) {
+	a.n++
+	a.buf = binary.BigEndian.AppendUint32(a.buf, 2)
+	a.buf = binary.BigEndian.AppendUint16(a.buf, uint16(v))
+}
+
+func (a *array) bool(v bool) {
+	a.n++
+	b := byte(0)
+	if v {
+		b = 1
+	}
+	a.buf = append(binary.BigEndian.AppendUint32(a.buf, 1), b)
+}
+
+// raw adds an element whose text is its binary form: text, json, bytea, uuid.
+func (a *array) raw(v []byte) {
+	a.n++
+	a.buf = binary.BigEndian.AppendUint32(a.buf, uint32(len(v)))
+	a.buf = append(a.buf, v...)
+}
+
+// bytes gives the parameter, which is good until begin is called again. An array of nothing has one dimension all the
+// same, which Postgres accepts.
+func (a *array) bytes() []byte {
+	binary.BigEndian.PutUint32(a.buf[12:headerBytes], a.n)
+	return a.buf
+}

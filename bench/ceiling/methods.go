@@ -1,0 +1,40 @@
+package ceiling
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pulley/reports/record"
+)
+
+// Methods says how the figures of a Result are measured.
+func Methods(cfg Config) []record.Method {
+	cfg = cfg.withDefaults()
+	return []record.Method{
+		{Figure: "ceilings", Text: fmt.Sprintf("completions per second that a client without an engine made durable in the designs' own tables, "+
+			"on connections with the designs' settings and a shard for each: %s. The workload is a fan-out of one to a hundred to one, endlessly; values and "+
+			"arguments are 64 bytes of JSON. statements: a completion's four writes (its run leaves the queue under its token, its value enters the "+
+			"inbox, its join's counter rises, a run that became ready enters the queue) as four statements in a transaction; call: the same in one statement; batched: "+
+			"in one statement for %s completions; append: one event for each completion in the journal's table, %s in one insert that the shard's epoch fences; "+
+			"copy: the same rows by COPY, which nothing fences. Each point for %s after a quarter of that as warm-up; of the median over measurements (of two: their mean) "+
+			"the best point. The rows were counted afterwards.",
+			numbers(cfg.Connections, "connections"), numbers(cfg.Batches, ""), numbers(cfg.Batches, ""), cfg.Duration.Round(time.Microsecond))},
+		{Figure: "idle", Text: "durations of single calls on one connection while nothing else went on. commit: the update of one row in a transaction of its own; transaction: " +
+			"one completion's four writes as four statements between BEGIN and COMMIT, each waiting for the one before; call: the same in one " +
+			"statement; append: the appended, fenced row of one completion. HdrHistogram over all measurements."},
+	}
+}
+
+// numbers gives "1, 2 or 4 connections".
+func numbers(list []int, noun string) string {
+	words := make([]string, len(list))
+	for i, n := range list {
+		words[i] = fmt.Sprint(n)
+	}
+	text := strings.Join(words, ", ")
+	if last := len(words) - 1; last > 0 {
+		text = strings.Join(words[:last], ", ") + " or " + words[last]
+	}
+	return strings.TrimSpace(text + " " + noun)
+}

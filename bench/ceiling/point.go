@@ -1,0 +1,170 @@
+package ceiling
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pulley/bench/measure"
+	"pulley/reports/record"
+)
+
+// writer makes completions durable on one connection, in one way.
+type writer interface {
+	// fill puts in place what the calls find there.
+	fill(ctx context.Context) error
+	// call writes as many completions as one call does; they are durable when it returns nil.
+	call(ctx context.Context) error
+	// batch is how many that are, written how many all calls so far have.
+	batch() int64
+	written() int64
+	// queued is how many runs of this writer stand in the queue at any time between calls.
+	queued() int64
+	close(ctx context.Context)
+}
+
+// measure takes the rate of one point, in completions per second.
+func (p *point) measure(ctx context.Context, s *scratch, d time.Duration) (rate float64, err error) {
+	if err := s.empty(ctx); err != nil {
+		return 0, err
+	}
+	writers := make([]writer, 0, p.connections)
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWithin)
+		defer cancel()
+		for _, w := range writers {
+			w.close(ctx)
+		}
+	}()
+	for shard := range p.connections {
+		w, err := open(ctx, s, p.way, shard, p.batch)
+		if err != nil {
+			return 0, err
+		}
+		writers = append(writers, w)
+		if err := w.fill(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if rate, err = race(ctx, writers, d); err != nil {
+		return 0, err
+	}
+	var written, queued int64
+	for _, w := range writers {
+		written += w.written()
+		queued += w.queued()
+	}
+	return rate, s.check(ctx, written, queued)
+}
+
+// race has all writers write at once and adds up their rates. All of them write until the last has its figure.
+func race(ctx context.Context, writers []writer, d time.Duration) (float64, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var (
+		begin = time.Now()
+		rates = make([]float64, len(writers))
+		errs  = make([]error, len(writers))
+		open  atomic.Int64
+		all   sync.WaitGroup
+	)
+	open.Store(int64(len(writers)))
+	for i, w := range writers {
+		all.Go(func() {
+			if rates[i], errs[i] = rateOf(ctx, w, begin, d, &open); errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	sum := 0.0
+	for _, r := range rates {
+		sum += r
+	}
+	return sum, first(errs)
+}
+
+// rateOf takes one writer's figure, and goes on until all have theirs.
+func rateOf(ctx context.Context, w writer, begin time.Time, d time.Duration, open *atomic.Int64) (float64, error) {
+	for some := false; !some || time.Since(begin) < d/4; some = true { // the first call prepares what is prepared once
+		if err := w.call(ctx); err != nil {
+			return 0, err
+		}
+	}
+	start, calls := time.Now(), 0
+	for calls == 0 || time.Since(begin) < d+d/4 {
+		if err := w.call(ctx); err != nil {
+			return 0, err
+		}
+		calls++
+	}
+	elapsed := time.Since(start)
+	open.Add(-1)
+	for open.Load() > 0 {
+		if err := w.call(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return float64(calls) * float64(w.batch()) / elapsed.Seconds(), nil
+}
+
+// first gives the error that came first to all others, which are those of the cancellation that it led to.
+func first(errs []error) error {
+	var canceled error
+	for _, err := range errs {
+		switch {
+		case err == nil:
+		case errors.Is(err, context.Canceled):
+			canceled = err
+		default:
+			return err
+		}
+	}
+	return canceled
+}
+
+// idleKinds are what is timed on one idle connection.
+var idleKinds = []string{record.IdleCommit, record.IdleTransaction, record.IdleCall, record.IdleAppend}
+
+// idleWays are the ways that write one completion for each kind.
+var idleWays = map[string]string{
+	record.IdleCommit:      probeWay,
+	record.IdleTransaction: record.CeilingStatements,
+	record.IdleCall:        record.CeilingCall,
+	record.IdleAppend:      record.CeilingAppend,
+}
+
+// measureIdle times single calls, one after the other, while nothing else is going on.
+func measureIdle(ctx context.Context, lots map[string]*scratch, what string, d time.Duration, into *measure.Hist) error {
+	way := idleWays[what]
+	s := lots[ways[way].design]
+	if err := s.empty(ctx); err != nil {
+		return err
+	}
+	w, err := open(ctx, s, way, 0, 1)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWithin)
+		defer cancel()
+		w.close(ctx)
+	}()
+	if err := w.fill(ctx); err != nil {
+		return err
+	}
+	begin := time.Now()
+	for counted := 0; counted == 0 || time.Since(begin) < d+d/4; {
+		start := time.Now()
+		if err := w.call(ctx); err != nil {
+			return err
+		}
+		if start.Sub(begin) >= d/4 {
+			into.Record(time.Since(start))
+			counted++
+		}
+	}
+	return s.check(ctx, w.written(), w.queued())
+}

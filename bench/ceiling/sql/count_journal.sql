@@ -1,0 +1,2 @@
+-- How many completions the events tell of.
+SELECT 'events', count(*) FROM events

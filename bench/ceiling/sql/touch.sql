@@ -1,0 +1,1 @@
+UPDATE probe SET n = n + 1 WHERE id = 1

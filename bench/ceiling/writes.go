@@ -1,0 +1,182 @@
+package ceiling
+
+import (
+	"context"
+	"embed"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulley/reports/record"
+)
+
+//go:embed sql/*.sql
+var sqlFiles embed.FS
+
+// query returns an embedded statement. The names are constants of this package, so a missing one is a broken build.
+func query(name string) string {
+	text, err := sqlFiles.ReadFile("sql/" + name + ".sql")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// probeWay is the update of one row, which is timed but is no way to write completions.
+const probeWay = "probe"
+
+// ways are the ways to write: the tables that each is for, whether its calls carry several completions, and how a
+// writer is made of a connection.
+var ways = map[string]struct {
+	design string
+	groups bool
+	make   func(s *stream) writer
+}{
+	record.CeilingStatements: {pushDesign, false, func(s *stream) writer { return &statements{s} }},
+	record.CeilingCall:       {pushDesign, false, func(s *stream) writer { return &oneCall{s} }},
+	record.CeilingBatched:    {pushDesign, true, func(s *stream) writer { return &batched{stream: s} }},
+	record.CeilingAppend:     {journalDesign, true, func(s *stream) writer { return &appended{stream: s} }},
+	record.CeilingCopy:       {journalDesign, true, func(s *stream) writer { return &copied{stream: s} }},
+	probeWay:                 {pushDesign, false, func(s *stream) writer { return &probe{s} }},
+}
+
+// The shape of the workload.
+const (
+	width   = 100   // elements of a fan-out
+	element = 7     // the node of an element's action, and the variable of its value
+	join    = 9     // the node where they meet
+	epoch   = 12345 // in which every shard is owned
+
+	// A writer has twice as many runs queued as a call completes, and twice this at least.
+	minBatchDepth = 500
+)
+
+// payload is a value, and the arguments of an action: 64 bytes of JSON.
+var payload = []byte(`{"payload":"0123456789abcdef0123456789abcdef0123456789abcdef01"}`)
+
+// stream is the endless fan-out of one connection: completions in order, each a run of the queue that an earlier one
+// put there. It holds what the writers share.
+type stream struct {
+	conn  *pgx.Conn
+	shard int16
+	size  int64 // completions in a call
+	depth int64 // runs in the queue
+	next  int64 // the completion that comes next, from 0
+	paths [width][]byte
+	known map[string]bool // statements that are prepared
+	args  [][]byte        // of a call, used again and again
+}
+
+// open connects and makes a writer.
+func open(ctx context.Context, s *scratch, way string, shard, batch int) (writer, error) {
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st := &stream{conn: conn, shard: int16(shard), size: int64(batch), depth: 2 * int64(max(batch, minBatchDepth)), known: map[string]bool{}}
+	for i := range st.paths {
+		st.paths[i] = []byte(strconv.Itoa(i))
+	}
+	return ways[way].make(st), nil
+}
+
+func (s *stream) batch() int64   { return s.size }
+func (s *stream) written() int64 { return s.next }
+func (s *stream) queued() int64  { return s.depth }
+
+// close ends the session. What it was doing is cut off.
+func (s *stream) close(ctx context.Context) { _ = s.conn.Close(ctx) }
+
+// instance is that of a completion, with a key as the engine's: later ones are greater.
+func (s *stream) instance(n int64) (id uuid.UUID) {
+	const began = 0x01a1fbf562b7
+	binary.BigEndian.PutUint64(id[:8], uint64(began+n/width)<<16|0x7000)
+	id[8] = 0x80
+	binary.BigEndian.PutUint16(id[14:], uint16(s.shard))
+	return id
+}
+
+// path is that of a completion's run, place its element's place in the list.
+func (s *stream) path(n int64) []byte { return s.paths[n%width] }
+func (s *stream) place(n int64) int32 { return int32(n % width) }
+
+// token is what fences a completion. Never 0.
+func (s *stream) token(n int64) int64 { return n + 1 }
+
+// fill queues the runs that the first completions find.
+func (s *stream) fill(ctx context.Context) error {
+	var instances, paths, tokens array
+	instances.begin(uuidType)
+	paths.begin(textType)
+	tokens.begin(bigintType)
+	for n := range s.depth {
+		id := s.instance(n)
+		instances.raw(id[:])
+		paths.raw(s.path(n))
+		tokens.int64(s.token(n))
+	}
+	s.param(bigShort(s.shard), instances.bytes(), big32(element), paths.bytes(), tokens.bytes(), payload)
+	return s.exec(ctx, "fill", s.depth)
+}
+
+// param sets the parameters of the next call.
+func (s *stream) param(args ...[]byte) { s.args = append(s.args[:0], args...) }
+
+// exec runs a statement with the parameters that were set, prepared once, and demands that it touches so many rows.
+func (s *stream) exec(ctx context.Context, name string, rows int64) error {
+	if err := s.prepare(ctx, name); err != nil {
+		return err
+	}
+	tag, err := s.conn.PgConn().ExecPrepared(ctx, name, s.args, binaryFormat, binaryFormat).Close()
+	if err != nil {
+		return err
+	}
+	return s.all(name, tag, rows)
+}
+
+func (s *stream) all(name string, tag pgconn.CommandTag, rows int64) error {
+	if tag.RowsAffected() != rows {
+		return fmt.Errorf("statement %s wrote %d rows instead of %d", name, tag.RowsAffected(), rows)
+	}
+	return nil
+}
+
+// exact runs a statement that answers with one row of counts, all of which have to be rows.
+func (s *stream) exact(ctx context.Context, name string, rows int64) error {
+	if err := s.prepare(ctx, name); err != nil {
+		return err
+	}
+	got := s.conn.PgConn().ExecPrepared(ctx, name, s.args, binaryFormat, binaryFormat).Read()
+	if got.Err != nil {
+		return got.Err
+	}
+	if len(got.Rows) != 1 {
+		return fmt.Errorf("statement %s answered with %d rows instead of one", name, len(got.Rows))
+	}
+	for i, v := range got.Rows[0] {
+		if len(v) != 8 || int64(binary.BigEndian.Uint64(v)) != rows {
+			return fmt.Errorf("statement %s: count %d is %x instead of %d", name, i+1, v, rows)
+		}
+	}
+	return nil
+}
+
+func (s *stream) prepare(ctx context.Context, name string) error {
+	if s.known[name] {
+		return nil
+	}
+	s.known[name] = true
+	_, err := s.conn.PgConn().Prepare(ctx, name, query(name), nil)
+	return err
+}
+
+// binaryFormat says that all parameters, or all columns, are in the binary format.
+var binaryFormat = []int16{1}
+
+func big64(v int64) []byte    { return binary.BigEndian.AppendUint64(nil, uint64(v)) }
+func big32(v int32) []byte    { return binary.BigEndian.AppendUint32(nil, uint32(v)) }
+func bigShort(v int16) []byte { return binary.BigEndian.AppendUint16(nil, uint16(v)) }

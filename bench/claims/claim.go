@@ -1,0 +1,198 @@
+package claims
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"pulley/bench/stats"
+)
+
+// Verdict is what becomes of a figure or a claim.
+type Verdict string
+
+// The verdicts.
+const (
+	Holds      Verdict = "holds"
+	Fails      Verdict = "does not hold"
+	Depends    Verdict = "depends"      // of a claim: some figures hold and some do not
+	Open       Verdict = "open"         // of a figure: the interval reaches to both sides
+	Unmeasured Verdict = "not measured" // there is no valid figure
+)
+
+// Bound says on which side of what is claimed a figure must be.
+type Bound string
+
+// The bounds.
+const (
+	AtLeast Bound = "at least"
+	AtMost  Bound = "at most"
+	About   Bound = "about" // within Figure.Tolerance of it
+	Beside  Bound = ""      // nothing is claimed of it: it is there to be read beside the others
+)
+
+// Figure is one measured number of a claim.
+type Figure struct {
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+
+	Bound     Bound   `json:"bound"`
+	Claimed   float64 `json:"claimed"`             // in Unit
+	Tolerance float64 `json:"tolerance,omitempty"` // in Unit: of About
+
+	// Median, Lo and Hi are null where nothing valid was measured; Note says why. Runs stand behind them.
+	Median *float64 `json:"median"`
+	Lo     *float64 `json:"lo"`
+	Hi     *float64 `json:"hi"`
+	Runs   int      `json:"runs"`
+	Note   string   `json:"note,omitempty"`
+
+	Verdict Verdict `json:"verdict"`
+}
+
+// Claim is a claim and what was found.
+type Claim struct {
+	ID      string   `json:"id"`
+	Text    string   `json:"claim"`
+	Source  string   `json:"source"` // the document, and where in it
+	Method  string   `json:"method"`
+	Figures []Figure `json:"figures"`
+	Verdict Verdict  `json:"verdict"`
+	Why     string   `json:"why"`
+	Command string   `json:"command"` // measures it again
+}
+
+// measure puts values of so many runs into the figure and judges it.
+func (f Figure) measure(values []float64) Figure {
+	got := stats.MedianInterval(values, stats.Confidence)
+	if got.N == 0 {
+		return f.missing("no valid run has it")
+	}
+	return f.interval(got.Median, got.Lo, got.Hi, got.N)
+}
+
+// interval puts what was found into the figure and judges it.
+func (f Figure) interval(median, lo, hi float64, runs int) Figure {
+	if math.IsNaN(median) || math.IsInf(median, 0) {
+		return f.missing("it is not a number")
+	}
+	f.Median, f.Lo, f.Hi, f.Runs = &median, &lo, &hi, runs
+	f.Verdict = f.judge(lo, hi)
+	return f
+}
+
+// missing says why there is nothing.
+func (f Figure) missing(why string) Figure {
+	f.Note, f.Verdict = why, Unmeasured
+	return f
+}
+
+func (f Figure) judge(lo, hi float64) Verdict {
+	least, most := math.Inf(-1), math.Inf(1)
+	switch f.Bound {
+	case AtLeast:
+		least = f.Claimed
+	case AtMost:
+		most = f.Claimed
+	case About:
+		least, most = f.Claimed-f.Tolerance, f.Claimed+f.Tolerance
+	}
+	switch {
+	case least <= lo && hi <= most:
+		return Holds
+	case hi < least || most < lo:
+		return Fails
+	}
+	return Open
+}
+
+// wanted says what is claimed of the figure: "at least 10 ×".
+func (f Figure) wanted() string {
+	text := strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Bound, number(f.Claimed), f.Unit))
+	if f.Bound == About {
+		text += fmt.Sprintf(" (within %s)", number(f.Tolerance))
+	}
+	return text
+}
+
+// judge gives the claim its verdict, and the reason behind those that are given.
+func (c Claim) judge() Claim {
+	count := map[Verdict]int{}
+	var held, failed, open, missing []string
+	for _, f := range c.Figures {
+		if f.Bound == Beside && f.Verdict != Unmeasured {
+			continue
+		}
+		count[f.Verdict]++
+		switch f.Verdict {
+		case Holds:
+			held = append(held, f.Name)
+		case Fails:
+			failed = append(failed, f.Name)
+		case Open:
+			open = append(open, f.Name)
+		case Unmeasured:
+			missing = append(missing, fmt.Sprintf("%s (%s)", f.Name, f.Note))
+		}
+	}
+	switch {
+	case len(held)+len(failed)+len(open) == 0:
+		c.Verdict = Unmeasured
+	case len(failed)+len(open) == 0:
+		c.Verdict = Holds
+	case len(held)+len(open) == 0:
+		c.Verdict = Fails
+	default:
+		c.Verdict = Depends
+	}
+	var reasons []string
+	add := func(label string, names []string) {
+		if len(names) > 0 {
+			reasons = append(reasons, label+": "+strings.Join(names, "; "))
+		}
+	}
+	if c.Verdict == Depends {
+		add("holds", held)
+		add("does not", failed)
+		add("open, more runs would tell", open)
+	}
+	add("not measured", missing)
+	if c.Why != "" {
+		reasons = append(reasons, c.Why)
+	}
+	c.Why = strings.Join(reasons, ". ")
+	return c
+}
+
+// Measured says whether every figure was.
+func (c Claim) Measured() bool {
+	for _, f := range c.Figures {
+		if f.Verdict == Unmeasured {
+			return false
+		}
+	}
+	return len(c.Figures) > 0
+}
+
+// number writes a figure with three digits that count, and whole ones in full.
+func number(v float64) string {
+	switch a := math.Abs(v); {
+	case v == math.Trunc(v) && a < 1e15:
+		return grouped(fmt.Sprintf("%.0f", v))
+	case a >= 1000:
+		return grouped(fmt.Sprintf("%.0f", v))
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// grouped puts commas between thousands.
+func grouped(digits string) string {
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}

@@ -1,0 +1,236 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pulley/bench"
+	"pulley/reports/record"
+)
+
+// Config says what is measured, and where.
+type Config struct {
+	DSN string // of the database; not empty
+	Way string // how the server was had
+
+	Only  []string // experiments, by name; nil: all published ones
+	Goals bool     // where Only is nil: our own goals instead
+	Runs  int      // repetitions; zero: 6, which give 95 % intervals. At most 100
+	Quick bool     // fewer repetitions, smaller sizes
+
+	// Fresh measures an experiment in a process of its own and gives its claims; nil: here. What is claimed of
+	// memory is measured so.
+	Fresh func(ctx context.Context, experiment string) ([]Claim, error)
+
+	Progress func(line string) // may be nil
+}
+
+// experiment measures one claim, or some that belong together.
+type experiment struct {
+	name  string
+	about string
+	goal  bool // our own; published otherwise
+	fresh bool // wants a process of its own
+	run   func(ctx context.Context, l *lab) ([]Claim, error)
+}
+
+// experiments are all there are, in the order in which they run.
+func experiments() []experiment { return slices.Concat(published(), goals()) }
+
+// Help lists the experiments, a line each.
+func Help() string {
+	var b strings.Builder
+	for _, e := range experiments() {
+		kind := "published"
+		if e.goal {
+			kind = "goal"
+		}
+		fmt.Fprintf(&b, "%-12s %-9s %s\n", e.name, kind, e.about)
+	}
+	return b.String()
+}
+
+func (c Config) withDefaults() Config {
+	if c.Runs == 0 {
+		c.Runs = 6
+		if c.Quick {
+			c.Runs = 3
+		}
+	}
+	return c
+}
+
+func (c Config) chosen() ([]experiment, error) {
+	if c.DSN == "" {
+		return nil, errors.New("claims: there is no DSN")
+	}
+	if c.Runs < 1 || c.Runs > 100 {
+		return nil, fmt.Errorf("claims: %d runs; choose from 1 to 100", c.Runs)
+	}
+	all := experiments()
+	for _, name := range c.Only {
+		if !slices.ContainsFunc(all, func(e experiment) bool { return e.name == name }) {
+			return nil, fmt.Errorf("claims: there is no experiment %q; see the help for those there are", name)
+		}
+	}
+	return slices.DeleteFunc(all, func(e experiment) bool {
+		if c.Only != nil {
+			return !slices.Contains(c.Only, e.name)
+		}
+		return e.goal != c.Goals
+	}), nil
+}
+
+// Check says what is wrong with the configuration, apart from the DSN.
+func (c Config) Check() error {
+	c.DSN = "any"
+	_, err := c.withDefaults().chosen()
+	return err
+}
+
+// Measure runs the experiments, one after the other. An experiment that cannot be made gives a claim without figures;
+// an error means that ctx ended, or that nothing could be measured at all. It gives what it has in either case.
+func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
+	cfg = cfg.withDefaults()
+	chosen, err := cfg.chosen()
+	if err != nil {
+		return nil, err
+	}
+	var out []Claim
+	for i, e := range chosen {
+		l := &lab{cfg: cfg, label: fmt.Sprintf("[%d/%d] %s", i+1, len(chosen), e.name)}
+		l.say("%s", e.about)
+		found, err := l.perform(ctx, e)
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		if err != nil {
+			found = []Claim{{ID: e.name, Text: e.about, Source: "–", Method: "–", Verdict: Unmeasured, Why: err.Error(), Command: e.command(cfg)}}
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// command is what a user types to measure it again.
+func (e experiment) command(cfg Config) string {
+	text := "pulley claims --only " + e.name
+	if cfg.Quick {
+		text += " --quick"
+	}
+	return text
+}
+
+// lab is where an experiment is made.
+type lab struct {
+	cfg   Config
+	label string
+}
+
+func (l *lab) say(format string, args ...any) {
+	if l.cfg.Progress != nil {
+		l.cfg.Progress(l.label + ": " + fmt.Sprintf(format, args...))
+	}
+}
+
+func (l *lab) perform(ctx context.Context, e experiment) ([]Claim, error) {
+	if e.fresh && l.cfg.Fresh != nil {
+		return l.cfg.Fresh(ctx, e.name)
+	}
+	found, err := e.run(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		found[i].Command = e.command(l.cfg)
+		found[i] = found[i].judge()
+	}
+	return found, nil
+}
+
+// pick gives the first where time is short.
+func (l *lab) pick(quick, full int) int {
+	if l.cfg.Quick {
+		return quick
+	}
+	return full
+}
+
+// runTimeout bounds one run: what takes longer is not measured.
+const runTimeout = 3 * time.Minute
+
+// compare runs a scenario at sizes on backends.
+func (l *lab) compare(ctx context.Context, scenario string, sizes []int, backends []string, cfg bench.CompareConfig) (*bench.Comparison, error) {
+	specs, err := bench.ParseBackends(backends)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, size := range sizes {
+		list = append(list, fmt.Sprint(size))
+	}
+	cases, err := bench.Cases(bench.CaseOptions{Scenarios: []string{scenario}, Sizes: []string{strings.Join(list, ",")}})
+	if err != nil {
+		return nil, err
+	}
+	cfg.Cases, cfg.Backends = cases, specs
+	cfg.DSN, cfg.Way = l.cfg.DSN, l.cfg.Way
+	if cfg.Runs == 0 {
+		cfg.Runs = l.cfg.Runs
+	}
+	if cfg.RunTimeout == 0 {
+		cfg.RunTimeout = runTimeout
+	}
+	cfg.Progress = func(p bench.Progress) {
+		if p.Sample != nil {
+			l.say("run %d of %d: %s on %s: %s", p.Done, p.Total, p.Case, p.Backend, outcome(p.Sample))
+		}
+	}
+	found, err := bench.Compare(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if found.Manifest.Interrupted {
+		return nil, context.Canceled
+	}
+	return found, nil
+}
+
+func outcome(s *record.Sample) string {
+	if s.Valid {
+		return fmt.Sprintf("%.0f nodes/s", s.NodesPerS)
+	}
+	if len(s.Warnings) == 0 {
+		return "INVALID"
+	}
+	return "INVALID: " + s.Warnings[0]
+}
+
+// values picks a figure of the valid runs of a group, in the order in which they ran.
+func values(found *bench.Comparison, backend string, size int, get func(*record.Sample) (float64, bool)) []float64 {
+	var out []float64
+	for i := range found.Manifest.Samples {
+		s := &found.Manifest.Samples[i]
+		if !s.Valid || s.Backend != backend || s.Size != size {
+			continue
+		}
+		if v, ok := get(s); ok {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// invalid gives the reason of the first run that was not valid; empty: all were.
+func invalid(found *bench.Comparison) string {
+	for i := range found.Manifest.Samples {
+		if s := &found.Manifest.Samples[i]; !s.Valid {
+			return fmt.Sprintf("%s on %s, run %d: %s", s.Scenario, s.Backend, s.Run, outcome(s))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,115 @@
+package claims_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"pulley/bench/claims"
+	"pulley/engine/pgserver/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// TestMeasure makes experiments of each kind on a real server, as short as they can be. What it wants is that they
+// measure; what they find is for those who ask.
+func TestMeasure(t *testing.T) {
+	if testing.Short() {
+		t.Log("only the shortest experiment, because of -short")
+	}
+	only := []string{"growth", "memory", "dispatch", "cost"} // in the order in which they run
+	if testing.Short() {
+		only = only[:1]
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	var lines []string
+	found, err := claims.Measure(ctx, claims.Config{
+		DSN: pgtest.DSN(t), Way: pgtest.Server(t).Describe(), Only: only, Runs: 1, Quick: true,
+		Progress: func(line string) { lines = append(lines, line) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != len(only) {
+		t.Fatalf("%d claims; want one for each of %q", len(found), only)
+	}
+	for i, c := range found {
+		if !c.Measured() || c.ID != only[i] || c.Verdict == claims.Unmeasured || !strings.HasSuffix(c.Command, "--only "+only[i]+" --quick") {
+			t.Errorf("%+v", c)
+		}
+	}
+	if len(lines) < len(only) {
+		t.Errorf("progress: %q", lines)
+	}
+	var text strings.Builder
+	if err := claims.WriteText(&text, found); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"growth: ", "  source    Unified Readiness Model", "exponent of rows written, push: ", "again     pulley claims --only growth --quick"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not in\n%s", want, text.String())
+		}
+	}
+	// Whatever else holds: what a completion of push costs does not grow with the workflow.
+	for _, f := range found[0].Figures {
+		if f.Median == nil || *f.Median > 1.2 {
+			t.Errorf("%s: %+v", f.Name, f)
+		}
+	}
+}
+
+// TestProcessOfItsOwn wants what is claimed of memory measured there, if there is such a process.
+func TestProcessOfItsOwn(t *testing.T) {
+	var asked []string
+	found, err := claims.Measure(t.Context(), claims.Config{
+		DSN: "none", Only: []string{"memory"},
+		Fresh: func(_ context.Context, name string) ([]claims.Claim, error) {
+			asked = append(asked, name)
+			return []claims.Claim{{ID: "from there"}}, nil
+		},
+	})
+	if err != nil || len(asked) != 1 || len(found) != 1 || found[0].ID != "from there" {
+		t.Errorf("asked for %q, found %+v, %v", asked, found, err)
+	}
+}
+
+// TestWhatCannotBeMeasured becomes a claim that says why.
+func TestWhatCannotBeMeasured(t *testing.T) {
+	found, err := claims.Measure(t.Context(), claims.Config{DSN: "host=/nowhere port=1", Only: []string{"growth"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != 1 || found[0].Measured() || found[0].Verdict != claims.Unmeasured || found[0].Why == "" {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestMeasureEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if found, err := claims.Measure(ctx, claims.Config{DSN: pgtest.DSN(t)}); err == nil {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	for want, cfg := range map[string]claims.Config{
+		`no experiment "growht"`: {Only: []string{"growht"}},
+		"-1 runs":                {Runs: -1},
+		"101 runs":               {Runs: 101},
+	} {
+		if err := cfg.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	if err := (claims.Config{Only: []string{"growth", "hop"}}).Check(); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"speedup", "loop", "growth", "throughput", "memory", "dispatch", "linear", "engines", "hop"} {
+		if !strings.Contains(claims.Help(), name) {
+			t.Errorf("the help lacks %s", name)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package claims
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"pulley/bench"
+	"pulley/reports/record"
+)
+
+func TestFigureVerdicts(t *testing.T) {
+	for _, c := range []struct {
+		bound              Bound
+		claimed, tolerance float64
+		values             []float64
+		want               Verdict
+	}{
+		{AtLeast, 10, 0, []float64{10, 11, 12}, Holds},
+		{AtLeast, 10, 0, []float64{9, 11, 12}, Open},
+		{AtLeast, 10, 0, []float64{7, 8, 9}, Fails},
+		{AtMost, 10, 0, []float64{7, 8, 10}, Holds},
+		{AtMost, 10, 0, []float64{7, 8, 10.1}, Open},
+		{AtMost, 0, 0, []float64{0, 0}, Holds},
+		{AtMost, 10, 0, []float64{11}, Fails},
+		{About, 10, 1, []float64{9, 11}, Holds},
+		{About, 10, 1, []float64{8, 11}, Open},
+		{About, 10, 1, []float64{12, 13}, Fails},
+		{About, 10, 1, []float64{8}, Fails},
+		{Beside, 0, 0, []float64{-5, 5}, Holds},
+		{AtLeast, 10, 0, nil, Unmeasured},
+		{AtLeast, 10, 0, []float64{math.NaN()}, Unmeasured},
+	} {
+		f := Figure{Name: "f", Bound: c.bound, Claimed: c.claimed, Tolerance: c.tolerance}.measure(c.values)
+		if f.Verdict != c.want || (f.Median == nil) != (c.want == Unmeasured) {
+			t.Errorf("%s %v ± %v of %v: %s; want %s", c.bound, c.claimed, c.tolerance, c.values, f.Verdict, c.want)
+		}
+	}
+}
+
+func TestClaimVerdicts(t *testing.T) {
+	for text, want := range map[string]Verdict{
+		"holds": Holds, "holds holds": Holds, "does not hold": Fails, "open": Depends, "holds,open": Depends,
+		"holds,does not hold": Depends, "does not hold,open": Depends, "not measured": Unmeasured, "": Unmeasured, "holds,not measured": Holds,
+	} {
+		var c Claim
+		for _, v := range strings.Split(strings.ReplaceAll(text, "holds holds", "holds,holds"), ",") {
+			if v != "" {
+				c.Figures = append(c.Figures, Figure{Name: v, Bound: AtLeast, Verdict: Verdict(v), Note: "because"})
+			}
+		}
+		got := c.judge()
+		if got.Verdict != want {
+			t.Errorf("%q: %s; want %s", text, got.Verdict, want)
+		}
+		if missing := strings.Contains(text, "not measured"); missing != strings.Contains(got.Why, "because") || got.Measured() == (missing || text == "") {
+			t.Errorf("%q: measured %v, %q", text, got.Measured(), got.Why)
+		}
+	}
+}
+
+// TestSlope plants costs of a known exponent, and a repetition that lacks a size.
+func TestSlope(t *testing.T) {
+	found := &bench.Comparison{Manifest: &record.Manifest{}}
+	add := func(run, size int, cost int64, valid bool) {
+		found.Manifest.Samples = append(found.Manifest.Samples, record.Sample{
+			Scenario: "s", Backend: "b", Size: size, Nodes: size, Run: run, Instances: 1, ElapsedNS: cost, Valid: valid,
+		})
+	}
+	sizes := []int{10, 100, 1000}
+	for _, size := range sizes {
+		add(1, size, int64(size*size), true)
+		add(2, size, int64(size), size != 100)
+	}
+	f := slope(found, "b", sizes, "time", timePerInstance, About, 2, 0.01)
+	if f.Verdict != Holds || f.Runs != 1 || math.Abs(*f.Median-2) > 1e-9 {
+		t.Errorf("%+v", f)
+	}
+	if f := slope(found, "other", sizes, "time", timePerInstance, About, 2, 0.01); f.Verdict != Unmeasured || !strings.Contains(f.Note, "INVALID") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for want, v := range map[string]float64{"4,600": 4600, "1,234,568": 1234567.8, "-1,000": -1000, "96": 96, "0.0113": 0.01134, "2.5": 2.5, "0": 0, "12.3": 12.345} {
+		if got := number(v); got != want {
+			t.Errorf("%v: %q; want %q", v, got, want)
+		}
+	}
+}
+
+func TestP99(t *testing.T) {
+	var s record.Sample
+	for i := range 200 {
+		s.InstanceNS = append(s.InstanceNS, int64(200-i)*1e6)
+	}
+	if got, ok := p99(&s); !ok || got != 198 {
+		t.Errorf("%v, %v; want 198", got, ok)
+	}
+	if _, ok := p99(&record.Sample{}); ok {
+		t.Error("no instance has a p99")
+	}
+}
+
+// TestLongTextIsBroken wants no line beyond the width, and nothing lost.
+func TestLongTextIsBroken(t *testing.T) {
+	var b, words strings.Builder
+	for range 60 {
+		words.WriteString("word ünïcode ")
+	}
+	if err := WriteText(&b, []Claim{{ID: "id", Method: words.String()}}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > textWidth {
+			t.Errorf("%d wide: %s", n, line)
+		}
+	}
+	if got := strings.Count(b.String(), "ünïcode"); got != 60 {
+		t.Errorf("%d of 60 words", got)
+	}
+}

@@ -1,0 +1,237 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/expr"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+	"pulley/reports/record"
+)
+
+// clients are those who submit instances and wait for them, each one after the other. They are not goroutines, of
+// which there would be as many as instances in flight: some submit for all, and one receives.
+type clients struct {
+	watch   *watch
+	k       *Case
+	program *plan.Program
+	want    wanted
+	engines []*engine.Engine
+	gate    *gate
+	next    atomic.Int64 // of the instances that nobody has taken yet
+	stored  atomic.Int64 // submissions that were confirmed
+	idle    chan int     // clients without an instance
+	list    []client
+}
+
+// client has one instance in flight.
+type client struct {
+	count  int
+	waited time.Duration // for all of them
+}
+
+// submittersMost bounds how many submissions are under way at once.
+const submittersMost = 256
+
+// unheard is how long no instance may end before the store is asked: the end of an instance whose COMMIT was
+// lost on the way is told to nobody.
+const unheard = 15 * time.Second
+
+func newClients(w *watch, k *Case, program *plan.Program, engines []*engine.Engine, gate *gate) (*clients, error) {
+	want, err := newWanted(k.Workload.Expected)
+	if err != nil {
+		return nil, err
+	}
+	count := cap(w.ended)
+	c := &clients{watch: w, k: k, program: program, want: want, engines: engines, gate: gate, list: make([]client, count), idle: make(chan int, count)}
+	for i := range count {
+		c.idle <- i
+	}
+	return c, nil
+}
+
+// run has all instances run, and gives what was wrong. It stops at the first error: the run is invalid
+// then anyway.
+func (c *clients) run(ctx context.Context) []error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var (
+		mu       sync.Mutex
+		problems []error
+		wg       sync.WaitGroup
+	)
+	begin := func(work func(context.Context) error) {
+		wg.Go(func() {
+			if err := work(ctx); err != nil {
+				mu.Lock()
+				if len(problems) == 0 || !errors.Is(err, context.Canceled) {
+					problems = append(problems, err)
+				}
+				mu.Unlock()
+				cancel()
+			}
+		})
+	}
+	for range min(len(c.list), submittersMost) {
+		begin(c.submit)
+	}
+	begin(c.receive)
+	wg.Wait()
+	return problems
+}
+
+// submit submits for whichever client has nothing in flight, through that client's engine.
+func (c *clients) submit(ctx context.Context) error {
+	for {
+		i := int(c.next.Add(1) - 1)
+		if i >= len(c.watch.instances) {
+			return nil
+		}
+		var one int
+		select {
+		case one = <-c.idle:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for instances to end: %w", context.Cause(ctx))
+		}
+		id := c.watch.newID(i)
+		c.watch.submit(i, id, one)
+		if _, err := c.engine(one).Submit(ctx, engine.SubmitRequest{ID: id, Program: c.program, Input: c.k.Workload.Input}); err != nil {
+			return fmt.Errorf("submitting: %w", err)
+		}
+		if c.stored.Add(1) == int64(len(c.list)) {
+			c.gate.open()
+		}
+	}
+}
+
+// engine is the one that a client uses.
+func (c *clients) engine(client int) *engine.Engine { return c.engines[client%len(c.engines)] }
+
+// receive takes in the results, and checks each.
+func (c *clients) receive(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	timer := time.NewTimer(unheard)
+	defer timer.Stop()
+	for range c.watch.instances {
+		timer.Reset(unheard)
+		var in backend.Instance
+		for in.Status == "" {
+			select {
+			case in = <-c.watch.ended:
+			case <-ctx.Done():
+				return fmt.Errorf("waiting for instances to end: %w", context.Cause(ctx))
+			case <-timer.C:
+				asking.Go(func() { c.ask(ctx) })
+			}
+		}
+		one, waited := c.watch.received(in.ID, time.Now())
+		c.list[one].count++
+		c.list[one].waited += waited
+		c.idle <- one
+		if err := c.want.check(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask waits for the end of an instance that may have ended without being told of.
+func (c *clients) ask(ctx context.Context) {
+	if id, ok := c.watch.open(); ok {
+		if in, err := c.engines[0].Wait(ctx, id); err == nil {
+			c.watch.end(in, time.Now())
+		}
+	}
+}
+
+// fairness compares what the clients had to wait on average; nil for one client.
+func (c *clients) fairness() *float64 {
+	var least, most time.Duration
+	for _, one := range c.list {
+		if one.count == 0 {
+			continue
+		}
+		mean := one.waited / time.Duration(one.count)
+		if least == 0 || mean < least {
+			least = mean
+		}
+		most = max(most, mean)
+	}
+	if len(c.list) < 2 || least == 0 {
+		return nil
+	}
+	ratio := float64(most) / float64(least)
+	return &ratio
+}
+
+// fair fills in how evenly clients and engines were treated; applied is of each engine.
+func (c *clients) fair(s *record.Sample, applied []int64) {
+	f := record.Fairness{Instances: c.fairness()}
+	if least, most := minmax(applied); len(applied) > 1 && least > 0 {
+		ratio := float64(most) / float64(least)
+		f.Engines = &ratio
+	}
+	if f != (record.Fairness{}) {
+		s.Fairness = &f
+	}
+}
+
+func minmax(values []int64) (least, most int64) {
+	least, most = values[0], values[0]
+	for _, v := range values {
+		least, most = min(least, v), max(most, v)
+	}
+	return least, most
+}
+
+// wanted is an expected result.
+type wanted struct {
+	text  json.RawMessage // without white space
+	value expr.Value
+}
+
+// resultLimits lets results of any size through: the workflow's own limits have bounded them.
+var resultLimits = ir.Limits{ValueBytes: 1 << 30}
+
+func newWanted(text json.RawMessage) (wanted, error) {
+	value, err := expr.Decode(text, resultLimits)
+	if err != nil {
+		return wanted{}, fmt.Errorf("the expected result cannot be read: %w", err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, text); err != nil {
+		return wanted{}, fmt.Errorf("the expected result cannot be read: %w", err)
+	}
+	return wanted{compact.Bytes(), value}, nil
+}
+
+// check compares as values: the spelling of JSON does not matter, an int is an int. Most results are spelled
+// as expected, which is seen without reading them.
+func (w wanted) check(in backend.Instance) error {
+	if in.Status != backend.Completed {
+		return fmt.Errorf("instance %s %s: %s", in.ID, in.Status, in.Failure)
+	}
+	if bytes.Equal(in.Result, w.text) {
+		return nil
+	}
+	got, err := expr.Decode(in.Result, resultLimits)
+	if err != nil {
+		return fmt.Errorf("instance %s: the result cannot be read: %w", in.ID, err)
+	}
+	if !expr.Equal(got, w.value) {
+		return fmt.Errorf("instance %s: the result is %.200s, not %.200s", in.ID, in.Result, w.text)
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package bench_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pulley/bench"
+	"pulley/reports/record"
+)
+
+// These tests hold the pushing designs, in counts and small enough for every day, against what `pulley claims --goals`
+// measures at full size.
+
+// grown are the designs whose cost must grow as the nodes do.
+var grown = []string{"push", "push:batch=1", "journal"}
+
+// TestCostGrowsAsTheNodes compares what ten times as many nodes cost: of a fan-out with its join, and of a loop.
+func TestCostGrowsAsTheNodes(t *testing.T) {
+	for scenario, sizes := range map[string][2]int{"fanout": {60, 600}, "loop": {20, 200}} {
+		found := compare(t, bench.CompareConfig{
+			Cases:    cases(t, bench.CaseOptions{Scenarios: []string{scenario}, Sizes: []string{fmt.Sprintf("%d,%d", sizes[0], sizes[1])}}),
+			Backends: specs(t, grown...), Runs: 1, MinNodes: 600,
+		})
+		for _, backend := range grown {
+			small, large := sample(t, found, scenario, backend, sizes[0]), sample(t, found, scenario, backend, sizes[1])
+			for name, cost := range map[string]func(*record.Counters) int64{
+				"rows written": func(c *record.Counters) int64 { return *c.RowsInserted + *c.RowsUpdated + *c.RowsDeleted },
+				"rows read":    func(c *record.Counters) int64 { return *c.RowsRead },
+			} {
+				a := float64(cost(small.Counters)) / float64(small.NodeRuns())
+				b := float64(cost(large.Counters)) / float64(large.NodeRuns())
+				t.Logf("%s, %s: %.2f %s per node at size %d, %.2f at %d", scenario, backend, a, name, sizes[0], b, sizes[1])
+				// Besides, a run reads some rows that no node has a part in: claims that found nothing, waits.
+				const besides = 0.5
+				if b > 1.15*a+besides || a <= 0 {
+					t.Errorf("%s, %s: %s per node grow from %.2f to %.2f", scenario, backend, name, a, b)
+				}
+			}
+		}
+	}
+}
+
+func sample(t *testing.T, found *bench.Comparison, scenario, backend string, size int) *record.Sample {
+	t.Helper()
+	for i := range found.Manifest.Samples {
+		if s := &found.Manifest.Samples[i]; s.Key() == (record.Key{Scenario: scenario, Backend: backend, Size: size}) {
+			if s.Counters == nil || s.Counters.RowsRead == nil || s.Counters.RowsInserted == nil || s.Counters.Commits == nil {
+				t.Fatalf("%s has no counters: %q", s.Key(), s.Warnings)
+			}
+			return s
+		}
+	}
+	t.Fatalf("no sample of %s on %s at %d", scenario, backend, size)
+	return nil
+}
+
+// TestAJoinSharesCommits has many completions meet in one join: were they to wait for one another's transactions,
+// each would have one of its own.
+func TestAJoinSharesCommits(t *testing.T) {
+	const size = 2000
+	backends := []string{"push", "journal"}
+	found := compare(t, bench.CompareConfig{
+		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{fmt.Sprint(size)}}),
+		Backends: specs(t, backends...), Runs: 1, MinNodes: 1, Workers: 500,
+	})
+	for _, backend := range backends {
+		s := sample(t, found, "fanout", backend, size)
+		if perNode := float64(*s.Counters.Commits) / float64(s.NodeRuns()); perNode > 0.25 {
+			t.Errorf("%s: %.2f commits per completion", backend, perNode)
+		}
+	}
+}
+
+// TestSeveralEngines has four share a store, and wants every instance right, every engine at work, no deadlock, and
+// no client forgotten.
+func TestSeveralEngines(t *testing.T) {
+	backends := []string{"memory", "push", "eager", "pull"}
+	found := compare(t, bench.CompareConfig{
+		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"10"}}),
+		Backends: specs(t, backends...), Runs: 1, Engines: 4, InFlight: 40, Workers: 20, MinNodes: 2000,
+	})
+	for i := range found.Manifest.Samples {
+		s := &found.Manifest.Samples[i]
+		if s.Engines != 4 || s.Fairness == nil || s.Fairness.Instances == nil || s.Fairness.Engines == nil {
+			t.Errorf("%s: %d engines, fairness %+v", s.Backend, s.Engines, s.Fairness)
+			continue
+		}
+		t.Logf("%s: between clients %.2f, between engines %.2f", s.Backend, *s.Fairness.Instances, *s.Fairness.Engines)
+		if *s.Fairness.Instances < 1 || *s.Fairness.Instances > 20 || *s.Fairness.Engines < 1 {
+			t.Errorf("%s: fairness %v between clients, %v between engines", s.Backend, *s.Fairness.Instances, *s.Fairness.Engines)
+		}
+		if s.Counters != nil && (s.Counters.Deadlocks == nil || *s.Counters.Deadlocks != 0) {
+			t.Errorf("%s: %v deadlocks", s.Backend, *s.Counters.Deadlocks)
+		}
+	}
+}
+
+// TestHold has more instances under way than there are workers, all before the first action returns.
+func TestHold(t *testing.T) {
+	backends := []string{"memory", "push"}
+	found := compare(t, bench.CompareConfig{
+		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"3"}}),
+		Backends: specs(t, backends...), Runs: 1, InFlight: 300, Workers: 10, MinNodes: 900, Hold: true,
+	})
+	for _, s := range found.Manifest.Samples {
+		if s.Instances != 300 || len(s.InstanceNS) != 300 {
+			t.Errorf("%s: %d instances, %d ends", s.Backend, s.Instances, len(s.InstanceNS))
+		}
+	}
+}
+
+// TestStatementsAreCountedEverywhere wants a figure in every row of a server's, whatever the server has loaded.
+func TestStatementsAreCountedEverywhere(t *testing.T) {
+	found := compare(t, bench.CompareConfig{
+		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"10"}}),
+		Backends: specs(t, "push", "eager", "pull", "journal"), Runs: 1, MinNodes: 100,
+	})
+	for _, row := range found.Summary.Rows {
+		if row.StatementsPerNode == nil || *row.StatementsPerNode < 0.5 {
+			t.Errorf("%s: %v statements per node: %q", row.Backend, row.StatementsPerNode, row.Warnings)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package bench
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/graph"
+)
+
+// A ledger holds what became of every node run of every instance of one run. It is written on the path that is
+// measured, so it is made to cost next to nothing: an instance's place in it is part of the instance's id, a node
+// run is a word in an array, instances share no lock, and nothing is allocated per node run.
+type ledger struct {
+	began     time.Time
+	random    uuid.UUID // of which every id has a part
+	places    []int32   // of a node among those that have runs of their own, by graph.NodeID; none is -1
+	width     int       // how many such nodes there are
+	actions   []bool    // by place: it is an action, and so counts as a node run
+	instances []account
+}
+
+// account is one instance's page. Zero until the instance is submitted.
+type account struct {
+	mu        sync.Mutex
+	id        uuid.UUID
+	client    int32    // whose instance it is
+	ended     bool     // its end was told
+	runs      int32    // of actions, with a completion that was applied
+	submitted int64    // when Submit was called
+	offered   int64    // the latest completion; zero: none
+	flat      []word   // by place, of runs with an empty path
+	deep      [][]word // by place and index, of runs with one index in their path; nil until there is one
+	odd       *odd     // what most instances do without
+}
+
+// odd is what is rare enough to be kept in maps.
+type odd struct {
+	rest    map[graph.Run]*word // of runs with longer paths
+	again   map[attempt]bool    // second and further attempts that were applied
+	spilled []time.Duration     // hops of attempts that were followed by others
+	twice   string              // the first completion that was applied a second time
+}
+
+// oddity gives the place for what is rare. The page's lock must be held.
+func (a *account) oddity() *odd {
+	if a.odd == nil {
+		a.odd = &odd{rest: map[graph.Run]*word{}, again: map[attempt]bool{}}
+	}
+	return a.odd
+}
+
+// attempt is one at a node run; each is applied once.
+type attempt struct {
+	run    graph.Run
+	number int
+}
+
+// word is what is known of a node run: three flags, and above them a time in nanoseconds.
+type word int64
+
+const (
+	wordApplied word = 1 << iota // the first attempt's completion was applied
+	wordCounted                  // some attempt's was
+	wordStarted                  // the time is how long the hop took; else, if not zero, when its cause was offered
+	wordFlags   = wordApplied | wordCounted | wordStarted
+	wordBits    = 3
+)
+
+func newLedger(g *graph.Graph, instances int) *ledger {
+	l := &ledger{random: uuid.Must(uuid.NewV7()), places: make([]int32, len(g.Nodes)), instances: make([]account, instances)}
+	for i, n := range g.Nodes {
+		l.places[i] = -1
+		if n.Kind == graph.Action || n.Kind == graph.Sleep {
+			l.places[i] = int32(l.width)
+			l.width++
+			l.actions = append(l.actions, n.Kind == graph.Action)
+		}
+	}
+	return l
+}
+
+// newID gives the i-th instance an id that says which one it is: of version 7, in the order of time, with what is
+// random in it drawn once for the run.
+func (l *ledger) newID(i int) uuid.UUID {
+	id := l.random
+	ms := time.Now().UnixMilli()
+	binary.BigEndian.PutUint16(id[0:], uint16(ms>>32))
+	binary.BigEndian.PutUint32(id[2:], uint32(ms))
+	binary.BigEndian.PutUint32(id[12:], uint32(i))
+	return id
+}
+
+// account finds an instance's page and locks it; nil for an instance that is not of this run.
+func (l *ledger) account(id uuid.UUID) *account {
+	i := binary.BigEndian.Uint32(id[12:])
+	if int(i) >= len(l.instances) {
+		return nil
+	}
+	a := &l.instances[i]
+	a.mu.Lock()
+	if a.id != id {
+		a.mu.Unlock()
+		return nil
+	}
+	return a
+}
+
+// since is a moment as nanoseconds from the beginning, never zero.
+func (l *ledger) since(at time.Time) int64 { return max(int64(at.Sub(l.began)), 1) }
+
+// submit opens the i-th instance's page, for a client.
+func (l *ledger) submit(i int, id uuid.UUID, client int) {
+	a := &l.instances[i]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.id, a.client, a.submitted = id, int32(client), l.since(time.Now())
+	a.flat = make([]word, l.width)
+}
+
+// word finds a node run's; nil for a node that has none. The page's lock must be held.
+func (l *ledger) word(a *account, run graph.Run) *word {
+	node := int(run.Node)
+	if node < 0 || node >= len(l.places) || l.places[node] < 0 {
+		return nil
+	}
+	place := int(l.places[node])
+	if run.Path == "" {
+		return &a.flat[place]
+	}
+	index, ok := single(run.Path)
+	if !ok {
+		rest := a.oddity().rest
+		if rest[run] == nil {
+			rest[run] = new(word)
+		}
+		return rest[run]
+	}
+	if a.deep == nil {
+		a.deep = make([][]word, l.width)
+	}
+	if grown := a.deep[place]; index >= len(grown) {
+		a.deep[place] = slices.Grow(grown, index+1-len(grown))[:index+1]
+	}
+	return &a.deep[place][index]
+}
+
+// indexMost bounds the arrays: no spread or loop has more elements than this by default.
+const indexMost = 1 << 20
+
+// single reads a path that is one number.
+func single(p graph.Path) (int, bool) {
+	n := 0
+	for i := range len(p) {
+		c := p[i]
+		if c < '0' || c > '9' || n >= indexMost {
+			return 0, false
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n, n < indexMost
+}
+
+// lease notes that a task came, and after which completion. The page's lock must be held.
+func (a *account) lease(w *word) {
+	if *w&wordStarted != 0 {
+		a.oddity().spilled = append(a.oddity().spilled, time.Duration(*w>>wordBits))
+	}
+	*w = *w&(wordApplied|wordCounted) | word(a.offered)<<wordBits
+}
+
+// start notes that a task began: its hop is over. The page's lock must be held.
+func (w *word) start(now int64) {
+	if cause := int64(*w >> wordBits); *w&wordStarted == 0 && cause > 0 {
+		*w = *w&wordFlags | wordStarted | word(max(now-cause, 0))<<wordBits
+	}
+}
+
+// apply notes that an attempt's completion was applied. The page's lock must be held.
+func (l *ledger) apply(a *account, w *word, run graph.Run, number int) {
+	switch {
+	case number <= 1 && *w&wordApplied != 0:
+		a.doubt(run, number)
+	case number <= 1:
+		*w |= wordApplied
+	case a.oddity().again[attempt{run, number}]:
+		a.doubt(run, number)
+	default:
+		a.odd.again[attempt{run, number}] = true
+	}
+	if *w&wordCounted == 0 {
+		*w |= wordCounted
+		if l.actions[l.places[run.Node]] {
+			a.runs++
+		}
+	}
+}
+
+func (a *account) doubt(run graph.Run, number int) {
+	if a.oddity().twice == "" {
+		a.odd.twice = fmt.Sprintf("instance %s, node run %d %q, attempt %d: applied twice (I3)", a.id, run.Node, run.Path, number)
+	}
+}
+
+// hops calls yield with the length of every hop that was seen.
+func (l *ledger) hops(yield func(time.Duration)) {
+	of := func(words []word) {
+		for _, w := range words {
+			if w&wordStarted != 0 {
+				yield(time.Duration(w >> wordBits))
+			}
+		}
+	}
+	for i := range l.instances {
+		a := &l.instances[i]
+		a.mu.Lock()
+		of(a.flat)
+		for _, words := range a.deep {
+			of(words)
+		}
+		if a.odd != nil {
+			for _, w := range a.odd.rest {
+				of([]word{*w})
+			}
+			for _, hop := range a.odd.spilled {
+				yield(hop)
+			}
+		}
+		a.mu.Unlock()
+	}
+}

@@ -1,0 +1,141 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/reports/record"
+)
+
+// ledgerGraph has an action at 1, a sleep at 2, and an assignment, which has no runs, at 0.
+func ledgerGraph() *graph.Graph {
+	return &graph.Graph{Nodes: []*graph.Node{{Kind: graph.Assign}, {Kind: graph.Action}, {Kind: graph.Sleep}}}
+}
+
+// watching is a watch with one submitted instance.
+type watching struct {
+	*watch
+	id  uuid.UUID
+	now time.Time
+}
+
+func newWatching() *watching {
+	w := &watching{watch: newWatch(ledgerGraph(), 1, 1)}
+	w.begin()
+	w.id = w.newID(0)
+	w.submit(0, w.id, 0)
+	w.now = w.began
+	return w
+}
+
+func (w *watching) lease(node graph.NodeID, path graph.Path) backend.Lease {
+	return backend.Lease{Key: backend.Key{Instance: w.id, Run: graph.Run{Node: node, Path: path}}, Token: 1}
+}
+
+// complete is the life of an attempt, a microsecond long, whose answer is as given.
+func (w *watching) complete(node graph.NodeID, path graph.Path, number int, answer backend.Answer) {
+	action := "a"
+	if node == 2 {
+		action = ""
+	}
+	task := backend.Task{Lease: w.lease(node, path), Action: action, Attempt: number}
+	w.leased(task, w.now)
+	w.now = w.now.Add(time.Microsecond)
+	w.started(task, w.now)
+	done := backend.Completion{Lease: task.Lease, Attempt: number}
+	w.offer(done, w.now)
+	w.answered(done, backend.Outcome{}, errors.New("lost"), w.now) // counts for nothing
+	w.answered(done, backend.Outcome{Answer: answer}, nil, w.now)
+}
+
+func (w *watching) sample(nodes int) *record.Sample {
+	s := &record.Sample{Instances: 1, Nodes: nodes}
+	w.finish()
+	w.fill(s, w.latencies())
+	return s
+}
+
+// TestLedger plants what a run must not do, in every form of path, and wants it seen; and what it may do
+// let through.
+func TestLedger(t *testing.T) {
+	for _, path := range []graph.Path{"", "0", "77", "3.14"} {
+		for name, c := range map[string]struct {
+			do    func(w *watching)
+			nodes int
+			want  string // of the first warning; empty: valid
+		}{
+			"once":           {func(*watching) {}, 1, ""},
+			"a sleep":        {func(w *watching) { w.complete(2, path, 1, backend.Applied) }, 1, ""},
+			"twice":          {func(w *watching) { w.complete(1, path, 1, backend.Applied) }, 1, "attempt 1: applied twice (I3)"},
+			"a sleep twice":  {func(w *watching) { w.complete(2, path, 1, backend.Applied); w.complete(2, path, 1, backend.Applied) }, 1, "applied twice (I3)"},
+			"retried":        {func(w *watching) { w.complete(1, path, 2, backend.Applied) }, 1, ""},
+			"retry twice":    {func(w *watching) { w.complete(1, path, 2, backend.Applied); w.complete(1, path, 2, backend.Applied) }, 1, "attempt 2: applied twice (I3)"},
+			"stale":          {func(w *watching) { w.complete(1, path, 1, backend.Stale) }, 1, ""},
+			"one missing":    {func(*watching) {}, 2, "1 node runs were applied, not 2"},
+			"one too many":   {func(w *watching) { w.complete(1, path+"1", 1, backend.Applied) }, 1, "2 node runs were applied, not 1"},
+			"not a node run": {func(w *watching) { w.complete(0, path, 1, backend.Applied) }, 1, "events of node runs that nobody asked for"},
+			"no such node":   {func(w *watching) { w.complete(9, path, 1, backend.Applied) }, 1, "events of node runs that nobody asked for"},
+			"a stranger":     {func(w *watching) { w.id = uuid.New(); w.complete(1, path, 1, backend.Applied) }, 1, "events of node runs that nobody asked for"},
+		} {
+			t.Run(fmt.Sprintf("%s/path=%s", name, path), func(t *testing.T) {
+				w := newWatching()
+				w.complete(1, path, 1, backend.Applied)
+				c.do(w)
+				s := w.sample(c.nodes)
+				told := strings.Join(s.Warnings, "\n")
+				if s.Valid != (c.want == "") || !strings.Contains(told, c.want) {
+					t.Errorf("valid %v, %q; want %q", s.Valid, told, c.want)
+				}
+			})
+		}
+	}
+}
+
+// TestLedgerHops wants one hop for each attempt that came after a completion, and the sleep's end to be one.
+func TestLedgerHops(t *testing.T) {
+	w := newWatching()
+	w.complete(1, "0", 1, backend.Applied) // the first task came after none
+	w.complete(1, "1", 1, backend.Applied)
+	w.now = w.now.Add(time.Hour)
+	w.complete(2, "", 1, backend.Applied)
+	w.complete(1, "1", 2, backend.Applied)
+	w.complete(1, "2.3", 1, backend.Applied)
+	lat := w.latencies()
+	if lat.hop.Count() != 3 || lat.hop.Percentiles().Max > int64(2*time.Microsecond) {
+		t.Errorf("%d hops, %+v; want 3 of a microsecond", lat.hop.Count(), lat.hop.Percentiles())
+	}
+}
+
+// TestLedgerTellsTheClient wants the end told once, and nobody asked for after it.
+func TestLedgerTellsTheClient(t *testing.T) {
+	w := newWatching()
+	if id, open := w.open(); !open || id != w.id {
+		t.Errorf("%s is open: %v", id, open)
+	}
+	w.end(backend.Instance{ID: w.id}, w.now)
+	w.end(backend.Instance{ID: w.id}, w.now)
+	if len(w.ended) != 1 {
+		t.Errorf("told %d times", len(w.ended))
+	}
+	if id, open := w.open(); open {
+		t.Errorf("%s is still open", id)
+	}
+	if client, waited := w.received(w.id, w.now.Add(time.Second)); client != 0 || waited < 900*time.Millisecond || len(w.sample(0).InstanceNS) != 1 {
+		t.Errorf("client %d waited %v", client, waited)
+	}
+}
+
+// BenchmarkWatch is what watching costs per node run.
+func BenchmarkWatch(b *testing.B) {
+	w := newWatching()
+	for i := 0; b.Loop(); i++ {
+		w.complete(1, graph.Path("").Push(i%100_000), 1, backend.Stale)
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/bench/ceiling"
+	"pulley/bench/measure"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/pgserver"
+	"pulley/reports"
+	"pulley/reports/record"
+)
+
+// ceilingCmd is pulley ceiling.
+type ceilingCmd struct {
+	serverFlags
+	Ways        []string      `placeholder:"WAYS" help:"What to measure, joined by commas: statements, call, batched, append, copy. Default: all."`
+	Connections []int         `default:"1,2,4,8,16" help:"Sessions at once, from 1 to 64, joined by commas. Default: 1,2,4,8,16."`
+	Batches     []int         `default:"100,1000" help:"Completions in a call, where calls have several, from 1 to 10000. Default: 100,1000."`
+	Duration    time.Duration `default:"1s" help:"Of each point, each time; a quarter of it more goes before as warm-up. Default: 1s."`
+	Runs        int           `default:"3" help:"Measurements of each point, from 1 to 100. Default: 3."`
+	Format      string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+}
+
+// Help is the end of the command's help.
+func (ceilingCmd) Help() string {
+	return "A client without an engine writes completions into the schedulers' own tables, in schemas that are dropped at the end: statements, " +
+		"as four statements in a transaction; call, in one statement; batched, many in one statement; append, an event for each in one insert that " +
+		"an epoch fences; copy, the same by COPY. The best rate of each is a ceiling for schedulers that write so. Measured as well: how long a commit and a " +
+		"single completion take on one idle connection. The method is printed with the figures.\n\n" +
+		"With the defaults it takes about three minutes. Nothing else should be at work on the machine.\n\n" +
+		"Exit status: 0 if all was measured; 2 for a mistake in the command line, or a server that cannot be used.\n\n" +
+		"Example: pulley ceiling --ways batched,append --duration 500ms"
+}
+
+// Run measures and prints.
+func (o *ceilingCmd) Run(c *console) error {
+	if o.Runs < 1 || o.Runs > 100 {
+		return fmt.Errorf("--runs %d: choose from 1 to 100", o.Runs)
+	}
+	cfg := ceiling.Config{DSN: "not known yet", Ways: o.Ways, Connections: o.Connections, Batches: o.Batches, Duration: o.Duration, Idle: true}
+	if o.Duration == 0 {
+		return fmt.Errorf("--duration 0s: choose from %s to %s", ceiling.MinDuration, ceiling.MaxDuration)
+	}
+	if _, err := ceiling.New(cfg); err != nil { // before a server is started
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	server, err := o.open(ctx, func(line string) { c.say("%s", line) })
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := server.Close(context.WithoutCancel(ctx)); err != nil {
+			c.say("pulley: ending the server: %v", err)
+		}
+	}()
+	report, err := o.measure(ctx, c, cfg, server)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	return o.print(c, report)
+}
+
+// measure makes the report.
+func (o *ceilingCmd) measure(ctx context.Context, c *console, cfg ceiling.Config, server *pgserver.Server) (*record.CeilingReport, error) {
+	report := &record.CeilingReport{
+		Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now(), Methods: ceiling.Methods(cfg),
+	}
+	var err error
+	if report.Postgres, err = settings(ctx, server); err != nil {
+		return nil, err
+	}
+	run, shown := 0, isTerminal(c.err)
+	cfg.DSN = server.DSN()
+	cfg.Progress = func(done, total int, point string) {
+		if shown {
+			_, _ = fmt.Fprintf(c.err, "\r\x1b[K[%d/%d] %s", run*total+done+1, o.Runs*total, point)
+		}
+	}
+	meter, err := ceiling.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for ; run < o.Runs && err == nil; run++ {
+		if !shown {
+			c.say("measurement %d of %d", run+1, o.Runs)
+		}
+		err = meter.Round(ctx)
+	}
+	if shown {
+		_, _ = io.WriteString(c.err, "\r\x1b[K")
+	}
+	report.EndedAt, report.Ceilings = time.Now(), meter.Result()
+	return report, err
+}
+
+// settings describes the server.
+func settings(ctx context.Context, server *pgserver.Server) (*record.Postgres, error) {
+	conn, err := pgx.Connect(ctx, server.DSN())
+	if err != nil {
+		return nil, postgres.Explain(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	found, err := measure.Server(ctx, conn, server.Describe())
+	return found, postgres.Explain(err)
+}
+
+func (o *ceilingCmd) print(c *console, report *record.CeilingReport) error {
+	var b bytes.Buffer
+	write := reports.WriteCeilings
+	if o.Format == "json" {
+		write = record.EncodeCeilings
+	}
+	if err := write(&b, report); err != nil {
+		return err
+	}
+	return c.print(b.String())
+}

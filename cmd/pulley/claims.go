@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/bench/claims"
+	"pulley/bench/measure"
+	"pulley/reports/record"
+)
+
+// claimsCmd is pulley claims.
+type claimsCmd struct {
+	serverFlags
+	Only   []string `placeholder:"NAME" help:"Measure these experiments only, joined by commas; they are listed below."`
+	Goals  bool     `help:"Hold the project's own goals against measurements, instead of what others published. Takes half an hour, and 4 GB of disk."`
+	Quick  bool     `help:"Fewer repetitions and smaller sizes."`
+	Runs   int      `default:"0" help:"Repetitions, from 1 to 100; six or more give 95 % intervals, fewer the range. Default: 6, or 3 with --quick."`
+	Format string   `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+}
+
+// Help is the end of the command's help.
+func (claimsCmd) Help() string {
+	text := "For every claim: where it was published, how it is measured, the measured figures with their intervals, and a verdict. " +
+		"Every run is checked; one that was not right counts for nothing. A claim that does not hold is a finding, not a failure.\n\n" +
+		"Exit status: 0 if everything was measured, whatever the verdicts; 1 if a figure could not be measured validly; 2 for a mistake in the command line or an unusable database.\n\n" +
+		"Experiments:\n\n"
+	for line := range bytes.Lines([]byte(claims.Help())) {
+		text += "  " + string(line)
+	}
+	return text
+}
+
+// claimsReport is what --format json prints.
+type claimsReport struct {
+	Command   []string         `json:"command"`
+	Tool      record.Tool      `json:"tool"`
+	Host      record.Host      `json:"host"`
+	Postgres  *record.Postgres `json:"postgres"`
+	StartedAt time.Time        `json:"started_at"`
+	EndedAt   time.Time        `json:"ended_at"`
+	Claims    []claims.Claim   `json:"claims"`
+}
+
+// Run measures and prints.
+func (o *claimsCmd) Run(c *console) error {
+	cfg := claims.Config{Only: o.Only, Goals: o.Goals, Runs: o.Runs, Quick: o.Quick, Progress: func(line string) { c.say("%s", line) }}
+	if o.Goals && o.Only != nil {
+		return refuse(errors.New("--goals and --only are both given; choose one"))
+	}
+	if err := cfg.Check(); err != nil {
+		return refuse(err)
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	server, err := o.open(ctx, func(line string) { c.say("%s", line) })
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := server.Close(context.WithoutCancel(ctx)); err != nil {
+			c.say("pulley: ending the server: %v", err)
+		}
+	}()
+	cfg.DSN, cfg.Way, cfg.Fresh = server.DSN(), server.Describe(), o.fresh(server.DSN(), c)
+	report := claimsReport{Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now()}
+	if report.Postgres, err = describe(ctx, cfg); err != nil {
+		return ended(ctx, err)
+	}
+	found, failed := claims.Measure(ctx, cfg)
+	report.EndedAt, report.Claims = time.Now(), found
+	if err := o.print(c, &report); err != nil {
+		return err
+	}
+	if failed != nil {
+		return ended(ctx, failed)
+	}
+	for _, claim := range found {
+		if !claim.Measured() {
+			return &status{code: exitFailed, err: fmt.Errorf("claim %s was not measured in full: %s", claim.ID, claim.Why)}
+		}
+	}
+	return nil
+}
+
+// describe says what the server is.
+func describe(ctx context.Context, cfg claims.Config) (*record.Postgres, error) {
+	conn, err := pgx.Connect(ctx, cfg.DSN)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return measure.Server(ctx, conn, cfg.Way)
+}
+
+func (o *claimsCmd) print(c *console, report *claimsReport) error {
+	var b bytes.Buffer
+	if o.Format == "json" {
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if report.Claims == nil {
+			report.Claims = []claims.Claim{}
+		}
+		if err := e.Encode(report); err != nil {
+			return err
+		}
+	} else if err := claims.WriteText(&b, report.Claims); err != nil {
+		return err
+	}
+	return c.print(b.String())
+}
+
+// childEnv tells a child that it is the process of its own in which an experiment is to be made.
+const childEnv = "PULLEY_CLAIMS_CHILD"
+
+// fresh gives a way to measure an experiment in a process of its own: this program again. In such a process there
+// is none: it measures by itself.
+func (o *claimsCmd) fresh(dsn string, c *console) func(context.Context, string) ([]claims.Claim, error) {
+	if os.Getenv(childEnv) != "" {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return func(ctx context.Context, experiment string) ([]claims.Claim, error) {
+		args := []string{"claims", "--only", experiment, "--format", "json", "--runs", strconv.Itoa(o.Runs)}
+		if o.Quick {
+			args = append(args, "--quick")
+		}
+		cmd := exec.CommandContext(ctx, self, args...)
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+		cmd.WaitDelay = time.Minute
+		cmd.Env = append(os.Environ(), childEnv+"=1", "PULLEY_DSN="+dsn)
+		cmd.Stderr = c.err
+		out, err := cmd.Output()
+		var report claimsReport
+		if failed := json.Unmarshal(out, &report); failed != nil {
+			return nil, fmt.Errorf("%s in a process of its own: %w", experiment, errors.Join(err, failed))
+		}
+		return report.Claims, nil // what was not measured says so itself
+	}
+}

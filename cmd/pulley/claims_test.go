@@ -1,0 +1,42 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"pulley/bench/claims"
+	"pulley/engine/pgserver/pgtest"
+)
+
+func TestClaimsRefuses(t *testing.T) {
+	for want, args := range map[string][]string{
+		`there is no experiment "none"`: {"claims", "--only", "none"},
+		"--goals and --only":            {"claims", "--goals", "--only", "growth"},
+		"-2 runs":                       {"claims", "--runs=-2"},
+		"--format":                      {"claims", "--format", "xml"},
+	} {
+		got := run(t, nil, args...)
+		if got.code != exitUsage || got.out != "" {
+			t.Errorf("%v: exit status %d, %q", args, got.code, got.out)
+		}
+		wantLine(t, got.err, want)
+	}
+}
+
+// TestClaims measures in this process and in one of its own, and wants both in the output.
+func TestClaims(t *testing.T) {
+	got := run(t, nil, "claims", "--dsn", pgtest.DSN(t), "--only", "growth,memory", "--quick", "--runs", "1", "--format", "json")
+	var report claimsReport
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != 0 {
+		t.Fatalf("exit status %d, %v: %s", got.code, err, got.err)
+	}
+	if len(report.Claims) != 2 || report.Claims[0].ID != "growth" || report.Claims[1].ID != "memory" || report.Postgres == nil || report.EndedAt.Before(report.StartedAt) {
+		t.Fatalf("%+v", report)
+	}
+	for _, c := range report.Claims {
+		if !c.Measured() || c.Verdict == claims.Unmeasured || len(c.Figures) != 3 {
+			t.Errorf("%+v", c)
+		}
+	}
+	wantParts(t, got.err, "[1/2] growth: ", "[2/2] memory: ", "[1/1] memory: run 1 of 1: chain 1 on push: ")
+}

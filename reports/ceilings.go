@@ -1,0 +1,236 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"pulley/reports/record"
+)
+
+// wayNames are the ways to write with raw SQL, in words.
+var wayNames = map[string]string{
+	record.CeilingStatements: "four statements in a transaction", record.CeilingCall: "one statement",
+	record.CeilingBatched: "one statement for many", record.CeilingAppend: "an event each, many in one fenced insert",
+	record.CeilingCopy: "the same events by COPY, unfenced",
+}
+
+// idleNames are what is timed on an idle connection, in words.
+var idleNames = map[string]string{
+	record.IdleCommit: "update of one row, committed", record.IdleTransaction: "a completion's transaction of four statements",
+	record.IdleCall: "a completion in one statement", record.IdleAppend: "a completion's event, appended",
+}
+
+// inWords gives the words for a name, or the name itself where a later version has more of them.
+func inWords(names map[string]string, name string) string {
+	if text, ok := names[name]; ok {
+		return text
+	}
+	return name
+}
+
+// percent gives a fraction as a person reads it: 41.2 %.
+func percent(v float64) string { return number(100*v) + " %" }
+
+// held says whether any row is held against a ceiling that was measured.
+func (v *view) held() bool {
+	return slices.ContainsFunc(v.summary.Rows, func(r record.Row) bool { return r.CeilingFraction != nil })
+}
+
+// fractionTable shows every backend as a fraction of its ceiling, each scenario at its largest size; nil when none is
+// held against one.
+func (v *view) fractionTable() *table {
+	t := &table{Label: "Fractions of the ceilings", Heads: []head{
+		{Name: "scenario", Text: true}, {Name: "nodes"}, {Name: "backend", Text: true}, {Name: "nodes/s", Method: v.method("nodes_per_s")},
+		{Name: "of its ceiling", Method: v.method("ceiling_fraction")}, {Name: "ceiling", Unit: "nodes/s", Method: v.method("ceilings")}, {Name: "which is", Text: true},
+	}}
+	for i := range v.families {
+		f := &v.families[i]
+		size, _ := f.largest()
+		for _, r := range f.rows {
+			rate := v.summary.Ceilings.Rate(r.Ceiling)
+			if !r.Valid || r.Size != size || r.CeilingFraction == nil || r.NodesPerS == nil || rate == nil {
+				continue
+			}
+			t.Rows = append(t.Rows, tableRow{Cells: []cell{
+				{Text: f.scenario}, count(r.Nodes), words(r.Backend), figureCell(&r.NodesPerS.Median, number, span(r.NodesPerS.Lo, r.NodesPerS.Hi, number)),
+				figureCell(r.CeilingFraction, percent, ""), rateCell(rate), words(inWords(wayNames, r.Ceiling)),
+			}})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+func rateCell(r *record.CeilingRate) cell {
+	return figureCell(&r.NodesPerS.Median, number, span(r.NodesPerS.Lo, r.NodesPerS.Hi, number))
+}
+
+// ceilingTable shows what raw SQL did, at the best point of each way.
+func (v *view) ceilingTable() *table {
+	c := v.summary.Ceilings
+	if c == nil || len(c.Rates) == 0 {
+		return nil
+	}
+	t := &table{Label: "Ceilings", Heads: []head{
+		{Name: "the writes of a completion", Text: true}, {Name: "nodes/s", Method: v.method("ceilings")}, {Name: "completions", Unit: "a call"}, {Name: "connections"},
+	}}
+	for i := range c.Rates {
+		r := &c.Rates[i]
+		t.Rows = append(t.Rows, tableRow{Cells: []cell{{Text: inWords(wayNames, r.Way)}, rateCell(r), count(r.Batch), count(r.Connections)}})
+	}
+	return t
+}
+
+// idleTable shows how long single calls take when nothing else goes on.
+func (v *view) idleTable() *table {
+	c := v.summary.Ceilings
+	if c == nil || len(c.Idle) == 0 {
+		return nil
+	}
+	t := &table{Label: "On one idle connection", Heads: []head{{Name: "on one idle connection", Text: true}}}
+	for _, p := range []string{"p50", "p99", "p99.9", "max"} {
+		t.Heads = append(t.Heads, head{Name: p, Method: v.method("idle")})
+	}
+	for _, l := range c.Idle {
+		cells := []cell{{Text: inWords(idleNames, l.What)}}
+		for _, ns := range []int64{l.LatencyNS.P50, l.LatencyNS.P99, l.LatencyNS.P999, l.LatencyNS.Max} {
+			cells = append(cells, nanos(true, ns))
+		}
+		t.Rows = append(t.Rows, tableRow{Cells: cells})
+	}
+	return t
+}
+
+// measurements says how often and for how long a point was measured: "2 measurements of 200 ms".
+func measurements(c *record.Ceilings) string {
+	return fmt.Sprintf("%s of %s", plural(c.Measurements, "measurement"), duration(float64(c.PointNS)))
+}
+
+func (v *view) writeCeilings(b *bytes.Buffer) {
+	c := v.summary.Ceilings
+	if c == nil {
+		return
+	}
+	fmt.Fprintf(b, "\nWhat raw SQL did on the same server for the writes of a completion   (%s a point)\n", measurements(c))
+	writeRates(b, c)
+	writeIdle(b, c)
+}
+
+// writeRates writes the best point of each way.
+func writeRates(b *bytes.Buffer, c *record.Ceilings) {
+	t := columns{left: map[int]bool{0: true, 1: true}}
+	t.add("ceiling", "", "nodes/s", "[lo, hi]", "a call", "connections")
+	for _, r := range c.Rates {
+		t.add(r.Way, inWords(wayNames, r.Way), number(r.NodesPerS.Median), "["+number(r.NodesPerS.Lo)+", "+number(r.NodesPerS.Hi)+"]",
+			thousands(int64(r.Batch)), thousands(int64(r.Connections)))
+	}
+	if len(c.Rates) > 0 {
+		t.write(b)
+	}
+}
+
+func writeIdle(b *bytes.Buffer, c *record.Ceilings) {
+	if len(c.Idle) == 0 {
+		return
+	}
+	t := columns{left: map[int]bool{0: true, 1: true}}
+	t.add("idle", "on one idle connection", "p50", "p99", "p99.9", "max")
+	for _, l := range c.Idle {
+		t.add(l.What, inWords(idleNames, l.What), duration(float64(l.LatencyNS.P50)), duration(float64(l.LatencyNS.P99)),
+			duration(float64(l.LatencyNS.P999)), duration(float64(l.LatencyNS.Max)))
+	}
+	b.WriteByte('\n')
+	t.write(b)
+}
+
+// writePoints writes all points: a line for each way and size of batch, a column for each number of connections.
+func writePoints(b *bytes.Buffer, c *record.Ceilings) {
+	var connections []int
+	for _, r := range c.Rates {
+		for _, p := range r.Points {
+			if !slices.Contains(connections, p.Connections) {
+				connections = append(connections, p.Connections)
+			}
+		}
+	}
+	slices.Sort(connections)
+	t := columns{left: map[int]bool{0: true}}
+	head := []string{"nodes/s", "a call"}
+	for _, n := range connections {
+		head = append(head, plural(n, "connection"))
+	}
+	t.add(head...)
+	for _, r := range c.Rates {
+		var batches []int
+		for _, p := range r.Points {
+			if !slices.Contains(batches, p.Batch) {
+				batches = append(batches, p.Batch)
+			}
+		}
+		for _, batch := range batches {
+			cells := []string{r.Way, thousands(int64(batch))}
+			for _, n := range connections {
+				cells = append(cells, pointText(r.Points, batch, n))
+			}
+			t.add(cells...)
+		}
+	}
+	b.WriteByte('\n')
+	t.write(b)
+}
+
+func pointText(points []record.CeilingPoint, batch, connections int) string {
+	i := slices.IndexFunc(points, func(p record.CeilingPoint) bool { return p.Batch == batch && p.Connections == connections })
+	if i < 0 {
+		return missing
+	}
+	return number(median(points[i].NodesPerS))
+}
+
+// median is the middle value, or the mean of the two middle ones; a point has at least one.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	mid := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[mid]
+	}
+	return (sorted[mid-1] + sorted[mid]) / 2
+}
+
+// WriteCeilings writes a report on ceilings as tables for a terminal, with the method of each figure. Its Ceilings are
+// not nil.
+func WriteCeilings(w io.Writer, r *record.CeilingReport) error {
+	var b bytes.Buffer
+	v := newView(&record.Summary{Ceilings: r.Ceilings}, &record.Manifest{
+		Command: r.Command, Tool: r.Tool, Host: r.Host, Postgres: r.Postgres, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Methods: r.Methods,
+	})
+	fmt.Fprintf(&b, "What raw SQL does on this server for the writes of a completion\n%s · %s a point\n\n",
+		printable(strings.Join(v.facts(), " · ")), measurements(r.Ceilings))
+	writeRates(&b, r.Ceilings)
+	if len(r.Ceilings.Rates) > 0 {
+		writePoints(&b, r.Ceilings)
+	}
+	writeIdle(&b, r.Ceilings)
+	if len(r.Ceilings.Warnings) > 0 {
+		b.WriteString("\nWarnings\n")
+		for _, text := range r.Ceilings.Warnings {
+			fmt.Fprintf(&b, "  - %s\n", printable(text))
+		}
+	}
+	if len(r.Methods) > 0 {
+		fmt.Fprintf(&b, "\nMethod, over %s\n", r.EndedAt.Sub(r.StartedAt).Round(100*time.Millisecond))
+		for _, m := range r.Methods {
+			fmt.Fprintf(&b, "  %s: %s\n", printable(m.Figure), printable(m.Text))
+		}
+	}
+	if _, err := b.WriteTo(w); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}

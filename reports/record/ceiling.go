@@ -1,0 +1,167 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The ways to make completions durable with raw SQL, whose rates are ceilings for the designs.
+const (
+	// CeilingStatements is a completion's four writes as four statements in a transaction.
+	CeilingStatements = "statements"
+	// CeilingCall is the same writes of one completion in one statement.
+	CeilingCall = "call"
+	// CeilingBatched is the writes of many completions in one statement.
+	CeilingBatched = "batched"
+	// CeilingAppend is one row for each completion, many in one insert, fenced by an epoch in the same statement.
+	CeilingAppend = "append"
+	// CeilingCopy is the same rows by COPY, which cannot be fenced in the same statement.
+	CeilingCopy = "copy"
+)
+
+// Ceilings is what raw SQL did, on the same server, for the rows that the designs make durable.
+type Ceilings struct {
+	// Measurements is how often every point was measured, PointNS for how long each time, in nanoseconds.
+	Measurements int   `json:"measurements"`
+	PointNS      int64 `json:"point_ns"`
+	// Rates has one entry for each way that was measured.
+	Rates []CeilingRate `json:"rates"`
+	// Idle are durations on one idle connection, one entry for each thing that was done.
+	Idle []IdleLatency `json:"idle"`
+	// Warnings say what limits these figures.
+	Warnings []string `json:"warnings"`
+}
+
+// CeilingRate is what one way reached.
+type CeilingRate struct {
+	// Way is one of the Ceiling constants.
+	Way string `json:"way"`
+	// NodesPerS is the completions per second at the best point: the median over measurements, of two of them their
+	// mean, and their range.
+	NodesPerS Spread `json:"nodes_per_s"`
+	// Batch and Connections say which point was the best.
+	Batch       int `json:"batch"`
+	Connections int `json:"connections"`
+	// Points are all that were measured.
+	Points []CeilingPoint `json:"points"`
+}
+
+// CeilingPoint is one way at one size of batch and one number of connections.
+type CeilingPoint struct {
+	// Batch is how many completions go together, Connections how many sessions are at work.
+	Batch       int `json:"batch"`
+	Connections int `json:"connections"`
+	// NodesPerS are completions per second, of each measurement in the order in which they were made.
+	NodesPerS []float64 `json:"nodes_per_s"`
+}
+
+// The things whose time on one idle connection is taken.
+const (
+	// IdleCommit is the update of one row in a transaction of its own.
+	IdleCommit = "commit"
+	// IdleTransaction is the transaction of one completion, its four writes as four statements.
+	IdleTransaction = "transaction"
+	// IdleCall is the same writes in one statement.
+	IdleCall = "call"
+	// IdleAppend is the appended, fenced row of one completion.
+	IdleAppend = "append"
+)
+
+// IdleLatency is how long something takes on a connection when nothing else is going on.
+type IdleLatency struct {
+	// What is one of the Idle constants.
+	What string `json:"what"`
+	// LatencyNS are percentiles over all measurements.
+	LatencyNS Percentiles `json:"latency_ns"`
+	// Count is how often it was done.
+	Count int64 `json:"count"`
+}
+
+// CeilingReport is what pulley ceiling found: the content of its JSON output.
+type CeilingReport struct {
+	// Schema is SchemaVersion. Whoever writes sets it.
+	Schema    int       `json:"schema"`
+	Command   []string  `json:"command"`
+	Tool      Tool      `json:"tool"`
+	Host      Host      `json:"host"`
+	Postgres  *Postgres `json:"postgres"`
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at"`
+	// Methods say how each figure was measured.
+	Methods []Method `json:"methods"`
+	// Ceilings is never null.
+	Ceilings *Ceilings `json:"ceilings"`
+}
+
+// Rate returns what the way reached, or nil where it was not measured.
+func (c *Ceilings) Rate(way string) *CeilingRate {
+	if c == nil {
+		return nil
+	}
+	i := slices.IndexFunc(c.Rates, func(r CeilingRate) bool { return r.Way == way })
+	if i < 0 {
+		return nil
+	}
+	return &c.Rates[i]
+}
+
+// Latency returns the percentiles of what, one of the Idle constants, or nil where they were not measured.
+func (c *Ceilings) Latency(what string) *Percentiles {
+	if c == nil {
+		return nil
+	}
+	i := slices.IndexFunc(c.Idle, func(l IdleLatency) bool { return l.What == what })
+	if i < 0 {
+		return nil
+	}
+	return &c.Idle[i].LatencyNS
+}
+
+// Validate reports the first thing that makes the figures unfit to be written or believed.
+func (c *Ceilings) Validate() error {
+	if c.Measurements < 1 || c.PointNS < 1 {
+		return fmt.Errorf("ceilings: %d measurements of %d ns: neither may be less than 1", c.Measurements, c.PointNS)
+	}
+	seen := map[string]bool{}
+	for _, r := range c.Rates {
+		if seen["rate "+r.Way] {
+			return fmt.Errorf("ceiling %q: stands twice", r.Way)
+		}
+		seen["rate "+r.Way] = true
+		if err := r.validate(); err != nil {
+			return fmt.Errorf("ceiling %q: %w", r.Way, err)
+		}
+	}
+	for _, l := range c.Idle {
+		p := l.LatencyNS
+		switch {
+		case seen["idle "+l.What]:
+			return fmt.Errorf("idle latency %q: stands twice", l.What)
+		case l.Count < 1 || !slices.IsSorted([]int64{0, p.P50, p.P99, p.P999, p.Max}):
+			return fmt.Errorf("idle latency %q: has nothing behind it, or percentiles out of order", l.What)
+		}
+		seen["idle "+l.What] = true
+	}
+	return nil
+}
+
+func (r *CeilingRate) validate() error {
+	s := r.NodesPerS
+	best := false
+	for _, p := range r.Points {
+		if p.Batch < 1 || p.Connections < 1 || len(p.NodesPerS) == 0 || slices.ContainsFunc(p.NodesPerS, func(v float64) bool { return !isFigure(v) }) {
+			return fmt.Errorf("a point has no figure, or one that is not finite and at least 0")
+		}
+		best = best || p.Batch == r.Batch && p.Connections == r.Connections
+	}
+	switch {
+	case r.Way == "":
+		return fmt.Errorf("has no name")
+	case !best:
+		return fmt.Errorf("its best point, batch %d on %d connections, is not among its points", r.Batch, r.Connections)
+	case !isFigure(s.Hi) || !(0 < s.Lo && s.Lo <= s.Median && s.Median <= s.Hi):
+		return fmt.Errorf("nodes_per_s: lo %v, median %v, hi %v are not positive and in order", s.Lo, s.Median, s.Hi)
+	}
+	return nil
+}
