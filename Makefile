@@ -15,11 +15,14 @@ DEMO_FLAGS ?= --out $(DEMO_OUT) --backends push,pull,pull:batch=256,pull:scan=sq
 TEST_TIMEOUT ?= 15m
 TEST_FLAGS ?=
 
+# What is said to pulley claims, such as --quick, --goals or --only loop.
+CLAIMS_FLAGS ?=
+
 # How long each fuzz target runs. What it finds that is new is kept in Go's cache; what fails, in testdata.
 FUZZ_TIME ?= 10m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench fuzz soak-language lint setup clean
+.PHONY: help demo test bench claims fuzz soak-language peers lint setup clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -37,6 +40,10 @@ bench: ## Run the Go benchmarks
 	@scripts/setup.sh postgres
 	$(GO) test -run '^$$' -bench . -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
 
+claims: ## Hold published claims against measurements; CLAIMS_FLAGS=--goals for our own
+	@scripts/setup.sh postgres
+	$(GO) run ./cmd/pulley claims $(CLAIMS_FLAGS)
+
 fuzz: ## Fuzz the parser and the compiler, FUZZ_TIME each
 	$(GO) test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./engine/ir
 	$(GO) test -run '^$$' -fuzz '^FuzzCompile$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./engine/graph
@@ -49,6 +56,16 @@ SOAK_FLAGS ?=
 soak-language: ## Hold every backend against the reference on generated programs
 	@scripts/setup.sh postgres
 	$(GO) test ./chaos/check/differ -run '^TestPrograms$$' -v -timeout 0 -programs $(SOAK_PROGRAMS) $(SOAK_FLAGS)
+
+# What the race with other people's systems runs, and where its record goes. The first build takes minutes,
+# most of them for Temporal's server: PEERS_BUILD='-tags notemporal' leaves that out.
+PEERS_FLAGS ?= --out out/peers
+PEERS_BUILD ?=
+
+peers: ## Race ours against River and Temporal on one server (the first build takes minutes)
+	@scripts/setup.sh postgres
+	cd bench/peers && $(GO) build -mod=mod -buildvcs=auto $(PEERS_BUILD) -o ../../out/peers/peers .
+	out/peers/peers $(PEERS_FLAGS)
 
 lint: ## Check the format and the code; golangci-lint and shellcheck where they are installed
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \

@@ -1,0 +1,1 @@
+INSERT INTO fan_in (instance, remaining, sum) VALUES ($1, $2, 0)

@@ -1,0 +1,1 @@
+DELETE FROM fan_in WHERE instance = $1

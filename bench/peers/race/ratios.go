@@ -1,0 +1,116 @@
+package race
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pulley/bench/peers/peer"
+	"pulley/bench/stats"
+)
+
+// Ratio is how many times faster one system was than others on a workload.
+type Ratio struct {
+	// Name says what it is in words: "push / river, chain". The other side is at its best: where a system
+	// was raced in several ways, the fastest of them in each run.
+	Name     string `json:"name"`
+	System   string `json:"system"`
+	Over     string `json:"over"`
+	Workload string `json:"workload"`
+
+	Pairs  int      `json:"pairs"`
+	Value  *float64 `json:"value"` // null where no run of both was valid
+	Least  *float64 `json:"least"`
+	Most   *float64 `json:"most"`
+	Target *float64 `json:"target"` // null: none was set
+	Met    *bool    `json:"met"`
+}
+
+// targets are what push should reach against River, at its best.
+var targets = map[string]float64{"independent": 1.5, "backlog": 1.5, "chain": 25, "fanout": 25}
+
+// ratios compares each of ours with each rival on every workload that both ran under load.
+func ratios(r *Record) []Ratio {
+	var out []Ratio
+	for _, mine := range r.Systems {
+		if !mine.Ours {
+			continue
+		}
+		for _, rival := range families(r) {
+			for _, w := range r.Workloads {
+				if w.Load == peer.Single {
+					continue // latencies are compared in the table
+				}
+				if ratio, ok := compare(r, mine.Name, rival, w.Name); ok {
+					out = append(out, ratio)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// families lists the rivals, where the ways of using one, "river-tx" or "river:connections=8", are one.
+func families(r *Record) []string {
+	var out []string
+	for _, s := range r.Systems {
+		if f := family(s.Name); !s.Ours && !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func family(system string) string {
+	name, _, _ := strings.Cut(system, ":")
+	name, _, _ = strings.Cut(name, "-")
+	return name
+}
+
+// compare sets each run of mine against the run with the same number of the rival, in whichever way it
+// was fastest.
+func compare(r *Record, mine, rival, workload string) (Ratio, bool) {
+	ours, theirs := map[int]float64{}, map[int]float64{}
+	known := false
+	for _, s := range r.Samples {
+		switch {
+		case s.Workload != workload:
+		case s.System == mine:
+			known = true
+			if s.Valid {
+				ours[s.Run] = s.TasksPerS
+			}
+		case r.ours(s.System):
+		case family(s.System) == rival && s.Valid:
+			theirs[s.Run] = max(theirs[s.Run], s.TasksPerS)
+		}
+	}
+	out := Ratio{Name: fmt.Sprintf("%s / %s, %s", mine, rival, workload), System: mine, Over: rival, Workload: workload}
+	var a, b []float64
+	for run := 1; run <= r.Runs; run++ {
+		if ours[run] > 0 && theirs[run] > 0 {
+			a, b = append(a, ours[run]), append(b, theirs[run])
+		}
+	}
+	if target, ok := targets[workload]; ok && mine == "push" && rival == "river" {
+		out.Target = &target
+	}
+	if out.Pairs = len(a); out.Pairs == 0 {
+		return out, known && out.Target != nil
+	}
+	// All values are above zero and the lists are equally long, so that there is no error.
+	interval, err := stats.PairedRatio(a, b, 1)
+	if err != nil {
+		return out, false
+	}
+	out.Value, out.Least, out.Most = &interval.Median, &interval.Lo, &interval.Hi
+	if out.Target != nil {
+		met := *out.Value >= *out.Target
+		out.Met = &met
+	}
+	return out, true
+}
+
+func (r *Record) ours(system string) bool {
+	return slices.ContainsFunc(r.Systems, func(s System) bool { return s.Name == system && s.Ours })
+}
