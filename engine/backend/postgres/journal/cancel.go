@@ -1,0 +1,97 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/plan"
+)
+
+// Cancel implements backend.Canceler.
+func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
+	if err := b.usable(ctx); err != nil {
+		return nil, err
+	}
+	byShard := make([][]uuid.UUID, len(b.shards))
+	for _, id := range ids {
+		shard := backend.ShardOf(id, len(b.shards))
+		byShard[shard] = append(byShard[shard], id)
+	}
+	done := false
+	for shard, ids := range byShard {
+		if len(ids) == 0 {
+			continue
+		}
+		if err := b.cancelIn(ctx, shard, ids, reason); err != nil {
+			if done && !backend.IsUnknown(err) {
+				err = fmt.Errorf("%w: %w", backend.ErrUnknown, err) // a part of the call is durable
+			}
+			return nil, postgres.Explain(err)
+		}
+		done = true
+	}
+	found, err := b.store.Lookup(ctx, ids)
+	if err != nil && done {
+		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	return found, err
+}
+
+func (b *Backend) cancelIn(ctx context.Context, shard int, ids []uuid.UUID, reason string) error {
+	failure := &plan.Failure{Type: backend.CanceledType, Message: reason}
+	return b.anywhere(ctx, shard, false,
+		func(sh *shardState) error { return sh.cancel(ctx, ids, failure) },
+		func() error {
+			free, err := b.cancelFree(ctx, shard, ids, failure)
+			if err != nil || free {
+				return err
+			}
+			_, err = b.ask(ctx, shard, request{Op: opCancel, IDs: ids, Reason: reason})
+			return err
+		})
+}
+
+// cancelFree cancels in a shard that nobody owns, and says whether nobody does.
+func (b *Backend) cancelFree(ctx context.Context, shard int, ids []uuid.UUID, failure *plan.Failure) (bool, error) {
+	encoded, err := json.Marshal(failure)
+	if err != nil {
+		return false, err
+	}
+	raw := make([][16]byte, len(ids))
+	for i, id := range ids {
+		raw[i] = id
+	}
+	var free int
+	err = b.store.Pool.QueryRow(ctx, cancelFreeSQL, shard, raw, string(encoded)).Scan(&free)
+	if postgres.Unconfirmed(err) && !errors.Is(err, pgx.ErrNoRows) && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	return free > 0, err
+}
+
+// cancel ends instances, and also those that run in the store and are not known here: they are broken, or were
+// stored a moment ago.
+func (sh *shardState) cancel(ctx context.Context, ids []uuid.UUID, failure *plan.Failure) error {
+	t := sh.begin()
+	for _, id := range ids {
+		sh.tokens++
+		inst := sh.instances[id]
+		if inst != nil {
+			t.end(inst, backend.Canceled, plan.End{Failure: failure}, sh.tokens)
+			continue
+		}
+		t.ends = append(t.ends, ending{
+			inst: &instance{id: id, gone: true}, token: sh.tokens,
+			public: backend.Instance{ID: id, Status: backend.Canceled, Failure: failure},
+		})
+	}
+	var out backend.Committed
+	return sh.finish(ctx, t, backend.Grant{}, &out)
+}

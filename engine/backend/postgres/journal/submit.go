@@ -1,0 +1,236 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/plan"
+)
+
+// Submit implements backend.Backend. Instances of several shards are stored shard by shard.
+func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
+	out := backend.Committed{Outcomes: make([]backend.Outcome, len(subs))}
+	if err := grant.Check(); err != nil {
+		return backend.Committed{}, err
+	}
+	if err := b.usable(ctx); err != nil {
+		return backend.Committed{}, err
+	}
+	byShard := make([][]newcomer, len(b.shards))
+	seen := make(map[uuid.UUID]bool, len(subs))
+	for i := range subs {
+		s := &subs[i]
+		if seen[s.ID] {
+			out.Outcomes[i].Answer = backend.Duplicate
+			continue
+		}
+		n, err := b.newcomer(ctx, s)
+		if err != nil {
+			return backend.Committed{}, postgres.Explain(err)
+		}
+		if n.ord = i; n.refused != nil {
+			out.Outcomes[i] = backend.Outcome{Answer: backend.Refused, Err: n.refused}
+			continue
+		}
+		seen[s.ID] = true
+		shard := backend.ShardOf(s.ID, len(b.shards))
+		byShard[shard] = append(byShard[shard], n)
+	}
+	committed := false
+	for shard, list := range byShard {
+		if len(list) == 0 {
+			continue
+		}
+		err := b.submitTo(ctx, shard, list, grant, &out)
+		if err != nil && !committed {
+			return backend.Committed{}, postgres.Explain(err)
+		}
+		if err != nil {
+			for _, n := range list {
+				out.Outcomes[n.ord] = backend.Outcome{Answer: backend.Again, Err: postgres.Explain(err)}
+			}
+		}
+		committed = true
+	}
+	return out, nil
+}
+
+// newcomer is a submission whose beginning is planned.
+type newcomer struct {
+	ord      int
+	id       uuid.UUID
+	program  *plan.Program
+	workflow int32
+	input    json.RawMessage
+	begin    plan.Plan
+	refused  error
+}
+
+func (b *Backend) newcomer(ctx context.Context, s *backend.Submission) (newcomer, error) {
+	n := newcomer{id: s.ID, program: s.Program, input: bytes.Clone(s.Input)}
+	if s.Program == nil {
+		n.refused = fmt.Errorf("instance %s: a submission without its program", s.ID)
+		return n, nil
+	}
+	if n.begin, n.refused = s.Program.Start(n.input); n.refused != nil {
+		return n, nil
+	}
+	var err error
+	n.workflow, err = b.store.Number(ctx, s.Program)
+	return n, err
+}
+
+// submitTo stores the instances of a shard. A backend that wants tasks takes the shard if it is free; otherwise, and
+// where the shard has another owner, the instances are left for the owner to take up.
+func (b *Backend) submitTo(ctx context.Context, shard int, list []newcomer, grant backend.Grant, out *backend.Committed) error {
+	grant.Max -= len(out.Tasks)
+	return b.anywhere(ctx, shard, grant.Max > 0,
+		func(sh *shardState) error {
+			if b.full() {
+				return b.submitPending(ctx, shard, list, out)
+			}
+			return sh.submit(ctx, list, grant, out)
+		},
+		func() error { return b.submitPending(ctx, shard, list, out) })
+}
+
+// submit stores instances of a shard that is owned, and begins them.
+func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend.Grant, out *backend.Committed) error {
+	t := sh.begin()
+	answers := make([]backend.Answer, len(list))
+	errs := make([]error, len(list))
+	var places []int
+	for i := range list {
+		n := &list[i]
+		if sh.instances[n.id] != nil || sh.broken[n.id] != nil {
+			answers[i] = backend.Duplicate
+			continue
+		}
+		sp := t.savepoint()
+		if err := t.birth(n); err != nil {
+			t.rollback(sp)
+			answers[i], errs[i] = backend.Refused, err
+			continue
+		}
+		answers[i] = backend.Applied
+		places = append(places, i)
+	}
+	if len(t.births) > 0 {
+		done, err := sh.append(ctx, t)
+		if err != nil {
+			if postgres.Poisoned(err) {
+				return sh.submitHalves(ctx, list, grant, out, err)
+			}
+			return err
+		}
+		sh.settleBirths(t, places, answers, done, out)
+		if !done.lost {
+			t.now = sh.b.now()
+			tasks, err := t.commit(grant)
+			if err != nil {
+				return err
+			}
+			out.Tasks = append(out.Tasks, tasks...)
+		}
+	}
+	for i, n := range list {
+		out.Outcomes[n.ord] = backend.Outcome{Answer: answers[i], Err: errs[i]}
+	}
+	if sh.epoch.Load() != 0 {
+		sh.outlook(sh.b.now(), out)
+	}
+	return nil
+}
+
+// settleBirths answers what the store said to new instances: those that were there already are none.
+func (sh *shardState) settleBirths(t *tx, places []int, answers []backend.Answer, done appended, out *backend.Committed) {
+	for k, e := range t.births {
+		switch {
+		case done.born != nil && !done.born[e.public.ID]:
+			answers[places[k]] = backend.Duplicate
+			if !e.inst.gone {
+				sh.bytes -= e.inst.bytes
+			}
+			e.inst.gone = true
+			delete(sh.instances, e.public.ID)
+		case e.public.Status != backend.Running:
+			out.Ended = append(out.Ended, e.public)
+		}
+	}
+}
+
+// submitHalves stores a batch in two parts, since the data of a member is at fault.
+func (sh *shardState) submitHalves(ctx context.Context, list []newcomer, grant backend.Grant, out *backend.Committed, cause error) error {
+	if len(list) == 1 {
+		out.Outcomes[list[0].ord] = backend.Outcome{Answer: backend.Refused, Err: postgres.Explain(cause)}
+		return nil
+	}
+	half := len(list) / 2
+	if err := sh.submit(ctx, list[:half], grant, out); err != nil {
+		return err
+	}
+	grant.Max -= len(out.Tasks)
+	if err := sh.submit(ctx, list[half:], grant, out); err != nil {
+		for _, n := range list[half:] {
+			out.Outcomes[n.ord] = backend.Outcome{Answer: backend.Again, Err: err}
+		}
+	}
+	return nil
+}
+
+// birth begins an instance in memory.
+func (t *tx) birth(n *newcomer) error {
+	inst := &instance{id: n.id, program: n.program, workflow: n.workflow}
+	e := ending{inst: inst, input: n.input, public: backend.Instance{ID: n.id, Status: backend.Running}}
+	ends := len(t.ends)
+	if err := t.start(inst, n.begin); err != nil {
+		return err
+	}
+	if inst.gone {
+		e.public = t.ends[ends].public
+		t.sh.tokens++
+		e.token = t.sh.tokens
+		t.ends = t.ends[:ends] // it is born with its end
+	}
+	t.births = append(t.births, e)
+	return nil
+}
+
+// submitPending leaves new instances for the owner of their shard.
+func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer, out *backend.Committed) error {
+	var buf buffers
+	buf.births()
+	for i := range list {
+		n := &list[i]
+		e := ending{public: backend.Instance{ID: n.id, Status: backend.Running}}
+		if end := n.begin.End; end != nil {
+			e.public.Status, e.public.Result, e.public.Failure = backend.Completed, end.Result, end.Failure
+			if end.Failure != nil {
+				e.public.Status = backend.Failed
+			}
+		}
+		if err := buf.end(&e); err != nil {
+			return err
+		}
+		buf.workflow.int32(n.workflow)
+		buf.input.bytes(n.input)
+	}
+	born, err := b.insertPending(ctx, shard, &buf)
+	if err != nil {
+		return err
+	}
+	for _, n := range list {
+		out.Outcomes[n.ord].Answer = backend.Duplicate
+		if born[n.id] {
+			out.Outcomes[n.ord].Answer = backend.Applied
+		}
+	}
+	out.More = true
+	return nil
+}
