@@ -8,20 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sync"
-	"time"
 )
 
 // lineBytesMax bounds a line of a history: an event holds a few values at most.
 const lineBytesMax = 64 << 20
 
-// ReadHistory reads a history of JSON lines (history.ndjson). It is strict: a line that is not a valid
-// event, or has a field that events do not have, is an error that names the line, and nothing is
-// returned. Only a last line that was not finished, as a killed process leaves it, is dropped; torn
-// tells of it, and calls for Rules.Partial.
+// ReadHistory reads a history of JSON lines (history.ndjson). It is strict: a first line that does not tell
+// the version, a line that is not a valid event, or a field that events do not have, is an error that names
+// the line, and nothing is returned. Only a last line that was not finished, as a killed process leaves it,
+// is dropped, and torn tells of it. What a recorder that buffers had not written yet is missing without a
+// trace, and calls for Rules.Partial; of one that does not, a torn line is all that can be lost.
 func ReadHistory(r io.Reader) (_ History, torn bool, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
+	known := words{}
 	var h History
 	for number := 1; ; number++ {
 		line, err := readLine(in)
@@ -29,22 +31,62 @@ func ReadHistory(r io.Reader) (_ History, torn bool, err error) {
 		if err != nil && !ended {
 			return nil, false, fmt.Errorf("history line %d: %w", number, err)
 		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			e, err := decodeEvent(line)
-			if err != nil && ended {
-				return h, true, nil
-			}
-			if err != nil {
-				return nil, false, fmt.Errorf("history line %d: %w", number, err)
-			}
-			h = append(h, e)
-		} else if !ended {
+		switch {
+		case ended && len(line) == 0:
+			return h, number == 1, nil
+		case len(bytes.TrimSpace(line)) == 0:
 			return nil, false, fmt.Errorf("history line %d is empty; write one event per line", number)
 		}
+		e, err := decodeEvent(line)
+		if err != nil && ended {
+			return h, true, nil
+		}
+		if err == nil && number == 1 && e.Kind != Began {
+			err = fmt.Errorf("the first event is %q; a history starts with %q and its version", e.Kind, Began)
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("history line %d: %w", number, err)
+		}
+		known.share(&e)
+		h = append(h, e)
 		if ended {
 			return h, false, nil
 		}
 	}
+}
+
+// words holds each name once that many events have.
+type words map[string]string
+
+func (w words) share(e *Event) {
+	for _, s := range []*string{&e.Source, &e.Process, &e.Owner, &e.Instance, &e.Node, &e.Path, &e.Action, (*string)(&e.Kind), (*string)(&e.Answer), (*string)(&e.Status)} {
+		if known, ok := w[*s]; ok {
+			*s = known
+		} else {
+			w[*s] = *s
+		}
+	}
+}
+
+// ReadHistories reads the files of several recorders, one for each life of each process, and merges them.
+// It names the files that end with a torn line.
+func ReadHistories(files ...string) (_ History, torn []string, err error) {
+	parts := make([]History, len(files))
+	for i, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		h, cut, err := ReadHistory(f)
+		_ = f.Close() // only read
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if parts[i] = h; cut {
+			torn = append(torn, name)
+		}
+	}
+	return Merge(parts...), torn, nil
 }
 
 // readLine reads up to the end of the line. The error is io.EOF where the input ends before it.
@@ -75,12 +117,17 @@ func decodeEvent(line []byte) (Event, error) {
 	return e, e.Validate()
 }
 
-// WriteHistory writes a history as JSON lines.
+// WriteHistory writes a history as JSON lines. One that does not start with Began is given one.
 func WriteHistory(w io.Writer, h History) error {
 	out := bufio.NewWriter(w)
+	if len(h) == 0 || h[0].Kind != Began {
+		if err := writeEvent(out, &Event{Kind: Began, Version: version}); err != nil {
+			return err
+		}
+	}
 	for i := range h {
 		if err := writeEvent(out, &h[i]); err != nil {
-			return fmt.Errorf("history line %d: %w", i+1, err)
+			return fmt.Errorf("history event %d: %w", i+1, err)
 		}
 	}
 	return out.Flush()
@@ -101,40 +148,65 @@ func writeEvent(w *bufio.Writer, e *Event) error {
 // Merge puts the histories of several recorders in the order of their times. Events of one recorder
 // keep their order, also where their times are equal.
 func Merge(parts ...History) History {
-	var all History
-	for _, p := range parts {
-		all = append(all, p...)
+	all := slices.Concat(parts...)
+	order := make([]int, len(all)) // events are large: each is moved once
+	for i := range order {
+		order[i] = i
 	}
-	slices.SortStableFunc(all, func(a, b Event) int { return cmp.Compare(a.AtNS, b.AtNS) })
-	return all
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(all[a].AtNS, all[b].AtNS), cmp.Compare(a, b)) })
+	merged := make(History, len(all))
+	for i, from := range order {
+		merged[i] = all[from]
+	}
+	return merged
+}
+
+// Recording says who records, and how.
+type Recording struct {
+	Source string // one life of one process
+	Clock  Clock  // that all recorders of the history share; nil: MachineClock
+
+	// Buffered hands events to the writer in large pieces, and on Flush. A process that is killed then
+	// loses the last of them, whose effects others may see. Without it each call of Record is one write.
+	Buffered bool
 }
 
 // Recorder writes a history while it happens. It is safe for concurrent use: the order of the lines is
 // the order in which calls of Record got hold of it.
 type Recorder struct {
-	mu     sync.Mutex
-	out    *bufio.Writer
-	source string
-	now    func() time.Time
-	err    error // the first one; nothing is written after it
+	Recording
+	mu  sync.Mutex
+	out *bufio.Writer
+	err error // the first one; nothing is written after it
 }
 
-// NewRecorder makes a recorder that stamps each event with a source and with the time that now tells.
-// It does not close w.
-func NewRecorder(w io.Writer, source string, now func() time.Time) *Recorder {
-	return &Recorder{out: bufio.NewWriterSize(w, 1<<16), source: source, now: now}
+// NewRecorder makes a recorder, and writes that it began. It does not close w.
+func NewRecorder(w io.Writer, how Recording) *Recorder {
+	if how.Clock == nil {
+		how.Clock = MachineClock
+	}
+	r := &Recorder{Recording: how, out: bufio.NewWriterSize(w, 1<<16)}
+	r.Record(Event{Kind: Began, Version: version})
+	return r
 }
 
-// Record writes an event. An error is kept for Flush: what is being recorded must not fail because of
-// its record.
-func (r *Recorder) Record(e Event) {
+// Record writes events that happened at once, stamped with the source and the time. An error is kept for
+// Flush: what is being recorded must not fail because of its record.
+func (r *Recorder) Record(events ...Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err != nil {
-		return
+	now := r.Clock()
+	for i := range events {
+		if r.err != nil {
+			return
+		}
+		e := events[i]
+		e.AtNS, e.Source = now, r.Source
+		r.err = writeEvent(r.out, &e)
 	}
-	e.AtNS, e.Source = r.now().UnixNano(), r.source
-	r.err = writeEvent(r.out, &e)
+	if r.err == nil && !r.Buffered {
+		r.err = r.out.Flush()
+	}
 }
 
 // Flush hands what was recorded so far to the writer, and gives the first error of any Record or

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"testing/iotest"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"pulley/engine/ir"
 )
@@ -28,8 +29,8 @@ func TestHistoryRoundTrip(t *testing.T) {
 	if err := WriteHistory(&buf, h); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Count(buf.String(), "\n"); got != len(h) {
-		t.Errorf("%d lines for %d events", got, len(h))
+	if got := strings.Count(buf.String(), "\n"); got != len(h)+1 {
+		t.Errorf("%d lines for %d events and what begins them", got, len(h))
 	}
 	for _, in := range []io.Reader{bytes.NewReader(buf.Bytes()), iotest.OneByteReader(bytes.NewReader(buf.Bytes()))} {
 		back, torn, err := ReadHistory(in)
@@ -40,14 +41,14 @@ func TestHistoryRoundTrip(t *testing.T) {
 		if err := WriteHistory(&again, back); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(buf.String(), again.String()); diff != "" {
+		if diff := gocmp.Diff(buf.String(), again.String()); diff != "" {
 			t.Error(diff)
 		}
 	}
 }
 
 func TestReadHistoryTorn(t *testing.T) {
-	const whole = `{"kind":"submitted","instance":"a"}` + "\n"
+	const whole = `{"kind":"began","version":1}` + "\n"
 	for rest, torn := range map[string]bool{
 		"":                                    false,
 		`{"kind":"submitted","instance":"b"}`: false, // only its line's end is missing
@@ -67,9 +68,14 @@ func TestReadHistoryTorn(t *testing.T) {
 }
 
 func TestReadHistoryRefuses(t *testing.T) {
-	const whole = `{"kind":"submitted","instance":"a"}` + "\n"
+	const whole = `{"kind":"began","version":1}` + "\n"
 	for line, want := range map[string]string{
-		`{"kind":"gone","instance":"a"}`:                                       `history line 2: there is no kind of event "gone"`,
+		`{"kind":"lost","instance":"a"}`:                                       `history line 2: there is no kind of event "lost"`,
+		`{"kind":"began","version":2}`:                                         `history line 2: the history has version 2; this program reads version 1`,
+		`{"kind":"gone"}`:                                                      `lacks its process`,
+		`{"kind":"claimed","answer":"none"}`:                                   `lacks its call`,
+		`{"kind":"claimed","call":1}`:                                          `there is no answer "" of an event "claimed"`,
+		`{"kind":"struck"}`:                                                    `lacks its bad`,
 		`{"kind":"submitted","instance":"a","when":1}`:                         `history line 2: json: unknown field "when"`,
 		`{"kind":"submitted"}`:                                                 `lacks its instance`,
 		`{"kind":"enqueued","instance":"a"}`:                                   `an event "enqueued" lacks its node`,
@@ -78,7 +84,7 @@ func TestReadHistoryRefuses(t *testing.T) {
 		`{"kind":"element","instance":"a","node":"n"}`:                         `lacks its value`,
 		`{"kind":"element","instance":"a","node":"n","index":-1,"value":1}`:    `negative index`,
 		`{"kind":"started","instance":"a","node":"n","token":1}`:               `lacks its action and args`,
-		`{"kind":"answered","instance":"a","node":"n","token":1,"answer":"y"}`: `there is no answer "y"`,
+		`{"kind":"answered","instance":"a","node":"n","token":1,"answer":"y"}`: `there is no answer "y" of an event "answered"`,
 		`{"kind":"ended","instance":"a"}`:                                      `does not end with status ""`,
 		`{"kind":"looked","instance":"a","status":"asleep"}`:                   `has no status "asleep"`,
 		`{"kind":"inspected"}`:                                                 `lacks its rows`,
@@ -97,6 +103,52 @@ func TestReadHistoryRefuses(t *testing.T) {
 	}
 }
 
+// Whoever was killed has left the first piece of a line, or nothing at all.
+func TestReadHistoriesOfKilledProcesses(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	const began = `{"kind":"began","version":1,"at_ns":1}` + "\n"
+	whole := write("a", began+`{"kind":"submitted","instance":"i","at_ns":7}`+"\n")
+	cut := write("b", began+`{"kind":"submitting","instance":"i","at_ns":5}`+"\n"+`{"kind":"subm`)
+	empty := write("c", "")
+	h, torn, err := ReadHistories(whole, cut, empty)
+	if err != nil || len(h) != 4 || h[2].Kind != Submitting || h[3].Kind != Submitted {
+		t.Errorf("%v %v", h, err)
+	}
+	if diff := gocmp.Diff([]string{cut, empty}, torn); diff != "" {
+		t.Errorf("torn: %s", diff)
+	}
+	none := write("d", `{"kind":"submitted","instance":"i"}`+"\n")
+	if _, _, err := ReadHistories(whole, none); err == nil || !strings.Contains(err.Error(), none+`: history line 1: the first event is "submitted"`) {
+		t.Errorf("a file without version: %v", err)
+	}
+	if _, _, err := ReadHistories(filepath.Join(dir, "e")); err == nil {
+		t.Error("a file that is not there was read")
+	}
+}
+
+// What a recorder that does not buffer has been told is in the file when Record returns.
+func TestRecorderLosesNothing(t *testing.T) {
+	var buf bytes.Buffer
+	r := NewRecorder(&buf, Recording{Source: "a"})
+	for i := range 3 {
+		r.Record(Event{Kind: Submitting, Instance: "i", Call: 1}, Event{Kind: Submitted, Instance: "i", Call: 1})
+		if got := strings.Count(buf.String(), "\n"); got != 1+2*(i+1) {
+			t.Fatalf("%d lines after %d calls", got, i+1)
+		}
+	}
+	h, torn, err := ReadHistory(&buf)
+	if err != nil || torn || len(h) != 7 || h[0].AtNS <= 0 || h[6].AtNS < h[0].AtNS || h[5].AtNS != h[6].AtNS {
+		t.Errorf("torn %t, %v: %v", torn, err, h)
+	}
+}
+
 func TestMerge(t *testing.T) {
 	at := func(ns int64, instance string) Event { return Event{Kind: Submitted, AtNS: ns, Instance: instance} }
 	got := Merge(History{at(1, "a1"), at(4, "a2"), at(4, "a3")}, nil, History{at(2, "b1"), at(4, "b2"), at(5, "b3")})
@@ -111,8 +163,8 @@ func TestMerge(t *testing.T) {
 
 func TestRecorder(t *testing.T) {
 	var buf bytes.Buffer
-	clock := time.Unix(0, 0)
-	r := NewRecorder(&buf, "engine a", func() time.Time { clock = clock.Add(time.Nanosecond); return clock })
+	clock := int64(0)
+	r := NewRecorder(&buf, Recording{Source: "engine a", Clock: func() int64 { clock++; return clock }})
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -126,7 +178,7 @@ func TestRecorder(t *testing.T) {
 		t.Fatal(err)
 	}
 	h, torn, err := ReadHistory(&buf)
-	if err != nil || torn || len(h) != 400 {
+	if err != nil || torn || len(h) != 401 {
 		t.Fatalf("%d events, torn %t, %v", len(h), torn, err)
 	}
 	for i, e := range h {
@@ -148,7 +200,7 @@ func (f *failing) Write(p []byte) (int, error) {
 
 func TestRecorderKeepsItsFirstError(t *testing.T) {
 	f := failing(1)
-	r := NewRecorder(&f, "", time.Now)
+	r := NewRecorder(&f, Recording{Buffered: true})
 	r.Record(Event{Kind: Submitted, Instance: "a"})
 	if err := r.Flush(); err != nil {
 		t.Fatal(err)
@@ -163,13 +215,13 @@ func TestRecorderKeepsItsFirstError(t *testing.T) {
 		t.Errorf("%v, want %v", err, first)
 	}
 	var buf bytes.Buffer
-	r = NewRecorder(&buf, "", time.Now)
+	r = NewRecorder(&buf, Recording{Buffered: true})
 	r.Record(Event{Kind: "gone"})
 	r.Record(Event{Kind: Submitted, Instance: "a"})
 	if err := r.Flush(); err == nil || buf.Len() > 0 {
 		t.Errorf("an event that is not valid: %v, written %q", err, buf.String())
 	}
-	if err := WriteHistory(&buf, History{{Kind: Submitted, Instance: "a"}, {Kind: Leased}}); err == nil || !strings.Contains(err.Error(), "line 2") {
+	if err := WriteHistory(&buf, History{{Kind: Submitted, Instance: "a"}, {Kind: Leased}}); err == nil || !strings.Contains(err.Error(), "event 2") {
 		t.Errorf("a history that is not valid: %v", err)
 	}
 	if err := WriteHistory(&buf, History{{Kind: Inspected, Rows: map[string]int{}, Args: []byte("{")}}); err == nil {

@@ -11,14 +11,30 @@ type index struct {
 	byRun     map[runKey]*runRecord
 	byID      map[string]*instanceRecord
 	inspected []int // of all instances together
+	processes map[string]*processRecord
+	open      map[callID]int // lines of calls that nothing answered, or that were answered unknown
+	bad       []int          // lines of what was meant to go wrong
+	stamped   bool           // every event has a time
 }
+
+// callID names a call of a process.
+type callID struct {
+	process string
+	call    int64
+}
+
+// processRecord is what a history tells of one process. Lines are -1 where there is none.
+type processRecord struct{ last, killed, gone int }
 
 // instanceRecord is what a history tells of one instance.
 type instanceRecord struct {
 	id        string
 	lines     []int
 	runs      []*runRecord
-	submitted []int
+	asked     []int // lines that began a submission
+	submitted []int // those that acknowledged one
+	refused   []int // those that turned one down
+	bad       bool  // it is meant to go wrong
 	ended     []int
 	looked    []int
 	terminal  []int // of looked, those that showed an end
@@ -39,43 +55,107 @@ type runRecord struct {
 	gathered []int
 	leased   []int
 	started  []int
+	extended []int
+	released []int
 	offered  []int
 	answered []int
 	off      []int
 }
 
 func newIndex(h History) *index {
-	x := &index{history: h, has: map[Kind]bool{}, byRun: map[runKey]*runRecord{}, byID: map[string]*instanceRecord{}}
+	x := &index{
+		history: h, has: map[Kind]bool{}, byRun: map[runKey]*runRecord{}, byID: map[string]*instanceRecord{},
+		processes: map[string]*processRecord{}, open: map[callID]int{}, stamped: true,
+	}
 	for i := range h {
 		e := &h[i]
 		x.has[e.Kind] = true
-		if e.Instance == "" {
-			x.inspected = append(x.inspected, i)
+		x.stamped = x.stamped && e.AtNS != 0
+		x.note(e, i)
+		if !kinds[e.Kind].instance && e.Instance == "" {
+			x.whole(e, i)
 			continue
 		}
 		instance := x.instance(e.Instance)
 		instance.lines = append(instance.lines, i)
-		switch e.Kind {
-		case Submitted:
-			instance.submitted = append(instance.submitted, i)
-		case Ended:
-			instance.ended = append(instance.ended, i)
-			instance.saw(e.Status)
-		case Canceling:
-			instance.canceling = append(instance.canceling, i)
-		case Looked:
-			instance.looked = append(instance.looked, i)
-			if terminal(e.Status) {
-				instance.terminal = append(instance.terminal, i)
-				instance.saw(e.Status)
-			}
-		case Inspected:
-			instance.inspected = append(instance.inspected, i)
-		default:
+		if kinds[e.Kind].run {
 			x.run(e, instance).add(e, i)
+		} else {
+			instance.add(e, i)
 		}
 	}
 	return x
+}
+
+// note enters what an event tells of its process and its call.
+func (x *index) note(e *Event, line int) {
+	if e.Bad != "" && e.Kind != Struck {
+		x.bad = append(x.bad, line)
+	}
+	p := x.processes[e.process()]
+	if p == nil {
+		p = &processRecord{-1, -1, -1}
+		x.processes[e.process()] = p
+	}
+	switch e.Kind {
+	case Killed:
+		p.killed = line
+	case Gone:
+		p.gone = line
+	case Struck:
+	default:
+		p.last = line
+	}
+	if e.Call == 0 {
+		return
+	}
+	key := callID{e.process(), e.Call}
+	switch e.Kind {
+	case Submitting, Claiming, Offered, Extending:
+		if _, begun := x.open[key]; !begun {
+			x.open[key] = line
+		}
+	case Submitted, Claimed, Answered, Extended:
+		if e.Answer != AnswerUnknown {
+			delete(x.open, key)
+		}
+	}
+}
+
+// whole enters an event that belongs to no instance.
+func (x *index) whole(e *Event, line int) {
+	if e.Kind == Inspected {
+		x.inspected = append(x.inspected, line)
+	}
+}
+
+// add enters an event that belongs to no node run.
+func (r *instanceRecord) add(e *Event, line int) {
+	r.bad = r.bad || e.Bad != ""
+	switch e.Kind {
+	case Submitting:
+		r.asked = append(r.asked, line)
+	case Submitted:
+		switch e.Answer {
+		case "", AnswerApplied, AnswerDuplicate:
+			r.submitted = append(r.submitted, line)
+		case AnswerRefused:
+			r.refused = append(r.refused, line)
+		}
+	case Ended:
+		r.ended = append(r.ended, line)
+		r.saw(e.Status)
+	case Canceling:
+		r.canceling = append(r.canceling, line)
+	case Looked:
+		r.looked = append(r.looked, line)
+		if terminal(e.Status) {
+			r.terminal = append(r.terminal, line)
+			r.saw(e.Status)
+		}
+	case Inspected:
+		r.inspected = append(r.inspected, line)
+	}
 }
 
 func (x *index) instance(id string) *instanceRecord {
@@ -102,7 +182,14 @@ func (x *index) run(e *Event, instance *instanceRecord) *runRecord {
 
 func (r *runRecord) add(e *Event, line int) {
 	list := &r.enqueued
+	r.instance.bad = r.instance.bad || e.Bad != ""
 	switch e.Kind {
+	case Extended:
+		list = &r.extended
+	case Released:
+		list = &r.released
+	case Extending:
+		return
 	case Arrived:
 		list = &r.arrived
 	case Element:
