@@ -26,7 +26,7 @@ const application = "pulley bench"
 // to be fetched by a claim, which costs as much as its completion. So many tasks wait for a while, and their
 // leases are long enough not to be prolonged meanwhile.
 const (
-	prefetch = 100_000
+	prefetch = 400_000
 	lease    = time.Minute
 )
 

@@ -25,7 +25,7 @@ type Config struct {
 	CheckActions bool
 
 	Slots    int // tasks running at once. Zero: 64. At most 100,000
-	Prefetch int // tasks leased ahead, waiting for a slot. Zero: as many as Slots; negative: none. At most 100,000
+	Prefetch int // tasks leased ahead, waiting for a slot. Zero: as many as Slots; negative: none. At most 500,000
 
 	// Batch is how many completions or submissions at most share a transaction. Zero: 1,000. 1 is the
 	// literal design: a transaction for each, Committers of them at a time on each shard. At most 10,000.
@@ -115,7 +115,7 @@ func (c Config) validate() error {
 		}
 	}
 	number("Slots", c.Slots, 1, 100_000)
-	number("Prefetch", c.Prefetch, 0, 100_000)
+	number("Prefetch", c.Prefetch, 0, 500_000)
 	number("Batch", c.Batch, 1, 10_000)
 	number("BatchBytes", c.BatchBytes, 1, 1<<30)
 	number("Committers", c.Committers, 1, 1000)

@@ -19,8 +19,9 @@ func (m *Machine) Check() error {
 		}
 	}
 	states := map[state]int{}
-	held := map[uuid.UUID]int{}
+	held, ofShard := map[uuid.UUID]int{}, map[*shard]int{}
 	for _, t := range m.tasks {
+		ofShard[t.shard]++
 		states[t.state]++
 		held[t.task.Lease.Key.Instance]++
 		must(t.lost || t.cohort != nil || t.state >= offered, "task %d is held unwatched", t.id)
@@ -48,6 +49,7 @@ func (m *Machine) Check() error {
 		s := &m.shards[i]
 		queued += s.offered.len()
 		subs += s.subs.len()
+		must(s.held == ofShard[s], "shard %d is counted as having %d tasks, it has %d", i, s.held, ofShard[s])
 		must(s.committing <= m.cfg.commitsPerShard(), "shard %d has %d commits in flight", i, s.committing)
 	}
 	must(queued == states[offered], "%d completions queue, %d are offered", queued, states[offered])

@@ -266,25 +266,26 @@ func (m *Machine) submit(now time.Time, s *shard) bool {
 	return true
 }
 
-// share is what a write of n members that is about to go may lease. While there is a backlog, which
-// claims need room for, it is what the members are expected to make ready, or one, to learn if there
-// is more; else all the room if no other write wants some, a part if one does, and in any case one
-// for each member while there is room.
+// share is what a write of n members that is about to go may lease: an equal part of the room for each write
+// that may come before its answer, and in any case one for each member while there is room. Whatever is
+// held may end meanwhile and want a write of its own: one that had all the room would leave the others' work
+// to claims, which cost as much again. While there is a backlog, which claims need room for, half the room is
+// parted, but what the members are expected to make ready is granted, or one, to learn if there is more.
 func (m *Machine) share(s *shard, n int) int {
 	room, others := m.room(), 0
-	if m.backlog() {
-		return min(room, max(1, s.expected(n)))
-	}
 	if m.cfg.Batch == 1 {
 		others = m.running + s.offered.len()
 	} else {
 		for i := range m.shards {
-			if o := &m.shards[i]; o != s && (o.offered.len() > 0 || o.subs.len() > 0) {
+			if o := &m.shards[i]; o != s && (o.held > 0 || o.subs.len() > 0) {
 				others++
 			}
 		}
 	}
 	parts := 1 + min(others, m.cfg.Committers-m.writes-1)
+	if m.backlog() {
+		return min(room, max(1, s.expected(n), room/2/parts))
+	}
 	return min(room, max(n, (room+parts-1)/parts))
 }
 

@@ -77,6 +77,7 @@ type Machine struct {
 // shard is what the machine knows of one shard.
 type shard struct {
 	index   int
+	held    int               // tasks of this shard
 	offered fifo[*task]       // completions that wait for a commit
 	subs    fifo[*submission] // submissions that wait
 	renew   []*task           // leases to prolong; some may have gone meanwhile
@@ -356,6 +357,7 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 		t := &task{id: m.nextTask, shard: s, task: tasks[i]}
 		t.place = -1
 		m.tasks[t.id] = t
+		s.held++
 		m.held[t.task.Lease.Key.Instance]++
 		m.watch(t)
 		if tasks[i].Action == "" { // a sleep that is over
@@ -407,6 +409,7 @@ func (m *Machine) remove(t *task) {
 		return
 	}
 	delete(m.tasks, t.id)
+	t.shard.held--
 	id := t.task.Lease.Key.Instance
 	if m.held[id]--; m.held[id] == 0 {
 		delete(m.held, id)
