@@ -24,7 +24,7 @@ const lineBytesMax = 64 << 20
 func ReadHistory(r io.Reader) (_ History, torn bool, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	known := words{}
-	var h History
+	var h pieces
 	for number := 1; ; number++ {
 		line, err := readLine(in)
 		ended := errors.Is(err, io.EOF)
@@ -33,13 +33,13 @@ func ReadHistory(r io.Reader) (_ History, torn bool, err error) {
 		}
 		switch {
 		case ended && len(line) == 0:
-			return h, number == 1, nil
+			return h.joined(), number == 1, nil
 		case len(bytes.TrimSpace(line)) == 0:
 			return nil, false, fmt.Errorf("history line %d is empty; write one event per line", number)
 		}
 		e, err := decodeEvent(line)
 		if err != nil && ended {
-			return h, true, nil
+			return h.joined(), true, nil
 		}
 		if err == nil && number == 1 && e.Kind != Began {
 			err = fmt.Errorf("the first event is %q; a history starts with %q and its version", e.Kind, Began)
@@ -48,12 +48,28 @@ func ReadHistory(r io.Reader) (_ History, torn bool, err error) {
 			return nil, false, fmt.Errorf("history line %d: %w", number, err)
 		}
 		known.share(&e)
-		h = append(h, e)
+		h.add(e)
 		if ended {
-			return h, false, nil
+			return h.joined(), false, nil
 		}
 	}
 }
+
+// pieces is a history that grows. Events are large: moving all of them again and again would take longer than
+// reading them.
+type pieces []History
+
+const pieceEvents = 4096
+
+func (p *pieces) add(e Event) {
+	if n := len(*p); n == 0 || len((*p)[n-1]) == pieceEvents {
+		*p = append(*p, make(History, 0, pieceEvents))
+	}
+	last := &(*p)[len(*p)-1]
+	*last = append(*last, e)
+}
+
+func (p pieces) joined() History { return slices.Concat(p...) }
 
 // words holds each name once that many events have.
 type words map[string]string

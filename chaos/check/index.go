@@ -39,7 +39,8 @@ type instanceRecord struct {
 	looked    []int
 	terminal  []int // of looked, those that showed an end
 	inspected []int
-	broken    bool // a completion was applied that failed for good
+	broken    bool // a completion was applied that failed for good, or may have been
+	failing   int  // line of the first offer of such a one; -1 without one
 	failed    bool // it ended so, or was canceled: not all that began came to its end
 	canceled  bool // it ended so
 	canceling []int
@@ -60,6 +61,7 @@ type runRecord struct {
 	offered  []int
 	answered []int
 	off      []int
+	mayFail  bool // a completion is, or was answered as, a failure
 }
 
 func newIndex(h History) *index {
@@ -84,7 +86,33 @@ func newIndex(h History) *index {
 			instance.add(e, i)
 		}
 	}
+	for _, r := range x.runs {
+		if r.mayFail {
+			x.fails(r)
+		}
+	}
 	return x
+}
+
+// fails notes that a completion of a run may have failed its instance, or a branch of it, for good.
+func (x *index) fails(r *runRecord) {
+	open := x.openOffers(r)
+	failed := map[int64]bool{}
+	for _, line := range r.answered {
+		if e := &x.history[line]; e.Answer == AnswerApplied && e.Error != nil && !e.Again {
+			failed[e.Token], r.instance.broken = true, true
+		}
+	}
+	for _, line := range r.offered {
+		e := &x.history[line]
+		if !failed[e.Token] && (e.Error == nil || open[e.Token] == 0) {
+			continue
+		}
+		r.instance.broken = true
+		if r.instance.failing < 0 || line < r.instance.failing {
+			r.instance.failing = line
+		}
+	}
 }
 
 // note enters what an event tells of its process and its call.
@@ -161,7 +189,7 @@ func (r *instanceRecord) add(e *Event, line int) {
 func (x *index) instance(id string) *instanceRecord {
 	r := x.byID[id]
 	if r == nil {
-		r = &instanceRecord{id: id}
+		r = &instanceRecord{id: id, failing: -1}
 		x.byID[id] = r
 		x.instances = append(x.instances, r)
 	}
@@ -183,6 +211,7 @@ func (x *index) run(e *Event, instance *instanceRecord) *runRecord {
 func (r *runRecord) add(e *Event, line int) {
 	list := &r.enqueued
 	r.instance.bad = r.instance.bad || e.Bad != ""
+	r.mayFail = r.mayFail || e.Error != nil
 	switch e.Kind {
 	case Extended:
 		list = &r.extended
@@ -206,9 +235,6 @@ func (r *runRecord) add(e *Event, line int) {
 		list = &r.off
 	case Answered:
 		list = &r.answered
-		if e.Answer == AnswerApplied && e.Error != nil && !e.Again {
-			r.instance.broken = true
-		}
 	}
 	*list = append(*list, line)
 }
@@ -236,6 +262,11 @@ func (r *instanceRecord) ends() []int { return slices.Concat(r.ended, r.terminal
 
 // over tells whether the instance is known to have ended.
 func (r *instanceRecord) over() bool { return len(r.ended)+len(r.terminal) > 0 }
+
+// exists tells whether the store is known to have taken the instance: it said so, or gave out a part of it.
+func (r *instanceRecord) exists() bool {
+	return len(r.submitted) > 0 || len(r.asked) > 0 && slices.ContainsFunc(r.runs, func(run *runRecord) bool { return len(run.leased) > 0 })
+}
 
 // overBy tells whether it is known to have ended before a line.
 func (r *instanceRecord) overBy(line int) bool {

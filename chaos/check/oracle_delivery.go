@@ -2,11 +2,17 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
-// judgeEnqueues holds I1: a node run is enqueued exactly once.
+// judgeEnqueues holds I1: a node run is enqueued exactly once. Where enqueues cannot be seen, as from outside
+// of a store, it is seen from what is handed out.
 func judgeEnqueues(j *judgement) {
+	if !j.has[Enqueued] {
+		j.judgeHandedOut()
+		return
+	}
 	for _, r := range j.runs {
 		if len(r.enqueued) == 0 && len(r.leased) == 0 {
 			continue
@@ -17,6 +23,32 @@ func judgeEnqueues(j *judgement) {
 			j.violate(r.enqueued, "%s was enqueued %d times", r.key, len(r.enqueued))
 		case len(r.enqueued) == 0 && !j.rules.Partial:
 			j.violate(r.leased, "%s was leased without having been enqueued", r.key)
+		}
+	}
+}
+
+// judgeHandedOut wants that no owner is given a node run while it holds a lease on it. What two owners are
+// given is I11's.
+func (j *judgement) judgeHandedOut() {
+	j.Why = fmt.Sprintf("the history has no event %q, and none %q with the end of its owner's view (until_ns)", Enqueued, Leased)
+	if j.rules.Revokes {
+		j.Why = fmt.Sprintf("the history has no event %q, and the store may give out again what it has taken back", Enqueued)
+		return
+	}
+	for _, r := range j.runs {
+		beliefs := j.beliefs(r)
+		if len(beliefs) == 0 {
+			continue
+		}
+		j.Judged++
+		last := map[holder]belief{}
+		for _, b := range beliefs {
+			if before, held := last[b.who]; held && before.to > b.from {
+				j.violate([]int{before.line, b.line}, "%s was handed out to %s twice at once", r.key, b.who)
+			} else if held && before.to > b.to {
+				continue
+			}
+			last[b.who] = b
 		}
 	}
 }
@@ -66,17 +98,22 @@ func (j *judgement) judgeFull(r *runRecord, lines map[int]int, most, required in
 
 // judgeDeliveries holds I3. It relies on tokens and attempts, not on the order of lines: a lease and
 // an answer that were recorded by two processes may stand in either order.
+//
+// What these rules let pass is searched for an order in which it can have happened.
 func judgeDeliveries(j *judgement) {
+	search := newLinear(j)
 	for _, r := range j.runs {
 		if len(r.leased) == 0 && len(r.offered) == 0 && len(r.answered) == 0 {
 			continue
 		}
 		j.Judged++
-		d := delivery{judgement: j, runRecord: r, lease: map[int64]int{}, offers: map[int64]int{}, applied: map[int64]int{}, unknown: map[int64]bool{}}
+		before := j.Total
+		d := delivery{judgement: j, runRecord: r, search: search, lease: map[int64]int{}, offers: map[int64]int{}, applied: map[int64]int{}, unknown: map[int64]bool{}}
 		d.byLine = j.fences(r.leased, func(line int, _ *Event) int { return line + 1 })
 		d.byAttempt = j.fences(r.leased, func(_ int, e *Event) int { return e.Attempt })
 		d.leases()
 		d.sort()
+		d.unknowns()
 		d.finals()
 		d.calledOff()
 		for _, line := range r.answered {
@@ -87,6 +124,9 @@ func judgeDeliveries(j *judgement) {
 				d.judgeStale(line)
 			}
 		}
+		if j.Total == before {
+			search.judge(r)
+		}
 	}
 }
 
@@ -94,6 +134,7 @@ func judgeDeliveries(j *judgement) {
 type delivery struct {
 	*judgement
 	*runRecord
+	search  *linear
 	lease   map[int64]int // line
 	offers  map[int64]int
 	applied map[int64]int
@@ -165,14 +206,19 @@ func (d *delivery) sort() {
 			d.violate([]int{line}, "a completion of %s was answered that was not offered (token %d)", d.key, e.Token)
 		}
 		switch e.Answer {
-		case AnswerUnknown:
-			d.unknown[e.Token] = true
 		case AnswerApplied:
 			if before, twice := d.applied[e.Token]; twice {
 				d.violate([]int{before, line}, "the completion of %s with token %d was applied twice", d.key, e.Token)
 			}
 			d.applied[e.Token] = line
 		}
+	}
+}
+
+// unknowns enters the tokens of completions whose answers nobody got.
+func (d *delivery) unknowns() {
+	for token, n := range d.openOffers(d.runRecord) {
+		d.unknown[token] = n > 0
 	}
 }
 
@@ -213,9 +259,11 @@ func (d *delivery) judgeApplied(line int) {
 func (d *delivery) judgeStale(line int) {
 	token := d.history[line].Token
 	_, applied := d.applied[token]
+	lease, leased := d.lease[token]
 	switch {
-	case d.rules.Partial, applied, d.unknown[token], len(d.off) > 0, d.instance.over(),
-		d.newest >= 0 && d.history[d.newest].Token > token:
+	case d.rules.Partial, d.rules.Revokes, applied, d.unknown[token], len(d.off) > 0, d.instance.over(),
+		d.newest >= 0 && d.history[d.newest].Token > token,
+		leased && d.search.maybeGiven(d.since(lease), d.at(line)):
 		return
 	}
 	d.violate([]int{line}, "the completion of %s with token %d, the current one, was answered stale", d.key, token)

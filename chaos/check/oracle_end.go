@@ -18,7 +18,7 @@ func judgeEnds(j *judgement) {
 		if len(r.ended) > 1 {
 			j.violate(r.ended, "the instance ended %d times", len(r.ended))
 		}
-		if len(r.submitted) == 0 && !j.rules.Partial {
+		if len(r.submitted)+len(r.asked) == 0 && !j.rules.Partial {
 			j.violate(shown[:1], "an instance ended that was not submitted")
 		}
 		first := j.history[shown[0]].end()
@@ -28,8 +28,11 @@ func judgeEnds(j *judgement) {
 				break
 			}
 		}
-		if j.rules.CommitOrder && len(r.ended) > 0 {
+		switch {
+		case j.rules.CommitOrder && len(r.ended) > 0:
 			j.judgeAfterEnd(r)
+		case j.stamped:
+			j.judgeGivenAfterEnd(r)
 		}
 		if first.Status == Canceled {
 			j.judgeCanceled(r, shown[0])
@@ -67,23 +70,42 @@ func (j *judgement) judgeAfterEnd(r *instanceRecord) {
 
 // judgeOutcome compares an end with what the reference interpreter gives.
 func (j *judgement) judgeOutcome(r *instanceRecord, line int, end End) {
-	if j.rules.Outcomes == nil {
-		return
+	if why := j.wrong(r, end); why != "" {
+		j.violate([]int{line}, "%s", why)
 	}
-	outcomes := j.rules.Outcomes(r.id)
+}
+
+// judgeGivenAfterEnd checks the same of leases, by the times of calls: none that began after somebody had
+// heard of the end gives one.
+func (j *judgement) judgeGivenAfterEnd(r *instanceRecord) {
+	end := slices.Min(r.ends())
+	for _, run := range r.runs {
+		for _, line := range run.leased {
+			if e := &j.history[line]; e.SinceNS > j.history[end].AtNS {
+				j.violate([]int{end, line}, "%s was leased after the instance had ended", run.key)
+				return
+			}
+		}
+	}
+}
+
+// wrong says how an end differs from what the reference interpreter gives; "" where it does not, or where
+// there is no reference.
+func (j *judgement) wrong(r *instanceRecord, end End) string {
+	if j.rules.Outcomes == nil || end.Status == Canceled {
+		return ""
+	}
 	differs := ""
-	for _, o := range outcomes {
+	for _, o := range j.rules.Outcomes(r.id) {
 		d := o.Differs(end)
 		if d == "" {
-			return
+			return ""
 		}
 		if differs == "" {
 			differs = d
 		}
 	}
-	if differs != "" {
-		j.violate([]int{line}, "%s", differs)
-	}
+	return differs
 }
 
 // sameEnd tells whether two reports of an end say the same.
@@ -108,7 +130,7 @@ func sameJSON(a, b []byte) bool {
 // bound is how long the recorder waited before it stopped.
 func judgeLiveness(j *judgement) {
 	for _, r := range j.instances {
-		if len(r.submitted) == 0 {
+		if !r.exists() {
 			continue
 		}
 		if r.over() {
@@ -121,7 +143,7 @@ func judgeLiveness(j *judgement) {
 		}
 		j.Judged++
 		last := r.lines[len(r.lines)-1]
-		j.violate([]int{r.submitted[0], last}, "the instance was submitted and has not ended")
+		j.violate([]int{r.lines[0], last}, "the instance was submitted and has not ended")
 	}
 }
 

@@ -188,6 +188,9 @@ func (o *order) failed(n *graph.Node, path graph.Path) bool {
 	if o.rules.Partial || r == nil {
 		return o.rules.Partial
 	}
+	if len(o.final(r)) == 0 && o.firstOpen(r) >= 0 {
+		return true
+	}
 	return slices.ContainsFunc(o.final(r), func(line int) bool { return o.history[line].Error != nil })
 }
 
@@ -225,6 +228,9 @@ func (o *order) finish(r *runRecord) moment {
 		if o.rules.Partial {
 			return moment{line: always}
 		}
+		if line := o.firstOpen(r); line >= 0 {
+			return moment{line: line, blame: r}
+		}
 		return moment{line: never, node: r.key.String(), blame: r}
 	}
 	if o.rules.CommitOrder {
@@ -236,6 +242,21 @@ func (o *order) finish(r *runRecord) moment {
 		}
 	}
 	return moment{line: always} // the offer was not recorded
+}
+
+// firstOpen gives the line of a run's first completion of which nobody knows what became of it, or -1. Whoever
+// records the commits themselves knows.
+func (o *order) firstOpen(r *runRecord) int {
+	if o.rules.CommitOrder {
+		return -1
+	}
+	open := o.openOffers(r)
+	for _, line := range r.offered {
+		if open[o.history[line].Token] > 0 {
+			return line
+		}
+	}
+	return -1
 }
 
 // regionKey names a loop or a spread by the node from which it is left and the depth it is left for.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"pulley/engine/graph"
 )
@@ -40,6 +41,14 @@ type Rules struct {
 	// simulation. Otherwise an answer may have been recorded later than what it made possible, and only
 	// the moment at which the completion was offered is relied on.
 	CommitOrder bool
+
+	// Revokes says that the store may take a lease back and give it to nobody yet, as one does whose leases
+	// die with the owner of a shard. A completion with the newest token may then be stale.
+	Revokes bool
+
+	// SearchTime bounds how long the search may take, in all, for an order in which the deliveries of node
+	// runs can have happened (I3). What has not been decided by then is inconclusive. Zero: 20 s.
+	SearchTime time.Duration
 }
 
 // Verdict is what one oracle says of a history.
@@ -137,7 +146,7 @@ type oracle struct {
 // oracles lists them in the order of their numbers.
 func oracles() []oracle {
 	return []oracle{
-		{"I1", []Kind{Enqueued, Leased}, judgeEnqueues},
+		{"I1", []Kind{Leased}, judgeEnqueues},
 		{"I2", []Kind{Arrived, Enqueued}, judgeCounters},
 		{"I3", []Kind{Leased, Offered, Answered}, judgeDeliveries},
 		{"I4", []Kind{Started}, judgeArguments},
@@ -147,6 +156,8 @@ func oracles() []oracle {
 		{"I8", []Kind{Submitted, Answered}, judgeDurability},
 		{"I9", []Kind{Submitted}, judgeLiveness},
 		{"I10", []Kind{Ended, Inspected}, judgeLeftovers},
+		{"I11", []Kind{Leased}, judgeOwners},
+		{"I12", []Kind{Submitted}, judgeHarm},
 	}
 }
 
@@ -195,6 +206,9 @@ func (o oracle) verdict(x *index, rules Rules) Verdict {
 	switch {
 	case j.Total > 0:
 		j.Result, j.Why = Violated, ""
+	case j.undecided > 0:
+		j.Result = Inconclusive
+		j.Why = fmt.Sprintf("the deliveries of %d node runs could not be decided in the time for it", j.undecided)
 	case j.Judged == 0:
 		j.Result = Inconclusive
 		if j.Why == "" {
@@ -211,6 +225,7 @@ type judgement struct {
 	*index
 	rules Rules
 	Verdict
+	undecided int // node runs
 }
 
 const (
