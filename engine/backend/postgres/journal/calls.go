@@ -76,6 +76,10 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ou
 
 // claimTo leases what is ready; where nothing is, it looks for what others have stored.
 func (sh *shardState) claimTo(ctx context.Context, grant backend.Grant, out *backend.Committed) error {
+	sh.promote(sh.b.now())
+	if err := sh.wakeDue(ctx, sh.b.now()); err != nil {
+		return err
+	}
 	if sh.promote(sh.b.now()); sh.ready.peek() == nil {
 		if _, err := sh.adopt(ctx); err != nil {
 			return err

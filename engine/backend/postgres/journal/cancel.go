@@ -77,18 +77,22 @@ func (b *Backend) cancelFree(ctx context.Context, shard int, ids []uuid.UUID, fa
 }
 
 // cancel ends instances, and also those that run in the store and are not known here: they are broken, or were
-// stored a moment ago.
+// stored a moment ago, or are parked.
 func (sh *shardState) cancel(ctx context.Context, ids []uuid.UUID, failure *plan.Failure) error {
 	t := sh.begin()
 	for _, id := range ids {
 		sh.tokens++
-		inst := sh.instances[id]
-		if inst != nil {
+		if inst := sh.instances[id]; inst != nil {
 			t.end(inst, backend.Canceled, plan.End{Failure: failure}, sh.tokens)
 			continue
 		}
+		inst := &instance{id: id, gone: true}
+		if p := sh.lot.by[id]; p != nil {
+			inst.events = p.events
+			t.unpark(p)
+		}
 		t.ends = append(t.ends, ending{
-			inst: &instance{id: id, gone: true}, token: sh.tokens,
+			inst: inst, token: sh.tokens,
 			public: backend.Instance{ID: id, Status: backend.Canceled, Failure: failure},
 		})
 	}

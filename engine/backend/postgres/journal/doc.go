@@ -46,7 +46,10 @@
 // # Bounds
 //
 // The instances in memory are counted in bytes, which Stats tells; beyond Config.Memory what is submitted is stored and
-// begun later. Events of instances that have ended are dropped by Sweep, pages of them at a time: a page without a live
-// one with one range, of others the dead by name. An instance whose events cannot be applied is set aside, harms no
-// other, and can be canceled.
+// begun later. An instance that only waits for its time, and for long, leaves memory: its state is written down as an
+// event, unless it is large beside what happened since that was last done, and what stays is when its time comes and
+// which events to read then. It is loaded a moment before, and whoever takes the shard over leaves it where it is.
+// Events of instances that have ended are dropped by Sweep, pages of them at a time: a page without a live one with one
+// range, of others the dead by name. An instance whose events cannot be applied is set aside, harms no other, and can
+// be canceled.
 package journal

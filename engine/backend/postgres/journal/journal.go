@@ -50,6 +50,10 @@ var (
 	loadInstancesSQL string
 	//go:embed sql/load_events.sql
 	loadEventsSQL string
+	//go:embed sql/load_parked.sql
+	loadParkedSQL string
+	//go:embed sql/load_named.sql
+	loadNamedSQL string
 	//go:embed sql/settle.sql
 	settleSQL string
 	//go:embed sql/drop_range.sql
@@ -82,6 +86,9 @@ const DefaultSchema = "pulley_journal"
 // DefaultLease is how long a shard stays with an owner that is not heard of.
 const DefaultLease = 10 * time.Second
 
+// DefaultPark is how long an instance has to wait to leave memory where Config says nothing.
+const DefaultPark = 5 * time.Second
+
 // DefaultMemory is how many bytes running instances may take where Config says nothing.
 const DefaultMemory = 1 << 30
 
@@ -100,6 +107,10 @@ type Config struct {
 	// Memory is how many bytes the running instances may take, an estimate that Stats tells. Beyond it what is submitted
 	// is stored, and begun when others have ended. Zero: DefaultMemory. From 1 MiB
 	Memory int
+
+	// Park is how long an instance of which nothing is ready or under way must have to wait for its next node run, at
+	// least, to leave memory until then. Zero: DefaultPark. From 10 ms
+	Park time.Duration
 }
 
 func (c Config) validate() error {
@@ -108,6 +119,9 @@ func (c Config) validate() error {
 	}
 	if c.Memory != 0 && c.Memory < 1<<20 {
 		return fmt.Errorf("journal: Memory is %d, must be at least 1 MiB", c.Memory)
+	}
+	if c.Park != 0 && c.Park < 10*time.Millisecond {
+		return fmt.Errorf("journal: Park is %s, must be at least 10ms", c.Park)
 	}
 	return nil
 }
@@ -124,6 +138,7 @@ type Backend struct {
 	claimed atomic.Int64 // when it last looked for work, on its clock; zero: never
 	fair    atomic.Int32 // how many shards are its part
 
+	park     time.Duration // how long an instance must have to wait to leave memory
 	bytesMax int
 	bytes    atomic.Int64 // that the instances of all shards take, as of each shard's last call
 
@@ -160,6 +175,9 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if cfg.Memory == 0 {
 		cfg.Memory = DefaultMemory
 	}
+	if cfg.Park == 0 {
+		cfg.Park = DefaultPark
+	}
 	if cfg.Jitter == nil {
 		cfg.Jitter = rand.Float64
 	}
@@ -173,8 +191,8 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	}
 	b := &Backend{
 		store: store, jitter: cfg.Jitter, lease: cfg.Lease, name: uuid.NewString(), begun: time.Now(),
-		bytesMax: cfg.Memory,
-		wakers:   map[*waker]struct{}{}, mail: make(chan struct{}, 1),
+		bytesMax: cfg.Memory, park: cfg.Park,
+		wakers: map[*waker]struct{}{}, mail: make(chan struct{}, 1),
 	}
 	b.life, b.stop = context.WithCancel(context.Background())
 	b.fair.Store(int32(store.Shards()))

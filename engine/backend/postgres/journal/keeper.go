@@ -90,6 +90,7 @@ func (b *Backend) server() {
 		case <-b.mail:
 		case <-ticker.C:
 			b.spread(b.life)
+			b.tend(b.life)
 		}
 		b.serve(b.life)
 	}
@@ -138,6 +139,16 @@ func (b *Backend) spread(ctx context.Context) {
 	defer sh.unlock()
 	if err := sh.release(ctx); err == nil {
 		_ = b.store.Notify(ctx)
+	}
+}
+
+// tend loads what is due soon and parks what only waits, in all shards that are owned. What the store refuses now is
+// tried again at the next tick.
+func (b *Backend) tend(ctx context.Context) {
+	for _, sh := range b.held() {
+		if ctx.Err() == nil {
+			_ = sh.tend(ctx)
+		}
 	}
 }
 

@@ -41,13 +41,29 @@ func scanStored(row pgx.CollectableRow) (stored, error) {
 	return s, err
 }
 
+// storedEvent is an event as the store has it.
+type storedEvent struct {
+	seq  int64
+	id   uuid.UUID
+	kind int16
+	key  graph.Run
+	age  int64 // µs, where time matters
+	data []byte
+}
+
+func scanEvent(row pgx.CollectableRow) (storedEvent, error) {
+	var e storedEvent
+	err := row.Scan(&e.seq, &e.id, &e.kind, &e.key.Node, &e.key.Path, &e.age, &e.data)
+	return e, err
+}
+
 // load makes the memory of a shard from what is durable: it begins the running instances and applies what
 // happened to them, in its order, through the code that applied it first. Node runs that somebody was at work on
 // are ready again, but for those whose leases came along.
 func (sh *shardState) load(ctx context.Context, epoch int64) error {
 	lost, lostEpoch := sh.lost, sh.lostEpoch
 	sh.lost, sh.lostEpoch = nil, 0
-	sh.instances, sh.broken = map[uuid.UUID]*instance{}, map[uuid.UUID]error{}
+	sh.instances, sh.broken, sh.lot = map[uuid.UUID]*instance{}, map[uuid.UUID]error{}, lot{}
 	sh.tokens, sh.seq = epoch<<tokenBits, 1
 	rows, err := sh.b.store.Pool.Query(ctx, loadInstancesSQL, sh.number)
 	if err != nil {
@@ -57,20 +73,8 @@ func (sh *shardState) load(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range found {
-		if s.snapshot != 0 {
-			err = sh.awaits(ctx, s)
-		} else {
-			err = sh.begins(ctx, s, nil)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for n := loadEvents; n == loadEvents; {
-		if n, err = sh.replay(ctx); err != nil {
-			return err
-		}
+	if err := sh.replay(ctx, found); err != nil {
+		return err
 	}
 	leases, err := sh.takeLeases(ctx)
 	if err != nil {
@@ -83,6 +87,56 @@ func (sh *shardState) load(ctx context.Context, epoch int64) error {
 	sh.fileAll(slices.Collect(maps.Values(sh.instances)))
 	sh.weigh()
 	return nil
+}
+
+// replay begins instances and applies all that happened. Those whose state is written down come with it, and stay
+// parked where they only wait; those of which more happened since have that read again at the end.
+func (sh *shardState) replay(ctx context.Context, found []stored) error {
+	programs, err := sh.programs(ctx, found)
+	if err != nil {
+		return err
+	}
+	r := replayer{sh: sh, programs: programs, awaited: map[uuid.UUID]stored{}}
+	for _, s := range found {
+		if s.snapshot != 0 {
+			r.awaited[s.id] = s
+		} else {
+			sh.begins(programs[s.workflow], s, nil)
+		}
+	}
+	for n := loadEvents; n == loadEvents; {
+		if n, err = r.some(ctx); err != nil {
+			return err
+		}
+	}
+	for id := range r.awaited {
+		sh.setAside(&instance{id: id}, fmt.Errorf("instance %s: its state is not stored", id))
+	}
+	for list := range slices.Chunk(r.later, wakeMost) {
+		for _, p := range list {
+			sh.lot.take(p)
+		}
+		if _, err := sh.wake(ctx, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// programs finds those that instances run.
+func (sh *shardState) programs(ctx context.Context, found []stored) (map[int32]*plan.Program, error) {
+	out := map[int32]*plan.Program{}
+	for _, s := range found {
+		if out[s.workflow] != nil {
+			continue
+		}
+		program, err := sh.b.store.Program(ctx, s.workflow)
+		if err != nil {
+			return nil, err
+		}
+		out[s.workflow] = program
+	}
+	return out, nil
 }
 
 // endAll ends instances that others stored and whose beginning is their end.
@@ -103,51 +157,56 @@ func (sh *shardState) endAll(ctx context.Context, ends []ending) error {
 // begins begins an instance in memory that the store has. One whose beginning cannot be planned is set aside, so
 // that it harms no other; one that ends with it, which only somebody else can have stored, is added to ends, where
 // there is such a list. The node runs are not filed yet.
-func (sh *shardState) begins(ctx context.Context, s stored, ends *[]ending) error {
-	program, err := sh.b.store.Program(ctx, s.workflow)
-	if err != nil {
-		return err
-	}
+func (sh *shardState) begins(program *plan.Program, s stored, ends *[]ending) {
 	inst := &instance{id: s.id, program: program, workflow: s.workflow}
 	p, err := program.Start(s.input)
 	if err != nil {
 		sh.broken[s.id] = err
-		return nil
+		return
 	}
 	t := sh.begin()
 	t.now -= int64(s.age)
 	if err := t.start(inst, p); err != nil {
 		t.rollback(savepoint{})
 		sh.setAside(inst, err)
-		return nil
+		return
 	}
 	if len(t.ends) > 0 && ends == nil {
 		sh.setAside(inst, fmt.Errorf("instance %s ends with its beginning, and is stored as running", s.id))
-		return nil
+		return
 	}
 	if ends != nil {
 		*ends = append(*ends, t.ends...)
 	}
-	return nil
 }
 
 // awaits puts an instance into memory whose state comes with an event.
-func (sh *shardState) awaits(ctx context.Context, s stored) error {
-	program, err := sh.b.store.Program(ctx, s.workflow)
-	if err == nil {
-		sh.instances[s.id] = &instance{id: s.id, program: program, workflow: s.workflow, snapshot: s.snapshot}
-	}
-	return err
+func (sh *shardState) awaits(program *plan.Program, s stored) *instance {
+	inst := &instance{id: s.id, program: program, workflow: s.workflow, snapshot: s.snapshot}
+	sh.instances[s.id] = inst
+	return inst
 }
 
 func (sh *shardState) setAside(inst *instance, err error) {
 	delete(sh.instances, inst.id)
+	if !inst.gone {
+		sh.bytes -= inst.bytes
+	}
 	inst.gone = true
 	sh.broken[inst.id] = err
 }
 
-// replay applies the next events, and gives how many were read.
-func (sh *shardState) replay(ctx context.Context) (int, error) {
+// replayer applies what happened in a shard, in order.
+type replayer struct {
+	sh       *shardState
+	programs map[int32]*plan.Program
+	awaited  map[uuid.UUID]stored // instances whose state has not come yet
+	later    []*parked            // those that seemed to wait, until more came
+}
+
+// some applies the next events, and gives how many were read.
+func (r *replayer) some(ctx context.Context) (int, error) {
+	sh := r.sh
 	rows, err := sh.b.store.Pool.Query(ctx, loadEventsSQL, sh.number, sh.seq, loadEvents)
 	if err != nil {
 		return 0, err
@@ -156,31 +215,50 @@ func (sh *shardState) replay(ctx context.Context) (int, error) {
 	t.final = true
 	now := t.now
 	n := 0
-	var seq, age int64
-	var id uuid.UUID
-	var kind int16
-	var node int32
-	var path string
-	var data []byte
-	_, err = pgx.ForEachRow(rows, []any{&seq, &id, &kind, &node, &path, &age, &data}, func() error {
+	var e storedEvent
+	_, err = pgx.ForEachRow(rows, []any{&e.seq, &e.id, &e.kind, &e.key.Node, &e.key.Path, &e.age, &e.data}, func() error {
 		n++
-		sh.seq = seq + 1
-		sh.pages.add(seq)
-		inst := sh.instances[id]
-		if inst == nil || seq < inst.snapshot {
-			if sh.broken[id] == nil {
-				sh.pages.drop([]int64{seq})
-			}
-			return nil
-		}
-		inst.events = append(inst.events, seq)
-		t.now = now - age*1000
-		if err := t.again(inst, kind, graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}, bytes.Clone(data)); err != nil {
-			sh.setAside(inst, fmt.Errorf("event %d: %w", seq, err))
-		}
+		sh.seq = e.seq + 1
+		sh.pages.add(e.seq)
+		r.one(t, now, &e)
 		return nil
 	})
 	return n, err
+}
+
+// one applies an event.
+func (r *replayer) one(t *tx, now int64, e *storedEvent) {
+	sh := r.sh
+	if inst := sh.instances[e.id]; inst != nil {
+		sh.happened(t, inst, now, e)
+		return
+	}
+	s, awaited := r.awaited[e.id]
+	p := sh.lot.by[e.id]
+	switch {
+	case p != nil:
+		if p.events = append(p.events, e.seq); len(p.events) == 2 {
+			r.later = append(r.later, p)
+		}
+	case awaited && e.seq == s.snapshot:
+		delete(r.awaited, e.id)
+		inst := sh.awaits(r.programs[s.workflow], s)
+		sh.happened(t, inst, now, e)
+		if at, waits := inst.wakes(); waits && at-now >= int64(sh.b.park) {
+			sh.shelve(inst)
+		}
+	case sh.broken[e.id] == nil:
+		sh.pages.drop([]int64{e.seq})
+	}
+}
+
+// happened applies an event that is stored of an instance.
+func (sh *shardState) happened(t *tx, inst *instance, now int64, e *storedEvent) {
+	inst.events = append(inst.events, e.seq)
+	t.now = now - e.age*1000
+	if err := t.again(inst, e.kind, e.key, bytes.Clone(e.data)); err != nil {
+		sh.setAside(inst, fmt.Errorf("event %d: %w", e.seq, err))
+	}
 }
 
 // again applies an event that has happened.
@@ -251,7 +329,7 @@ func (sh *shardState) fileAll(instances []*instance) {
 // adopt takes up instances that others have stored, and gives how many.
 func (sh *shardState) adopt(ctx context.Context) (int, error) {
 	adopted := 0
-	for n := adoptMost; n == adoptMost && !sh.b.full(); {
+	for n := adoptMost; n == adoptMost && sh.room(ctx); {
 		rows, err := sh.b.store.Pool.Query(ctx, adoptSQL, sh.number, sh.epoch.Load(), adoptMost)
 		if err != nil {
 			return adopted, err
@@ -275,15 +353,17 @@ func (sh *shardState) adopt(ctx context.Context) (int, error) {
 
 // takeUp begins instances that are new here.
 func (sh *shardState) takeUp(ctx context.Context, found []stored) error {
+	programs, err := sh.programs(ctx, found)
+	if err != nil {
+		return err
+	}
 	var ends []ending
 	var fresh []*instance
 	for _, s := range found {
-		if sh.instances[s.id] != nil || sh.broken[s.id] != nil {
+		if sh.knows(s.id) {
 			continue
 		}
-		if err := sh.begins(ctx, s, &ends); err != nil {
-			return err
-		}
+		sh.begins(programs[s.workflow], s, &ends)
 		if inst := sh.instances[s.id]; inst != nil {
 			fresh = append(fresh, inst)
 		}

@@ -23,9 +23,10 @@ const (
 // Stats is what a backend has in memory.
 type Stats struct {
 	Shards    int // that it owns
-	Instances int // running ones of theirs
+	Instances int // running ones of theirs that are in memory
+	Parked    int // running ones that are not: they wait for their time
 	Broken    int // running ones whose events cannot be applied; they rest until they are canceled
-	Bytes     int // that the instances take, an estimate
+	Bytes     int // that the instances take, parked ones too, an estimate
 	BytesMax  int // beyond which what is submitted is stored and begun later
 }
 
@@ -39,6 +40,7 @@ func (b *Backend) Stats(ctx context.Context) (Stats, error) {
 		if sh.epoch.Load() != 0 {
 			s.Shards++
 			s.Instances += len(sh.instances)
+			s.Parked += len(sh.lot.heap)
 			s.Broken += len(sh.broken)
 			s.Bytes += sh.bytes
 		}
@@ -108,6 +110,9 @@ func (sh *shardState) weigh() {
 	for _, inst := range sh.instances {
 		inst.bytes = inst.size()
 		sh.bytes += inst.bytes
+	}
+	for _, p := range sh.lot.heap {
+		sh.bytes += p.size()
 	}
 	sh.publish()
 }

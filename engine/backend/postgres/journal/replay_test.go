@@ -15,7 +15,7 @@ import (
 // loaded from the store after each to be what is in memory.
 func TestReplay(t *testing.T) {
 	w := newWorld(t, 1)
-	b := w.open()
+	b := w.owner()
 	rng := rand.New(rand.NewPCG(3, 3))
 	var held []backend.Task
 	for _, wf := range backendtest.Workflows() {
@@ -93,7 +93,7 @@ func (w *world) twin(b *Backend) {
 // beginning, one after an action, and a retry.
 func TestWaitsAreKept(t *testing.T) {
 	w := newWorld(t, 1)
-	b := w.open()
+	b := w.owner()
 	w.launch(b, backendtest.Workflow{Source: "fn main(input: [], output: []):\n    sleep 7200\n", Input: `{}`})
 	sleeps := w.launch(b, backendtest.Workflow{Source: "fn main(input: [], output: []):\n    @noop()\n    sleep 7200\n", Input: `{}`})
 	retry := w.launch(b, backendtest.Workflow{Source: "fn main(input: [], output: []):\n    @flaky(times=5) [retry: 5, backoff: 2h]\n", Input: `{}`})
@@ -114,7 +114,7 @@ func TestWaitsAreKept(t *testing.T) {
 // and again, what stood before it is dropped, and what is loaded is what is in memory.
 func TestSnapshots(t *testing.T) {
 	w := newWorld(t, 1)
-	b := w.open()
+	b := w.owner()
 	collecting := backendtest.Workflow{Name: "collecting", Input: `{"n": 700}`, Source: `
 fn main(input: [n], output: [r]):
     r = []

@@ -32,6 +32,9 @@ type shardState struct {
 	orders    uint64 // of enqueues
 	instances map[uuid.UUID]*instance
 	broken    map[uuid.UUID]error // running instances whose events cannot be applied
+	lot       lot                 // running instances that are not in memory
+	looked    int                 // where the last look for such has stopped
+	parkNext  int64               // before which no other is made where memory is full
 	ready     fifo
 	waiting   heap // for their time
 	leased    heap
@@ -146,11 +149,16 @@ func (sh *shardState) acquire(ctx context.Context) (epoch int64, err error) {
 	return epoch, err
 }
 
+// knows says whether an instance runs in the shard, which is owned.
+func (sh *shardState) knows(id uuid.UUID) bool {
+	return sh.instances[id] != nil || sh.lot.by[id] != nil || sh.broken[id] != nil
+}
+
 // forget drops all that is known of the shard: it is another's, or what is durable of it has to be looked up.
 func (sh *shardState) forget() {
 	sh.epoch.Store(0)
 	sh.until.Store(0)
-	sh.instances, sh.broken = nil, nil
+	sh.instances, sh.broken, sh.lot = nil, nil, lot{}
 	sh.ready, sh.waiting, sh.leased = fifo{}, nil, nil
 	sh.pages = pages{}
 	sh.bytes = 0

@@ -92,7 +92,9 @@ func (b *Backend) submitTo(ctx context.Context, shard int, list []newcomer, gran
 	grant.Max -= len(out.Tasks)
 	return b.anywhere(ctx, shard, grant.Max > 0,
 		func(sh *shardState) error {
-			if b.full() {
+			if room := sh.room(ctx); sh.epoch.Load() == 0 {
+				return errForeign
+			} else if !room {
 				return b.submitPending(ctx, shard, list, out)
 			}
 			return sh.submit(ctx, list, grant, out)
@@ -108,7 +110,7 @@ func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend
 	var places []int
 	for i := range list {
 		n := &list[i]
-		if sh.instances[n.id] != nil || sh.broken[n.id] != nil {
+		if sh.knows(n.id) {
 			answers[i] = backend.Duplicate
 			continue
 		}

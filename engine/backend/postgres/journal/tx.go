@@ -245,10 +245,16 @@ func (sh *shardState) claim(now int64, grant backend.Grant) ([]backend.Task, err
 func (sh *shardState) outlook(now int64, out *backend.Committed) {
 	sh.promote(now)
 	out.More = out.More || sh.ready.peek() != nil
-	if len(sh.waiting) == 0 {
-		return
+	if len(sh.waiting) > 0 {
+		sh.outlookAt(sh.waiting[0].due, out)
 	}
-	if due := sh.b.wall(sh.waiting[0].due); out.NextDue.IsZero() || due.Before(out.NextDue) {
+	if len(sh.lot.heap) > 0 {
+		sh.outlookAt(sh.lot.heap[0].due, out)
+	}
+}
+
+func (sh *shardState) outlookAt(at int64, out *backend.Committed) {
+	if due := sh.b.wall(at); out.NextDue.IsZero() || due.Before(out.NextDue) {
 		out.NextDue = due
 	}
 }
