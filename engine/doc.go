@@ -53,7 +53,8 @@
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | –
-//	engine/pgserver/pgtest     | a server and a fresh database for tests                        | engine/pgserver
+//	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
+//	engine/pgserver/pgtest     | a server and a fresh database for tests                        | engine/pgserver, engine/pgserver/pgwire
 //	scenarios                  | workloads as data, with their expected results                 | engine/graph, scenarios/wfformat
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
 //	chaos/check                | reference interpreter, and oracles over histories              | engine/graph, scenarios

@@ -1,22 +1,12 @@
 package pgtest
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"net"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
+	"pulley/engine/pgserver/pgwire"
 )
-
-// cancelRequest is the code that a connection for a cancel request begins with.
-const cancelRequest = 80877102
 
 // CutMode says what becomes of the message at which a connection is cut.
 type CutMode int
@@ -50,71 +40,42 @@ func (c Cut) String() string {
 }
 
 // Proxy stands between a client and a server that speak Postgres' protocol, and cuts connections at a
-// message: a startup packet has a length only, every other message a type and a length.
+// message.
 type Proxy struct {
-	listener net.Listener
-	upstream *pgx.ConnConfig
-	tasks    sync.WaitGroup
-	ended    chan struct{}
+	wire *pgwire.Proxy
 
 	mu     sync.Mutex
 	cut    Cut
 	armed  bool
 	fired  bool
 	dead   bool
-	epoch  int               // counts cuts
-	seen   [2]int            // messages since the cut was set, of server and client
-	conns  map[net.Conn]bool // of both sides, open
-	held   chan struct{}     // closed to release what was held
-	passed chan error        // what became of it: nil when the server has answered
+	newest uint64        // of the connections that have said something
+	old    uint64        // connections up to this one were there when the cut was set
+	seen   [2]int        // messages since the cut was set, of server and client
+	held   chan struct{} // closed to release what was held
+	passed chan error    // what became of it: nil when the server has answered
 }
 
 // StartProxy starts a proxy to the server of a DSN. It ends with the test.
 func StartProxy(t testing.TB, dsn string) *Proxy {
 	t.Helper()
-	upstream, err := pgx.ParseConfig(dsn)
-	if err != nil {
+	p := &Proxy{}
+	var err error
+	if p.wire, err = pgwire.Listen(dsn, p.judge); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &Proxy{listener: listener, upstream: upstream, conns: map[net.Conn]bool{}, ended: make(chan struct{})}
-	p.tasks.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			p.tasks.Go(func() { p.serve(client) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		close(p.ended)
-		p.sever()
-		p.tasks.Wait()
-	})
+	t.Cleanup(p.wire.Close)
 	return p
 }
 
 // DSN leads to the server by way of the proxy.
-func (p *Proxy) DSN() string {
-	quote := func(s string) string {
-		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
-	}
-	u := p.upstream
-	return fmt.Sprintf("host=127.0.0.1 port=%d user=%s password=%s dbname=%s sslmode=disable",
-		p.listener.Addr().(*net.TCPAddr).Port, quote(u.User), quote(u.Password), quote(u.Database))
-}
+func (p *Proxy) DSN() string { return p.wire.DSN() }
 
 // Set sets a cut, and counts from here on.
 func (p *Proxy) Set(c Cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cut, p.armed, p.fired, p.dead, p.seen = c, true, false, false, [2]int{}
-	p.epoch++
+	p.cut, p.armed, p.fired, p.dead, p.seen, p.old = c, true, false, false, [2]int{}, p.newest
 	p.held, p.passed = make(chan struct{}), make(chan error, 1)
 }
 
@@ -132,149 +93,31 @@ func (p *Proxy) Release() error {
 	return <-p.passed
 }
 
-// verdict is what is to be done about a message.
-type verdict struct {
-	cut     bool
-	deliver bool
-	hold    bool
-}
-
-// judge counts a message of a connection that was made in an epoch.
-func (p *Proxy) judge(client bool, epoch int) verdict {
+// judge counts a message, and cuts where it is to be cut.
+func (p *Proxy) judge(m *pgwire.Message) pgwire.Verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.armed || p.cut.Fresh && epoch < p.epoch {
-		return verdict{deliver: true}
+	p.newest = max(p.newest, m.Conn)
+	if !p.armed || p.cut.Fresh && m.Conn <= p.old {
+		return pgwire.Verdict{Deliver: true}
+	}
+	if p.dead {
+		return pgwire.Verdict{End: pgwire.Close}
 	}
 	if p.fired {
-		return verdict{cut: p.dead, deliver: !p.dead}
+		return pgwire.Verdict{Deliver: true}
 	}
 	side := 0
-	if client {
+	if m.Client {
 		side = 1
 	}
 	p.seen[side]++
-	if client != p.cut.Client || p.seen[side] != p.cut.K {
-		return verdict{deliver: true}
+	if m.Client != p.cut.Client || p.seen[side] != p.cut.K {
+		return pgwire.Verdict{Deliver: true}
 	}
 	p.fired, p.dead = true, p.cut.Dead
-	return verdict{cut: true, deliver: p.cut.Mode == CutAfter, hold: p.cut.Mode == CutHold}
-}
-
-// sever closes every connection.
-func (p *Proxy) sever() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for c := range p.conns {
-		_ = c.Close()
+	if p.cut.Mode == CutHold {
+		return pgwire.Verdict{Hold: &pgwire.Hold{Release: p.held, Passed: p.passed}}
 	}
-}
-
-func (p *Proxy) track(c net.Conn, open bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if open {
-		p.conns[c] = true
-	} else {
-		delete(p.conns, c)
-		_ = c.Close()
-	}
-}
-
-func (p *Proxy) serve(client net.Conn) {
-	p.track(client, true)
-	defer p.track(client, false)
-	network, address := pgconn.NetworkAddress(p.upstream.Host, p.upstream.Port)
-	server, err := net.DialTimeout(network, address, 10*time.Second)
-	if err != nil {
-		return
-	}
-	p.track(server, true)
-	defer p.track(server, false)
-	p.mu.Lock()
-	epoch := p.epoch
-	p.mu.Unlock()
-	var both sync.WaitGroup
-	both.Go(func() {
-		p.pump(client, server, true, epoch)
-		_ = server.Close()
-	})
-	both.Go(func() {
-		p.pump(server, client, false, epoch)
-		_ = client.Close()
-	})
-	both.Wait()
-}
-
-// pump passes messages on until either side ends or the cut is made.
-func (p *Proxy) pump(from, to net.Conn, client bool, epoch int) {
-	startup := client
-	for {
-		message, err := readMessage(from, startup)
-		if err != nil {
-			return
-		}
-		if startup && binary.BigEndian.Uint32(message[4:]) == cancelRequest {
-			_, _ = to.Write(message)
-			_, _ = io.Copy(io.Discard, from)
-			return
-		}
-		startup = false
-		v := p.judge(client, epoch)
-		if v.hold {
-			p.hold(message, from, to)
-			return
-		}
-		if v.deliver {
-			if _, err := to.Write(message); err != nil {
-				return
-			}
-		}
-		if v.cut {
-			_ = from.Close()
-			return
-		}
-	}
-}
-
-// hold keeps a message and what the client had sent behind it, lets go of the client, and delivers it all
-// when it is told to.
-func (p *Proxy) hold(message []byte, client, server net.Conn) {
-	kept := bytes.NewBuffer(message)
-	_ = client.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-	_, _ = io.Copy(kept, client)
-	_ = client.Close()
-	p.mu.Lock()
-	held, passed := p.held, p.passed
-	p.mu.Unlock()
-	select {
-	case <-held:
-	case <-p.ended:
-		return
-	}
-	// With a Terminate behind it, the server closes when it has done all.
-	_, err := server.Write(append(kept.Bytes(), 'X', 0, 0, 0, 4))
-	_ = server.SetReadDeadline(time.Now().Add(20 * time.Second))
-	if _, e := io.Copy(io.Discard, server); err == nil {
-		err = e
-	}
-	passed <- err
-}
-
-// readMessage reads one message of the protocol, whole.
-func readMessage(r io.Reader, startup bool) ([]byte, error) {
-	head := make([]byte, 5)
-	if startup {
-		head = head[:4]
-	}
-	if _, err := io.ReadFull(r, head); err != nil {
-		return nil, err
-	}
-	size := int(binary.BigEndian.Uint32(head[len(head)-4:])) - 4
-	if size < 0 || size > 1<<30 {
-		return nil, fmt.Errorf("a message of %d bytes", size)
-	}
-	message := append(head, make([]byte, size)...)
-	_, err := io.ReadFull(r, message[len(head):])
-	return message, err
+	return pgwire.Verdict{Deliver: p.cut.Mode == CutAfter, End: pgwire.Close}
 }

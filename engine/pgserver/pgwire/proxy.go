@@ -1,0 +1,244 @@
+package pgwire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	dialTimeout = 10 * time.Second
+	holdRead    = 20 * time.Millisecond // how long more of what a client sends is waited for before it is held
+	holdAnswer  = 20 * time.Second      // how long the server may take to answer what was held
+)
+
+// Judge says what is done about a message. It is called from a goroutine for each direction of each
+// connection, at once, and may wait: what comes behind the message in its direction waits too.
+type Judge func(*Message) Verdict
+
+// Proxy passes connections on to one server.
+type Proxy struct {
+	listener net.Listener
+	upstream *pgx.ConnConfig
+	judge    Judge
+	tasks    sync.WaitGroup
+	ended    chan struct{}
+
+	mu     sync.Mutex
+	serial uint64
+	conns  map[uint64]*conn // open
+	closed bool
+}
+
+// conn is both sides of a connection.
+type conn struct {
+	id             uint64
+	client, server net.Conn
+	done           chan struct{} // closed when one of them has ended
+	end, gone      sync.Once
+}
+
+// part tells who waits on behalf of the connection that one side has ended.
+func (c *conn) part() { c.gone.Do(func() { close(c.done) }) }
+
+// close ends both sides, the client's with a reset if it is to be so.
+func (c *conn) close(reset bool) {
+	c.end.Do(func() {
+		if tcp, ok := c.client.(*net.TCPConn); ok && reset {
+			_ = tcp.SetLinger(0) // closing then sends a reset
+		}
+		_ = c.client.Close()
+		_ = c.server.Close()
+		c.part()
+	})
+}
+
+// Listen starts a proxy on a port of this machine to the server of a DSN. The caller closes it.
+func Listen(dsn string, judge Judge) (*Proxy, error) {
+	upstream, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("pgwire: %w", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("pgwire: %w", err)
+	}
+	p := &Proxy{listener: listener, upstream: upstream, judge: judge, conns: map[uint64]*conn{}, ended: make(chan struct{})}
+	p.tasks.Go(p.accept)
+	return p, nil
+}
+
+// DSN leads to the server by way of the proxy.
+func (p *Proxy) DSN() string {
+	quote := func(s string) string {
+		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
+	}
+	u := p.upstream
+	return fmt.Sprintf("host=127.0.0.1 port=%d user=%s password=%s dbname=%s sslmode=disable",
+		p.listener.Addr().(*net.TCPAddr).Port, quote(u.User), quote(u.Password), quote(u.Database))
+}
+
+// Sever ends every connection that is open, and gives how many there were.
+func (p *Proxy) Sever(reset bool) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		c.close(reset)
+	}
+	return len(p.conns)
+}
+
+// End ends one connection, if it is open, and says whether it was.
+func (p *Proxy) End(id uint64) bool {
+	p.mu.Lock()
+	c := p.conns[id]
+	p.mu.Unlock()
+	if c == nil {
+		return false
+	}
+	c.close(false)
+	return true
+}
+
+// Close ends the proxy and its connections. Closing twice is safe.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+		close(p.ended)
+	}
+	p.mu.Unlock()
+	_ = p.listener.Close()
+	p.Sever(false)
+	p.tasks.Wait()
+}
+
+// accept takes connections until the listener closes.
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err == nil {
+			p.tasks.Go(func() { p.serve(client) })
+			continue
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		select { // too many files are open, or the client has gone already
+		case <-p.ended:
+			return
+		case <-time.After(holdRead):
+		}
+	}
+}
+
+// open enters a connection; nil when the proxy has been closed.
+func (p *Proxy) open(client, server net.Conn) *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.serial++
+	c := &conn{id: p.serial, client: client, server: server, done: make(chan struct{})}
+	p.conns[c.id] = c
+	return c
+}
+
+func (p *Proxy) serve(client net.Conn) {
+	network, address := pgconn.NetworkAddress(p.upstream.Host, p.upstream.Port)
+	server, err := net.DialTimeout(network, address, dialTimeout)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	c := p.open(client, server)
+	if c == nil {
+		_ = client.Close()
+		_ = server.Close()
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() {
+		p.pump(c, true)
+		c.close(false)
+	})
+	both.Go(func() {
+		p.pump(c, false)
+		_ = client.Close() // the server may still be wanted, for what is held
+		c.part()
+	})
+	both.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c.id)
+}
+
+// pump passes messages of one direction on until either side ends or the judge ends it.
+func (p *Proxy) pump(c *conn, fromClient bool) {
+	from, to := c.server, c.client
+	if fromClient {
+		from, to = c.client, c.server
+	}
+	startup := fromClient
+	for {
+		data, err := readMessage(from, startup)
+		if err != nil {
+			return
+		}
+		if startup && binary.BigEndian.Uint32(data[4:]) == cancelRequest {
+			_, _ = to.Write(data)
+			_, _ = io.Copy(io.Discard, from)
+			return
+		}
+		v := p.judge(&Message{Conn: c.id, Client: fromClient, Startup: startup, Data: data, Done: c.done})
+		startup = false
+		if v.Hold != nil {
+			p.hold(data, c, v.Hold)
+			return
+		}
+		if v.Deliver {
+			if err := send(to, data, v.Slice); err != nil {
+				return
+			}
+		}
+		if v.End == Stay {
+			continue
+		}
+		if v.End == Reset {
+			c.close(true)
+		}
+		_ = from.Close()
+		return
+	}
+}
+
+// hold keeps a message and what the client had sent behind it, lets go of the client, and delivers it all
+// when it is told to.
+func (p *Proxy) hold(data []byte, c *conn, h *Hold) {
+	kept := bytes.NewBuffer(data)
+	_ = c.client.SetReadDeadline(time.Now().Add(holdRead))
+	_, _ = io.Copy(kept, c.client)
+	_ = c.client.Close()
+	select {
+	case <-h.Release:
+	case <-p.ended:
+		return
+	}
+	// With a Terminate behind it, the server closes when it has done all.
+	_, err := c.server.Write(append(kept.Bytes(), 'X', 0, 0, 0, 4))
+	_ = c.server.SetReadDeadline(time.Now().Add(holdAnswer))
+	if _, e := io.Copy(io.Discard, c.server); err == nil {
+		err = e
+	}
+	h.Passed <- err
+}
