@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -200,6 +201,8 @@ type OpenOptions struct {
 	Schema      string // empty: the backend's default
 	Application string // application_name; empty: "pulley"
 
+	Lease time.Duration // of shards, where they have owners; zero: the backend's default
+
 	Tracer pgx.QueryTracer // sees every statement; nil: none
 }
 
@@ -213,7 +216,7 @@ func (s BackendSpec) Open(ctx context.Context, o OpenOptions) (backend.Backend, 
 	case "memory":
 		return memory.New(memory.Options{Shards: s.number("shards")}), nil
 	case "journal":
-		return journal.Open(ctx, journal.Config{Store: store})
+		return journal.Open(ctx, journal.Config{Store: store, Lease: o.Lease})
 	case "eager":
 		return eager.Open(ctx, eager.Config{Store: store})
 	case "pull":

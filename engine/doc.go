@@ -60,8 +60,8 @@
 //	chaos/check                | reference interpreter, and oracles over histories              | engine/graph, scenarios
 //	chaos/check/programs       | programs of the whole language, at random                      | engine/ir
 //	chaos/check/differ         | holds a backend against the reference, one case at a time      | chaos/check, chaos/check/programs, engine/worker
-//	chaos/fault                | planned: one fault per file                                    | –
-//	chaos                      | planned: scenario and fault to history, check and record       | engine, engine/pgserver, scenarios, chaos/check, chaos/fault, bench/load, reports/record
+//	chaos/fault                | one kind of fault per file                                      | engine/pgserver, engine/pgserver/pgwire
+//	chaos                      | scenarios under faults, in processes, to history, check, verdict | engine, engine/pgserver, scenarios, chaos/check, chaos/fault, bench
 //	reports/record             | the schema of results, units in its names                      | –
 //	reports                    | renders records                                                | reports/record
 //	bench/stats                | medians, intervals, ratios, slopes                             | reports/record

@@ -133,7 +133,7 @@ type Event struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  *Error          `json:"error,omitempty"`
 
-	Rows map[string]int `json:"rows,omitempty"`
+	Rows map[string]int `json:"rows,omitzero"` // empty: there were none
 
 	Bad string `json:"bad,omitempty"` // why it is meant to go wrong; empty: it is not
 }

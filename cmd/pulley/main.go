@@ -27,16 +27,19 @@ type cli struct {
 	Compare compareCmd `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
 	Claims  claimsCmd  `cmd:"" help:"Hold published claims about schedulers against measurements."`
 	Ceiling ceilingCmd `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
+	Chaos   chaosCmd   `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
 	Graph   graphCmd   `cmd:"" help:"Print the graph that a workflow compiles to."`
 	Doctor  doctorCmd  `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+
+	ChaosEngine chaosEngineCmd `cmd:"" hidden:"" help:"An engine of pulley chaos, which starts it."`
 }
 
 const description = `pulley shows, with evidence, how durable workflow schedulers on Postgres behave.
 
-Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims) or no ` +
+Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an invariant was violated (chaos) or no ` +
 	`Postgres was found (doctor); 2 for a mistake in the command line, a refused program or input, or an unusable database; ` +
-	`130 after Ctrl-C.`
+	`3 for a chaos run that is inconclusive; 130 after Ctrl-C.`
 
 func main() {
 	// Only a channel, not Ignore, which the server that we start would inherit: with it a closed pipe

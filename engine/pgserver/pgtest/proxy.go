@@ -49,8 +49,7 @@ type Proxy struct {
 	armed  bool
 	fired  bool
 	dead   bool
-	newest uint64        // of the connections that have said something
-	old    uint64        // connections up to this one were there when the cut was set
+	epoch  int           // counts cuts
 	seen   [2]int        // messages since the cut was set, of server and client
 	held   chan struct{} // closed to release what was held
 	passed chan error    // what became of it: nil when the server has answered
@@ -61,7 +60,7 @@ func StartProxy(t testing.TB, dsn string) *Proxy {
 	t.Helper()
 	p := &Proxy{}
 	var err error
-	if p.wire, err = pgwire.Listen(dsn, p.judge); err != nil {
+	if p.wire, err = pgwire.Listen(dsn, p.open); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.wire.Close)
@@ -75,7 +74,8 @@ func (p *Proxy) DSN() string { return p.wire.DSN() }
 func (p *Proxy) Set(c Cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cut, p.armed, p.fired, p.dead, p.seen, p.old = c, true, false, false, [2]int{}, p.newest
+	p.cut, p.armed, p.fired, p.dead, p.seen = c, true, false, false, [2]int{}
+	p.epoch++
 	p.held, p.passed = make(chan struct{}), make(chan error, 1)
 }
 
@@ -93,12 +93,19 @@ func (p *Proxy) Release() error {
 	return <-p.passed
 }
 
-// judge counts a message, and cuts where it is to be cut.
-func (p *Proxy) judge(m *pgwire.Message) pgwire.Verdict {
+// open gives the judge of a connection, which belongs to the epoch in which it was made.
+func (p *Proxy) open(uint64) pgwire.Judge {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.newest = max(p.newest, m.Conn)
-	if !p.armed || p.cut.Fresh && m.Conn <= p.old {
+	epoch := p.epoch
+	return func(m *pgwire.Message) pgwire.Verdict { return p.judge(m, epoch) }
+}
+
+// judge counts a message, and cuts where it is to be cut.
+func (p *Proxy) judge(m *pgwire.Message, epoch int) pgwire.Verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.armed || p.cut.Fresh && epoch < p.epoch {
 		return pgwire.Verdict{Deliver: true}
 	}
 	if p.dead {

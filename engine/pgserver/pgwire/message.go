@@ -16,7 +16,6 @@ const messageBytesMax = 1 << 30
 
 // Message is one message on its way. It is the judge's until that returns.
 type Message struct {
-	Conn    uint64 // the connection, from 1 in the order of their being made
 	Client  bool   // it comes from the client; else from the server
 	Startup bool   // it is the client's first, which has no type
 	Data    []byte // all of it, type and length included

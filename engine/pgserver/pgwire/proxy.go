@@ -25,11 +25,14 @@ const (
 // connection, at once, and may wait: what comes behind the message in its direction waits too.
 type Judge func(*Message) Verdict
 
+// Opener gives the judge of a new connection. Connections are numbered from 1 in the order of their being made.
+type Opener func(conn uint64) Judge
+
 // Proxy passes connections on to one server.
 type Proxy struct {
 	listener net.Listener
 	upstream *pgx.ConnConfig
-	judge    Judge
+	opener   Opener
 	tasks    sync.WaitGroup
 	ended    chan struct{}
 
@@ -63,7 +66,7 @@ func (c *conn) close(reset bool) {
 }
 
 // Listen starts a proxy on a port of this machine to the server of a DSN. The caller closes it.
-func Listen(dsn string, judge Judge) (*Proxy, error) {
+func Listen(dsn string, opener Opener) (*Proxy, error) {
 	upstream, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("pgwire: %w", err)
@@ -72,7 +75,7 @@ func Listen(dsn string, judge Judge) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pgwire: %w", err)
 	}
-	p := &Proxy{listener: listener, upstream: upstream, judge: judge, conns: map[uint64]*conn{}, ended: make(chan struct{})}
+	p := &Proxy{listener: listener, upstream: upstream, opener: opener, conns: map[uint64]*conn{}, ended: make(chan struct{})}
 	p.tasks.Go(p.accept)
 	return p, nil
 }
@@ -95,18 +98,6 @@ func (p *Proxy) Sever(reset bool) int {
 		c.close(reset)
 	}
 	return len(p.conns)
-}
-
-// End ends one connection, if it is open, and says whether it was.
-func (p *Proxy) End(id uint64) bool {
-	p.mu.Lock()
-	c := p.conns[id]
-	p.mu.Unlock()
-	if c == nil {
-		return false
-	}
-	c.close(false)
-	return true
 }
 
 // Close ends the proxy and its connections. Closing twice is safe.
@@ -167,13 +158,14 @@ func (p *Proxy) serve(client net.Conn) {
 		_ = server.Close()
 		return
 	}
+	judge := p.opener(c.id)
 	var both sync.WaitGroup
 	both.Go(func() {
-		p.pump(c, true)
+		p.pump(c, judge, true)
 		c.close(false)
 	})
 	both.Go(func() {
-		p.pump(c, false)
+		p.pump(c, judge, false)
 		_ = client.Close() // the server may still be wanted, for what is held
 		c.part()
 	})
@@ -184,7 +176,7 @@ func (p *Proxy) serve(client net.Conn) {
 }
 
 // pump passes messages of one direction on until either side ends or the judge ends it.
-func (p *Proxy) pump(c *conn, fromClient bool) {
+func (p *Proxy) pump(c *conn, judge Judge, fromClient bool) {
 	from, to := c.server, c.client
 	if fromClient {
 		from, to = c.client, c.server
@@ -200,7 +192,7 @@ func (p *Proxy) pump(c *conn, fromClient bool) {
 			_, _ = io.Copy(io.Discard, from)
 			return
 		}
-		v := p.judge(&Message{Conn: c.id, Client: fromClient, Startup: startup, Data: data, Done: c.done})
+		v := judge(&Message{Client: fromClient, Startup: startup, Data: data, Done: c.done})
 		startup = false
 		if v.Hold != nil {
 			p.hold(data, c, v.Hold)

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // through opens a connection by way of a judge.
 func through(t *testing.T, judge pgwire.Judge) (*pgwire.Proxy, *pgx.Conn) {
 	t.Helper()
-	p, err := pgwire.Listen(pgtest.DSN(t), judge)
+	p, err := pgwire.Listen(pgtest.DSN(t), func(uint64) pgwire.Judge { return judge })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +94,12 @@ func TestEnds(t *testing.T) {
 
 // TestAJudgeThatWaitsIsToldOfTheEnd has a judge wait for ever, and the connection end.
 func TestAJudgeThatWaitsIsToldOfTheEnd(t *testing.T) {
-	waits := make(chan uint64, 1)
+	waits := make(chan struct{}, 1)
 	var armed atomic.Bool
 	p, conn := through(t, func(m *pgwire.Message) pgwire.Verdict {
 		if m.Client && armed.Load() {
 			select {
-			case waits <- m.Conn:
+			case waits <- struct{}{}:
 			default:
 			}
 			<-m.Done
@@ -112,8 +112,9 @@ func TestAJudgeThatWaitsIsToldOfTheEnd(t *testing.T) {
 		_, err := ask(t, conn)
 		failed <- err
 	}()
-	if !p.End(<-waits) {
-		t.Error("the connection was not there")
+	<-waits
+	if n := p.Sever(false); n != 1 {
+		t.Errorf("%d connections were there, want 1", n)
 	}
 	if err := <-failed; err == nil {
 		t.Error("a query succeeded that nobody passed on")

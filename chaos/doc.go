@@ -1,0 +1,26 @@
+// Package chaos runs scenarios on engines in processes of their own while things go wrong, and decides
+// whether anything that must hold did not.
+//
+// # A run
+//
+// A [Case] is all of it as data: the scenarios, the backend, how many engines, and the plan of faults. [Run]
+// gives it a Postgres of its own; each engine is a process ([Engine] is its main function) that reaches the
+// server by a wire of its own. Every process writes what it sees into a pipe, a line for each event, before
+// it goes on: of a process that is killed all is known but what it had not said.
+//
+//  1. Load: instances are kept in flight until enough have ended and every engine has worked.
+//  2. Faults: the plan, one after the other, under the same load. A fault whose moment never came is tried
+//     again.
+//  3. Liveness: nothing more is submitted, and every instance must end within the lease, two sweeps, the
+//     longest call and its own work.
+//  4. Inspection: every instance is read once more, the engines stop, the store is swept, and what it still
+//     holds is counted.
+//  5. Judgement: the histories of all processes together are held against the invariants.
+//
+// # The verdict
+//
+// [Fail] where an invariant is violated or an engine's process ended by itself. [Inconclusive] where the run
+// shows less than was asked for: a planned fault did not happen, the load was not there, an oracle had nothing
+// to judge, or the world broke. [Pass] else. A failing case can be made smaller with [Shrink], is saved as a
+// file, and can be run again; since the moments are those of real processes, it need not fail each time.
+package chaos

@@ -1,0 +1,171 @@
+package chaos
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"pulley/bench"
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/plan"
+)
+
+// EngineVariable is set in the environment of a process that is to call Engine.
+const EngineVariable = "PULLEY_CHAOS_ENGINE"
+
+// Hooks change an engine, for tests that plant a bug in it.
+type Hooks struct {
+	Wrap func(Store) Store // what the engine works on; nil: as it is
+}
+
+// Store is what an engine of a run works on.
+type Store interface {
+	backend.Backend
+	backend.Listener
+	backend.Canceler
+}
+
+// stopWithin bounds an orderly stop of an engine, in calls of the store.
+const stopWithin = 10
+
+// Engine is the main function of an engine's process: it reads what it is and what it shall do from in, and
+// writes what it sees to out, until in ends. It is no use but to Run.
+func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) error {
+	input := bufio.NewScanner(in)
+	input.Buffer(nil, 1<<20)
+	if !input.Scan() {
+		return errors.New("an engine of a chaos run was not told what it is; it is started by pulley chaos")
+	}
+	var s setup
+	if err := json.Unmarshal(input.Bytes(), &s); err != nil {
+		return fmt.Errorf("what an engine of a chaos run is told first: %w", err)
+	}
+	h, err := newHost(ctx, s, out, hooks)
+	if err != nil {
+		return err
+	}
+	defer h.store.Close()
+	if err := h.engine.Start(ctx); err != nil {
+		return err
+	}
+	h.lines.say(saying{Say: sayReady})
+	for input.Scan() {
+		var o order
+		if err := json.Unmarshal(input.Bytes(), &o); err != nil {
+			return fmt.Errorf("an order of a chaos run: %w", err)
+		}
+		h.follow(ctx, o)
+	}
+	stopping, cancel := context.WithTimeout(ctx, stopWithin*s.Case.call())
+	defer cancel()
+	err = h.engine.Stop(stopping)
+	h.submits.Wait()
+	return err
+}
+
+// host is an engine's process from within.
+type host struct {
+	setup
+	lines    *lines
+	witness  *witness
+	programs []*plan.Program
+	inputs   []json.RawMessage
+	store    Store
+	engine   *engine.Engine
+	edges    *edges
+	slow     *slowness
+	repeats  *repeats
+	submits  sync.WaitGroup
+}
+
+func newHost(ctx context.Context, s setup, out io.Writer, hooks Hooks) (*host, error) {
+	h := &host{setup: s, lines: &lines{out: out}, edges: &edges{}}
+	workloads, err := s.Case.build()
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range workloads {
+		p, err := plan.Compile(w.Graph)
+		if err != nil {
+			return nil, err
+		}
+		h.programs, h.inputs = append(h.programs, p), append(h.inputs, w.Input)
+	}
+	actions, err := bench.Actions()
+	if err != nil {
+		return nil, err
+	}
+	h.slow = &slowness{Executor: actions, told: h.misbehaved}
+	spec, err := s.Case.spec()
+	if err != nil {
+		return nil, err
+	}
+	if err := h.open(ctx, spec, hooks); err != nil {
+		return nil, err
+	}
+	h.engine, err = engine.New(engine.Config{
+		Backend: h.store, Workers: h.slow, Owner: s.Source, Batch: spec.Batch(),
+		Slots: slots, Lease: s.Case.lease(), Poll: s.Case.sweep() / 2, Sweep: s.Case.sweep(),
+		RetryMax: s.Case.sweep(), CallTimeout: s.Case.call(), Drain: s.Case.lease(),
+		Observer: h.witness.observer(h.problem),
+	})
+	if err != nil {
+		h.store.Close()
+	}
+	return h, err
+}
+
+// slots is how many actions an engine runs at once.
+const slots = 16
+
+// open opens the store with what can make it misbehave around it.
+func (h *host) open(ctx context.Context, spec bench.BackendSpec, hooks Hooks) error {
+	opened, err := spec.Open(ctx, openOptions(h.Case, h.DSN, h.Index, h.edges))
+	if err != nil {
+		return err
+	}
+	store, ok := opened.(Store)
+	if !ok {
+		opened.Close()
+		return fmt.Errorf("backend %s cannot listen, or cancel", spec)
+	}
+	if hooks.Wrap != nil {
+		store = hooks.Wrap(store)
+	}
+	h.witness = newWitness(store, h.lines, h.Source)
+	h.repeats = newRepeats(h.witness, h.Case.Seed+uint64(h.Index), h.misbehaved)
+	h.store = h.repeats
+	return nil
+}
+
+func (h *host) misbehaved() { h.lines.say(saying{Say: sayMisbehaved}) }
+
+func (h *host) problem(err error) { h.lines.say(saying{Say: sayProblem, Text: err.Error()}) }
+
+// follow does what an order says.
+func (h *host) follow(ctx context.Context, o order) {
+	if o.Submit != nil {
+		h.submits.Go(func() { h.submit(ctx, *o.Submit) })
+	}
+	if o.Fault != nil {
+		h.edges.arm(o.Fault.Die)
+		h.slow.set(time.Duration(o.Fault.SlowMS) * time.Millisecond)
+		h.repeats.set(o.Fault.Repeat)
+	}
+}
+
+// submit has an instance stored. There are no more of these at once than instances in flight.
+func (h *host) submit(ctx context.Context, s submission) {
+	ctx, cancel := context.WithTimeout(ctx, 2*h.Case.call())
+	defer cancel()
+	_, err := h.engine.Submit(ctx, engine.SubmitRequest{ID: s.ID, Program: h.programs[s.Workload], Input: h.inputs[s.Workload]})
+	if err != nil {
+		h.lines.say(saying{Say: sayUnsubmitted, ID: s.ID, Text: err.Error()})
+	}
+}

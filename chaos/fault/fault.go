@@ -1,0 +1,221 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/pgserver"
+)
+
+// Fault is one thing that goes wrong.
+type Fault struct {
+	Kind   string `json:"kind"`
+	When   When   `json:"when,omitzero"`
+	Engine int    `json:"engine"` // whom it hits, from 0; a fault of the server hits all
+
+	HoldMS int  `json:"hold_ms,omitempty"` // how long it lasts
+	K      int  `json:"k,omitempty"`       // which message, commit or statement edge, from 1; of a delay or a slow worker, milliseconds
+	Server bool `json:"server,omitempty"`  // it counts the server's messages, not the client's
+	Late   bool `json:"late,omitempty"`    // the message arrives, and nothing after it
+	Bytes  int  `json:"bytes,omitempty"`   // of a piece
+}
+
+// When says at which moment a fault begins, counted from the end of the fault before it. Both conditions
+// hold.
+type When struct {
+	AfterMS int    `json:"after_ms,omitempty"`
+	Event   string `json:"event,omitempty"` // a kind of event of a history, such as "answered"; empty: none is waited for
+	N       int    `json:"n,omitempty"`     // so many of them after AfterMS, from 1
+}
+
+// String words the fault for a person.
+func (f Fault) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s engine=%d", f.Kind, f.Engine)
+	for name, n := range map[string]int{"hold_ms": f.HoldMS, "k": f.K, "bytes": f.Bytes} {
+		if n != 0 {
+			fmt.Fprintf(&b, " %s=%d", name, n)
+		}
+	}
+	return b.String()
+}
+
+// Hold is HoldMS.
+func (f Fault) Hold() time.Duration { return time.Duration(f.HoldMS) * time.Millisecond }
+
+// Timing is what the lengths of faults are drawn by.
+type Timing struct {
+	Lease time.Duration // of tasks, and of shards where they have owners
+	Call  time.Duration // the longest call of the store
+}
+
+// Kind is a kind of fault.
+type Kind struct {
+	Name string // GROUP.WHAT
+	Doc  string // one line
+
+	// Lacks says in a few words why a world cannot have it, and gives "" where it can. Nil: every world can.
+	Lacks func(World) string
+
+	// Draw fills in the parameters that the kind has. Nil: it has none.
+	Draw func(r *rand.Rand, t Timing, f *Fault)
+
+	// Inject makes it happen; see the package's description.
+	Inject func(ctx context.Context, w World, f Fault, over func()) error
+}
+
+// Group is the first half of the name.
+func (k Kind) Group() string {
+	group, _, _ := strings.Cut(k.Name, ".")
+	return group
+}
+
+// ErrMissed is in the error of a fault that did not happen.
+var ErrMissed = errors.New("the fault did not happen")
+
+// World is what faults happen in.
+type World interface {
+	Engines() int
+	Engine(i int) Engine
+	Wire(i int) *Wire                             // between an engine and the server
+	Server() Server                               // nil: it cannot be stopped
+	Admin(ctx context.Context) (*pgx.Conn, error) // a superuser's connection past all wires; the caller closes it
+}
+
+// Engine is a process with an engine.
+type Engine interface {
+	// Signal sends the process a signal.
+	Signal(s syscall.Signal) error
+
+	// Gone is closed when the process has ended, as it is now: the next one has another.
+	Gone() <-chan struct{}
+
+	// Stop has the engine stop in an orderly way, and its process end.
+	Stop(ctx context.Context) error
+
+	// Start starts a new process where the one before has ended, and returns when its engine works.
+	Start(ctx context.Context) error
+
+	// Order tells the process to misbehave.
+	Order(o Order) error
+
+	// Told is how often the process has said that it did so.
+	Told() int
+}
+
+// Server is a server that can be stopped. *pgserver.Server is one.
+type Server interface {
+	Stop(ctx context.Context, mode pgserver.StopMode) error
+	Start(ctx context.Context) error
+}
+
+// Order is what a process is told to do. One field is set.
+type Order struct {
+	SlowMS int `json:"slow_ms,omitempty"` // every action takes so much longer, until the next order
+	Die    int `json:"die,omitempty"`     // it kills itself at this edge of a statement, from 1
+	Repeat int `json:"repeat,omitempty"`  // completions are offered in another order and again, in so many of a hundred calls, until the next order
+}
+
+// Kinds lists all kinds, by group.
+func Kinds() []Kind {
+	return []Kind{
+		wireCut, wireReset, wireStall, wireDelay, wireSlice, wireDrop, wireSwallow, wireCommit,
+		processKill, processEdge, processPause, processStop, processSlow, processRepeat,
+		postgresTerminate, postgresRestart, postgresImmediate, postgresKill,
+	}
+}
+
+// Find gives the kind of a name.
+func Find(name string) (Kind, error) {
+	kinds := Kinds()
+	if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
+		return kinds[i], nil
+	}
+	return Kind{}, fmt.Errorf("there is no fault %q; there are %s", name, strings.Join(Names(kinds), ", "))
+}
+
+// Names lists the names of kinds.
+func Names(kinds []Kind) []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// Select gives the kinds that words name: all, none, the name of a kind or of a group.
+func Select(words []string) ([]Kind, error) {
+	var out []Kind
+	groups := map[string]bool{}
+	for _, k := range Kinds() {
+		groups[k.Group()] = true
+		if slices.ContainsFunc(words, func(w string) bool { return w == "all" || w == k.Name || w == k.Group() }) {
+			out = append(out, k)
+		}
+	}
+	for _, w := range words {
+		if w == "all" || groups[w] {
+			continue
+		}
+		if w == "none" && len(words) == 1 {
+			return nil, nil
+		}
+		if _, err := Find(w); err != nil {
+			return nil, fmt.Errorf("%w; or write all, none, or the word before a dot", err)
+		}
+	}
+	return out, nil
+}
+
+// Draw makes a plan of n faults of the kinds, from a seed, for so many engines: each kind as often as the
+// others, in random order. Without kinds it is empty.
+func Draw(seed uint64, kinds []Kind, n, engines int, t Timing) []Fault {
+	r := rand.New(rand.NewPCG(seed, 0xfa017))
+	var plan []Fault
+	for len(plan) < n && len(kinds) > 0 {
+		for _, i := range r.Perm(len(kinds)) {
+			if len(plan) == n {
+				break
+			}
+			plan = append(plan, kinds[i].draw(r, engines, t))
+		}
+	}
+	return plan
+}
+
+func (k Kind) draw(r *rand.Rand, engines int, t Timing) Fault {
+	f := Fault{Kind: k.Name, Engine: r.IntN(engines), When: When{AfterMS: r.IntN(300)}}
+	if r.IntN(2) == 0 { // in the middle of work, wherever that is
+		f.When.Event = []string{"leased", "started", "offered", "answered"}[r.IntN(4)]
+		f.When.N = 1 + r.IntN(40)
+	}
+	if k.Draw != nil {
+		k.Draw(r, t, &f)
+	}
+	return f
+}
+
+// between draws milliseconds between two lengths.
+func between(r *rand.Rand, least, most time.Duration) int {
+	return int((least + time.Duration(r.Int64N(int64(most-least)+1))).Milliseconds())
+}
+
+// wait returns when a time is over, and fails when ctx ends before.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

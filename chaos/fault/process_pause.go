@@ -1,0 +1,25 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"syscall"
+)
+
+// processPause stops an engine for longer than its leases last.
+var processPause = Kind{
+	Name: "process.pause",
+	Doc:  "an engine's process stands still for longer than a lease (SIGSTOP), and goes on as if nothing had been",
+	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, 11*t.Lease/10, 2*t.Lease) },
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		e := w.Engine(f.Engine)
+		if err := e.Signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+		err := wait(ctx, f.Hold())
+		err = errors.Join(err, e.Signal(syscall.SIGCONT))
+		over()
+		return err
+	},
+}

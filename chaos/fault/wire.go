@@ -1,0 +1,173 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"pulley/engine/pgserver/pgwire"
+)
+
+// armedFor is how long a fault at the k-th message waits for it.
+const armedFor = 5 * time.Second
+
+// Wire is the connections between one engine and the server. It lets everything pass until a fault gives it
+// a rule.
+type Wire struct {
+	proxy *pgwire.Proxy
+	mu    sync.Mutex
+	rule  rule
+}
+
+// rule says what is done about a message; commit tells that it is the one by which the client learns of a
+// commit that wrote something. It is called as a pgwire.Judge is.
+type rule func(m *pgwire.Message, conn uint64, commit bool) pgwire.Verdict
+
+// pass lets a message through.
+var pass = pgwire.Verdict{Deliver: true}
+
+// NewWire makes one to the server of a DSN. The caller closes it.
+func NewWire(dsn string) (*Wire, error) {
+	w := &Wire{}
+	var err error
+	w.proxy, err = pgwire.Listen(dsn, w.open)
+	return w, err
+}
+
+// DSN leads to the server by this wire.
+func (w *Wire) DSN() string { return w.proxy.DSN() }
+
+// Close ends all connections.
+func (w *Wire) Close() { w.proxy.Close() }
+
+func (w *Wire) open(conn uint64) pgwire.Judge {
+	s := &session{statements: map[string]bool{}}
+	return func(m *pgwire.Message) pgwire.Verdict {
+		commit := s.follow(m)
+		w.mu.Lock()
+		rule := w.rule
+		w.mu.Unlock()
+		if rule == nil {
+			return pass
+		}
+		return rule(m, conn, commit)
+	}
+}
+
+// set puts a rule in force; nil: none.
+func (w *Wire) set(r rule) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rule = r
+}
+
+// during has a rule in force for a time.
+func (w *Wire) during(ctx context.Context, r rule, d time.Duration) error {
+	w.set(r)
+	defer w.set(nil)
+	return wait(ctx, d)
+}
+
+// counter counts messages, and says when the k-th has come.
+type counter struct {
+	mu    sync.Mutex
+	left  int
+	fired chan struct{}
+}
+
+func newCounter(k int) *counter { return &counter{left: k, fired: make(chan struct{})} }
+
+// hit counts, and is true once.
+func (c *counter) hit() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left--; c.left == 0 {
+		close(c.fired)
+		return true
+	}
+	return false
+}
+
+// await waits until the counter has fired.
+func (c *counter) await(ctx context.Context, what string) error {
+	timer := time.NewTimer(armedFor)
+	defer timer.Stop()
+	select {
+	case <-c.fired:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return fmt.Errorf("%w: %s was not seen within %v", ErrMissed, what, armedFor)
+	}
+}
+
+// session follows one connection as far as it takes to know its commits.
+type session struct {
+	mu         sync.Mutex
+	statements map[string]bool // prepared ones, and whether they write
+	writes     bool            // the transaction has written
+	failed     bool            // it cannot commit any more
+}
+
+// writing finds statements that change rows. What only locks them does not.
+var writing = regexp.MustCompile(`(?i)\b(insert\s+into|delete\s+from|merge\s+into)\b|(?:^|\s|\()update\s`)
+
+func writesRows(sql string) bool {
+	return writing.MatchString(strings.NewReplacer("FOR UPDATE", "", "for update", "").Replace(sql))
+}
+
+// follow takes a message in, and says whether it tells the client of a commit that wrote something: the
+// completion of COMMIT, or, without a BEGIN, that the server is ready again.
+func (s *session) follow(m *pgwire.Message) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.Client {
+		s.followClient(m)
+		return false
+	}
+	switch m.Type() {
+	case 'E':
+		s.failed = true
+	case 'C':
+		switch tag, _ := pgwire.Text(m.Body()); tag {
+		case "COMMIT":
+			told := s.writes && !s.failed
+			s.writes = false
+			return told
+		case "ROLLBACK":
+			s.writes = false
+		}
+	case 'Z':
+		if body := m.Body(); len(body) == 1 && body[0] == 'I' {
+			told := s.writes && !s.failed
+			s.writes, s.failed = false, false
+			return told
+		}
+	}
+	return false
+}
+
+func (s *session) followClient(m *pgwire.Message) {
+	switch m.Type() {
+	case 'Q':
+		sql, _ := pgwire.Text(m.Body())
+		s.writes = s.writes || writesRows(sql)
+	case 'P':
+		name, rest := pgwire.Text(m.Body())
+		sql, _ := pgwire.Text(rest)
+		s.statements[name] = writesRows(sql)
+	case 'B':
+		_, rest := pgwire.Text(m.Body())
+		name, _ := pgwire.Text(rest)
+		s.writes = s.writes || s.statements[name]
+	case 'C':
+		if body := m.Body(); len(body) > 0 && body[0] == 'S' {
+			name, _ := pgwire.Text(body[1:])
+			delete(s.statements, name)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"pulley/bench"
+	"pulley/chaos/check"
+	"pulley/engine/backend"
+	"pulley/engine/expr"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/worker"
+	"pulley/scenarios"
+)
+
+// judged are the invariants that a history of engines' observers can show.
+var judged = []string{"I3", "I4", "I5", "I7", "I8", "I9", "I10"}
+
+// judge holds what was seen against the invariants, and concludes.
+func (r *run) judge() error {
+	h, err := r.watch.history()
+	if err != nil {
+		return err
+	}
+	res := r.result
+	res.History, res.Events = h, len(h)
+	for i := range h {
+		if h[i].Kind == check.Answered {
+			switch h[i].Answer {
+			case check.AnswerApplied:
+				res.Completions++
+			case check.AnswerStale:
+				res.Stale++
+			case check.AnswerUnknown:
+				res.Unknown++
+			}
+		}
+	}
+	res.Instances = len(r.load.ids())
+	res.RecoveryMS = recovery(h, r.spans)
+	for _, text := range r.world.unasked() {
+		res.Violations = append(res.Violations, Violation{Invariant: "process", Message: text})
+	}
+	for i, p := range r.watch.problems {
+		if res.Total() == 0 && i < 3 { // with faults, there are problems
+			res.warn("%s", p)
+		}
+	}
+	if err := r.oracles(h); err != nil {
+		return err
+	}
+	res.conclude()
+	return nil
+}
+
+// oracles asks them.
+func (r *run) oracles(h check.History) error {
+	truth, err := newTruth(r.Case, r.load.workloadOf())
+	if err != nil {
+		return err
+	}
+	report, err := check.Check(h, check.Rules{
+		Invariants: judged, Graph: truth.graph, Outcomes: truth.outcome,
+		Partial: len(r.spans) > 0 || len(r.result.Why) > 0, // lines and answers may be missing
+	})
+	if err != nil {
+		return fmt.Errorf("the history is not valid: %w", err)
+	}
+	for _, v := range report {
+		r.result.Judged[v.Invariant] = v.Judged
+		for _, x := range v.Violations {
+			r.result.Violations = append(r.result.Violations, Violation{Invariant: v.Invariant, Message: x.Message, Lines: x.Lines})
+		}
+		if v.Result == check.Inconclusive {
+			r.result.doubt("%s was not judged: %s", v.Invariant, v.Why)
+		}
+	}
+	return nil
+}
+
+// truth is what the instances of a run should have done.
+type truth struct {
+	of       map[string]int // workload, by instance
+	graphs   []*graph.Graph
+	outcomes [][]check.Outcome
+}
+
+func newTruth(c Case, of map[string]int) (*truth, error) {
+	workloads, err := c.build()
+	if err != nil {
+		return nil, err
+	}
+	actions, err := bench.Actions()
+	if err != nil {
+		return nil, err
+	}
+	t := &truth{of: of}
+	for _, w := range workloads {
+		outcomes, err := outcomesOf(w, actions)
+		if err != nil {
+			return nil, err
+		}
+		t.graphs, t.outcomes = append(t.graphs, w.Graph), append(t.outcomes, outcomes)
+	}
+	return t, nil
+}
+
+func (t *truth) graph(instance string) *graph.Graph {
+	if i, known := t.of[instance]; known {
+		return t.graphs[i]
+	}
+	return nil
+}
+
+func (t *truth) outcome(instance string) []check.Outcome {
+	if i, known := t.of[instance]; known {
+		return t.outcomes[i]
+	}
+	return nil
+}
+
+// runsMost is how many runs of the reference are tried for one workload.
+const runsMost = 100
+
+// outcomesOf has the reference interpreter run a workload.
+func outcomesOf(w scenarios.Workload, actions *worker.Registry) ([]check.Outcome, error) {
+	tree, err := ir.Parse(w.Name+".ir", []byte(w.Source), ir.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	reference, err := check.Prepare(tree, ir.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	outcomes, all := reference.Possible(w.Input, act(actions), check.Options{}, runsMost)
+	if !all {
+		return nil, fmt.Errorf("scenario %s has more than %d outcomes that are right; choose another", w.Name, runsMost)
+	}
+	return outcomes, nil
+}
+
+// act makes the reference interpreter call the engine's actions.
+func act(actions *worker.Registry) check.Action {
+	return func(name string, args check.Args, attempt int) (expr.Value, *check.Error) {
+		object := []byte{'{'}
+		for i, arg := range args {
+			value, err := expr.Encode(arg.Value)
+			if err != nil {
+				return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
+			}
+			if i > 0 {
+				object = append(object, ',')
+			}
+			object = append(fmt.Appendf(object, "%q:", arg.Name), value...) // a name is an identifier
+		}
+		result, failure := actions.Execute(context.Background(), backend.Task{Action: name, Args: json.RawMessage(append(object, '}')), Attempt: attempt})
+		if failure != nil {
+			return nil, &check.Error{Type: failure.Type, Message: failure.Message}
+		}
+		value, err := expr.Decode(result, ir.Limits{})
+		if err != nil {
+			return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
+		}
+		return value, nil
+	}
+}

@@ -1,0 +1,185 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+)
+
+// edges kills its own process at an edge of a statement: its beginning, or its end. It sees batches, copies
+// and preparations as well.
+type edges struct{ left atomic.Int64 }
+
+var (
+	_ pgx.QueryTracer    = (*edges)(nil)
+	_ pgx.BatchTracer    = (*edges)(nil)
+	_ pgx.CopyFromTracer = (*edges)(nil)
+	_ pgx.PrepareTracer  = (*edges)(nil)
+)
+
+// arm has the k-th edge from now on be the last; zero: none.
+func (e *edges) arm(k int) { e.left.Store(int64(k)) }
+
+func (e *edges) pass() {
+	if e.left.Load() > 0 && e.left.Add(-1) == 0 {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // the signal is on its way
+	}
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (e *edges) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	e.pass()
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (e *edges) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) { e.pass() }
+
+// TraceBatchStart implements pgx.BatchTracer.
+func (e *edges) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	e.pass()
+	return ctx
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (e *edges) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) { e.pass() }
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (e *edges) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) { e.pass() }
+
+// TraceCopyFromStart implements pgx.CopyFromTracer.
+func (e *edges) TraceCopyFromStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceCopyFromStartData) context.Context {
+	e.pass()
+	return ctx
+}
+
+// TraceCopyFromEnd implements pgx.CopyFromTracer.
+func (e *edges) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFromEndData) { e.pass() }
+
+// TracePrepareStart implements pgx.PrepareTracer.
+func (e *edges) TracePrepareStart(ctx context.Context, _ *pgx.Conn, _ pgx.TracePrepareStartData) context.Context {
+	e.pass()
+	return ctx
+}
+
+// TracePrepareEnd implements pgx.PrepareTracer.
+func (e *edges) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndData) { e.pass() }
+
+// slowness makes every action take longer.
+type slowness struct {
+	worker.Executor
+	told  func() // that it did
+	delay atomic.Int64
+}
+
+func (s *slowness) set(d time.Duration) { s.delay.Store(int64(d)) }
+
+// Execute implements worker.Executor.
+func (s *slowness) Execute(ctx context.Context, t backend.Task) (json.RawMessage, *plan.Failure) {
+	if d := time.Duration(s.delay.Load()); d > 0 {
+		s.told()
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return s.Executor.Execute(ctx, t)
+}
+
+// repeats has completions reach the store in another order, and some of them again after a later call.
+type repeats struct {
+	Store
+	told func() // that it did
+
+	mu      sync.Mutex
+	rand    *rand.Rand
+	percent int
+	kept    map[int][]backend.Completion // to be offered again, by shard
+}
+
+// keptMost bounds what is offered again with one call.
+const keptMost = 32
+
+func newRepeats(s Store, seed uint64, told func()) *repeats {
+	return &repeats{Store: s, told: told, rand: rand.New(rand.NewPCG(seed, 0x2e9ea7)), kept: map[int][]backend.Completion{}}
+}
+
+func (r *repeats) set(percent int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.percent = percent
+	clear(r.kept)
+}
+
+// draw decides for one call: the order of its completions, nil for theirs, and what is offered again.
+func (r *repeats) draw(shard, n int) (order []int, again []backend.Completion) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.percent == 0 || r.rand.IntN(100) >= r.percent {
+		return nil, nil
+	}
+	again = r.kept[shard]
+	delete(r.kept, shard)
+	return r.rand.Perm(n), again
+}
+
+// keep notes completions that were answered, to be offered again.
+func (r *repeats) keep(shard int, completions []backend.Completion) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.percent > 0 {
+		kept := append(r.kept[shard], completions...)
+		r.kept[shard] = kept[max(0, len(kept)-keptMost):]
+	}
+}
+
+// Complete implements backend.Backend.
+func (r *repeats) Complete(ctx context.Context, shard int, completions []backend.Completion, grant backend.Grant) (backend.Committed, error) {
+	order, again := r.draw(shard, len(completions))
+	if order == nil {
+		out, err := r.Store.Complete(ctx, shard, completions, grant)
+		if err == nil {
+			r.keep(shard, completions)
+		}
+		return out, err
+	}
+	r.told()
+	shuffled := make([]backend.Completion, len(order))
+	for to, from := range order {
+		shuffled[to] = completions[from]
+	}
+	out, err := r.Store.Complete(ctx, shard, shuffled, grant)
+	if err == nil {
+		answers := make([]backend.Outcome, len(order))
+		for to, from := range order {
+			answers[from] = out.Outcomes[to]
+		}
+		out.Outcomes = answers
+		r.keep(shard, completions)
+	}
+	r.offerAgain(ctx, shard, again, grant)
+	return out, err
+}
+
+// offerAgain offers completions that have been answered. Nobody waits for what the store says to that, but it
+// is in the history.
+func (r *repeats) offerAgain(ctx context.Context, shard int, again []backend.Completion, grant backend.Grant) {
+	if len(again) > 0 {
+		grant.Max = 0
+		_, _ = r.Store.Complete(ctx, shard, again, grant)
+	}
+}

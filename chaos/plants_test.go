@@ -1,0 +1,94 @@
+package chaos
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pulley/chaos/fault"
+	"pulley/engine/backend"
+)
+
+// plants are bugs, by name. An engine's process of these tests plants the one that its environment names.
+var plants = map[string]func(Store) Store{
+	"forgets":           func(s Store) Store { return &forgets{Store: s} },
+	"applies twice":     func(s Store) Store { return appliesTwice{s} },
+	"answers early":     func(s Store) Store { return answersEarly{s} },
+	"gives nothing out": func(s Store) Store { return givesNothingOut{s} },
+}
+
+// forgets answers some completions as applied and forgets them.
+type forgets struct {
+	Store
+	calls atomic.Int64
+}
+
+func (f *forgets) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
+	if f.calls.Add(1)%20 == 0 {
+		return allApplied(done), nil
+	}
+	return f.Store.Complete(ctx, shard, done, grant)
+}
+
+func allApplied(done []backend.Completion) backend.Committed {
+	return backend.Committed{Outcomes: slices.Repeat([]backend.Outcome{{Answer: backend.Applied}}, len(done))}
+}
+
+// appliesTwice says of stale completions that they were applied.
+type appliesTwice struct{ Store }
+
+func (a appliesTwice) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
+	out, err := a.Store.Complete(ctx, shard, done, grant)
+	for i := range out.Outcomes {
+		if out.Outcomes[i].Answer == backend.Stale {
+			out.Outcomes[i].Answer = backend.Applied
+		}
+	}
+	return out, err
+}
+
+// answersEarly answers completions as applied, and commits them a little later.
+type answersEarly struct{ Store }
+
+func (a answersEarly) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
+	done = slices.Clone(done)
+	grant.Max = 0
+	ctx = context.WithoutCancel(ctx)
+	time.AfterFunc(100*time.Millisecond, func() { _, _ = a.Store.Complete(ctx, shard, done, grant) })
+	return allApplied(done), nil
+}
+
+// givesNothingOut never gives out what was leased to an engine that died.
+type givesNothingOut struct{ Store }
+
+// Claim gives nothing to anybody.
+func (d givesNothingOut) Claim(context.Context, int, backend.Grant) (backend.Committed, error) {
+	return backend.Committed{}, nil
+}
+
+// TestPlantedBugsAreCaught plants bugs, and wants each to be found by its invariant.
+func TestPlantedBugsAreCaught(t *testing.T) {
+	kills := slices.Repeat([]fault.Fault{{Kind: "process.kill", When: fault.When{Event: "answered", N: 10}}}, 3)
+	for _, p := range []struct {
+		bug, invariant string
+		faults         []fault.Fault
+	}{
+		{"forgets", "I8", nil},
+		{"applies twice", "I3", []fault.Fault{{Kind: "process.repeat", K: 100, HoldMS: 300}}},
+		{"answers early", "I8", kills},
+		{"gives nothing out", "I9", kills[:1]},
+	} {
+		t.Run(p.bug, func(t *testing.T) {
+			t.Parallel()
+			c := shortCase("push")
+			c.Faults = p.faults
+			res := runCase(t, c, []string{"env", plantVariable + "=" + p.bug, os.Args[0]})
+			if res.Verdict != Fail || !slices.Contains(res.Invariants(), p.invariant) {
+				t.Errorf("the verdict is %s by %v, want fail by %s", res.Verdict, res.Invariants(), p.invariant)
+			}
+		})
+	}
+}

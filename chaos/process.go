@@ -1,0 +1,142 @@
+package chaos
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// process is one run of an engine's process.
+type process struct {
+	source string
+	cmd    *exec.Cmd
+	ready  chan struct{} // closed when its engine works
+	gone   chan struct{} // closed when it has ended and all that it said was heard
+	stderr tail
+
+	expected bool // its end was asked for; under its host's lock
+
+	mu     sync.Mutex // of stdin
+	stdin  io.WriteCloser
+	closed bool
+	err    error // how it ended; read after gone
+}
+
+// hearing takes what a process says, a line at a time, from one goroutine for each process.
+type hearing func(p *process, line []byte)
+
+// startProcess starts an engine. command is the program and its arguments.
+func startProcess(command []string, s setup, hear hearing) (*process, error) {
+	p := &process{source: s.Source, ready: make(chan struct{}), gone: make(chan struct{})}
+	p.cmd = exec.Command(command[0], command[1:]...)
+	p.cmd.Env = append(os.Environ(), EngineVariable+"=1")
+	p.cmd.Stderr = &p.stderr
+	p.cmd.WaitDelay = time.Second
+	var err error
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting an engine's process: %w", err)
+	}
+	// It ends with the process's output, which ends with the process.
+	go func() {
+		defer close(p.gone)
+		p.listen(out, hear)
+		p.err = p.cmd.Wait()
+	}()
+	return p, p.tell(s)
+}
+
+// listen hears whole lines; what a killed process had not finished it has not said.
+func (p *process) listen(out io.Reader, hear hearing) {
+	in := bufio.NewReaderSize(out, 1<<16)
+	ready := false
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		if !ready && bytes.HasPrefix(line, []byte(isSaying+`"`+string(sayReady))) {
+			ready = true
+			close(p.ready)
+		}
+		hear(p, line)
+	}
+}
+
+// errGone says that a process cannot be told anything any more.
+var errGone = errors.New("the engine's process has ended")
+
+// tell writes a line to the process.
+func (p *process) tell(what any) error {
+	text, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errGone
+	}
+	if _, err := p.stdin.Write(append(text, '\n')); err != nil {
+		return fmt.Errorf("%w: %w", errGone, err)
+	}
+	return nil
+}
+
+// finish asks the process to stop in an orderly way.
+func (p *process) finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	_ = p.stdin.Close() // of a process that has ended it is closed
+}
+
+// alive says whether the process can be worked with.
+func (p *process) alive() bool {
+	select {
+	case <-p.gone:
+		return false
+	default:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.closed
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const tailBytes = 8 << 10
+
+// Write implements io.Writer.
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	t.text = t.text[max(0, len(t.text)-tailBytes):]
+	return len(b), nil
+}
+
+// String is the kept text on one line.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(strings.Fields(string(t.text)), " ")
+}

@@ -1,0 +1,70 @@
+package chaos
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"pulley/chaos/fault"
+)
+
+// Shrink looks for a smaller case that fails by one of the same invariants, for so long at most: with fewer
+// faults, fewer workloads, fewer instances in flight. It gives the smallest that did, with its result; that
+// is the case itself where none did. A smaller one that did not fail may have done so by chance.
+func Shrink(ctx context.Context, failed *Result, cfg Config, most time.Duration) *Result {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	return shrink(failed, func(c Case) *Result {
+		if ctx.Err() != nil {
+			return nil
+		}
+		cfg.say("shrinking: %d faults, %d workloads, %d instances in flight", len(c.Faults), len(c.Workloads), c.InFlight)
+		res, err := Run(ctx, c, cfg)
+		if err != nil {
+			return nil
+		}
+		return res
+	})
+}
+
+// shrink tries smaller cases with a function that runs one; nil: there was no run.
+func shrink(failed *Result, try func(Case) *Result) *Result {
+	best := failed
+	fails := func(c Case) bool {
+		res := try(c)
+		if res == nil || res.Verdict != Fail || !slices.ContainsFunc(res.Invariants(), func(i string) bool { return slices.Contains(failed.Invariants(), i) }) {
+			return false
+		}
+		best = res
+		return true
+	}
+	for part := len(best.Case.Faults); part > 0; part /= 2 {
+		for from := 0; from < len(best.Case.Faults); {
+			c := best.Case
+			c.Faults = without(c.Faults, from, part)
+			if !fails(c) {
+				from += part
+			}
+		}
+	}
+	for i := 0; len(best.Case.Workloads) > 1 && i < len(best.Case.Workloads); {
+		c := best.Case
+		c.Workloads = slices.Delete(slices.Clone(c.Workloads), i, i+1)
+		if !fails(c) {
+			i++
+		}
+	}
+	for best.Case.InFlight > 1 {
+		c := best.Case
+		c.InFlight /= 2
+		if !fails(c) {
+			break
+		}
+	}
+	return best
+}
+
+// without leaves out some faults from a place on.
+func without(faults []fault.Fault, from, n int) []fault.Fault {
+	return slices.Delete(slices.Clone(faults), from, min(len(faults), from+n))
+}

@@ -1,0 +1,176 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/chaos/check"
+)
+
+// watch hears what the processes say while they say it: it keeps the history, counts its events for whoever
+// waits for some, and tells the load of what concerns it.
+type watch struct {
+	load *load
+
+	mu       sync.Mutex
+	sources  map[string]*bytes.Buffer // histories, by who wrote them
+	counts   map[string]int           // events, by kind
+	worked   map[int]bool             // engines that had a completion answered
+	waiting  []*awaited
+	problems []string // the first few of the engines
+}
+
+// awaited is somebody who waits for events.
+type awaited struct {
+	kind string
+	left int
+	done chan struct{}
+}
+
+// noEngine stands for the run itself.
+const noEngine = -1
+
+// problemsMost bounds what is repeated of the engines' complaints.
+const problemsMost = 20
+
+func newWatch() *watch {
+	return &watch{sources: map[string]*bytes.Buffer{}, counts: map[string]int{}, worked: map[int]bool{}}
+}
+
+// eventPrefix begins every event's line: the kind is its first field.
+const eventPrefix = `{"kind":"`
+
+// hear takes a line, and gives what it says if it is no event.
+func (w *watch) hear(engine int, source string, line []byte) word {
+	kind, isEvent := bytes.CutPrefix(line, []byte(eventPrefix))
+	if !isEvent {
+		return w.listen(engine, line)
+	}
+	end := bytes.IndexByte(kind, '"')
+	if end < 0 {
+		return ""
+	}
+	w.note(engine, source, string(kind[:end]), line)
+	switch check.Kind(kind[:end]) {
+	case check.Submitted, check.Ended:
+		var e check.Event
+		if json.Unmarshal(line, &e) == nil {
+			w.load.heard(e)
+		}
+	}
+	return ""
+}
+
+func (w *watch) note(engine int, source, kind string, line []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.sources[source] == nil {
+		w.sources[source] = &bytes.Buffer{}
+	}
+	w.sources[source].Write(line)
+	w.counts[kind]++
+	if kind == string(check.Answered) {
+		w.worked[engine] = true
+	}
+	kept := w.waiting[:0]
+	for _, a := range w.waiting {
+		if a.kind == kind {
+			a.left--
+		}
+		if a.left > 0 {
+			kept = append(kept, a)
+		} else {
+			close(a.done)
+		}
+	}
+	clear(w.waiting[len(kept):])
+	w.waiting = kept
+}
+
+// listen takes a saying.
+func (w *watch) listen(engine int, line []byte) word {
+	var s saying
+	if json.Unmarshal(line, &s) != nil {
+		return ""
+	}
+	switch s.Say {
+	case sayUnsubmitted:
+		w.load.unsubmitted(s.ID)
+	case sayProblem:
+		w.problem(fmt.Sprintf("engine %d: %s", engine, s.Text))
+	}
+	return s.Say
+}
+
+func (w *watch) problem(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.problems) < problemsMost {
+		w.problems = append(w.problems, text)
+	}
+}
+
+// lost says that an engine's process has ended.
+func (w *watch) lost(engine int) { w.load.lost(engine) }
+
+// await waits until n more events of a kind have come, for so long at most, and says whether they came.
+func (w *watch) await(ctx context.Context, kind string, n int, most time.Duration) bool {
+	a := &awaited{kind: kind, left: n, done: make(chan struct{})}
+	w.mu.Lock()
+	w.waiting = append(w.waiting, a)
+	w.mu.Unlock()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-a.done:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, other := range w.waiting {
+		if other == a {
+			w.waiting = append(w.waiting[:i], w.waiting[i+1:]...)
+			break
+		}
+	}
+	return false
+}
+
+// working is how many engines have had a completion answered.
+func (w *watch) working() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.worked)
+}
+
+// history gives everything that was said, in the order of its times.
+func (w *watch) history() (check.History, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var parts []check.History
+	for source, text := range w.sources {
+		part, _, err := check.ReadHistory(bytes.NewReader(text.Bytes()))
+		if err != nil {
+			return nil, fmt.Errorf("what %s said: %w", source, err)
+		}
+		parts = append(parts, part)
+	}
+	return check.Merge(parts...), nil
+}
+
+// idOf reads an instance's id in an event.
+func idOf(e check.Event) uuid.UUID {
+	id, err := uuid.Parse(e.Instance)
+	if err != nil {
+		return uuid.Nil
+	}
+	return id
+}

@@ -1,0 +1,226 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/chaos/check"
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// witness is a store that writes the history of all that is asked of it and answered: every event is in the
+// pipe before the call goes on, or its answer is acted upon.
+type witness struct {
+	Store
+	recorder *check.Recorder
+	calls    atomic.Int64
+	graphs   sync.Map // by instance, of what was leased here: leases name nodes by number
+}
+
+func newWitness(s Store, out *lines, source string) *witness {
+	return &witness{Store: s, recorder: check.NewRecorder(out, check.Recording{Source: source})}
+}
+
+// observer tells of what happens between calls.
+func (w *witness) observer(problem func(error)) engine.Observer {
+	return engine.Observer{
+		Started: func(t backend.Task, _ time.Time) {
+			e := attempt(check.Started, t.Program, t.Lease, t.Attempt)
+			e.Action, e.Args = t.Action, t.Args
+			w.recorder.Record(e)
+		},
+		Problem: problem,
+	}
+}
+
+// Submit implements backend.Backend.
+func (w *witness) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
+	c := w.begin()
+	var events []check.Event
+	for _, s := range subs {
+		events = append(events, c.event(check.Submitting, s.ID))
+	}
+	w.recorder.Record(events...)
+	out, err := w.Store.Submit(ctx, subs, grant)
+	events = events[:0]
+	for i, s := range subs {
+		e := c.event(check.Submitted, s.ID)
+		e.Answer = answerOf(out.Outcomes, i, err)
+		events = append(events, e)
+	}
+	w.recorder.Record(append(events, w.brought(c, out)...)...)
+	return out, err
+}
+
+// Claim implements backend.Backend.
+func (w *witness) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
+	c := w.begin()
+	w.recorder.Record(c.event(check.Claiming, uuid.Nil))
+	out, err := w.Store.Claim(ctx, shard, grant)
+	e := c.event(check.Claimed, uuid.Nil)
+	if e.Answer = check.AnswerApplied; err != nil {
+		e.Answer = answerOf(nil, 0, err)
+	}
+	w.recorder.Record(append([]check.Event{e}, w.brought(c, out)...)...)
+	return out, err
+}
+
+// Complete implements backend.Backend.
+func (w *witness) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
+	c := w.begin()
+	var events []check.Event
+	for _, d := range done {
+		e := attempt(check.Offered, d.Program, d.Lease, d.Attempt)
+		e.Call, e.Error = c.number, errorOf(d.Failure)
+		events = append(events, e)
+	}
+	w.recorder.Record(events...)
+	out, err := w.Store.Complete(ctx, shard, done, grant)
+	events = events[:0]
+	for i, d := range done {
+		e := attempt(check.Answered, d.Program, d.Lease, d.Attempt)
+		e.Call, e.SinceNS, e.Answer = c.number, c.since, answerOf(out.Outcomes, i, err)
+		if d.Failure != nil && e.Answer == check.AnswerApplied {
+			if e.Again = retried(d); !e.Again {
+				e.Error = errorOf(d.Failure)
+			}
+		}
+		events = append(events, e)
+	}
+	w.recorder.Record(append(events, w.brought(c, out)...)...)
+	return out, err
+}
+
+// handedBack is what a lease is prolonged by at least; below, it is given back.
+const handedBack = time.Millisecond
+
+// Extend implements backend.Backend.
+func (w *witness) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
+	c := w.begin()
+	asking, answering := check.Extending, check.Extended
+	if grant.Lease < handedBack {
+		asking, answering = check.Released, ""
+	}
+	w.recorder.Record(w.leases(c, asking, leases)...)
+	held, err := w.Store.Extend(ctx, shard, leases, grant)
+	if answering == "" {
+		return held, err
+	}
+	events := w.leases(c, answering, leases)
+	for i := range events {
+		e := &events[i]
+		switch {
+		case err != nil:
+			e.Answer = answerOf(nil, i, err)
+		case held[i]:
+			e.Answer, e.UntilNS = check.AnswerApplied, c.since+int64(grant.Lease)
+		default:
+			e.Answer = check.AnswerStale
+		}
+	}
+	w.recorder.Record(events...)
+	return held, err
+}
+
+// call is a call of the store under way.
+type call struct{ number, since int64 }
+
+func (w *witness) begin() call { return call{number: w.calls.Add(1), since: check.MachineClock()} }
+
+// event is one of the call's; of none of the instances where id is zero.
+func (c call) event(k check.Kind, id uuid.UUID) check.Event {
+	e := check.Event{Kind: k, Call: c.number}
+	if id != uuid.Nil {
+		e.Instance = id.String()
+	}
+	return e
+}
+
+// brought tells of the tasks that a call leased, and the instances that it ended.
+func (w *witness) brought(c call, out backend.Committed) []check.Event {
+	var events []check.Event
+	for _, t := range out.Tasks {
+		w.graphs.Store(t.Lease.Key.Instance, t.Program.Graph())
+		e := attempt(check.Leased, t.Program, t.Lease, t.Attempt)
+		e.Call, e.UntilNS = c.number, check.Clock(check.MachineClock).At(t.Expires)
+		events = append(events, e)
+	}
+	for _, in := range out.Ended {
+		e := instanceEvent(check.Ended, in)
+		e.Call = c.number
+		events = append(events, e)
+	}
+	return events
+}
+
+// leases tells of a call about leases. All of them were leased here.
+func (w *witness) leases(c call, k check.Kind, leases []backend.Lease) []check.Event {
+	var events []check.Event
+	for _, l := range leases {
+		g, known := w.graphs.Load(l.Key.Instance)
+		if !known { // it was not
+			panic(fmt.Sprintf("chaos: a lease of instance %s is prolonged that was not given here", l.Key.Instance))
+		}
+		e := runEvent(k, g.(*graph.Graph), l)
+		e.Call, e.SinceNS = c.number, c.since
+		events = append(events, e)
+	}
+	return events
+}
+
+// answerOf is the answer to the i-th of a call.
+func answerOf(outcomes []backend.Outcome, i int, err error) check.Answer {
+	switch {
+	case backend.IsUnknown(err):
+		return check.AnswerUnknown
+	case err != nil || i >= len(outcomes) || outcomes[i].Answer == backend.Again:
+		return check.AnswerNone
+	}
+	return check.Answer(outcomes[i].Answer)
+}
+
+// retried says whether the program has a failed attempt tried again.
+func retried(c backend.Completion) bool {
+	for _, r := range c.Program.Graph().Nodes[c.Lease.Key.Run.Node].Retries {
+		if len(r.Types) == 0 || slices.Contains(r.Types, c.Failure.Type) || slices.Contains(r.Types, "Exception") {
+			return c.Attempt <= r.Count
+		}
+	}
+	return false
+}
+
+// instanceEvent tells how an instance stands.
+func instanceEvent(k check.Kind, in backend.Instance) check.Event {
+	return check.Event{
+		Kind: k, Instance: in.ID.String(), Status: check.Status(in.Status), Result: in.Result, Error: errorOf(in.Failure),
+	}
+}
+
+// attempt is an event of an attempt.
+func attempt(k check.Kind, p *plan.Program, l backend.Lease, attempt int) check.Event {
+	e := runEvent(k, p.Graph(), l)
+	e.Attempt = attempt
+	return e
+}
+
+func runEvent(k check.Kind, g *graph.Graph, l backend.Lease) check.Event {
+	return check.Event{
+		Kind: k, Instance: l.Key.Instance.String(), Node: g.Nodes[l.Key.Run.Node].Name, Path: string(l.Key.Run.Path), Token: l.Token,
+	}
+}
+
+func errorOf(f *plan.Failure) *check.Error {
+	if f == nil {
+		return nil
+	}
+	return &check.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
+}

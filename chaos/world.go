@@ -1,0 +1,259 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/bench"
+	"pulley/chaos/check"
+	"pulley/chaos/fault"
+	"pulley/engine/pgserver"
+)
+
+// openOptions say how a store of the case is opened; tracer may be nil.
+func openOptions(c Case, dsn string, index int, tracer pgx.QueryTracer) bench.OpenOptions {
+	return bench.OpenOptions{
+		DSN: dsn, Application: fmt.Sprintf("%s %d", fault.Application, index), Lease: c.lease(), Tracer: tracer,
+	}
+}
+
+// world is the server, the wires and the engines of a run. It implements fault.World.
+type world struct {
+	server  *pgserver.Server
+	engines []*engineHost
+}
+
+var _ fault.World = (*world)(nil)
+
+// Engines implements fault.World.
+func (w *world) Engines() int { return len(w.engines) }
+
+// Engine implements fault.World.
+func (w *world) Engine(i int) fault.Engine { return w.engines[i] }
+
+// Wire implements fault.World.
+func (w *world) Wire(i int) *fault.Wire { return w.engines[i].wire }
+
+// Server implements fault.World.
+func (w *world) Server() fault.Server {
+	if way := w.server.Way(); way != pgserver.WayLocal && way != pgserver.WayDownload {
+		return nil
+	}
+	return w.server
+}
+
+// Admin implements fault.World.
+func (w *world) Admin(ctx context.Context) (*pgx.Conn, error) {
+	return pgx.Connect(ctx, w.server.DSN())
+}
+
+// engineHost is the place of one engine: a wire, and the process that has it now. It implements
+// fault.Engine.
+type engineHost struct {
+	index   int
+	kase    Case
+	command []string
+	wire    *fault.Wire
+	watch   *watch
+	record  func(...check.Event)
+
+	mu      sync.Mutex
+	current *process
+	runs    int
+	told    int
+	unasked []string // how processes ended that nobody had killed or stopped
+	past    sync.WaitGroup
+}
+
+// Start implements fault.Engine.
+func (h *engineHost) Start(ctx context.Context) error {
+	h.mu.Lock()
+	h.runs++
+	s := setup{Case: h.kase, DSN: h.wire.DSN(), Index: h.index, Source: fmt.Sprintf("engine %d.%d", h.index, h.runs)}
+	s.Case.Faults = nil
+	h.mu.Unlock()
+	p, err := startProcess(h.command, s, h.hear)
+	if err != nil && p == nil {
+		return err
+	}
+	h.mu.Lock()
+	h.current = p
+	h.mu.Unlock()
+	h.past.Go(func() { h.ended(p) })
+	select {
+	case <-p.ready:
+		return nil
+	case <-p.gone:
+		return fmt.Errorf("engine %d did not start: %w: %s", h.index, p.err, p.stderr.String())
+	case <-ctx.Done():
+		return fmt.Errorf("engine %d did not start in time: %w", h.index, context.Cause(ctx))
+	}
+}
+
+// ended waits for the end of a process, and notes one that nobody asked for.
+func (h *engineHost) ended(p *process) {
+	<-p.gone
+	p.finish()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var started bool
+	select {
+	case <-p.ready:
+		started = true
+	default:
+	}
+	if started && !p.expected {
+		h.unasked = append(h.unasked, fmt.Sprintf("the process of %s ended by itself: %v: %s", p.source, p.err, p.stderr.String()))
+	}
+	h.watch.lost(h.index)
+}
+
+// hear takes a line of a process.
+func (h *engineHost) hear(p *process, line []byte) {
+	if h.watch.hear(h.index, p.source, line) == sayMisbehaved {
+		h.mu.Lock()
+		h.told++
+		h.mu.Unlock()
+	}
+}
+
+// process is the one that has the place now.
+func (h *engineHost) process() *process {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.current
+}
+
+// expect says that the current process is about to be ended.
+func (h *engineHost) expect() *process {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.current != nil {
+		h.current.expected = true
+	}
+	return h.current
+}
+
+// Signal implements fault.Engine.
+func (h *engineHost) Signal(s syscall.Signal) error {
+	p := h.process()
+	if s == syscall.SIGKILL {
+		p = h.expect()
+		h.record(check.Event{Kind: check.Killed, Process: p.source})
+	}
+	if err := p.cmd.Process.Signal(s); err != nil {
+		return fmt.Errorf("signal %v to %s: %w", s, p.source, err)
+	}
+	return nil
+}
+
+// Gone implements fault.Engine.
+func (h *engineHost) Gone() <-chan struct{} { return h.process().gone }
+
+// Stop implements fault.Engine.
+func (h *engineHost) Stop(ctx context.Context) error {
+	p := h.expect()
+	p.finish()
+	select {
+	case <-p.gone:
+	case <-ctx.Done():
+		return fmt.Errorf("%s has not stopped: %w", p.source, context.Cause(ctx))
+	}
+	if p.err != nil {
+		return fmt.Errorf("%s stopped with %w: %s", p.source, p.err, p.stderr.String())
+	}
+	return nil
+}
+
+// Order implements fault.Engine.
+func (h *engineHost) Order(o fault.Order) error {
+	p := h.process()
+	if o.Die > 0 {
+		p = h.expect()
+	}
+	return p.tell(order{Fault: &o})
+}
+
+// Told implements fault.Engine.
+func (h *engineHost) Told() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.told
+}
+
+// close kills what is left, and waits for it.
+func (h *engineHost) close() {
+	if p := h.expect(); p != nil {
+		_ = p.cmd.Process.Kill() // it may have ended
+		<-p.gone
+	}
+	h.past.Wait()
+	h.wire.Close()
+}
+
+// openWorld starts a server and sets it up; engines are started later.
+func (r *run) openWorld(server *pgserver.Server) (*world, error) {
+	w := &world{server: server}
+	for i := range r.Engines {
+		wire, err := fault.NewWire(server.DSN())
+		if err != nil {
+			w.close()
+			return nil, err
+		}
+		w.engines = append(w.engines, &engineHost{index: i, kase: r.Case, command: r.Command, wire: wire, watch: r.watch, record: r.record})
+	}
+	return w, nil
+}
+
+// start starts all engines, at once.
+func (w *world) start(ctx context.Context) error {
+	return w.all(func(h *engineHost) error { return h.Start(ctx) })
+}
+
+// stop stops all engines in an orderly way, at once.
+func (w *world) stop(ctx context.Context) error {
+	return w.all(func(h *engineHost) error { return h.Stop(ctx) })
+}
+
+func (w *world) all(do func(*engineHost) error) error {
+	errs := make([]error, len(w.engines))
+	var wg sync.WaitGroup
+	for i, h := range w.engines {
+		wg.Go(func() { errs[i] = do(h) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// unasked lists the ends of processes that nobody asked for.
+func (w *world) unasked() []string {
+	var out []string
+	for _, h := range w.engines {
+		h.mu.Lock()
+		out = append(out, h.unasked...)
+		h.mu.Unlock()
+	}
+	return out
+}
+
+func (w *world) close() {
+	for _, h := range w.engines {
+		h.close()
+	}
+}
+
+// startWithin bounds the start of the server and of the engines.
+const startWithin = time.Minute
+
+// openServer starts a Postgres that is the run's own.
+func openServer(ctx context.Context, log func(string)) (*pgserver.Server, error) {
+	return pgserver.Open(ctx, pgserver.Options{
+		Ways: []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}, Log: log, StartTimeout: startWithin,
+	})
+}

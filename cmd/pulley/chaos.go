@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"pulley/bench"
+	"pulley/chaos"
+	"pulley/chaos/check"
+	"pulley/chaos/fault"
+	"pulley/reports/record"
+)
+
+// exitInconclusive is the status of a chaos run that shows less than was asked for.
+const exitInconclusive = 3
+
+// engineCommand is the hidden command of an engine's process.
+const engineCommand = "chaos-engine"
+
+// chaosCmd is pulley chaos.
+type chaosCmd struct {
+	Scenarios []string      `arg:"" optional:"" help:"What to run, as NAME or NAME=SIZE: ${scenarios}. Default: fanout chain loop spread, small."`
+	Backend   string        `default:"push" help:"The scheduler, with its options after colons. Default: push."`
+	Faults    []string      `default:"all" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas. Default: all."`
+	Seed      uint64        `default:"1" help:"Of the plan of faults. Default: 1."`
+	Duration  time.Duration `default:"30s" help:"How long things go wrong, about; every kind happens at least once. Default: 30s."`
+	Engines   int           `default:"2" help:"Engines, each a process of its own. Default: 2."`
+	InFlight  int           `default:"8" help:"Instances at once. Default: 8."`
+	Lease     time.Duration `default:"2s" help:"Of tasks. Default: 2s."`
+	Format    string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	Replay    string        `placeholder:"FILE" help:"Run the case of a file again; other flags but --format, --out and --shrink count for nothing."`
+	Out       string        `default:"out/chaos" placeholder:"DIR" help:"Where case.json, result.json and history.ndjson are written. Default: out/chaos."`
+	Shrink    time.Duration `default:"2m" help:"How long a smaller case is looked for that fails too; 0 for not at all. Default: 2m."`
+}
+
+// Help is the end of the command's help.
+func (chaosCmd) Help() string {
+	var b strings.Builder
+	b.WriteString("Engines in processes of their own run the scenarios on a Postgres that is started for it, while things go wrong. " +
+		"Then all must end, and what every process saw is held against the invariants of the engine's documentation.\n\n" +
+		"A case that fails is made smaller, by running smaller ones, and written to DIR/case.json; --replay runs it again.\n\n" +
+		"Exit status: 0 pass; 1 fail; 3 inconclusive: a planned fault did not happen, or there was too little load; " +
+		"2 for a mistake in the command line, or where no Postgres can be started.\n\nFaults:\n\n")
+	for _, k := range fault.Kinds() {
+		fmt.Fprintf(&b, "  %-20s %s\n", k.Name, k.Doc)
+	}
+	b.WriteString("\nBackends:\n\n")
+	for line := range strings.Lines(bench.BackendHelp()) {
+		b.WriteString("  " + line)
+	}
+	return b.String()
+}
+
+// Run runs, shrinks what fails, writes, and prints the verdict.
+func (o *chaosCmd) Run(c *console) error {
+	cfg, err := engineConfig(c)
+	if err != nil {
+		return err
+	}
+	kase, kinds, err := o.kase()
+	if err != nil {
+		return err
+	}
+	if err := writable(o.Out); err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	leftOut := map[string]string{}
+	if o.Replay == "" {
+		if leftOut, err = o.plan(ctx, c, &kase, kinds); err != nil {
+			return ended(ctx, err)
+		}
+	}
+	res, err := chaos.Run(ctx, kase, cfg)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	if res.Verdict == chaos.Fail && o.Shrink > 0 {
+		res = chaos.Shrink(ctx, res, cfg, o.Shrink)
+	}
+	res.LeftOut = leftOut
+	if err := o.write(res); err != nil {
+		return err
+	}
+	return o.print(c, res)
+}
+
+// engineConfig has engines started as this program's hidden command.
+func engineConfig(c *console) (chaos.Config, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return chaos.Config{}, fmt.Errorf("finding this program's own file, which the engines' processes run: %w", err)
+	}
+	return chaos.Config{Command: []string{self, engineCommand}, Progress: func(line string) { c.say("%s", line) }}, nil
+}
+
+// kase makes the case, without its faults, and the kinds that were asked for.
+func (o *chaosCmd) kase() (chaos.Case, []fault.Kind, error) {
+	if o.Shrink < 0 || o.Duration < 0 {
+		return chaos.Case{}, nil, errors.New("--duration and --shrink must not be negative")
+	}
+	if o.Replay != "" {
+		kase, err := chaos.Load(o.Replay)
+		return kase, nil, err
+	}
+	kinds, err := fault.Select(o.Faults)
+	if err != nil {
+		return chaos.Case{}, nil, fmt.Errorf("--faults: %w", err)
+	}
+	kase := chaos.Case{
+		Backend: o.Backend, Seed: o.Seed, Engines: o.Engines, InFlight: o.InFlight,
+		LeaseMS: int(o.Lease.Milliseconds()), CallMS: int(o.Lease.Milliseconds()), SweepMS: int(o.Lease.Milliseconds() / 4),
+	}
+	for name, n := range map[string]int{"engines": o.Engines, "in-flight": o.InFlight, "lease": int(o.Lease.Milliseconds())} {
+		if n < 1 {
+			return kase, nil, fmt.Errorf("--%s must be positive", name)
+		}
+	}
+	if kase.Workloads, err = workloads(o.Scenarios); err != nil {
+		return kase, nil, err
+	}
+	return kase, kinds, kase.Validate()
+}
+
+// workloads reads NAME or NAME=SIZE.
+func workloads(words []string) ([]chaos.Workload, error) {
+	if len(words) == 0 {
+		words = []string{"fanout", "chain", "loop", "spread"}
+	}
+	var out []chaos.Workload
+	for _, word := range words {
+		name, size, sized := strings.Cut(word, "=")
+		w := chaos.Workload{Scenario: name}
+		if sized {
+			n, err := strconv.Atoi(size)
+			if err != nil || n < 1 {
+				return nil, fmt.Errorf("scenario %q: %q is no size; write a whole number, as in fanout=10", word, size)
+			}
+			w.Size = n
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// plan draws the faults of the kinds that this machine can have, and gives the others.
+func (o *chaosCmd) plan(ctx context.Context, c *console, kase *chaos.Case, kinds []fault.Kind) (leftOut map[string]string, err error) {
+	leftOut, err = chaos.Lacking(ctx, kinds, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	var have []fault.Kind
+	for _, k := range kinds {
+		if why := leftOut[k.Name]; why != "" {
+			c.say("%s is left out: %s", k.Name, why)
+			continue
+		}
+		have = append(have, k)
+	}
+	if len(have) == 0 && len(kinds) > 0 {
+		return nil, errors.New("--faults: this machine can have none of them")
+	}
+	kase.Faults = kase.Plan(have, o.Duration)
+	return leftOut, nil
+}
+
+// write writes the case, the result and the history.
+func (o *chaosCmd) write(res *chaos.Result) error {
+	kase := res.Case
+	kase.Why = fmt.Sprintf("%s %s", res.Verdict, strings.Join(res.Invariants(), " "))
+	file := filepath.Join(o.Out, "case.json")
+	if err := kase.Save(file); err != nil {
+		return err
+	}
+	res.Repeat = "pulley chaos --replay " + file
+	text, err := res.JSON()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(o.Out, "result.json"), text, 0o644); err != nil {
+		return err
+	}
+	return record.WriteFile(filepath.Join(o.Out, "history.ndjson"), func(w io.Writer) error { return check.WriteHistory(w, res.History) })
+}
+
+func (o *chaosCmd) print(c *console, res *chaos.Result) error {
+	var b bytes.Buffer
+	if o.Format == "json" {
+		text, err := res.JSON()
+		if err != nil {
+			return err
+		}
+		b.Write(text)
+	} else {
+		b.WriteString(res.Text())
+	}
+	if err := c.print(b.String()); err != nil {
+		return err
+	}
+	switch res.Verdict {
+	case chaos.Pass:
+		return nil
+	case chaos.Fail:
+		return &status{code: exitFailed}
+	}
+	return &status{code: exitInconclusive}
+}
+
+// chaosEngineCmd is an engine's process. It is started by pulley chaos.
+type chaosEngineCmd struct{}
+
+// Run is the engine's life.
+func (chaosEngineCmd) Run(c *console) error {
+	return chaos.Engine(context.Background(), c.in, c.out, chaos.Hooks{})
+}
