@@ -142,6 +142,11 @@ func (r *runner) measure(ctx context.Context, k *Case, program *plan.Program, sp
 	if err := crew.stop(ctx); err != nil && ctx.Err() == nil {
 		problems = append(problems, err)
 	}
+	if r.cfg.Clear && len(problems) == 0 {
+		if err := crew.clear(runCtx); err != nil {
+			problems = append(problems, err)
+		}
+	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -208,6 +213,21 @@ func (c *crew) stop(ctx context.Context) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// clear removes what ended instances left, as engines do from time to time.
+func (c *crew) clear(ctx context.Context) error {
+	b := c.backends[0]
+	for shard := range b.Shards() {
+		for more := true; more; {
+			swept, err := b.Sweep(ctx, shard)
+			if err != nil {
+				return fmt.Errorf("clearing up after the run: %w", err)
+			}
+			more = swept.More
+		}
+	}
+	return nil
 }
 
 func (c *crew) close() {

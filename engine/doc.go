@@ -71,6 +71,7 @@
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, chaos/check
+//	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
 //	cmd/pulley                 | flags to configuration to run                                  | any
 //
 // Package dispatch imports backend, not only plan: its commands are calls of the backend's contract,

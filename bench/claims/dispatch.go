@@ -9,13 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/bench"
 	"pulley/bench/stats"
 	"pulley/engine"
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
-	"pulley/engine/plan"
-	"pulley/scenarios"
 )
 
 // pollEvery stands for the 5 s of the claim, which would be long to wait for.
@@ -75,77 +71,38 @@ func milliseconds(list []time.Duration) []float64 {
 
 // bed is an engine on push, and another handle on its store.
 type bed struct {
-	dsn, schema string
-	own, other  backend.Backend
-	engine      *engine.Engine
-	program     *plan.Program
-	input       []byte
-	started     chan time.Time // of the one task that is under way
+	*stage
+	other   backend.Backend
+	one     workload
+	started chan time.Time // of the one task that is under way
 }
 
-func newBed(ctx context.Context, l *lab) (_ *bed, err error) {
-	b := &bed{dsn: l.cfg.DSN, schema: "pulley_claims_" + uuid.NewString()[:8], started: make(chan time.Time, 1)}
-	defer func() {
-		if err != nil {
-			b.close(ctx)
-		}
-	}()
-	one, err := scenarios.Find("chain")
-	if err != nil {
+func newBed(ctx context.Context, l *lab) (*bed, error) {
+	b := &bed{started: make(chan time.Time, 1)}
+	var err error
+	if b.one, err = newWorkload("chain", 1); err != nil {
 		return nil, err
 	}
-	workload, err := one.Build(1, scenarios.Options{})
-	if err != nil {
-		return nil, err
-	}
-	if b.program, err = plan.Compile(workload.Graph); err != nil {
-		return nil, err
-	}
-	b.input = workload.Input
-	spec, err := bench.ParseBackend(push)
-	if err != nil {
-		return nil, err
-	}
-	for _, handle := range []*backend.Backend{&b.own, &b.other} {
-		if *handle, err = spec.Open(ctx, bench.OpenOptions{DSN: b.dsn, Schema: b.schema, Application: "pulley claims"}); err != nil {
-			return nil, err
-		}
-	}
-	actions, err := bench.Actions()
-	if err != nil {
-		return nil, err
-	}
-	e, err := engine.New(engine.Config{Backend: b.own, Workers: actions, Poll: pollEvery, Observer: engine.Observer{
+	if b.stage, err = newStage(ctx, l.cfg.DSN, push, engine.Config{Poll: pollEvery, Observer: engine.Observer{
 		Started: func(_ backend.Task, at time.Time) {
 			select {
 			case b.started <- at:
 			default: // a second attempt, which is not waited for
 			}
 		},
-	}})
-	if err != nil {
+	}}); err != nil {
 		return nil, err
 	}
-	if err := e.Start(ctx); err != nil {
+	if b.other, err = b.open(ctx, push); err != nil {
+		b.stage.close(ctx)
 		return nil, err
 	}
-	b.engine = e
 	return b, nil
 }
 
-// close ends the engine and removes what it wrote. What fails there leaves a schema, which its name explains.
 func (b *bed) close(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-	defer cancel()
-	if b.engine != nil {
-		_ = b.engine.Stop(ctx)
-	}
-	for _, handle := range []backend.Backend{b.own, b.other} {
-		if handle != nil {
-			handle.Close()
-		}
-	}
-	_ = postgres.DropSchema(ctx, b.dsn, b.schema)
+	b.other.Close()
+	b.stage.close(ctx)
 }
 
 // run gives the waits of so many tasks of both kinds, taking turns.
@@ -156,7 +113,7 @@ func (b *bed) run(ctx context.Context, tasks int, seed uint64) (polled, pushed [
 			return nil, nil, err
 		}
 		wait, err := b.task(ctx, func(id uuid.UUID) (time.Time, error) {
-			_, err := b.other.Submit(ctx, []backend.Submission{{ID: id, Program: b.program, Input: b.input}}, backend.Grant{Owner: "nobody", Lease: time.Second})
+			_, err := b.other.Submit(ctx, []backend.Submission{{ID: id, Program: b.one.program, Input: b.one.Input}}, backend.Grant{Owner: "nobody", Lease: time.Second})
 			return time.Now(), err
 		})
 		if err != nil {
@@ -165,7 +122,7 @@ func (b *bed) run(ctx context.Context, tasks int, seed uint64) (polled, pushed [
 		polled = append(polled, wait)
 		if wait, err = b.task(ctx, func(id uuid.UUID) (time.Time, error) {
 			from := time.Now()
-			_, err := b.engine.Submit(ctx, engine.SubmitRequest{ID: id, Program: b.program, Input: b.input})
+			_, err := b.engine.Submit(ctx, engine.SubmitRequest{ID: id, Program: b.one.program, Input: b.one.Input})
 			return from, err
 		}); err != nil {
 			return nil, nil, err
@@ -192,10 +149,7 @@ func (b *bed) task(ctx context.Context, submit func(uuid.UUID) (time.Time, error
 	if err != nil {
 		return 0, err
 	}
-	if in.Status != backend.Completed {
-		return 0, fmt.Errorf("instance %s %s: %s", id, in.Status, in.Failure)
-	}
-	return max(at.Sub(from), 0), nil
+	return max(at.Sub(from), 0), b.one.check(in)
 }
 
 // pause waits, unless ctx ends.

@@ -20,11 +20,12 @@ func goals() []experiment {
 		{name: "linear", goal: true, about: "time, rows and WAL of a workflow grow as its nodes, from 10 to 100,000; pulled, as their square", run: goalLinear},
 		{name: "linear-loop", goal: true, about: "the same of loops from 32 to 10,000 iterations", run: goalLinearLoop},
 		{name: "cost", goal: true, about: "at most 0.05 commits and 0.9 kB of WAL for a node of push's fan-out", run: goalCost},
-		{name: "join", goal: true, about: "the completions of a join of 10,000 share commits", run: goalJoin},
+		{name: "join", goal: true, about: "the completions of a join of 10,000 do not wait for one another", run: goalJoin},
+		{name: "drop", goal: true, about: "the journal drops events for less than half of what they cost", run: goalDrop},
 		{name: "engines", goal: true, about: "four engines do as much as one, without a deadlock, and treat instances alike", run: goalEngines},
 		{name: "hop", goal: true, about: "a hop takes 1.5 times what its transaction takes; no poll is to be seen", run: goalHop},
 		{name: "result", goal: true, about: "from Submit to the result of one action in 6.7 commits", run: goalResult},
-		{name: "tasks", goal: true, fresh: true, about: "500 concurrent tasks within 25 MB", run: goalTasks},
+		{name: "tasks", goal: true, about: "500 concurrent tasks within 25 MB of a program that embeds the engine", run: goalTasks},
 		{name: "instances", goal: true, fresh: true, about: "100,000 running instances of 10 nodes within 1 GB", run: goalInstances},
 	}
 }
@@ -38,90 +39,6 @@ func pushed() []string {
 		}
 	}
 	return out
-}
-
-// saturated runs a fan-out or a loop of each size under the same load: so many instances in flight that about as
-// many nodes are, and so many in a run that each size runs as many.
-func (l *lab) saturated(ctx context.Context, scenario string, sizes []int, backends []string, perSize, nodes, runs int) (*bench.Comparison, error) {
-	var all *bench.Comparison
-	for _, size := range sizes {
-		found, err := l.compare(ctx, scenario, []int{size}, backends, bench.CompareConfig{
-			InFlight: max(1, min(1000, nodes/(size*perSize))), Workers: 2000, MinNodes: nodes, Runs: runs,
-		})
-		if err != nil {
-			return nil, err
-		}
-		if all == nil {
-			all = found
-		} else {
-			all.Manifest.Samples = append(all.Manifest.Samples, found.Manifest.Samples...)
-		}
-	}
-	return all, nil
-}
-
-// costs are what must grow as the nodes do.
-var costs = []struct {
-	name string
-	get  func(*record.Sample) (float64, bool)
-}{
-	{"time", timePerInstance},
-	{"rows read", perInstance(stats.RowsRead)},
-	{"WAL bytes", perInstance(stats.WALBytes)},
-}
-
-func goalLinear(ctx context.Context, l *lab) ([]Claim, error) {
-	sizes := []int{10, 100, 1000, 10_000, 100_000}
-	if l.cfg.Quick {
-		sizes = sizes[:3]
-	}
-	nodes := l.pick(5_000, 100_000)
-	found, err := l.saturated(ctx, "fanout", sizes, pushed(), 1, nodes, l.pick(1, min(l.cfg.Runs, 2)))
-	if err != nil {
-		return nil, err
-	}
-	linear := Claim{
-		ID: "linear", Source: sourceGoals, Text: "The cost of a workflow grows no faster than its nodes: exponents of at most 1.03.",
-		Method: slopeMethod("fan-out", sizes) + fmt.Sprintf(" In a run at least %s nodes, with as many in flight at every size, so that batches are alike. Below 1 is what an instance costs by itself, shared by more nodes.", number(float64(nodes))),
-	}
-	for _, backend := range pushed() {
-		for _, c := range costs {
-			linear.Figures = append(linear.Figures, slope(found, backend, sizes, c.name, c.get, AtMost, 1.03, 0))
-		}
-	}
-	small := []int{10, 30, 100, 300}
-	pulled, err := l.compare(ctx, "fanout", small, []string{pull}, bench.CompareConfig{MinNodes: 300, Runs: l.pick(1, min(l.cfg.Runs, 2))})
-	if err != nil {
-		return nil, err
-	}
-	square := Claim{
-		ID: "linear-not-pull", Source: sourceGoals, Text: "Rescanning pull grows as the square: an exponent near 2.",
-		Method:  slopeMethod("fan-out", small) + " One instance at a time.",
-		Figures: []Figure{slope(pulled, pull, small, "rows read", perInstance(stats.RowsRead), About, 2, 0.2), slope(pulled, pull, small, "time", timePerInstance, About, 2, 0.5)},
-	}
-	return []Claim{linear, square}, nil
-}
-
-func goalLinearLoop(ctx context.Context, l *lab) ([]Claim, error) {
-	sizes := []int{32, 100, 1000, 10_000}
-	if l.cfg.Quick {
-		sizes = []int{32, 100, 320}
-	}
-	const inFlight = 8
-	found, err := l.compare(ctx, "loop", sizes, pushed(), bench.CompareConfig{InFlight: inFlight, MinNodes: l.pick(1000, 10_000), Runs: l.pick(1, min(l.cfg.Runs, 2))})
-	if err != nil {
-		return nil, err
-	}
-	c := Claim{
-		ID: "linear-loop", Source: sourceGoals, Text: "The cost of a loop grows no faster than its iterations: exponents of at most 1.03.",
-		Method: slopeMethod("loop", sizes) + " 8 instances in flight at most.",
-	}
-	for _, backend := range pushed() {
-		for _, cost := range costs {
-			c.Figures = append(c.Figures, slope(found, backend, sizes, cost.name, cost.get, AtMost, 1.03, 0))
-		}
-	}
-	return []Claim{c}, nil
 }
 
 func goalCost(ctx context.Context, l *lab) ([]Claim, error) {
@@ -152,27 +69,6 @@ func perNode(counter stats.Counter) func(*record.Sample) (float64, bool) {
 	return func(s *record.Sample) (float64, bool) { return counter.PerNode(*s) }
 }
 
-func goalJoin(ctx context.Context, l *lab) ([]Claim, error) {
-	size := l.pick(1000, 10_000)
-	found, err := l.compare(ctx, "fanout", []int{100, size}, pushed(), bench.CompareConfig{
-		InFlight: max(1, 10_000/size), Workers: 2000, MinNodes: 2 * size, Runs: min(l.cfg.Runs, 3),
-	})
-	if err != nil {
-		return nil, err
-	}
-	c := Claim{
-		ID: "join", Source: sourceGoals, Text: fmt.Sprintf("The completions of a join of %s do not wait for its row longer than for one group commit each.", number(float64(size))),
-		Method: fmt.Sprintf("fan-out of %d beside fan-outs of 100, as many nodes in flight: completions that waited for one another would each have a commit of their own, "+
-			"and take longer than where they meet in joins of 98.", size),
-	}
-	for _, backend := range pushed() {
-		c.Figures = append(c.Figures, Figure{Name: "commits per completion, " + backend, Bound: AtMost, Claimed: 0.05}.measure(values(found, backend, size, perNode(stats.Commits))))
-		rate := func(s *record.Sample) (float64, bool) { return s.NodesPerS, s.NodesPerS > 0 }
-		c.Figures = append(c.Figures, ratio("nodes/s, one large join / small ones, "+backend, values(found, backend, size, rate), values(found, backend, 100, rate), AtLeast, 0.5))
-	}
-	return []Claim{c}, nil
-}
-
 // ratio is the median of the ratios of runs that were neighbours.
 func ratio(name string, above, below []float64, bound Bound, claimed float64) Figure {
 	f := Figure{Name: name, Unit: "×", Bound: bound, Claimed: claimed}
@@ -184,88 +80,6 @@ func ratio(name string, above, below []float64, bound Bound, claimed float64) Fi
 		return f.missing("no valid runs of both")
 	}
 	return f.interval(got.Median, got.Lo, got.Hi, got.N)
-}
-
-func goalEngines(ctx context.Context, l *lab) ([]Claim, error) {
-	const engines, size = 4, 10
-	runs := min(l.cfg.Runs, 3)
-	// Four times the connections are more than two cores can use, so each engine has few, alone or not.
-	var backends []string
-	for _, name := range pushed() {
-		backends = append(backends, name+":connections=3")
-	}
-	rate := func(s *record.Sample) (float64, bool) { return s.NodesPerS, s.NodesPerS > 0 }
-	byEngines := map[int]map[string][]*record.Sample{1: {}, engines: {}}
-	for run := range runs {
-		order := []int{1, engines}
-		if run%2 == 1 {
-			slices.Reverse(order)
-		}
-		for _, n := range order {
-			found, err := l.compare(ctx, "chain", []int{size}, backends, bench.CompareConfig{
-				InFlight: 1000, Workers: 2000, Engines: n, MinNodes: l.pick(20_000, 50_000), Runs: 1,
-			})
-			if err != nil {
-				return nil, err
-			}
-			for i := range found.Manifest.Samples {
-				s := &found.Manifest.Samples[i]
-				if s.Valid {
-					byEngines[n][s.Backend] = append(byEngines[n][s.Backend], s)
-				}
-			}
-		}
-	}
-	c := Claim{
-		ID: "engines", Source: sourceGoals, Text: "Four engines on one database do at least as much as one, treat instances alike within 2 ×, without a deadlock or a storm of serialization failures.",
-		Method: "chains of 10, 1,000 in flight; one engine and four in turn, each with 2,000 workers and three connections of its own. Fairness: the longest mean wait of a client, which has one instance in flight, divided by the shortest.",
-	}
-	for _, backend := range backends {
-		many, one := byEngines[engines][backend], byEngines[1][backend]
-		c.Figures = append(c.Figures,
-			ratio("nodes/s, four engines / one, "+backend, pick(many, rate), pick(one, rate), AtLeast, 1),
-			Figure{Name: "fairness between clients, " + backend, Unit: "×", Bound: AtMost, Claimed: 2}.measure(pick(many, fairness)),
-			Figure{Name: "node runs of the busiest engine / of the idlest, " + backend, Unit: "×"}.measure(pick(many, evenness)),
-			Figure{Name: "deadlocks, " + backend, Bound: AtMost}.measure(pick(many, counted(func(c *record.Counters) *int64 { return c.Deadlocks }))),
-			Figure{Name: "serialization failures for 1,000 nodes, " + backend, Bound: AtMost, Claimed: 1}.measure(pick(many, func(s *record.Sample) (float64, bool) {
-				n, ok := counted(func(c *record.Counters) *int64 { return c.SerializationFailures })(s)
-				return 1000 * n / float64(max(s.NodeRuns(), 1)), ok
-			})))
-	}
-	return []Claim{c}, nil
-}
-
-func pick(samples []*record.Sample, get func(*record.Sample) (float64, bool)) []float64 {
-	var out []float64
-	for _, s := range samples {
-		if v, ok := get(s); ok {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
-func fairness(s *record.Sample) (float64, bool) {
-	if s.Fairness == nil || s.Fairness.Instances == nil {
-		return 0, false
-	}
-	return *s.Fairness.Instances, true
-}
-
-func evenness(s *record.Sample) (float64, bool) {
-	if s.Fairness == nil || s.Fairness.Engines == nil {
-		return 0, false
-	}
-	return *s.Fairness.Engines, true
-}
-
-func counted(get func(*record.Counters) *int64) func(*record.Sample) (float64, bool) {
-	return func(s *record.Sample) (float64, bool) {
-		if s.Counters == nil || get(s.Counters) == nil {
-			return 0, false
-		}
-		return float64(*get(s.Counters)), true
-	}
 }
 
 // idle measures what a commit and a completion's transaction take on one idle connection.
@@ -367,18 +181,6 @@ func goalResult(ctx context.Context, l *lab) ([]Claim, error) {
 		c.Figures = append(c.Figures,
 			Figure{Name: "p50 in commits, " + backend, Unit: "×", Bound: AtMost, Claimed: most}.measure(inCommits[backend]),
 			Figure{Name: "p50, " + backend, Unit: "ms"}.measure(inMS[backend]))
-	}
-	return []Claim{c}, nil
-}
-
-func goalTasks(ctx context.Context, l *lab) ([]Claim, error) {
-	c, err := l.tasksInMemory(ctx, push, 500)
-	if err != nil {
-		return nil, err
-	}
-	c.ID, c.Source, c.Text = "tasks", sourceGoals, "500 concurrent tasks take at most 25 MB of resident memory."
-	for i, f := range c.Figures[:2] {
-		c.Figures[i] = rejudge(f, AtMost, 25e6/mebi, 0)
 	}
 	return []Claim{c}, nil
 }

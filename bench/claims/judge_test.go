@@ -81,6 +81,51 @@ func TestSlope(t *testing.T) {
 	}
 }
 
+// TestAddedExponent plants what an instance costs by itself, which hides in the plain exponent how what is added grows.
+func TestAddedExponent(t *testing.T) {
+	for name, c := range map[string]struct {
+		cost  func(nodes float64) float64
+		plain [2]float64 // between
+		added float64
+	}{
+		"linear":            {func(n float64) float64 { return 3 * n }, [2]float64{1, 1}, 1},
+		"linear and fixed":  {func(n float64) float64 { return 500 + 3*n }, [2]float64{0.5, 0.9}, 1},
+		"square":            {func(n float64) float64 { return n * n }, [2]float64{2, 2}, 2},
+		"square, but fixed": {func(n float64) float64 { return 1e5 + n*n }, [2]float64{0.5, 1.5}, 2},
+	} {
+		var list []point
+		for _, n := range []float64{10, 100, 1000, 10_000} {
+			list = append(list, point{n, c.cost(n)})
+		}
+		plain, ok := exponent(list)
+		if !ok || plain < c.plain[0]-1e-9 || plain > c.plain[1]+1e-9 {
+			t.Errorf("%s: plain %v", name, plain)
+		}
+		if added, ok := addedExponent(list); !ok || math.Abs(added-c.added) > 0.01 {
+			t.Errorf("%s: added %v, not %v", name, added, c.added)
+		}
+	}
+	if v, ok := addedExponent([]point{{1, 10}, {2, 5}, {3, 7}}); ok {
+		t.Errorf("a cost that falls has an exponent of %v", v)
+	}
+}
+
+// TestDealt has clients whose waits differ by chance alone: the fewer they have, the more their means differ.
+func TestDealt(t *testing.T) {
+	var waits []int64
+	for i := range 10_000 {
+		waits = append(waits, int64(100+i%100))
+	}
+	few, ok := dealt(waits[:200], 100)
+	many, okMany := dealt(waits, 100)
+	if !ok || !okMany || few < 1.3 || many > 1.2 || many < 1 {
+		t.Errorf("%v with 2 for each, %v with 100", few, many)
+	}
+	if v, ok := dealt(waits[:5], 10); ok {
+		t.Errorf("%v with fewer waits than clients", v)
+	}
+}
+
 func TestNumbers(t *testing.T) {
 	for want, v := range map[string]float64{"4,600": 4600, "1,234,568": 1234567.8, "-1,000": -1000, "96": 96, "0.0113": 0.01134, "2.5": 2.5, "0": 0, "12.3": 12.345} {
 		if got := number(v); got != want {

@@ -97,7 +97,7 @@ func loop(ctx context.Context, l *lab) ([]Claim, error) {
 	}
 	return []Claim{
 		operations(found, pull, "pulled", 4600), operations(found, push, "pushed", 96),
-		quadratic(found, sizes), linear(found, sizes),
+		quadratic(found, sizes), pushedLoop(found, sizes),
 	}, nil
 }
 
@@ -150,7 +150,7 @@ func quadratic(found *bench.Comparison, sizes []int) Claim {
 	return c
 }
 
-func linear(found *bench.Comparison, sizes []int) Claim {
+func pushedLoop(found *bench.Comparison, sizes []int) Claim {
 	c := Claim{
 		ID: "loop-growth-pushed", Source: sourcePush + ", Loop Iteration Complexity",
 		Text:   "A loop of i iterations costs O(i × a) when pushed.",
@@ -160,42 +160,6 @@ func linear(found *bench.Comparison, sizes []int) Claim {
 		c.Figures = append(c.Figures, slope(found, push, sizes, counter.Name, perInstance(counter), AtMost, 1.05, 0))
 	}
 	return c
-}
-
-func slopeMethod(scenario string, sizes []int) string {
-	return fmt.Sprintf("%s at sizes %s; for each repetition, the least-squares slope of ln(cost of an instance) against ln(nodes); median over repetitions.",
-		scenario, strings.ReplaceAll(strings.Trim(fmt.Sprint(sizes), "[]"), " ", ", "))
-}
-
-// slope is the exponent with which a cost of one instance grows with its nodes: one for each repetition.
-func slope(found *bench.Comparison, backend string, sizes []int, what string, cost func(*record.Sample) (float64, bool), bound Bound, claimed, tolerance float64) Figure {
-	f := Figure{Name: "exponent of " + what + ", " + backend, Bound: bound, Claimed: claimed, Tolerance: tolerance}
-	type points struct{ nodes, cost []float64 }
-	byRun := map[int]*points{}
-	for i := range found.Manifest.Samples {
-		s := &found.Manifest.Samples[i]
-		v, ok := cost(s)
-		if !s.Valid || s.Backend != backend || !ok || v <= 0 || !slices.Contains(sizes, s.Size) {
-			continue
-		}
-		if byRun[s.Run] == nil {
-			byRun[s.Run] = &points{}
-		}
-		byRun[s.Run].nodes, byRun[s.Run].cost = append(byRun[s.Run].nodes, float64(s.Nodes)), append(byRun[s.Run].cost, v)
-	}
-	var slopes []float64
-	for _, p := range byRun {
-		if len(p.nodes) < len(sizes) {
-			continue // of fewer sizes it would be another slope
-		}
-		if got, err := stats.LogLogSlope(p.nodes, p.cost); err == nil {
-			slopes = append(slopes, got.LeastSquares)
-		}
-	}
-	if len(slopes) == 0 {
-		return f.missing("no repetition has valid runs of all sizes: " + invalid(found))
-	}
-	return f.measure(slopes)
 }
 
 // growth is about the cost of a completion: what it touches is its successors, whatever else there is.

@@ -1,0 +1,109 @@
+package claims
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend/postgres"
+)
+
+// embeddedPackage is the program that embeds the engine and one scheduler, as a user's would.
+const embeddedPackage = "pulley/examples/embedded"
+
+// embedder builds that program and runs it.
+type embedder struct {
+	dsn    string
+	folder string
+}
+
+// newEmbedder builds the program. It needs the Go tool, and to be called in pulley's source. The caller calls remove.
+func newEmbedder(ctx context.Context, dsn string) (*embedder, error) {
+	folder, err := os.MkdirTemp("", "pulley-embedded-")
+	if err != nil {
+		return nil, err
+	}
+	e := &embedder{dsn, folder}
+	build := exec.CommandContext(ctx, "go", "build", "-o", e.program(), embeddedPackage)
+	if out, err := build.CombinedOutput(); err != nil {
+		e.remove()
+		return nil, fmt.Errorf("building %s needs the Go tool and pulley's source as the working directory: %w: %s", embeddedPackage, err, bytes.TrimSpace(out))
+	}
+	return e, nil
+}
+
+func (e *embedder) program() string { return filepath.Join(e.folder, "embedded") }
+
+func (e *embedder) remove() { _ = os.RemoveAll(e.folder) }
+
+// peak runs it with so many tasks at once, and gives its resident memory at its peak, in MiB.
+func (e *embedder) peak(ctx context.Context, tasks int) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	schema := "pulley_claims_" + uuid.NewString()[:8]
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		_ = postgres.DropSchema(ctx, e.dsn, schema)
+	}()
+	cmd := exec.CommandContext(ctx, e.program(), "--schema", schema, "--tasks", strconv.Itoa(tasks))
+	cmd.Env = append(os.Environ(), "PULLEY_DSN="+e.dsn)
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s", err, bytes.TrimSpace(problems.Bytes()))
+	}
+	var got struct {
+		Completed int   `json:"completed"`
+		PeakBytes int64 `json:"peak_rss_bytes"`
+	}
+	switch err := json.Unmarshal(out, &got); {
+	case err != nil:
+		return 0, err
+	case got.Completed != tasks:
+		return 0, fmt.Errorf("%d instances completed, not %d", got.Completed, tasks)
+	case got.PeakBytes == 0:
+		return 0, errors.New("this system does not tell how much memory a process held")
+	}
+	return float64(got.PeakBytes) / mebi, nil
+}
+
+func goalTasks(ctx context.Context, l *lab) ([]Claim, error) {
+	const tasks = 500
+	c := Claim{
+		ID: "tasks", Source: sourceGoals, Text: "500 concurrent tasks take at most 25 MB of resident memory of a program that embeds the engine.",
+		Method: fmt.Sprintf("%s, built with the Go tool: a program of its own that embeds the engine and push, and nothing else of pulley; %d instances, whose tasks all wait until all are "+
+			"at work; its whole resident memory, code included, at its peak, as the kernel counts it. Beside it the same with one task.", embeddedPackage, tasks),
+	}
+	many := Figure{Name: push + ", the whole process with 500 tasks", Unit: "MiB", Bound: AtMost, Claimed: 25e6 / mebi}
+	single := Figure{Name: push + ", the whole process with 1 task", Unit: "MiB"}
+	e, err := newEmbedder(ctx, l.cfg.DSN)
+	if err != nil {
+		c.Figures = []Figure{many.missing(err.Error())}
+		return []Claim{c}, nil
+	}
+	defer e.remove()
+	var peaks, least []float64
+	for run := range l.cfg.Runs {
+		for count, list := range map[int]*[]float64{tasks: &peaks, 1: &least} {
+			v, err := e.peak(ctx, count)
+			if err != nil {
+				return nil, fmt.Errorf("%s with %d tasks: %w", embeddedPackage, count, err)
+			}
+			*list = append(*list, v)
+		}
+		l.say("run %d of %d: %.1f MiB with %d tasks, %.1f MiB with one", run+1, l.cfg.Runs, peaks[run], tasks, least[run])
+	}
+	c.Figures = []Figure{many.measure(peaks), single.measure(least)}
+	return []Claim{c}, nil
+}

@@ -1,0 +1,129 @@
+package claims
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"pulley/bench"
+	"pulley/bench/stats"
+	"pulley/reports/record"
+)
+
+// inTurn runs a scenario at each size in each repetition, in the order of sizes and backends and then the other way
+// round, so that a machine whose speed drifts treats all sizes alike.
+func (l *lab) inTurn(ctx context.Context, scenario string, sizes []int, backends []string, cfg func(size int) bench.CompareConfig) (*bench.Comparison, error) {
+	all := &bench.Comparison{Manifest: &record.Manifest{}}
+	for run := range l.cfg.Runs {
+		sizes, backends := slices.Clone(sizes), slices.Clone(backends)
+		if run%2 == 1 {
+			slices.Reverse(sizes)
+			slices.Reverse(backends)
+		}
+		for _, size := range sizes {
+			one := cfg(size)
+			one.Runs = 1
+			found, err := l.compare(ctx, scenario, []int{size}, backends, one)
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range found.Manifest.Samples {
+				s.Run = run + 1
+				all.Manifest.Samples = append(all.Manifest.Samples, s)
+			}
+		}
+	}
+	return all, nil
+}
+
+// cost is what must grow as the nodes do.
+type cost struct {
+	name string
+	get  func(*record.Sample) (float64, bool)
+}
+
+var costs = []cost{
+	{"time", timePerInstance},
+	{"rows read", perInstance(stats.RowsRead)},
+	{"WAL bytes", perInstance(stats.WALBytes)},
+}
+
+// linearTolerance is how far from 1 an exponent may be.
+const linearTolerance = 0.03
+
+// linear are the two exponents of a cost: as it is, which may be below 1, and of what is added.
+func linear(name string, all [][]point, why string) []Figure {
+	plain := Figure{Name: "exponent of " + name, Bound: AtMost, Claimed: 1 + linearTolerance}
+	added := Figure{Name: "exponent of added " + name, Bound: About, Claimed: 1, Tolerance: linearTolerance}
+	return []Figure{plain.exponents(all, exponent, why), added.exponents(all, addedExponent, why)}
+}
+
+func goalLinear(ctx context.Context, l *lab) ([]Claim, error) {
+	sizes := []int{10, 100, 1000, 10_000, 100_000}
+	if l.cfg.Quick {
+		sizes = sizes[:3]
+	}
+	nodes := l.pick(5_000, 100_000)
+	found, err := l.inTurn(ctx, "fanout", sizes, pushed(), func(size int) bench.CompareConfig {
+		return bench.CompareConfig{InFlight: max(1, min(1000, nodes/size)), Workers: 2000, MinNodes: nodes, Clear: true}
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := Claim{
+		ID: "linear", Source: sourceGoals, Text: "The cost of a workflow grows as its nodes: exponents of 1.00, within 0.03.",
+		Method: slopeMethod("fan-out", sizes) + fmt.Sprintf(" In a run at least %s nodes, with up to 1,000 instances in flight. ", number(float64(nodes))) +
+			"What ended instances left is removed and counted. The sizes take turns in each repetition. " + addedMethod,
+	}
+	for _, backend := range pushed() {
+		for _, cost := range costs {
+			c.Figures = append(c.Figures, linear(cost.name+", "+backend, series(found, backend, sizes, cost.get), invalid(found))...)
+		}
+	}
+	square, err := goalSquare(ctx, l)
+	return []Claim{c, square}, err
+}
+
+// goalSquare shows beside that what rescanning costs.
+func goalSquare(ctx context.Context, l *lab) (Claim, error) {
+	sizes := []int{250, 500, 1000, 2000}
+	if l.cfg.Quick {
+		sizes = []int{100, 200, 400}
+	}
+	found, err := l.inTurn(ctx, "fanout", sizes, []string{pull}, func(int) bench.CompareConfig { return bench.CompareConfig{MinNodes: 1} })
+	if err != nil {
+		return Claim{}, err
+	}
+	return Claim{
+		ID: "linear-not-pull", Source: sourceGoals, Text: "Rescanning pull grows as the square: an exponent near 2.",
+		Method: slopeMethod("fan-out", sizes) + " One instance. Near means within 0.1 for rows, and within 0.3 for time, of which each cycle has a part that no size changes.",
+		Figures: []Figure{
+			slope(found, pull, sizes, "rows read", perInstance(stats.RowsRead), About, 2, 0.1),
+			slope(found, pull, sizes, "time", timePerInstance, About, 2, 0.3),
+		},
+	}, nil
+}
+
+func goalLinearLoop(ctx context.Context, l *lab) ([]Claim, error) {
+	sizes := []int{32, 100, 1000, 10_000}
+	if l.cfg.Quick {
+		sizes = []int{32, 100, 320}
+	}
+	found, err := l.byTurns(ctx, "loop", sizes, pushed())
+	if err != nil {
+		return nil, err
+	}
+	c := Claim{
+		ID: "linear-loop", Source: sourceGoals, Text: "The cost of a loop grows as its iterations: exponents of 1.00, within 0.03.",
+		Method: slopeMethod("loop", sizes) + fmt.Sprintf(" Each size has an engine and a schema of its own, with one instance at a time, and all run by turns, of %v and the largest of %v, "+
+			"until the largest has ended once, so that a machine whose speed changes changes it for all. Time and WAL are those of a size's own turns, rows those of its schema; "+
+			"what instances left is removed at the end, and counted. ", turnOthers, turnLargest) + addedMethod,
+	}
+	for _, backend := range pushed() {
+		all := found[backend]
+		c.Figures = append(c.Figures, linear("time, "+backend, points(all, func(s spent) float64 { return float64(s.time) }), "")...)
+		c.Figures = append(c.Figures, linear("rows read, "+backend, points(all, func(s spent) float64 { return float64(s.rowsRead) }), "")...)
+		c.Figures = append(c.Figures, linear("WAL bytes, "+backend, points(all, func(s spent) float64 { return float64(s.walBytes) }), "")...)
+	}
+	return []Claim{c}, nil
+}

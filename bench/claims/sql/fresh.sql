@@ -1,0 +1,2 @@
+-- Makes the transaction's next look at the sessions a new one.
+SELECT /* pulley:claims */ pg_stat_clear_snapshot()

@@ -1,0 +1,13 @@
+-- What the sessions of the workload are at, at this moment: how many are in a transaction, how many of these wait for a
+-- row that another has locked, and the longest of these waits so far, in microseconds (0 before Postgres 14, which does not
+-- tell). $1: what their application names begin with.
+SELECT /* pulley:claims */
+    count(*) FILTER (WHERE a.state <> 'idle'),
+    count(*) FILTER (WHERE a.wait_event_type = 'Lock' AND a.wait_event IN ('transactionid', 'tuple')),
+    coalesce(max(1e6 * extract(epoch FROM clock_timestamp() - w.since))
+        FILTER (WHERE a.wait_event_type = 'Lock' AND a.wait_event IN ('transactionid', 'tuple')), 0)::bigint
+FROM pg_stat_activity a
+LEFT JOIN LATERAL (
+    SELECT min((to_jsonb(l) ->> 'waitstart')::timestamptz) AS since FROM pg_locks l WHERE l.pid = a.pid AND NOT l.granted
+) w ON a.wait_event_type = 'Lock'
+WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND starts_with(a.application_name, $1)

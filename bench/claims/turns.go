@@ -1,0 +1,335 @@
+package claims
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/bench"
+	"pulley/bench/measure"
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+)
+
+// The turns of those that run by turns: the largest size, which is run once and takes longest, has longer ones.
+const (
+	turnLargest = 160 * time.Millisecond
+	turnOthers  = 40 * time.Millisecond
+)
+
+// lane is where instances of one size run, one after the other, on an engine and a schema of their own. All lanes run
+// by turns of a fraction of a second, so that a machine whose speed changes from second to second changes it for all
+// sizes. What runs in a lane stops where an action, or the next instance, would begin: no commit is under way then.
+type lane struct {
+	load  workload
+	stage *stage
+	once  bool // one instance only
+
+	mu     sync.Mutex
+	turn   bool
+	come   chan struct{} // closed when the turn comes
+	rested chan struct{} // has one when somebody waits for the turn
+	over   bool          // no instance begins any more
+	done   chan struct{} // closed when no instance will
+	err    error         // why, if something went wrong; read after done
+
+	ended int
+	spent spent
+}
+
+// spent is what a lane cost.
+type spent struct {
+	time     time.Duration
+	walBytes int64
+	rowsRead int64
+}
+
+// wait returns when it is the lane's turn.
+func (l *lane) wait(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		turn, come := l.turn, l.come
+		if !turn {
+			select {
+			case l.rested <- struct{}{}:
+			default:
+			}
+		}
+		l.mu.Unlock()
+		if turn {
+			return ctx.Err()
+		}
+		select {
+		case <-come:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// give gives the lane its turn; take ends it, and returns when nothing goes on in the lane.
+func (l *lane) give() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.rested: // from before
+	default:
+	}
+	l.turn = true
+	close(l.come)
+}
+
+func (l *lane) take(ctx context.Context) error {
+	l.mu.Lock()
+	l.turn, l.come = false, make(chan struct{})
+	l.mu.Unlock()
+	select {
+	case <-l.rested:
+	case <-l.done:
+		return l.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// run has instances run until there is to be no more.
+func (l *lane) run(ctx context.Context) {
+	defer close(l.done)
+	for {
+		if l.err = l.wait(ctx); l.err != nil {
+			return
+		}
+		if l.err = l.stage.run(ctx, l.load); l.err != nil {
+			return
+		}
+		l.ended++
+		l.mu.Lock()
+		over := l.over || l.once
+		l.mu.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+// byTurns is the executor of a lane.
+type byTurns struct {
+	worker.Executor
+	lane *lane
+}
+
+// Execute waits for the lane's turn before it begins.
+func (b *byTurns) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
+	_ = b.lane.wait(ctx) // if ctx has ended, the action will see to it
+	return b.Executor.Execute(ctx, task)
+}
+
+// turns runs lanes by turns.
+type turns struct {
+	conn  *pgx.Conn
+	lanes []*lane // the last is the largest
+}
+
+// round gives each lane that is not done a turn.
+func (t *turns) round(ctx context.Context) error {
+	for i, l := range t.lanes {
+		length := turnOthers
+		if i == len(t.lanes)-1 {
+			length = turnLargest
+		}
+		if l.finished() {
+			continue
+		}
+		err := t.spend(ctx, l, func() error {
+			l.give()
+			timer := time.NewTimer(length)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-l.done:
+			case <-ctx.Done():
+			}
+			return l.take(ctx)
+		})
+		if err != nil {
+			return fmt.Errorf("size %d: %w", l.load.Size, err)
+		}
+	}
+	return nil
+}
+
+func (l *lane) finished() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// spend charges a lane with what happens meanwhile.
+func (t *turns) spend(ctx context.Context, l *lane, work func() error) error {
+	before, err := walBytes(ctx, t.conn)
+	if err != nil {
+		return err
+	}
+	from := time.Now()
+	if err := work(); err != nil {
+		return err
+	}
+	l.spent.time += time.Since(from)
+	after, err := walBytes(ctx, t.conn)
+	l.spent.walBytes += after - before
+	return err
+}
+
+func walBytes(ctx context.Context, conn *pgx.Conn) (n int64, err error) {
+	err = conn.QueryRow(ctx, query("wal")).Scan(&n)
+	return n, err
+}
+
+// run has all lanes run until the largest has, and then each until what it began has ended.
+func (t *turns) run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, l := range t.lanes {
+		wg.Go(func() { l.run(ctx) })
+	}
+	largest := t.lanes[len(t.lanes)-1]
+	for left := len(t.lanes); left > 0; {
+		if err := t.round(ctx); err != nil {
+			return err
+		}
+		left = 0
+		for _, l := range t.lanes {
+			l.mu.Lock()
+			l.over = largest.finished()
+			l.mu.Unlock()
+			if !l.finished() {
+				left++
+			}
+		}
+	}
+	for _, l := range t.lanes {
+		if got, want := int(l.stage.applied.Load()), l.ended*l.load.Nodes; got != want {
+			return fmt.Errorf("size %d: %d node runs were applied, not %d", l.load.Size, got, want)
+		}
+		err := t.spend(ctx, l, func() error {
+			_, err := l.stage.clear(ctx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// byTurns runs all sizes of a scenario by turns, once for each repetition, and gives for each of them what the lanes
+// cost, by size.
+func (l *lab) byTurns(ctx context.Context, scenario string, sizes []int, backends []string) (map[string][][]*lane, error) {
+	out := map[string][][]*lane{}
+	for run := range l.cfg.Runs {
+		backends := slices.Clone(backends)
+		if run%2 == 1 {
+			slices.Reverse(backends)
+		}
+		for _, backend := range backends {
+			lanes, err := l.oneByTurns(ctx, scenario, sizes, backend)
+			if err != nil {
+				return nil, fmt.Errorf("%s of several sizes by turns on %s: %w", scenario, backend, err)
+			}
+			largest := lanes[len(lanes)-1]
+			l.say("run %d of %d: %s of %v by turns on %s: %.3g ms a node at the largest", run+1, l.cfg.Runs, scenario, sizes, backend,
+				float64(largest.spent.time)/float64(largest.load.Nodes)/float64(time.Millisecond))
+			out[backend] = append(out[backend], lanes)
+		}
+	}
+	return out, nil
+}
+
+func (l *lab) oneByTurns(ctx context.Context, scenario string, sizes []int, backend string) (_ []*lane, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*runTimeout)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, l.cfg.DSN)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	t := &turns{conn: conn}
+	defer func() {
+		for _, lane := range t.lanes {
+			lane.stage.close(ctx)
+		}
+	}()
+	before := make([]*measure.Counters, len(sizes))
+	scopes := make([]measure.Scope, len(sizes))
+	for i, size := range sizes {
+		lane := &lane{once: i == len(sizes)-1, come: make(chan struct{}), rested: make(chan struct{}, 1), done: make(chan struct{})}
+		if lane.load, err = newWorkload(scenario, size); err != nil {
+			return nil, err
+		}
+		lane.stage = prepareStage(l.cfg.DSN)
+		scopes[i] = measure.Scope{Schema: lane.stage.schema, AppPrefix: stageApplication}
+		if before[i], err = measure.Snapshot(ctx, conn, scopes[i]); err != nil {
+			return nil, err
+		}
+		t.lanes = append(t.lanes, lane)
+	}
+	for _, lane := range t.lanes {
+		if err := lane.start(ctx, backend); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.run(ctx); err != nil {
+		return nil, err
+	}
+	for _, lane := range t.lanes {
+		lane.stage.leave(ctx)
+	}
+	for i, lane := range t.lanes {
+		after, err := measure.Snapshot(ctx, conn, scopes[i])
+		if err != nil {
+			return nil, err
+		}
+		counters, warnings := measure.Delta(before[i], after)
+		if counters.RowsRead == nil {
+			return nil, errors.New("rows read: " + fmt.Sprint(warnings))
+		}
+		lane.spent.rowsRead = *counters.RowsRead
+	}
+	return t.lanes, nil
+}
+
+// start starts the lane's engine. It clears up at the end only, since what it did in between would be another lane's.
+func (l *lane) start(ctx context.Context, backend string) error {
+	actions, err := bench.Actions()
+	if err != nil {
+		return err
+	}
+	return l.stage.start(ctx, backend, engine.Config{Workers: &byTurns{actions, l}, Lease: time.Minute, Sweep: 24 * time.Hour})
+}
+
+// points gives what an instance of each size cost, in each repetition.
+func points(all [][]*lane, of func(spent) float64) [][]point {
+	var out [][]point
+	for _, lanes := range all {
+		var one []point
+		for _, l := range lanes {
+			one = append(one, point{float64(l.load.Nodes), of(l.spent) / float64(l.ended)})
+		}
+		out = append(out, one)
+	}
+	return out
+}

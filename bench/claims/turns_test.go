@@ -1,0 +1,55 @@
+package claims
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+)
+
+// TestTurns has a lane's work stand still whenever it is not its turn, and go on when it is.
+func TestTurns(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &lane{come: make(chan struct{}), rested: make(chan struct{}, 1), done: make(chan struct{})}
+	var steps atomic.Int64
+	moved := make(chan struct{}, 1)
+	go func() {
+		defer close(l.done)
+		for l.wait(ctx) == nil {
+			steps.Add(1)
+			select {
+			case moved <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	var last int64
+	for turn := range 100 {
+		before := steps.Load()
+		select {
+		case <-moved: // from the turn before
+		default:
+		}
+		l.give()
+		<-moved
+		if err := l.take(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if last > 0 && before != last {
+			t.Fatalf("turn %d: %d steps before it", turn, before-last)
+		}
+		if last = steps.Load(); last <= before {
+			t.Fatalf("turn %d: nothing was done", turn)
+		}
+	}
+	cancel()
+	<-l.done
+	if got := steps.Load(); got != last {
+		t.Errorf("%d steps without a turn", got-last)
+	}
+	if !l.finished() {
+		t.Error("it is not finished")
+	}
+	if err := l.take(t.Context()); err != nil {
+		t.Errorf("a turn of what is done: %v", err)
+	}
+}
