@@ -43,7 +43,7 @@ func (j *judgement) judgeHandedOut() {
 		j.Judged++
 		last := map[holder]belief{}
 		for _, b := range beliefs {
-			if before, held := last[b.who]; held && before.to > b.from {
+			if before, held := last[b.who]; held && before.to > b.from && !j.mayBeRetry(before, b) {
 				j.violate([]int{before.line, b.line}, "%s was handed out to %s twice at once", r.key, b.who)
 			} else if held && before.to > b.to {
 				continue

@@ -130,6 +130,12 @@ func (x *index) died(process string) int64 {
 	return math.MaxInt64
 }
 
+// mayBeRetry says whether a lease may rightly have been given while another seemed to be in force: where lines
+// may be missing, one that offered the completion after which the next attempt was due.
+func (j *judgement) mayBeRetry(before, b belief) bool {
+	return j.rules.Partial && j.history[before.line].Attempt != j.history[b.line].Attempt
+}
+
 // judgeBeliefs compares each with the one among those before it that lasts longest and is another's.
 func (j *judgement) judgeBeliefs(r *runRecord, all []belief) {
 	var longest, other *belief // the one that lasts longest, and the one that does of other owners
@@ -139,7 +145,7 @@ func (j *judgement) judgeBeliefs(r *runRecord, all []belief) {
 		if rival != nil && rival.who == b.who {
 			rival = other
 		}
-		if rival != nil && rival.to > b.from {
+		if rival != nil && rival.to > b.from && !j.mayBeRetry(*rival, *b) {
 			j.violate([]int{rival.line, b.line}, "%s has a lease on %s (token %d) for %d ns during which %s may believe in its own (token %d)",
 				b.who, r.key, j.history[b.line].Token, min(rival.to, b.to)-b.from, rival.who, j.history[rival.line].Token)
 		}

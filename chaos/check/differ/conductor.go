@@ -37,6 +37,9 @@ type conductor struct {
 	fuse    int  // steps until the call crashes; below one: it does not
 	idle    int  // claims in a row that gave nothing
 	history check.History
+
+	advanced time.Duration // the store's clock, where it does not run by itself
+	sent     int64         // when the call under way was made, on the history's clock
 }
 
 // errCrash is what a call that was made to crash fails with.
@@ -63,14 +66,26 @@ func newConductor(c Case, s Store, p *plan.Program, a *actions) *conductor {
 func (d *conductor) chance(percent int) bool { return percent > 0 && d.rng.IntN(100) < percent }
 
 func (d *conductor) grant() backend.Grant {
-	g := backend.Grant{Owner: "conductor", Max: 1 + d.Batch, Lease: leaseLong}
+	g := backend.Grant{Owner: "conductor", Max: 1 + d.Batch, Lease: d.lease()}
 	if d.Seed != 0 {
 		g.Max = d.rng.IntN(4)
 	}
-	if d.Losses > 0 && d.store.Advance == nil {
-		g.Lease = leaseShort
-	}
 	return g
+}
+
+func (d *conductor) lease() time.Duration {
+	if d.Losses > 0 && d.store.Advance == nil {
+		return leaseShort
+	}
+	return leaseLong
+}
+
+// now is the history's clock: the store's, or one that runs as fast. It moves with every event.
+func (d *conductor) now() int64 {
+	if d.store.Advance == nil {
+		return check.MachineClock()
+	}
+	return 1 + int64(d.advanced) + int64(len(d.history))
 }
 
 // run submits the instance, works until it has ended, and looks at what is left.
@@ -107,6 +122,7 @@ func (d *conductor) run(ctx context.Context) error {
 func (d *conductor) call(ctx context.Context, what string, f func() (backend.Committed, error)) (backend.Committed, error) {
 	for tries := 0; ; tries++ {
 		d.light(tries)
+		d.sent = d.now()
 		out, err := f()
 		switch {
 		case err == nil:
@@ -193,6 +209,7 @@ func (d *conductor) wait(ctx context.Context, due time.Time) {
 		step = leaseLong
 	}
 	d.store.Advance(step)
+	d.advanced += step
 }
 
 // complete offers the ends of some of the tasks that are held, and at times of one that was offered before.
@@ -330,7 +347,9 @@ func (d *conductor) note(out backend.Committed) {
 			continue
 		}
 		d.held = append(d.held, t)
-		d.attempt(check.Leased, t.Lease, t.Attempt, nil)
+		d.attempt(check.Leased, t.Lease, t.Attempt, func(e *check.Event) {
+			e.Owner, e.UntilNS = "conductor", d.sent+int64(d.lease())
+		})
 	}
 	for _, inst := range out.Ended {
 		if inst.ID == d.id {
@@ -399,7 +418,7 @@ func (d *conductor) cancel(ctx context.Context) {
 }
 
 func (d *conductor) event(e check.Event) {
-	e.Instance = d.id.String()
+	e.Instance, e.AtNS = d.id.String(), d.now()
 	d.history = append(d.history, e)
 }
 

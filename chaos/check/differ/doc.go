@@ -14,7 +14,9 @@
 //
 // The result, or the error with its type, its message, its action and its place. The action, path and arguments of every node run, as a multiset. Where the order of several failures leaves
 // room, each of the outcomes that check.Reference.Possible gives is right. The history of the run, as far
-// as it can be seen from outside of the store, goes through the oracles of package check.
+// as it can be seen from outside of the store, goes through the oracles of package check. Enqueues, counters and
+// the elements of lists cannot be seen so. A node run that is enqueued twice is handed out twice (I1); a counter
+// or a list that is wrong shows in what starts when (I5), and in what is received and returned (I4, I7).
 //
 // # Repeating a failure
 //

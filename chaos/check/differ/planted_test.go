@@ -1,6 +1,8 @@
 package differ_test
 
 import (
+	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +11,8 @@ import (
 	"testing"
 
 	"pulley/chaos/check/differ"
+	"pulley/chaos/check/programs"
+	"pulley/engine/backend"
 )
 
 // linesMax is how many lines a program may have left that shows one of the planted bugs, after as much
@@ -59,4 +63,30 @@ func fails(t *testing.T, args ...string) string {
 		t.Fatalf("%s did not fail (%v):\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// handsOutTwice has a task that it hands out twice, with another token: as a store does that enqueues a node
+// run twice.
+type handsOutTwice struct{ backend.Backend }
+
+func (b handsOutTwice) Submit(ctx context.Context, subs []backend.Submission, g backend.Grant) (backend.Committed, error) {
+	out, err := b.Backend.Submit(ctx, subs, g)
+	if len(out.Tasks) > 0 {
+		again := out.Tasks[0]
+		again.Lease.Token++
+		out.Tasks = append(out.Tasks, again)
+	}
+	return out, err
+}
+
+func TestHandedOutTwice(t *testing.T) {
+	s := onMemory(t)
+	s.Backend = handsOutTwice{s.Backend}
+	c := differ.Case{Program: programs.Program{Source: "fn main(input: [], output: [r]):\n    r = @double(value=2)\n", Input: json.RawMessage(`{}`)}}
+	if _, err := differ.Run(t.Context(), c, s); err == nil || !strings.Contains(err.Error(), "double was handed out to conductor twice at once") {
+		t.Errorf("a task that was handed out twice: %v", err)
+	}
+	if _, err := differ.Run(t.Context(), c, onMemory(t)); err != nil {
+		t.Error(err)
+	}
 }

@@ -104,7 +104,7 @@ func prepare(c Case) (prepared, error) {
 // judge holds the history of a run against the oracles.
 func (r *prepared) judge(d *conductor) error {
 	rules := check.Rules{
-		Invariants:  []string{"I3", "I4", "I5", "I7", "I8", "I9", "I10"},
+		Invariants:  []string{"I1", "I3", "I4", "I5", "I7", "I8", "I9", "I10"},
 		Graph:       func(string) *graph.Graph { return r.program.Graph() },
 		Outcomes:    func(string) []check.Outcome { return r.outcomes },
 		Partial:     d.unknown,
