@@ -126,7 +126,7 @@ const slots = 16
 
 // open opens the store with what can make it misbehave around it.
 func (h *host) open(ctx context.Context, spec bench.BackendSpec, hooks Hooks) error {
-	opened, err := spec.Open(ctx, openOptions(h.Case, h.DSN, h.Index, h.edges))
+	opened, err := spec.Open(ctx, openOptions(h.Case, h.DSN, h.Source, h.edges))
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ type Result struct {
 	Workloads   []Workload     `json:"workloads"`
 	Engines     int            `json:"engines"`
 	Judged      map[string]int `json:"judged"`      // how much each oracle looked at
+	Queue       check.Queue    `json:"queue"`       // what went in and came out, counted by itself
 	Instances   int            `json:"instances"`   // that were submitted
 	Completions int            `json:"completions"` // that were applied, as far as was heard
 	Unknown     int            `json:"unknown"`     // calls whose outcome could not be found out at once
@@ -50,7 +51,7 @@ type Result struct {
 
 // Violation is one thing that must not happen and did.
 type Violation struct {
-	Invariant string       `json:"invariant"` // "process": an engine's process ended by itself
+	Invariant string       `json:"invariant"` // "process": an engine's process ended by itself; "queue": something was lost, or came out twice
 	Message   string       `json:"message"`
 	Lines     []check.Line `json:"lines,omitempty"` // of the history, around it
 }

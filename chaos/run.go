@@ -56,6 +56,7 @@ type run struct {
 	find   func(kind string) (fault.Kind, error)
 
 	recorder *check.Recorder
+	revokes  bool // the store's leases die with the owner of a shard
 }
 
 // span is when a fault was.
@@ -98,10 +99,11 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	if err != nil {
 		return err
 	}
-	if r.store, err = spec.Open(ctx, openOptions(r.Case, server.DSN(), r.Engines, nil)); err != nil {
+	if r.store, err = spec.Open(ctx, openOptions(r.Case, server.DSN(), ownSource, nil)); err != nil {
 		return err
 	}
 	defer r.store.Close()
+	r.revokes = spec.Name() == "journal"
 	r.load = newLoad(r.Case, r.send, func(e check.Event) { r.record(e) })
 	r.watch.load = r.load
 	r.recorder = check.NewRecorder(r, check.Recording{Source: ownSource})

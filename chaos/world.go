@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"sync"
@@ -16,12 +17,18 @@ import (
 	"pulley/engine/pgserver"
 )
 
-// openOptions say how a store of the case is opened; tracer may be nil.
-func openOptions(c Case, dsn string, index int, tracer pgx.QueryTracer) bench.OpenOptions {
+// openOptions say how somebody opens the store of a case; tracer may be nil.
+func openOptions(c Case, dsn, who string, tracer pgx.QueryTracer) bench.OpenOptions {
 	return bench.OpenOptions{
-		DSN: dsn, Application: fmt.Sprintf("%s %d", fault.Application, index), Lease: c.lease(), Tracer: tracer,
+		DSN: dsn, Application: applicationOf(who), Lease: c.lease(), Tracer: tracer,
 	}
 }
+
+// applicationOf is the application_name of the sessions of a process.
+func applicationOf(who string) string { return fault.Application + " " + who }
+
+//go:embed sql/sessions.sql
+var sessionsSQL string
 
 // world is the server, the wires and the engines of a run. It implements fault.World.
 type world struct {
@@ -62,6 +69,9 @@ type engineHost struct {
 	wire    *fault.Wire
 	watch   *watch
 	record  func(...check.Event)
+	admin   func(context.Context) (*pgx.Conn, error)
+	life    context.Context // of what goes on after a process
+	endLife context.CancelFunc
 
 	mu      sync.Mutex
 	current *process
@@ -112,6 +122,34 @@ func (h *engineHost) ended(p *process) {
 		h.unasked = append(h.unasked, fmt.Sprintf("the process of %s ended by itself: %v: %s", p.source, p.err, p.stderr.String()))
 	}
 	h.watch.lost(h.index)
+	h.past.Go(func() { h.forget(p) })
+}
+
+// goneWithin bounds how long the sessions of a process that has ended are watched.
+const goneWithin = 20 * time.Second
+
+// forget waits until the server has no session of a process that has ended, and records that. Where that
+// cannot be seen, it is not recorded: then its last calls may have happened at any time.
+func (h *engineHost) forget(p *process) {
+	ctx, cancel := context.WithTimeout(h.life, goneWithin)
+	defer cancel()
+	for ctx.Err() == nil {
+		if n, err := h.sessions(ctx, p.source); err == nil && n == 0 {
+			h.record(check.Event{Kind: check.Gone, Process: p.source})
+			return
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+// sessions counts those of a process.
+func (h *engineHost) sessions(ctx context.Context, source string) (n int, err error) {
+	conn, err := h.admin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return n, conn.QueryRow(ctx, sessionsSQL, applicationOf(source)).Scan(&n)
 }
 
 // hear takes a line of a process.
@@ -193,6 +231,7 @@ func (h *engineHost) close() {
 		_ = p.cmd.Process.Kill() // it may have ended
 		<-p.gone
 	}
+	h.endLife()
 	h.past.Wait()
 	h.wire.Close()
 }
@@ -206,7 +245,9 @@ func (r *run) openWorld(server *pgserver.Server) (*world, error) {
 			w.close()
 			return nil, err
 		}
-		w.engines = append(w.engines, &engineHost{index: i, kase: r.Case, command: r.Command, wire: wire, watch: r.watch, record: r.record})
+		h := &engineHost{index: i, kase: r.Case, command: r.Command, wire: wire, watch: r.watch, record: r.record, admin: w.Admin}
+		h.life, h.endLife = context.WithCancel(context.Background())
+		w.engines = append(w.engines, h)
 	}
 	return w, nil
 }
