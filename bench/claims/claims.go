@@ -19,7 +19,7 @@ type Config struct {
 
 	Only  []string // experiments, by name; nil: all published ones
 	Goals bool     // where Only is nil: our own goals instead
-	Runs  int      // repetitions; zero: 6, which give 95 % intervals. At most 100
+	Runs  int      // repetitions; zero: 3 of our goals and of everything that is quick, otherwise 6, which give 95 % intervals. At most 100
 	Quick bool     // fewer repetitions, smaller sizes
 
 	// Fresh measures an experiment in a process of its own and gives its claims; nil: here. What is claimed of
@@ -54,21 +54,22 @@ func Help() string {
 	return b.String()
 }
 
-func (c Config) withDefaults() Config {
-	if c.Runs == 0 {
-		c.Runs = 6
-		if c.Quick {
-			c.Runs = 3
-		}
+// runs is how many repetitions an experiment has.
+func (c Config) runs(e experiment) int {
+	switch {
+	case c.Runs != 0:
+		return c.Runs
+	case e.goal || c.Quick:
+		return 3
 	}
-	return c
+	return 6
 }
 
 func (c Config) chosen() ([]experiment, error) {
 	if c.DSN == "" {
 		return nil, errors.New("claims: there is no DSN")
 	}
-	if c.Runs < 1 || c.Runs > 100 {
+	if c.Runs < 0 || c.Runs > 100 {
 		return nil, fmt.Errorf("claims: %d runs; choose from 1 to 100", c.Runs)
 	}
 	all := experiments()
@@ -88,21 +89,20 @@ func (c Config) chosen() ([]experiment, error) {
 // Check says what is wrong with the configuration, apart from the DSN.
 func (c Config) Check() error {
 	c.DSN = "any"
-	_, err := c.withDefaults().chosen()
+	_, err := c.chosen()
 	return err
 }
 
 // Measure runs the experiments, one after the other. An experiment that cannot be made gives a claim without figures;
 // an error means that ctx ended, or that nothing could be measured at all. It gives what it has in either case.
 func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
-	cfg = cfg.withDefaults()
 	chosen, err := cfg.chosen()
 	if err != nil {
 		return nil, err
 	}
 	var out []Claim
 	for i, e := range chosen {
-		l := &lab{cfg: cfg, label: fmt.Sprintf("[%d/%d] %s", i+1, len(chosen), e.name)}
+		l := &lab{cfg: cfg, runs: cfg.runs(e), label: fmt.Sprintf("[%d/%d] %s", i+1, len(chosen), e.name)}
 		l.say("%s", e.about)
 		found, err := l.perform(ctx, e)
 		if ctx.Err() != nil {
@@ -128,6 +128,7 @@ func (e experiment) command(cfg Config) string {
 // lab is where an experiment is made.
 type lab struct {
 	cfg   Config
+	runs  int // repetitions
 	label string
 }
 
@@ -180,7 +181,7 @@ func (l *lab) compare(ctx context.Context, scenario string, sizes []int, backend
 	cfg.Cases, cfg.Backends = cases, specs
 	cfg.DSN, cfg.Way = l.cfg.DSN, l.cfg.Way
 	if cfg.Runs == 0 {
-		cfg.Runs = l.cfg.Runs
+		cfg.Runs = l.runs
 	}
 	if cfg.RunTimeout == 0 {
 		cfg.RunTimeout = runTimeout

@@ -27,7 +27,7 @@ func dispatch(ctx context.Context, l *lab) ([]Claim, error) {
 	defer bed.close(ctx)
 	tasks := l.pick(5, 10)
 	var longest, mean, handed []float64
-	for run := range l.cfg.Runs {
+	for run := range l.runs {
 		polled, pushed, err := bed.run(ctx, tasks, uint64(run))
 		if err != nil {
 			return nil, err
@@ -35,7 +35,7 @@ func dispatch(ctx context.Context, l *lab) ([]Claim, error) {
 		longest = append(longest, inPolls(slices.Max(polled)))
 		mean = append(mean, inPolls(sum(polled)/time.Duration(tasks)))
 		handed = append(handed, stats.Median(milliseconds(pushed)))
-		l.say("run %d of %d: polled up to %v, pushed %.2g ms", run+1, l.cfg.Runs, slices.Max(polled), handed[run])
+		l.say("run %d of %d: polled up to %v, pushed %.2g ms", run+1, l.runs, slices.Max(polled), handed[run])
 	}
 	return []Claim{{
 		ID: "dispatch", Source: sourceTech + ", Latency Breakdown",

@@ -42,7 +42,7 @@ func goalDrop(ctx context.Context, l *lab) ([]Claim, error) {
 	const size, inFlight = 100, 200
 	instances := l.pick(100, 1000)
 	var dropTime, dropWAL, vacuumTime, vacuumWAL []float64
-	for run := range l.cfg.Runs {
+	for run := range l.runs {
 		appended, dropped, vacuumed, err := l.dropOnce(ctx, size, instances, inFlight)
 		if err != nil {
 			return nil, err
@@ -54,7 +54,7 @@ func goalDrop(ctx context.Context, l *lab) ([]Claim, error) {
 		dropTime, dropWAL = append(dropTime, t), append(dropWAL, w)
 		t, w = part(vacuumed)
 		vacuumTime, vacuumWAL = append(vacuumTime, t), append(vacuumWAL, w)
-		l.say("run %d of %d: %d fan-outs of %d: run %v, %d B; dropped %v, %d B; vacuumed %v, %d B", run+1, l.cfg.Runs, instances, size,
+		l.say("run %d of %d: %d fan-outs of %d: run %v, %d B; dropped %v, %d B; vacuumed %v, %d B", run+1, l.runs, instances, size,
 			appended.time, appended.walBytes, dropped.time, dropped.walBytes, vacuumed.time, vacuumed.walBytes)
 	}
 	return []Claim{{

@@ -94,7 +94,7 @@ func goalTasks(ctx context.Context, l *lab) ([]Claim, error) {
 	}
 	defer e.remove()
 	var peaks, least []float64
-	for run := range l.cfg.Runs {
+	for run := range l.runs {
 		for count, list := range map[int]*[]float64{tasks: &peaks, 1: &least} {
 			v, err := e.peak(ctx, count)
 			if err != nil {
@@ -102,7 +102,7 @@ func goalTasks(ctx context.Context, l *lab) ([]Claim, error) {
 			}
 			*list = append(*list, v)
 		}
-		l.say("run %d of %d: %.1f MiB with %d tasks, %.1f MiB with one", run+1, l.cfg.Runs, peaks[run], tasks, least[run])
+		l.say("run %d of %d: %.1f MiB with %d tasks, %.1f MiB with one", run+1, l.runs, peaks[run], tasks, least[run])
 	}
 	c.Figures = []Figure{many.measure(peaks), single.measure(least)}
 	return []Claim{c}, nil

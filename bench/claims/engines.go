@@ -15,7 +15,7 @@ type setup struct{ engines, inFlight int }
 
 func goalEngines(ctx context.Context, l *lab) ([]Claim, error) {
 	const engines, size = 4, 10
-	inFlight, each := l.pick(200, 1000), l.pick(10, 20) // instances, and of those how many a client has one after the other
+	inFlight, each := l.pick(100, 1000), l.pick(10, 12) // instances, and of those how many a client has one after the other
 	one, shared, full := setup{1, inFlight}, setup{engines, inFlight}, setup{engines, engines * inFlight}
 	// Four times the connections are more than two cores can use, so each engine has few, alone or not.
 	var backends []string
@@ -23,7 +23,7 @@ func goalEngines(ctx context.Context, l *lab) ([]Claim, error) {
 		backends = append(backends, name+":connections=3")
 	}
 	found := map[setup]map[string][]*record.Sample{one: {}, shared: {}, full: {}}
-	for run := range l.cfg.Runs {
+	for run := range l.runs {
 		order := []setup{one, shared, full}
 		if run%2 == 1 {
 			slices.Reverse(order)

@@ -43,7 +43,7 @@ func pushed() []string {
 
 func goalCost(ctx context.Context, l *lab) ([]Claim, error) {
 	found, err := l.compare(ctx, "fanout", []int{100}, pushed(), bench.CompareConfig{
-		InFlight: 1000, Workers: 2000, MinNodes: l.pick(20_000, 100_000), Runs: min(l.cfg.Runs, 3),
+		InFlight: 1000, Workers: 2000, MinNodes: l.pick(20_000, 50_000),
 	})
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (l *lab) idle(ctx context.Context) (*record.Ceilings, error) {
 
 // alone is chains with one instance in flight, and what the same machine needs for a transaction right before each.
 func (l *lab) alone(ctx context.Context, size int, figures func(backend string, s *record.Sample, idle *record.Ceilings)) error {
-	for range l.cfg.Runs {
+	for range l.runs {
 		idle, err := l.idle(ctx)
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func goalInstances(ctx context.Context, l *lab) ([]Claim, error) {
 	}
 	for _, backend := range pushed() {
 		found, err := l.compare(ctx, "chain", []int{10}, []string{backend}, bench.CompareConfig{
-			InFlight: instances, Workers: 2000, MinNodes: 10 * instances, Hold: true, Runs: 1, RunTimeout: 5 * time.Minute,
+			InFlight: instances, Workers: 2000, MinNodes: 10 * instances, Hold: true, RunTimeout: 5 * time.Minute,
 		})
 		if err != nil {
 			return nil, err

@@ -31,7 +31,7 @@ func goalJoin(ctx context.Context, l *lab) ([]Claim, error) {
 	for _, backend := range pushed() {
 		found[backend] = map[int]*joined{small: {}, large: {}}
 	}
-	for run := range l.cfg.Runs {
+	for run := range l.runs {
 		for _, backend := range pushed() {
 			for _, size := range []int{small, large} {
 				cfg := bench.CompareConfig{InFlight: max(1, 10_000/size), Workers: 2000, MinNodes: nodes, Runs: 1}
@@ -49,7 +49,7 @@ func goalJoin(ctx context.Context, l *lab) ([]Claim, error) {
 					j.waits = append(j.waits, seen)
 				}
 				if size == large {
-					l.say("run %d of %d: %s: %d looks, %d sessions in a transaction, %d waiting for a row, %v at most", run+1, l.cfg.Runs, backend, seen.samples, seen.busy, seen.waiting, seen.longest)
+					l.say("run %d of %d: %s: %d looks, %d sessions in a transaction, %d waiting for a row, %v at most", run+1, l.runs, backend, seen.samples, seen.busy, seen.waiting, seen.longest)
 				}
 			}
 		}

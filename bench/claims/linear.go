@@ -14,7 +14,7 @@ import (
 // round, so that a machine whose speed drifts treats all sizes alike.
 func (l *lab) inTurn(ctx context.Context, scenario string, sizes []int, backends []string, cfg func(size int) bench.CompareConfig) (*bench.Comparison, error) {
 	all := &bench.Comparison{Manifest: &record.Manifest{}}
-	for run := range l.cfg.Runs {
+	for run := range l.runs {
 		sizes, backends := slices.Clone(sizes), slices.Clone(backends)
 		if run%2 == 1 {
 			slices.Reverse(sizes)
@@ -88,7 +88,7 @@ func goalLinear(ctx context.Context, l *lab) ([]Claim, error) {
 func goalSquare(ctx context.Context, l *lab) (Claim, error) {
 	sizes := []int{250, 500, 1000, 2000}
 	if l.cfg.Quick {
-		sizes = []int{100, 200, 400}
+		sizes = []int{150, 600}
 	}
 	found, err := l.inTurn(ctx, "fanout", sizes, []string{pull}, func(int) bench.CompareConfig { return bench.CompareConfig{MinNodes: 1} })
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // The turns of those that run by turns: the largest size, which is run once and takes longest, has longer ones.
 const (
 	turnLargest = 160 * time.Millisecond
-	turnOthers  = 40 * time.Millisecond
+	turnOthers  = 30 * time.Millisecond
 )
 
 // lane is where instances of one size run, one after the other, on an engine and a schema of their own. All lanes run
@@ -240,7 +240,7 @@ func (t *turns) run(ctx context.Context) error {
 // cost, by size.
 func (l *lab) byTurns(ctx context.Context, scenario string, sizes []int, backends []string) (map[string][][]*lane, error) {
 	out := map[string][][]*lane{}
-	for run := range l.cfg.Runs {
+	for run := range l.runs {
 		backends := slices.Clone(backends)
 		if run%2 == 1 {
 			slices.Reverse(backends)
@@ -251,7 +251,7 @@ func (l *lab) byTurns(ctx context.Context, scenario string, sizes []int, backend
 				return nil, fmt.Errorf("%s of several sizes by turns on %s: %w", scenario, backend, err)
 			}
 			largest := lanes[len(lanes)-1]
-			l.say("run %d of %d: %s of %v by turns on %s: %.3g ms a node at the largest", run+1, l.cfg.Runs, scenario, sizes, backend,
+			l.say("run %d of %d: %s of %v by turns on %s: %.3g ms a node at the largest", run+1, l.runs, scenario, sizes, backend,
 				float64(largest.spent.time)/float64(largest.load.Nodes)/float64(time.Millisecond))
 			out[backend] = append(out[backend], lanes)
 		}
