@@ -12,7 +12,8 @@ type index struct {
 	byID      map[string]*instanceRecord
 	inspected []int // of all instances together
 	processes map[string]*processRecord
-	open      map[callID]int // lines of calls that nothing answered, or that were answered unknown
+	begun     map[callID]int // lines of calls
+	open      map[callID]int // of them, those that nothing answered, or that were answered unknown
 	bad       []int          // lines of what was meant to go wrong
 	stamped   bool           // every event has a time
 }
@@ -67,7 +68,7 @@ type runRecord struct {
 func newIndex(h History) *index {
 	x := &index{
 		history: h, has: map[Kind]bool{}, byRun: map[runKey]*runRecord{}, byID: map[string]*instanceRecord{},
-		processes: map[string]*processRecord{}, open: map[callID]int{}, stamped: true,
+		processes: map[string]*processRecord{}, begun: map[callID]int{}, open: map[callID]int{}, stamped: true,
 	}
 	for i := range h {
 		e := &h[i]
@@ -140,8 +141,8 @@ func (x *index) note(e *Event, line int) {
 	key := callID{e.process(), e.Call}
 	switch e.Kind {
 	case Submitting, Claiming, Offered, Extending:
-		if _, begun := x.open[key]; !begun {
-			x.open[key] = line
+		if _, begun := x.begun[key]; !begun {
+			x.begun[key], x.open[key] = line, line
 		}
 	case Submitted, Claimed, Answered, Extended:
 		if e.Answer != AnswerUnknown {

@@ -192,10 +192,20 @@ func (j *judgement) at(line int) int64 {
 	return j.history[line].AtNS
 }
 
-// since gives the earliest moment at which what a line tells may have happened.
+// since gives the earliest time at which what a line tells may have happened: that of the call which told it.
+// An end may be told by a later one than that which brought it about.
 func (j *judgement) since(line int) int64 {
-	if e := &j.history[line]; e.SinceNS != 0 && j.stamped && !j.rules.CommitOrder {
+	if j.rules.CommitOrder || !j.stamped {
+		return math.MinInt64
+	}
+	e := &j.history[line]
+	if e.SinceNS != 0 {
 		return e.SinceNS
+	}
+	if e.Kind == Leased && e.Call != 0 {
+		if at, known := j.begun[callID{e.process(), e.Call}]; known {
+			return j.history[at].AtNS
+		}
 	}
 	return math.MinInt64
 }

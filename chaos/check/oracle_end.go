@@ -81,7 +81,7 @@ func (j *judgement) judgeGivenAfterEnd(r *instanceRecord) {
 	end := slices.Min(r.ends())
 	for _, run := range r.runs {
 		for _, line := range run.leased {
-			if e := &j.history[line]; e.SinceNS > j.history[end].AtNS {
+			if j.since(line) > j.history[end].AtNS {
 				j.violate([]int{end, line}, "%s was leased after the instance had ended", run.key)
 				return
 			}
