@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -26,14 +27,18 @@ type noise struct {
 	*rapid.T
 	h     History
 	token int64
+	now   int64
 }
 
 func (n *noise) chance(what string) bool { return rapid.IntRange(0, 3).Draw(n.T, what) == 0 }
 
 func (n *noise) add(e Event) {
-	e.Instance = "i"
+	n.now++
+	e.Instance, e.AtNS = "i", n.now
 	n.h = append(n.h, e)
 }
+
+const leaseNS = 50 // longer than what happens under one lease
 
 // attempt delivers one attempt until its completion is applied.
 func (n *noise) attempt(run Event, c Call, args json.RawMessage, again bool) {
@@ -41,7 +46,9 @@ func (n *noise) attempt(run Event, c Call, args json.RawMessage, again bool) {
 		n.token++
 		e := run
 		e.Kind, e.Token, e.Attempt = Leased, n.token, c.Attempt
+		e.Source, e.UntilNS = rapid.SampledFrom([]string{"p", "q"}).Draw(n.T, "owner"), n.now+leaseNS
 		n.add(e)
+		e.UntilNS = 0
 		return e
 	}
 	say := func(e Event, kind Kind, change func(*Event)) {
@@ -58,6 +65,7 @@ func (n *noise) attempt(run Event, c Call, args json.RawMessage, again bool) {
 		if n.chance("old one started") {
 			start(old)
 		}
+		n.now += leaseNS
 		current = lease()
 		if n.chance("old one comes late") {
 			say(old, Offered, nil)
@@ -120,6 +128,7 @@ func (n *noise) delay() {
 		by := rapid.IntRange(0, len(n.h)-1-i).Draw(n.T, "by")
 		e := n.h[i]
 		copy(n.h[i:], n.h[i+1:i+1+by])
+		e.AtNS = max(e.AtNS, n.h[max(i+by-1, 0)].AtNS)
 		n.h[i+by] = e
 	}
 }
@@ -143,7 +152,7 @@ func TestNoFalseAlarms(t *testing.T) {
 		n := &noise{T: rt}
 		n.write(s.outcome, s.graph)
 		rules := Rules{
-			Invariants:  []string{"I1", "I3", "I4", "I5", "I7", "I8", "I9", "I10"},
+			Invariants:  []string{"I1", "I3", "I4", "I5", "I7", "I8", "I9", "I10", "I11"},
 			CommitOrder: true,
 			Graph:       func(string) *graph.Graph { return s.graph },
 			Outcomes:    func(string) []Outcome { return []Outcome{s.outcome} },
@@ -153,7 +162,8 @@ func TestNoFalseAlarms(t *testing.T) {
 			n.delay()
 		}
 		report, err := Check(n.h, rules)
-		if err != nil || report.Result() != Holds {
+		again := strings.Contains(report.String(), "I11 inconclusive") // nothing was leased twice
+		if err != nil || report.Result() != Holds && !again || red(report) != "" {
 			rt.Fatalf("a right history of %s: %v\n%s", show(t, s.outcome), err, report)
 		}
 		rules.Partial = true // with any of the lines missing, nothing may be concluded
