@@ -1,8 +1,10 @@
 package expr
 
 import (
+	"bytes"
 	"math"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 
 	"go.starlark.net/starlark"
@@ -12,8 +14,22 @@ import (
 // reads back as the same float (1.0 stays 1.0), and characters of HTML are not escaped. It refuses
 // what is not a Value.
 func Encode(v Value) ([]byte, error) {
-	return AppendJSON(make([]byte, 0, 64), v)
+	// How long it will be is known only afterwards, and most values are short: it is written elsewhere first.
+	draft := drafts.Get().(*[]byte)
+	out, err := AppendJSON((*draft)[:0], v)
+	if cap(out) > draftMost {
+		return out, err
+	}
+	*draft = out
+	out = bytes.Clone(out)
+	drafts.Put(draft)
+	return out, err
 }
+
+// drafts are buffers that Encode writes into; none is larger than draftMost.
+var drafts = sync.Pool{New: func() any { return new([]byte) }}
+
+const draftMost = 4 << 10
 
 // AppendJSON appends v to dst as Encode writes it. After an error the content of dst beyond its old
 // length is undefined.

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"unicode/utf8"
 
 	"go.starlark.net/starlark"
@@ -46,7 +47,7 @@ func (d *decoder) entries(bytesMax int, known []string) ([]Entry, error) {
 		d.at++
 		return nil, nil
 	}
-	out := make([]Entry, 0, max(len(known), 4))
+	out := make([]Entry, 0, cmp.Or(len(known), 4))
 	for {
 		e, err := d.whole(bytesMax, known)
 		if err != nil {

@@ -71,9 +71,11 @@ func (r *Registry) run(ctx context.Context, call Call, node *graph.Node) (json.R
 	}
 	defer cancel()
 	value, err := protect(ctx, action.Run, call, onPanic)
-	var late *Error
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.As(context.Cause(ctx), &late) {
-		return nil, late
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		var late *Error
+		if errors.As(context.Cause(ctx), &late) {
+			return nil, late
+		}
 	}
 	if err != nil {
 		return nil, err
