@@ -89,8 +89,9 @@ func (n *Node) Kills() []VarID {
 // Live holds, for every node, which variables may still be read from there on with the value that
 // they have: what a commit must keep for it, and no more (D12).
 type Live struct {
-	in [][]VarID // sorted: live where a run of the node begins
-	g  *Graph
+	in    [][]VarID // sorted: live where a run of the node begins
+	kills [][]VarID // by node, as Kills gives them
+	g     *Graph
 }
 
 // In says whether the variable is live where the node begins.
@@ -103,7 +104,7 @@ func (l *Live) In(n NodeID, v VarID) bool {
 // Across says whether the variable is live while the node runs: something after it reads what the
 // variable holds now.
 func (l *Live) Across(n *Node, v VarID) bool {
-	killed := slices.Contains(n.Kills(), v)
+	killed := slices.Contains(l.kills[n.ID], v)
 	for _, e := range l.g.out[n.ID] {
 		if l.In(e.To, v) && !e.kills(v, killed) {
 			return true
@@ -124,14 +125,15 @@ func (e *Edge) kills(v VarID, byNode bool) bool {
 // Liveness finds the live variables by going back from every read to the writes before it (the
 // textbook's backward analysis, one variable at a time). reads[n] are the variables that node n reads.
 func (g *Graph) Liveness(reads [][]VarID) *Live {
-	l := &Live{in: make([][]VarID, len(g.Nodes)), g: g}
+	l := &Live{in: make([][]VarID, len(g.Nodes)), kills: make([][]VarID, len(g.Nodes)), g: g}
 	readers := make([][]NodeID, len(g.Vars))
 	writers := make([]map[NodeID]bool, len(g.Vars))
 	for id, n := range g.Nodes {
 		for _, v := range reads[id] {
 			readers[v] = append(readers[v], NodeID(id))
 		}
-		for _, v := range n.Kills() {
+		l.kills[id] = n.Kills()
+		for _, v := range l.kills[id] {
 			if writers[v] == nil {
 				writers[v] = map[NodeID]bool{}
 			}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
 
 	"pulley/engine/expr"
 	"pulley/engine/graph"
@@ -34,6 +35,10 @@ func (w *walk) spread(n *node, s step) {
 	}
 	w.waiting.add(agg.ID)
 	w.plan.Opens = append(w.plan.Opens, Open{Run: graph.Run{Node: agg.ID, Path: path}, Required: len(elements)})
+	if n.Limit == 0 && w.p.local[n.Var] { // all are enqueued here
+		w.plan.Enqueues = slices.Grow(w.plan.Enqueues, len(elements))
+		w.places = make([]Arg, len(elements)*len(w.p.nodes[w.p.graph.Out(n.ID)[0].To].Args))
+	}
 	for i, e := range elements {
 		w.branchOut(n, path.Push(i), e, s, n.Limit == 0 || i < n.Limit)
 		if w.plan.End != nil {

@@ -2,8 +2,10 @@ package plan
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"go.starlark.net/syntax"
 
@@ -62,6 +64,10 @@ type expression struct {
 	compiled *expr.Compiled
 	vars     []graph.VarID
 	bare     bool // it is a name and nothing else
+
+	// constant gives the value of an expression without names as JSON, made once; nil where that fails, and the
+	// expression must be evaluated to see how. The function is nil where there are names.
+	constant func() json.RawMessage
 }
 
 // Compile makes a checked graph ready to run. It fails only where an expression does.
@@ -200,6 +206,19 @@ func (p *Program) expression(n *graph.Node, e *ir.Expr) (*expression, error) {
 		x.vars = append(x.vars, v)
 	}
 	x.bare = len(x.vars) == 1 && compiled.Names()[0] == e.Text
+	if len(x.vars) == 0 {
+		x.constant = sync.OnceValue(func() json.RawMessage {
+			v, err := compiled.Eval(nil)
+			if err != nil {
+				return nil
+			}
+			raw, failure := p.encode(&value{val: v}, e.Pos)
+			if failure != nil {
+				return nil
+			}
+			return slices.Clip(raw)
+		})
+	}
 	return x, nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"go.starlark.net/starlark"
+
 	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
@@ -43,29 +45,32 @@ func (p *Program) Start(input json.RawMessage) (Plan, error) {
 }
 
 func (p *Program) input(input json.RawMessage) ([]expr.Value, error) {
-	takes := "takes " + strings.Join(p.graph.Inputs, ", ")
-	if len(p.graph.Inputs) == 0 {
-		takes = "takes nothing; give {}"
+	takes := func() string {
+		if len(p.graph.Inputs) == 0 {
+			return "takes nothing; give {}"
+		}
+		return "takes " + strings.Join(p.graph.Inputs, ", ")
 	}
 	decoded, err := expr.Decode(input, p.limits)
 	if err != nil {
-		return nil, &InputError{fmt.Sprintf("%s; the workflow %s", err, takes)}
+		return nil, &InputError{fmt.Sprintf("%s; the workflow %s", err, takes())}
 	}
-	object, ok := expr.ToGo(decoded).(map[string]any)
+	object, ok := decoded.(*starlark.Dict)
 	if !ok {
-		return nil, &InputError{fmt.Sprintf("a JSON object is wanted, not %s; the workflow %s", decoded.Type(), takes)}
+		return nil, &InputError{fmt.Sprintf("a JSON object is wanted, not %s; the workflow %s", decoded.Type(), takes())}
 	}
-	for name := range object {
-		if !slices.Contains(p.graph.Inputs, name) {
-			return nil, &InputError{fmt.Sprintf("%q is not an input of the workflow, which %s", name, takes)}
+	for name := range object.Entries() {
+		if name, ok := starlark.AsString(name); ok && !slices.Contains(p.graph.Inputs, name) {
+			return nil, &InputError{fmt.Sprintf("%q is not an input of the workflow, which %s", name, takes())}
 		}
 	}
 	values := make([]expr.Value, len(p.graph.Inputs))
 	for i, name := range p.graph.Inputs {
-		if _, given := object[name]; !given {
-			return nil, &InputError{fmt.Sprintf("%q is missing; the workflow %s", name, takes)}
+		v, given, err := object.Get(starlark.String(name))
+		if err != nil || !given {
+			return nil, &InputError{fmt.Sprintf("%q is missing; the workflow %s", name, takes())}
 		}
-		values[i] = member(decoded, name)
+		values[i] = v
 	}
 	return values, nil
 }

@@ -13,16 +13,17 @@ const fewMost = 12
 type table struct {
 	few   []entry
 	many  map[Slot]*value // beyond fewMost, all of them
-	room  []value         // for the next ones
-	first [fewMost]value  // the first room
-	used  bool            // that there is
+	first [fewMost]value  // where the first ones stand
+	used  int             // of first
+	room  []value         // for those after them
+	again *value          // the place of what was removed last; nil: none is free
 }
 
 // clear makes every slot unknown, and keeps the memory of a few.
 func (t *table) clear() {
 	clear(t.few)
-	t.few, t.many, t.room, t.used = t.few[:0], nil, nil, false
-	clear(t.first[:])
+	clear(t.first[:t.used])
+	t.few, t.many, t.used, t.room, t.again = t.few[:0], nil, 0, nil, nil
 }
 
 type entry struct {
@@ -54,15 +55,7 @@ func (t *table) put(slot Slot, v value) *value {
 }
 
 func (t *table) add(slot Slot) *value {
-	switch {
-	case len(t.room) > 0:
-	case !t.used:
-		t.room, t.used = t.first[:], true
-	default:
-		t.room = make([]value, fewMost)
-	}
-	v := &t.room[0]
-	t.room = t.room[1:]
+	v := t.place()
 	switch {
 	case t.many != nil:
 		t.many[slot] = v
@@ -78,8 +71,32 @@ func (t *table) add(slot Slot) *value {
 	return v
 }
 
-// remove makes a slot unknown.
+// place gives room for one more value.
+func (t *table) place() *value {
+	switch {
+	case t.again != nil:
+		v := t.again
+		t.again = nil
+		return v
+	case t.used < fewMost:
+		t.used++
+		return &t.first[t.used-1]
+	case len(t.room) == 0:
+		t.room = make([]value, fewMost)
+	}
+	v := &t.room[0]
+	t.room = t.room[1:]
+	return v
+}
+
+// remove makes a slot unknown. The next one that becomes known takes the value's place.
 func (t *table) remove(slot Slot) {
+	known := t.get(slot)
+	if known == nil {
+		return
+	}
+	*known = value{}
+	t.again = known
 	if t.many != nil {
 		delete(t.many, slot)
 		return

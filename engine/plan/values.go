@@ -43,7 +43,9 @@ func (w *walk) decoded(v *value) (expr.Value, error) {
 }
 
 // encode gives a value as JSON, within the limit.
-func (w *walk) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) {
+func (w *walk) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) { return w.p.encode(v, pos) }
+
+func (p *Program) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) {
 	if !v.there() {
 		return nil, &Failure{Type: expr.TypeExpression, Message: "a value is missing here", Pos: pos}
 	}
@@ -54,8 +56,8 @@ func (w *walk) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) {
 		}
 		v.raw = raw
 	}
-	if len(v.raw) > w.p.limits.ValueBytes {
-		return nil, &Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "bytes of a value", len(v.raw), w.p.limits.ValueBytes).Msg, Pos: pos}
+	if len(v.raw) > p.limits.ValueBytes {
+		return nil, &Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "bytes of a value", len(v.raw), p.limits.ValueBytes).Msg, Pos: pos}
 	}
 	return v.raw, nil
 }

@@ -32,6 +32,7 @@ type walk struct {
 	broken   error // the inbox is not what any plan wrote
 
 	args    []expr.Value // of the evaluation that is made now
+	places  []Arg        // made at once for the actions that are to be enqueued
 	passing nodeSet      // actions enqueued: what lives across them must be written
 	waiting nodeSet      // stopped at or before: what they and those after them read too
 }
@@ -63,7 +64,7 @@ func (w *walk) done() {
 	clear(w.args)
 	clear(w.todo[:cap(w.todo)])
 	w.values.clear()
-	w.p, w.event, w.happened, w.plan, w.broken = nil, nil, Event{}, Plan{}, nil
+	w.p, w.event, w.happened, w.plan, w.places, w.broken = nil, nil, Event{}, Plan{}, nil, nil
 	w.dirty, w.added, w.todo, w.args = w.dirty[:0], w.added[:0], w.todo[:0], w.args[:0]
 	w.passing, w.waiting = w.passing[:0], w.waiting[:0]
 	if cap(w.dirty)+cap(w.added)+cap(w.todo) < manyKept {
@@ -271,7 +272,7 @@ func (w *walk) branch(n *node, s step) {
 }
 
 func (w *walk) enqueue(n *node, path graph.Path) {
-	task := Enqueue{Run: graph.Run{Node: n.ID, Path: path}, Action: n.Action}
+	task := Enqueue{Run: graph.Run{Node: n.ID, Path: path}, Action: n.Action, Args: w.room(len(n.Args))}
 	for i, a := range n.Args {
 		arg, failure := w.arg(n.args[i], path)
 		if failure != nil {
@@ -279,14 +280,32 @@ func (w *walk) enqueue(n *node, path graph.Path) {
 			return
 		}
 		arg.Name = a.Name
-		task.Args = append(task.Args, arg)
+		task.Args[i] = arg
 	}
 	w.passing.add(n.ID)
 	w.plan.Enqueues = append(w.plan.Enqueues, task)
 }
 
+// room gives a place for n arguments, of those that were made at once where there are any left.
+func (w *walk) room(n int) []Arg {
+	if n == 0 {
+		return nil
+	}
+	if len(w.places) < n {
+		return make([]Arg, n)
+	}
+	places := w.places[:n:n]
+	w.places = w.places[n:]
+	return places
+}
+
 // arg evaluates an argument. A large value that stands in a variable is passed by its slot.
 func (w *walk) arg(x *expression, path graph.Path) (Arg, *Failure) {
+	if x.constant != nil {
+		if raw := x.constant(); raw != nil {
+			return Arg{Value: raw}, nil
+		}
+	}
 	if !x.bare {
 		v, failure := w.eval(x, path)
 		if failure != nil {
@@ -306,7 +325,8 @@ func (w *walk) arg(x *expression, path graph.Path) (Arg, *Failure) {
 		return Arg{Value: raw}, failure
 	}
 	known.force = true
-	return Arg{Ref: &slot}, nil
+	ref := slot
+	return Arg{Ref: &ref}, nil
 }
 
 // sleepMax bounds a sleep to what clocks and databases can count to.
@@ -417,13 +437,4 @@ func (w *walk) force(slot Slot) {
 		v = w.values.put(slot, value{})
 	}
 	v.force = true
-}
-
-// member gives the value under a key of an object.
-func member(object expr.Value, key string) expr.Value {
-	v, _, err := object.(*starlark.Dict).Get(starlark.String(key))
-	if err != nil {
-		return nil
-	}
-	return v
 }
