@@ -14,16 +14,15 @@ import (
 
 // begin does a job of the pool's.
 func (e *Engine) begin(j job) {
-	switch c := j.what.(type) {
-	case dispatch.Call:
-		e.call(c)
-	case dispatch.Start:
-		e.execute(j.ctx, c)
+	if j.call != nil {
+		e.call(j.call)
+		return
 	}
+	e.execute(j.action, &j.start)
 }
 
 // call makes a call of the backend and tells the loop how it ended.
-func (e *Engine) call(c dispatch.Call) {
+func (e *Engine) call(c *dispatch.Call) {
 	ctx, cancel := context.WithTimeoutCause(e.work, e.cfg.CallTimeout,
 		fmt.Errorf("no answer within the %v of CallTimeout", e.cfg.CallTimeout))
 	defer cancel()
@@ -32,10 +31,10 @@ func (e *Engine) call(c dispatch.Call) {
 	if reply.Err != nil && ctx.Err() != nil {
 		reply.Err = fmt.Errorf("%w (%w)", context.Cause(ctx), reply.Err)
 	}
-	e.mail.put(event{what: reply, call: &c, at: time.Now()}) // the loop reads until the last call has ended
+	e.mail.put(event{call: c, reply: &reply, at: time.Now()}) // the loop reads until the last call has ended
 }
 
-func (e *Engine) ask(ctx context.Context, c dispatch.Call) (reply dispatch.Reply) {
+func (e *Engine) ask(ctx context.Context, c *dispatch.Call) (reply dispatch.Reply) {
 	b := e.cfg.Backend
 	switch c.Op {
 	case dispatch.OpSubmit:
@@ -57,7 +56,7 @@ func (e *Engine) ask(ctx context.Context, c dispatch.Call) (reply dispatch.Reply
 }
 
 // execute runs a task and tells the loop how it ended, even if the action ends its goroutine.
-func (e *Engine) execute(ctx context.Context, start dispatch.Start) {
+func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 	done, returned := dispatch.Done{Task: start.ID}, false
 	defer func() {
 		if !returned {
@@ -65,12 +64,12 @@ func (e *Engine) execute(ctx context.Context, start dispatch.Start) {
 				Type: worker.TypePanic, Message: fmt.Sprintf("action %s ended its goroutine instead of returning", start.Task.Action), Action: start.Task.Action,
 			}
 		}
-		if e.cfg.Observer.Offered != nil && !errors.Is(context.Cause(ctx), dispatch.ErrOverdue) {
+		if e.cfg.Observer.Offered != nil && !errors.Is(ctx.why(), dispatch.ErrOverdue) {
 			e.cfg.Observer.Offered(backend.Completion{
 				Lease: start.Task.Lease, Program: start.Task.Program, Attempt: start.Task.Attempt, Result: done.Result, Failure: done.Failure,
 			}, time.Now())
 		}
-		e.mail.put(event{what: done}) // the loop reads until the last task has ended
+		e.mail.put(event{done: done}) // the loop reads until the last task has ended
 	}()
 	if e.cfg.Observer.Started != nil {
 		e.cfg.Observer.Started(start.Task, time.Now())

@@ -14,9 +14,10 @@ const eventsAtOnce = 512
 
 // event is what a goroutine of the engine tells the loop at its end.
 type event struct {
-	what dispatch.Event // dispatch.Done or dispatch.Reply
-	call *dispatch.Call // that ended with the reply
-	at   time.Time      // of the reply
+	done  dispatch.Done   // of a task, if there is no call
+	call  *dispatch.Call  // that ended
+	reply *dispatch.Reply // to the call
+	at    time.Time       // of the reply
 }
 
 // mailbox holds what the loop has not taken yet: at most an event for each task and call under way, since
@@ -57,9 +58,9 @@ type loop struct {
 	*Engine
 	over     <-chan struct{} // ends with Start's context; nil once that was seen
 	batch    []dispatch.Event
-	incoming int                                         // submissions in batch
-	cancels  map[dispatch.TaskID]context.CancelCauseFunc // of running tasks
-	pending  map[dispatch.Ticket]*submission             // that have no answer yet
+	incoming int                                // submissions in batch
+	actions  map[dispatch.TaskID]*actionContext // of running tasks
+	pending  map[dispatch.Ticket]*submission    // that have no answer yet
 	draining bool
 	cut      bool // the drain began with the end of Start's context
 	stopped  bool
@@ -69,7 +70,7 @@ func newLoop(ctx context.Context, e *Engine) *loop {
 	return &loop{
 		Engine:  e,
 		over:    ctx.Done(),
-		cancels: map[dispatch.TaskID]context.CancelCauseFunc{},
+		actions: map[dispatch.TaskID]*actionContext{},
 		pending: map[dispatch.Ticket]*submission{},
 	}
 }
@@ -125,8 +126,9 @@ func (l *loop) wait(timer *time.Timer) {
 		l.drainUntilThen(time.Now().Add(l.cfg.Drain))
 	case <-timer.C:
 	}
-	for _, ev := range l.mail.take() {
-		l.take(ev)
+	mail := l.mail.take() // which is left alone until the step is over
+	for i := range mail {
+		l.take(&mail[i])
 	}
 	for len(l.batch) < eventsAtOnce {
 		select {
@@ -157,22 +159,22 @@ func (l *loop) forget(ticket dispatch.Ticket) {
 }
 
 // take hands an event on to the machine, and tells those who want to know.
-func (l *loop) take(ev event) {
-	l.batch = append(l.batch, ev.what)
-	switch what := ev.what.(type) {
-	case dispatch.Done:
-		if cancel, ok := l.cancels[what.Task]; ok {
-			cancel(nil)
-			delete(l.cancels, what.Task)
+func (l *loop) take(ev *event) {
+	if ev.call == nil {
+		l.batch = append(l.batch, &ev.done)
+		if action, ok := l.actions[ev.done.Task]; ok {
+			action.cancel(nil)
+			delete(l.actions, ev.done.Task)
 		}
-	case dispatch.Reply:
-		if ev.call.Op == dispatch.OpComplete {
-			l.cfg.Observer.answered(ev.call.Completions, what.Committed, what.Err, ev.at)
-		}
-		l.cfg.Observer.committed(what.Committed, ev.at)
-		for _, inst := range what.Committed.Ended {
-			l.waits.deliver(inst)
-		}
+		return
+	}
+	l.batch = append(l.batch, *ev.reply)
+	if ev.call.Op == dispatch.OpComplete {
+		l.cfg.Observer.answered(ev.call.Completions, ev.reply.Committed, ev.reply.Err, ev.at)
+	}
+	l.cfg.Observer.committed(ev.reply.Committed, ev.at)
+	for _, inst := range ev.reply.Committed.Ended {
+		l.waits.deliver(inst)
 	}
 }
 
@@ -180,14 +182,14 @@ func (l *loop) take(ev event) {
 func (l *loop) do(command dispatch.Command) {
 	switch c := command.(type) {
 	case dispatch.Call:
-		l.pool.run(job{what: command})
-	case dispatch.Start:
-		ctx, cancel := context.WithCancelCause(l.work)
-		l.cancels[c.ID] = cancel
-		l.pool.run(job{what: command, ctx: ctx})
+		l.pool.run(job{call: &c})
+	case *dispatch.Start:
+		action := &actionContext{parent: l.work}
+		l.actions[c.ID] = action
+		l.pool.run(job{start: *c, action: action})
 	case dispatch.Cancel:
-		if cancel, ok := l.cancels[c.ID]; ok {
-			cancel(c.Cause)
+		if action, ok := l.actions[c.ID]; ok {
+			action.cancel(c.Cause)
 		}
 		if c.Instead != nil && l.cfg.Observer.Offered != nil {
 			l.cfg.Observer.Offered(*c.Instead, time.Now())

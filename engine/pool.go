@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"sync"
 
 	"pulley/engine/dispatch"
@@ -29,11 +28,15 @@ type pool struct {
 	running sync.WaitGroup
 }
 
-// job is a command to begin: a dispatch.Call, or a dispatch.Start with the context of its action.
+// job is a command to begin: a call, or else the start of a task.
 type job struct {
-	what dispatch.Command
-	ctx  context.Context
+	call   *dispatch.Call
+	start  dispatch.Start
+	action *actionContext // of the task; nil: there is no job
 }
+
+// none says that there is no job.
+func (j *job) none() bool { return j.call == nil && j.action == nil }
 
 func newPool(do func(job)) *pool {
 	p := &pool{do: do}
@@ -65,7 +68,7 @@ func (p *pool) wake() {
 // work does what is there, and waits for more, until the pool is closed or enough others wait. A job may end
 // the goroutine: nothing that is queued counts on one that runs.
 func (p *pool) work() {
-	for j := p.next(true); j.what != nil; j = p.next(false) {
+	for j := p.next(true); !j.none(); j = p.next(false) {
 		p.do(j)
 	}
 }

@@ -20,7 +20,7 @@ func TestPoolNeverHoldsBack(t *testing.T) {
 	})
 	defer p.close()
 	for i := range n {
-		p.run(job{what: dispatch.Start{ID: dispatch.TaskID(i + 1)}})
+		p.run(job{start: dispatch.Start{ID: dispatch.TaskID(i + 1)}, action: new(actionContext)})
 	}
 	begun.Wait()
 }
@@ -41,7 +41,7 @@ func TestPoolUsesGoroutinesAgain(t *testing.T) {
 		}
 	})
 	for i := range n {
-		p.run(job{what: dispatch.Start{ID: dispatch.TaskID(i + 1)}})
+		p.run(job{start: dispatch.Start{ID: dispatch.TaskID(i + 1)}, action: new(actionContext)})
 	}
 	<-all
 	p.close()

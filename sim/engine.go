@@ -175,8 +175,8 @@ func (e *engine) do(c dispatch.Command) {
 	switch c := c.(type) {
 	case dispatch.Call:
 		e.call(c)
-	case dispatch.Start:
-		e.start(c)
+	case *dispatch.Start:
+		e.start(*c)
 	case dispatch.Cancel:
 		e.cancel(c)
 	case dispatch.Answer:

@@ -20,17 +20,18 @@ func (m *Machine) Check() error {
 	}
 	states := map[state]int{}
 	held, ofShard := map[uuid.UUID]int{}, map[*shard]int{}
-	for _, t := range m.tasks {
+	for _, t := range m.tasks.byAge(func(*task) bool { return true }) {
 		ofShard[t.shard]++
 		states[t.state]++
 		held[t.task.Lease.Key.Instance]++
 		must(t.lost || t.cohort != nil || t.state >= offered, "task %d is held unwatched", t.id)
 	}
+	must(len(m.tasks.pages) <= m.tasks.count, "%d pages are kept for %d tasks", len(m.tasks.pages), m.tasks.count)
 	must(maps.Equal(held, m.held), "%d instances are counted as having tasks, %d have some, or another number of them", len(m.held), len(held))
 	must(m.running == states[running], "%d slots are counted, %d tasks run", m.running, states[running])
 	must(m.slots() <= m.cfg.Slots, "%d of %d slots are taken", m.slots(), m.cfg.Slots)
 	for id := range m.strays {
-		must(m.tasks[id] == nil || m.tasks[id].state >= offered, "task %d runs and is a stray", id)
+		must(m.tasks.get(id) == nil || m.tasks.get(id).state >= offered, "task %d runs and is a stray", id)
 	}
 	must(m.ready.len() == states[waiting], "%d tasks queue, %d wait", m.ready.len(), states[waiting])
 	must(m.ready.len() == 0 || m.slots() == m.cfg.Slots, "%d tasks wait beside a free slot", m.ready.len())
@@ -62,7 +63,7 @@ func (m *Machine) Check() error {
 	must(len(m.subs) <= m.cfg.Queue, "%d submissions wait in a queue of %d", len(m.subs), m.cfg.Queue)
 	must(subs <= len(m.subs), "%d submissions queue of %d", subs, len(m.subs))
 	bound := m.cfg.Slots + m.cfg.Prefetch + m.cfg.Pending
-	must(len(m.tasks)+m.reserved <= bound, "%d tasks are held and %d may come, the bound is %d", len(m.tasks), m.reserved, bound)
-	must(!m.stopped || len(m.tasks)+len(m.strays)+len(m.subs)+len(m.calls)+m.unreleased() == 0, "stopped with something left")
+	must(m.tasks.count+m.reserved <= bound, "%d tasks are held and %d may come, the bound is %d", m.tasks.count, m.reserved, bound)
+	must(!m.stopped || m.tasks.count+len(m.strays)+len(m.subs)+len(m.calls)+m.unreleased() == 0, "stopped with something left")
 	return errors.Join(errs...)
 }

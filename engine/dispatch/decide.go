@@ -20,7 +20,7 @@ func (m *Machine) decide(now time.Time) {
 	m.claim(now, false)
 	m.sweep(now)
 	m.notify(now)
-	if m.draining && len(m.tasks)+len(m.strays)+len(m.subs)+len(m.calls)+m.unreleased() == 0 {
+	if m.draining && m.tasks.count+len(m.strays)+len(m.subs)+len(m.calls)+m.unreleased() == 0 {
 		m.stopped = true
 		m.do(Stopped{})
 	}
@@ -30,7 +30,7 @@ func (m *Machine) decide(now time.Time) {
 // report; it is run again by whoever gets the lease next.
 func (m *Machine) cutOff() {
 	m.late = true
-	for _, t := range m.byAge(func(t *task) bool { return t.state == running && !t.lost }) {
+	for _, t := range m.tasks.byAge(func(t *task) bool { return t.state == running && !t.lost }) {
 		m.giveBack(t)
 	}
 	for i := range m.shards {
@@ -64,7 +64,8 @@ func (m *Machine) start() {
 		if most := timeout(t.task); most > 0 && m.cfg.Grace > 0 {
 			m.limit(t, m.now.Add(most).Add(m.cfg.Grace))
 		}
-		m.do(Start{ID: t.id, Task: t.task})
+		m.starts = append(m.starts, Start{ID: t.id, Task: t.task})
+		m.do(&m.starts[len(m.starts)-1])
 	}
 }
 
@@ -119,7 +120,7 @@ func (m *Machine) room() int {
 	slots := m.cfg.Slots + m.cfg.Prefetch
 	return max(0, min(
 		slots-m.slots()-m.ready.len()-m.reserved,
-		slots+m.cfg.Pending-len(m.tasks)-m.reserved))
+		slots+m.cfg.Pending-m.tasks.count-m.reserved))
 }
 
 // kept is how much of the room the completions at hand will need for their successors, if they
@@ -222,11 +223,11 @@ func (m *Machine) commit(now time.Time, s *shard) bool {
 	if s.offered.len() == 0 || s.committing >= m.cfg.commitsPerShard() || !s.commitPause.over(now) {
 		return false
 	}
-	var tasks []*task
+	tasks := make([]*task, 0, min(s.offered.len(), s.limit))
 	bytes := 0
 	for s.offered.len() > 0 && len(tasks) < s.limit {
 		t := s.offered.peek()
-		if bytes += len(t.completion.Result); len(tasks) > 0 && bytes > m.cfg.BatchBytes {
+		if bytes += len(t.result); len(tasks) > 0 && bytes > m.cfg.BatchBytes {
 			break
 		}
 		tasks = append(tasks, s.offered.pop())
@@ -234,7 +235,7 @@ func (m *Machine) commit(now time.Time, s *shard) bool {
 	completions := make([]backend.Completion, len(tasks))
 	for i, t := range tasks {
 		t.state = committing
-		completions[i] = t.completion
+		completions[i] = t.completion()
 	}
 	grant := m.grant(m.share(s, len(tasks)))
 	s.committing++

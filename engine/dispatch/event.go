@@ -30,7 +30,8 @@ type Submit struct {
 // be carried out; it is not repeated and not answered.
 type Forget struct{ Ticket Ticket }
 
-// Done says that a started task has ended and its slot is free.
+// Done says that a started task has ended and its slot is free. It may also be given by its address, which
+// takes no memory of its own: Step does not keep it.
 type Done struct {
 	Task    TaskID
 	Result  json.RawMessage // where Failure is nil
@@ -94,7 +95,8 @@ type Call struct {
 	Grant       backend.Grant
 }
 
-// Start asks for a task to be run; its end is told by Done.
+// Start asks for a task to be run; its end is told by Done. It is given by its address, in memory that the
+// next Step uses again: whoever carries it out copies it.
 type Start struct {
 	ID   TaskID
 	Task backend.Task
@@ -121,7 +123,7 @@ type Report struct{ Err error }
 type Stopped struct{}
 
 func (Call) command()    {}
-func (Start) command()   {}
+func (*Start) command()  {}
 func (Cancel) command()  {}
 func (Answer) command()  {}
 func (Report) command()  {}

@@ -1,11 +1,9 @@
 package dispatch
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,7 +40,7 @@ type Machine struct {
 	cfg    Config
 	shards []shard
 
-	tasks     map[TaskID]*task  // held, and running ones whose lease is lost
+	tasks     table             // held, and running ones whose lease is lost
 	held      map[uuid.UUID]int // how many of them each instance has; none is not there
 	strays    map[TaskID]bool   // tasks that do not return although they were cancelled
 	ready     fifo[*task]       // waiting for a slot, in order of arrival
@@ -58,7 +56,6 @@ type Machine struct {
 	writes   int // commits and submissions in flight, ≤ Committers
 	claims   int // in flight, ≤ Committers
 
-	nextTask TaskID
 	nextCall CallID
 
 	// Where each round begins, so that every shard has its turn.
@@ -71,7 +68,8 @@ type Machine struct {
 	begun, draining, late, stopped bool
 	until                          time.Time // of the drain
 
-	out []Command
+	out    []Command
+	starts []Start // that out refers to
 }
 
 // shard is what the machine knows of one shard.
@@ -115,13 +113,15 @@ const (
 
 // task is a leased node run.
 type task struct {
-	id         TaskID
-	shard      *shard
-	task       backend.Task // Expires moves with every extension
-	state      state
-	lost       bool // it is no longer ours: what it returns is dropped
-	refused    bool // the store refused its result, the completion is the failure that says so
-	completion backend.Completion
+	id      TaskID
+	shard   *shard
+	task    backend.Task // Expires moves with every extension
+	state   state
+	held    bool            // it is in the machine's table
+	lost    bool            // it is no longer ours: what it returns is dropped
+	refused bool            // the store refused its result, the failure says so
+	result  json.RawMessage // of what was offered
+	failure *plan.Failure
 
 	cohort         *cohort // with whose leases its own ends; nil: nobody watches it
 	before, behind *task   // in the cohort
@@ -156,7 +156,7 @@ func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg:    cfg,
 		shards: make([]shard, cfg.Shards),
-		tasks:  map[TaskID]*task{},
+		tasks:  table{pages: map[TaskID]*page{}},
 		held:   map[uuid.UUID]int{},
 		strays: map[TaskID]bool{},
 		subs:   map[Ticket]*submission{},
@@ -175,7 +175,9 @@ func New(cfg Config) (*Machine, error) {
 // Step takes in what happened, in order, and gives what is to be done now, in order. Without events
 // it is the timer's tick. Time must not go backwards. The slice is valid until the next Step.
 func (m *Machine) Step(now time.Time, events ...Event) []Command {
-	m.out = m.out[:0]
+	clear(m.out)
+	clear(m.starts)
+	m.out, m.starts = m.out[:0], m.starts[:0]
 	if m.stopped {
 		return nil
 	}
@@ -216,6 +218,8 @@ func (m *Machine) take(now time.Time, ev Event) {
 	case Forget:
 		m.forget(ev.Ticket)
 	case Done:
+		m.takeDone(&ev)
+	case *Done:
 		m.takeDone(ev)
 	case Reply:
 		m.takeReply(now, ev)
@@ -260,13 +264,13 @@ func (m *Machine) forget(ticket Ticket) {
 }
 
 // takeDone frees the slot and offers the completion.
-func (m *Machine) takeDone(ev Done) {
+func (m *Machine) takeDone(ev *Done) {
 	if m.strays[ev.Task] {
 		delete(m.strays, ev.Task)
 		return
 	}
-	t, ok := m.tasks[ev.Task]
-	if !ok || t.state != running {
+	t := m.tasks.get(ev.Task)
+	if t == nil || t.state != running {
 		m.report(fmt.Errorf("dispatch: task %d ended, which is not running", ev.Task))
 		return
 	}
@@ -280,14 +284,17 @@ func (m *Machine) takeDone(ev Done) {
 
 // offer hands the end of an attempt to the next commit.
 func (m *Machine) offer(t *task, result json.RawMessage, failure *plan.Failure) {
-	t.state = offered
-	t.completion = backend.Completion{
-		Lease: t.task.Lease, Program: t.task.Program, Attempt: t.task.Attempt,
-		Result: result, Failure: failure,
-	}
+	t.state, t.result, t.failure = offered, result, failure
 	t.task.Args = nil // needed no longer, and it may be large
 	t.shard.offered.push(t)
 	m.limit(t, time.Time{})
+}
+
+// completion is what was offered.
+func (t *task) completion() backend.Completion {
+	return backend.Completion{
+		Lease: t.task.Lease, Program: t.task.Program, Attempt: t.task.Attempt, Result: t.result, Failure: t.failure,
+	}
 }
 
 // timeout is how long the task may run; zero: without a limit.
@@ -311,7 +318,8 @@ func (m *Machine) stray(t *task) {
 	text := fmt.Sprintf("action %s did not return within %v of its timeout of %v", t.task.Action, m.cfg.Grace, timeout(t.task))
 	m.report(fmt.Errorf("%s: %w, and it does not return: it is cancelled, and goes on unheeded", describe(t.task), ErrOverdue))
 	m.offer(t, nil, &plan.Failure{Type: TimeoutType, Message: text, Action: t.task.Action})
-	m.do(Cancel{ID: t.id, Cause: ErrOverdue, Instead: &t.completion})
+	instead := t.completion()
+	m.do(Cancel{ID: t.id, Cause: ErrOverdue, Instead: &instead})
 }
 
 // slots is how many are taken: strays have none as long as there are no more of them than slots.
@@ -353,10 +361,8 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 			m.report(fmt.Errorf("%s: %w before it arrived: the store answers slower than the lease of %v lasts", describe(tasks[i]), ErrLeaseLost, m.cfg.Lease))
 			continue
 		}
-		m.nextTask++
-		t := &task{id: m.nextTask, shard: s, task: tasks[i]}
-		t.place = -1
-		m.tasks[t.id] = t
+		t := m.tasks.add()
+		t.shard, t.task, t.place = s, tasks[i], -1
 		s.held++
 		m.held[t.task.Lease.Key.Instance]++
 		m.watch(t)
@@ -405,27 +411,15 @@ func (m *Machine) abandon(t *task, cause error) {
 func (m *Machine) remove(t *task) {
 	m.unwatch(t)
 	m.limit(t, time.Time{})
-	if m.tasks[t.id] != t {
+	if !t.held {
 		return
 	}
-	delete(m.tasks, t.id)
+	m.tasks.remove(t)
 	t.shard.held--
 	id := t.task.Lease.Key.Instance
 	if m.held[id]--; m.held[id] == 0 {
 		delete(m.held, id)
 	}
-}
-
-// byAge gives the tasks for which it is asked to, oldest first.
-func (m *Machine) byAge(take func(*task) bool) []*task {
-	var tasks []*task
-	for _, t := range m.tasks {
-		if take(t) {
-			tasks = append(tasks, t)
-		}
-	}
-	slices.SortFunc(tasks, func(a, b *task) int { return cmp.Compare(a.id, b.id) })
-	return tasks
 }
 
 // refuse turns a completion that cannot be applied into a failure that can.
@@ -440,9 +434,8 @@ func (m *Machine) refuse(t *task, why error) {
 		return
 	}
 	t.refused = true
-	t.state = offered
-	t.completion.Result = nil
-	t.completion.Failure = &plan.Failure{Type: RefusedType, Message: fmt.Sprintf("the store refused the completion: %v", why), Action: t.task.Action}
+	t.state, t.result = offered, nil
+	t.failure = &plan.Failure{Type: RefusedType, Message: fmt.Sprintf("the store refused the completion: %v", why), Action: t.task.Action}
 	t.shard.offered.push(t)
 }
 

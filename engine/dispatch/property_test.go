@@ -123,7 +123,7 @@ func (w *world) command(c Command) {
 	switch c := c.(type) {
 	case Call:
 		w.call(c)
-	case Start:
+	case *Start:
 		if w.started[c.Task.Lease] {
 			w.t.Fatalf("%+v started twice", c.Task.Lease)
 		}
@@ -131,7 +131,7 @@ func (w *world) command(c Command) {
 			w.t.Fatalf("%+v started after its lease", c.Task.Lease)
 		}
 		w.started[c.Task.Lease] = true
-		w.running = append(w.running, c)
+		w.running = append(w.running, *c)
 	case Cancel:
 		w.cancelled[c.ID] = true
 	case Answer:
@@ -360,12 +360,12 @@ func TestMachineKeepsItsPromises(t *testing.T) {
 		if rapid.Bool().Draw(t, "drain") {
 			w.step(Drain{Until: w.now.Add(time.Duration(rapid.IntRange(0, 50).Draw(t, "patience")) * time.Millisecond)})
 			if !w.settle(func() bool { return w.stopped }) {
-				t.Fatalf("the drain does not end: %d held, %d calls", len(w.m.tasks), len(w.m.calls))
+				t.Fatalf("the drain does not end: %d held, %d calls", w.m.tasks.count, len(w.m.calls))
 			}
 			return
 		}
 		if !w.settle(w.allDone) {
-			t.Fatalf("not all came to its end: %d rows of %d instances, %d held", len(w.rows), len(w.instances), len(w.m.tasks))
+			t.Fatalf("not all came to its end: %d rows of %d instances, %d held", len(w.rows), len(w.instances), w.m.tasks.count)
 		}
 	})
 }

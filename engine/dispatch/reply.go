@@ -243,7 +243,7 @@ func (m *Machine) end(ended []backend.Instance) {
 	if over == nil {
 		return
 	}
-	for _, t := range m.byAge(func(t *task) bool { return over[t.task.Lease.Key.Instance] && !t.lost }) {
+	for _, t := range m.tasks.byAge(func(t *task) bool { return over[t.task.Lease.Key.Instance] && !t.lost }) {
 		m.lose(t, ErrInstanceEnded)
 	}
 }
@@ -266,7 +266,7 @@ func (m *Machine) extended(now time.Time, c *call, ev Reply) {
 	s.extendPause.reset()
 	for i, t := range c.tasks {
 		switch {
-		case m.tasks[t.id] != t || t.lost: // ended meanwhile
+		case !t.held || t.lost: // ended meanwhile
 		case ev.Held[i]:
 			t.task.Expires = c.sent.Add(m.cfg.Lease)
 			m.watch(t)

@@ -321,7 +321,7 @@ func (tr *tracer) show(c Command) string {
 	switch c := c.(type) {
 	case Call:
 		return tr.showCall(c)
-	case Start:
+	case *Start:
 		tr.running[c.ID] = tr.names[c.Task.Lease.Key.Instance]
 		return fmt.Sprintf("start %s#%d", tr.names[c.Task.Lease.Key.Instance], c.Task.Lease.Token)
 	case Cancel:
