@@ -4,14 +4,12 @@ import "encoding/binary"
 
 // The types of parameters, by their numbers in Postgres.
 const (
-	boolType     = 16
-	byteaType    = 17
-	bigintType   = 20
-	smallintType = 21
-	intType      = 23
-	textType     = 25
-	jsonType     = 114
-	uuidType     = 2950
+	byteaType  = 17
+	bigintType = 20
+	intType    = 23
+	textType   = 25
+	jsonType   = 114
+	uuidType   = 2950
 )
 
 // array encodes one parameter of an array's type in the binary format. Its buffer is used again and again.
@@ -43,21 +41,6 @@ func (a *array) int32(v int32) {
 	a.n++
 	a.buf = binary.BigEndian.AppendUint32(a.buf, 4)
 	a.buf = binary.BigEndian.AppendUint32(a.buf, uint32(v))
-}
-
-func (a *array) int16(v int16) {
-	a.n++
-	a.buf = binary.BigEndian.AppendUint32(a.buf, 2)
-	a.buf = binary.BigEndian.AppendUint16(a.buf, uint16(v))
-}
-
-func (a *array) bool(v bool) {
-	a.n++
-	b := byte(0)
-	if v {
-		b = 1
-	}
-	a.buf = append(binary.BigEndian.AppendUint32(a.buf, 1), b)
 }
 
 // raw adds an element whose text is its binary form: text, json, bytea, uuid.

@@ -100,7 +100,7 @@ const resultKind = 0
 // appended writes events, many in one insert, fenced by the epoch of the shard.
 type appended struct {
 	*stream
-	seqs, instances, kinds, nodes, paths, tokens, timed, data array
+	instances, nodes, paths, data array
 }
 
 // fill does nothing: events are appended to nothing.
@@ -108,29 +108,20 @@ func (w *appended) fill(context.Context) error { return nil }
 func (w *appended) queued() int64              { return 0 }
 
 func (w *appended) call(ctx context.Context) error {
-	w.seqs.begin(bigintType)
 	w.instances.begin(uuidType)
-	w.kinds.begin(smallintType)
 	w.nodes.begin(intType)
 	w.paths.begin(textType)
-	w.tokens.begin(bigintType)
-	w.timed.begin(boolType)
 	w.data.begin(byteaType)
 	for i := range w.size {
 		n := w.next + i
 		id := w.instance(n)
-		w.seqs.int64(n)
 		w.instances.raw(id[:])
-		w.kinds.int16(resultKind)
 		w.nodes.int32(element)
 		w.paths.raw(w.path(n))
-		w.tokens.int64(w.token(n))
-		w.timed.bool(false)
 		w.data.raw(payload)
 	}
+	w.param(bigShort(w.shard), big64(epoch), big64(w.next), w.instances.bytes(), w.nodes.bytes(), w.paths.bytes(), w.data.bytes())
 	w.next += w.size
-	w.param(bigShort(w.shard), big64(epoch), w.seqs.bytes(), w.instances.bytes(), w.kinds.bytes(), w.nodes.bytes(), w.paths.bytes(),
-		w.tokens.bytes(), w.timed.bytes(), w.data.bytes())
 	return w.exec(ctx, "append", w.size)
 }
 
@@ -153,12 +144,12 @@ func (w *copied) call(ctx context.Context) error {
 		id := w.instance(n)
 		w.rows = binary.BigEndian.AppendUint16(w.rows, 8) // columns
 		w.field(bigShort(w.shard))
-		w.field(big64(n))
-		w.field(id[:])
 		w.field(bigShort(resultKind))
 		w.field(big32(element))
+		w.field(big64(n + 1))
+		w.field(big64(epoch))
+		w.field(id[:])
 		w.field(w.path(n))
-		w.field(big64(w.token(n)))
 		w.field(payload)
 	}
 	w.rows = binary.BigEndian.AppendUint16(w.rows, 0xffff) // the end

@@ -1,1 +1,1 @@
-COPY events (shard, seq, instance_id, kind, node, path, token, data) FROM STDIN (FORMAT binary)
+COPY events (shard, kind, node, seq, epoch, instance_id, path, data) FROM STDIN (FORMAT binary)

@@ -36,6 +36,9 @@ func Texts() Array { return Array{element: pgtype.TextOID} }
 // JSONs begins an array of JSON values.
 func JSONs() Array { return Array{element: pgtype.JSONOID} }
 
+// Byteas begins an array of byteas.
+func Byteas() Array { return Array{element: pgtype.ByteaOID} }
+
 // Len is the number of elements.
 func (a *Array) Len() int { return a.n }
 
@@ -78,7 +81,7 @@ func (a *Array) Text(v string) {
 	a.data = append(binary.BigEndian.AppendUint32(a.data, uint32(len(v))), v...)
 }
 
-// Bytes appends a text, or a JSON value; nil is null.
+// Bytes appends a text, a JSON value or a bytea; nil is null.
 func (a *Array) Bytes(v []byte) {
 	if v == nil {
 		a.Null()
@@ -95,8 +98,8 @@ func (a *Array) Null() {
 	a.data = append(a.data, 0xff, 0xff, 0xff, 0xff)
 }
 
-// append writes the whole array.
-func (a *Array) append(buf []byte) []byte {
+// Append appends the whole array to a buffer, as a parameter in the binary format.
+func (a *Array) Append(buf []byte) []byte {
 	dimensions, null := uint32(1), uint32(0)
 	if a.n == 0 {
 		dimensions = 0
@@ -138,7 +141,7 @@ func (p arrayPlan) Encode(value any, buf []byte) ([]byte, error) {
 	if a.element != p.element {
 		return nil, fmt.Errorf("an array of type %d for a parameter of elements of type %d", a.element, p.element)
 	}
-	return a.append(buf), nil
+	return a.Append(buf), nil
 }
 
 // registerArrays prepares a new connection for Arrays.

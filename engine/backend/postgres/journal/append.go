@@ -2,14 +2,13 @@ package journal
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
@@ -70,130 +69,22 @@ func (sh *shardState) append(ctx context.Context, t *tx) (appended, error) {
 	}
 }
 
-// send makes the statement.
+// send makes the statement. What was submitted is inserted as if none of it were there; only where some is, another
+// statement asks which.
 func (sh *shardState) send(ctx context.Context, t *tx) (appended, error) {
-	if len(t.births) > 0 {
-		return sh.sendBirths(ctx, t)
+	p, err := sh.buf.write(t, sh.seq)
+	if err != nil {
+		return appended{}, notSent{err}
 	}
-	seq := sh.seq
-	b := &sh.buf
-	b.events()
-	snapshots := 0
-	for i := range t.events {
-		e := &t.events[i]
-		if e.inst.gone {
-			continue // its end says all
-		}
-		b.seq.int64(seq)
-		b.instance.uuid(e.inst.id)
-		b.kind.int16(e.kind)
-		b.node.int32(int32(e.key.Node))
-		b.path.text(string(e.key.Path))
-		b.token.int64(e.token)
-		b.timed.bool(e.timed)
-		b.data.bytes(e.data)
-		if e.kind == kindSnapshot {
-			b.snapped.uuid(e.inst.id)
-			b.snapshot.int64(seq)
-			snapshots++
-		}
-		seq++
+	row, err := sh.exec(ctx, sh.buf.kinds, p)
+	if isDuplicate(err) && len(t.births) > 0 {
+		sh.buf.kinds |= known
+		row, err = sh.exec(ctx, sh.buf.kinds, p)
 	}
-	params := append(sh.params[:0], sh.head()...)
-	if b.seq.n > 0 || len(t.ends) == 0 {
-		params = append(params, b.seq.finish(), b.instance.finish(), b.kind.finish(), b.node.finish(), b.path.finish(),
-			b.token.finish(), b.timed.finish(), b.data.finish())
-	}
-	if snapshots > 0 || len(t.ends) > 0 {
-		b.ends()
-		for i := range t.ends {
-			if err := b.end(&t.ends[i]); err != nil {
-				return appended{}, err
-			}
-		}
-		params = append(params, b.ended.finish(), b.status.finish(), b.result.finish(), b.failure.finish(), b.by.finish())
-	}
-	if snapshots > 0 {
-		params = append(params, b.snapped.finish(), b.snapshot.finish())
-	}
-	name, sql := statement(int(b.seq.n), len(t.ends), snapshots)
-	sh.params = params
-	row, err := sh.exec(ctx, name, sql, params)
 	if err != nil {
 		return appended{}, err
 	}
-	return appended{}, fenced(row)
-}
-
-// statement chooses the append that has no part but those that are needed: each costs a small one as much as what
-// it writes.
-func statement(events, ends, snapshots int) (name, sql string) {
-	switch {
-	case snapshots > 0:
-		return "journal_append", appendSQL
-	case ends == 0:
-		return "journal_append_only", appendOnlySQL
-	case events == 0:
-		return "journal_end_only", endOnlySQL
-	}
-	return "journal_append_ends", appendEndsSQL
-}
-
-// head gives $1 and $2 of every append.
-func (sh *shardState) head() [][]byte {
-	binary.BigEndian.PutUint16(sh.headBuf[:2], uint16(sh.number))
-	binary.BigEndian.PutUint64(sh.headBuf[2:], uint64(sh.epoch.Load()))
-	return [][]byte{sh.headBuf[:2], sh.headBuf[2:]}
-}
-
-// fenced says whether the shard was not owned in the epoch any more.
-func fenced(row [][]byte) error {
-	if len(row) < 2 || len(row[0]) != 4 {
-		return fmt.Errorf("journal: the answer of an append has %d columns", len(row))
-	}
-	if binary.BigEndian.Uint32(row[0]) == 0 {
-		return errLost
-	}
-	return nil
-}
-
-// end writes the end of an instance.
-func (b *buffers) end(e *ending) error {
-	b.ended.uuid(e.public.ID)
-	b.status.text(string(e.public.Status))
-	b.result.bytes(e.public.Result)
-	b.by.int64(e.token)
-	if e.public.Failure == nil {
-		b.failure.bytes(nil)
-		return nil
-	}
-	failure, err := json.Marshal(e.public.Failure)
-	if err != nil {
-		return fmt.Errorf("instance %s: its failure: %w", e.public.ID, err)
-	}
-	b.failure.bytes(failure)
-	return nil
-}
-
-// sendBirths stores new instances.
-func (sh *shardState) sendBirths(ctx context.Context, t *tx) (appended, error) {
-	b := &sh.buf
-	b.births()
-	for i := range t.births {
-		e := &t.births[i]
-		if err := b.end(e); err != nil {
-			return appended{}, err
-		}
-		b.workflow.int32(e.inst.workflow)
-		b.input.bytes(e.input)
-	}
-	params := append(sh.head(), b.ended.finish(), b.workflow.finish(), b.input.finish(), b.status.finish(),
-		b.result.finish(), b.failure.finish(), b.by.finish())
-	row, err := sh.exec(ctx, "journal_submit", submitSQL, params)
-	if err != nil {
-		return appended{}, err
-	}
-	if err := fenced(row); err != nil {
+	if err := fenced(row); err != nil || sh.buf.kinds&known == 0 {
 		return appended{}, err
 	}
 	born, err := readUUIDs(row[1])
@@ -203,17 +94,32 @@ func (sh *shardState) sendBirths(ctx context.Context, t *tx) (appended, error) {
 	return appended{born: born}, nil
 }
 
+// isDuplicate says whether the server has a row of that key already.
+func isDuplicate(err error) bool {
+	var server *pgconn.PgError
+	return errors.As(err, &server) && server.Code == "23505"
+}
+
+// fenced says whether the shard was not owned in the epoch any more.
+func fenced(row [][]byte) error {
+	if len(row) < 1 || len(row[0]) != 4 {
+		return fmt.Errorf("journal: the answer of an append has %d columns", len(row))
+	}
+	if postgres.Int4(row[0]) == 0 {
+		return errLost
+	}
+	return nil
+}
+
 // readUUIDs reads a binary array of ids.
 func readUUIDs(data []byte) (map[uuid.UUID]bool, error) {
 	out := map[uuid.UUID]bool{}
-	if len(data) < header {
-		return out, nil // without a dimension: empty
-	}
-	for data = data[header:]; len(data) >= 20; data = data[20:] {
-		out[uuid.UUID(data[4:20])] = true
-	}
-	if len(data) != 0 {
-		return nil, fmt.Errorf("journal: %d bytes behind a list of ids", len(data))
+	for e := postgres.ReadArray(data); e.Len() > 0; {
+		id, err := uuid.FromBytes(e.Next())
+		if err != nil {
+			return nil, fmt.Errorf("journal: the answer of an append: %w", err)
+		}
+		out[id] = true
 	}
 	return out, nil
 }
@@ -221,20 +127,25 @@ func readUUIDs(data []byte) (map[uuid.UUID]bool, error) {
 // binaryFormat says that all parameters, and all results, are binary.
 var binaryFormat = []int16{pgx.BinaryFormatCode}
 
-// exec makes a prepared statement that answers with one row, in one round trip. The row is the caller's until
-// the next call.
-func (sh *shardState) exec(ctx context.Context, name, sql string, params [][]byte) ([][]byte, error) {
+// exec makes a prepared append, which answers with one row, in one round trip. args are those of all kinds. The row
+// is the caller's until the next call.
+func (sh *shardState) exec(ctx context.Context, k kinds, args [][]byte) ([][]byte, error) {
+	s := statements[k]()
+	sh.params = sh.params[:0]
+	for _, i := range s.parameters {
+		sh.params = append(sh.params, args[i])
+	}
 	var row [][]byte
 	err := sh.conn(ctx, func(conn *pgxpool.Conn) error {
-		if _, err := conn.Conn().Prepare(ctx, name, sql); err != nil {
+		if _, err := conn.Conn().Prepare(ctx, s.name, s.sql); err != nil {
 			return notSent{err}
 		}
-		result := conn.Conn().PgConn().ExecPrepared(ctx, name, params, binaryFormat, binaryFormat).Read()
+		result := conn.Conn().PgConn().ExecPrepared(ctx, s.name, sh.params, binaryFormat, binaryFormat).Read()
 		if result.Err != nil {
 			return result.Err
 		}
 		if len(result.Rows) != 1 {
-			return fmt.Errorf("journal: %s gave %d rows", name, len(result.Rows))
+			return fmt.Errorf("journal: %s gave %d rows", s.name, len(result.Rows))
 		}
 		row = result.Rows[0]
 		return nil
@@ -287,7 +198,7 @@ func (sh *shardState) look(ctx context.Context, t *tx) (happened bool, out appen
 		return false, out, err
 	}
 	w := t.witness()
-	rows, err := sh.b.store.Pool.Query(ctx, settleSQL, sh.number, w.seq, w.token, w.ids)
+	rows, err := sh.b.store.Pool.Query(ctx, settleSQL, sh.number, w.seq, sh.epoch.Load(), w.ids)
 	if err != nil {
 		return false, out, err
 	}
@@ -302,12 +213,11 @@ func (sh *shardState) look(ctx context.Context, t *tx) (happened bool, out appen
 		if err := rows.Scan(&there, &id, &status, &by, &pending); err != nil {
 			return false, out, err
 		}
-		if w.token != 0 {
-			happened = happened || there
-		} else if id != nil && w.wrote(*id, backend.Status(*status), by, *pending) {
-			happened = true
+		wrote := id != nil && w.wrote(*id, backend.Status(*status), by, *pending)
+		if wrote {
 			out.born[*id] = true
 		}
+		happened = happened || w.seq != 0 && there || w.seq == 0 && wrote
 	}
 	if err := rows.Err(); err != nil {
 		return false, out, err
@@ -329,40 +239,44 @@ func (sh *shardState) look(ctx context.Context, t *tx) (happened bool, out appen
 	return happened, out, nil
 }
 
-// witness is that by which a transaction is found again: its last event, or, where it has none, the instances
-// that it ended or stored.
+// witness is that by which a transaction is found again: its last event, or, where it has none, the instances that it
+// ended or stored. Those that it stored are looked up in any case: some may have been there before.
 type witness struct {
-	seq, token int64
-	ids        [][16]byte
-	tokens     map[uuid.UUID]int64
-	births     bool
+	seq    int64 // of the last event; zero: there is none
+	ids    [][16]byte
+	tokens map[uuid.UUID]int64 // by which they ended
+	births map[uuid.UUID]bool
 }
 
 func (t *tx) witness() witness {
-	w := witness{births: len(t.births) > 0}
+	w := witness{tokens: map[uuid.UUID]int64{}, births: map[uuid.UUID]bool{}}
 	seq := t.sh.seq
 	for _, e := range t.events {
 		if !e.inst.gone {
-			w.seq, w.token = seq, e.token
+			w.seq = seq
 			seq++
 		}
 	}
-	if w.token != 0 {
-		return w
+	for _, e := range t.births {
+		w.add(e)
+		w.births[e.public.ID] = true
 	}
-	w.tokens = map[uuid.UUID]int64{}
-	for _, list := range [][]ending{t.ends, t.births} {
-		for _, e := range list {
-			w.ids = append(w.ids, e.public.ID)
-			w.tokens[e.public.ID] = e.token
+	for _, e := range t.ends {
+		if w.seq == 0 {
+			w.add(e)
 		}
 	}
 	return w
 }
 
+func (w *witness) add(e ending) {
+	w.ids = append(w.ids, e.public.ID)
+	w.tokens[e.public.ID] = e.token
+}
+
 // wrote says whether an instance stands as the transaction would have left it.
 func (w *witness) wrote(id uuid.UUID, status backend.Status, by int64, pending bool) bool {
-	if w.births && status == backend.Running {
+	if w.births[id] && status == backend.Running {
 		return !pending // another's would be, or it would have been known here
 	}
 	return status != backend.Running && by != 0 && by == w.tokens[id]

@@ -22,14 +22,6 @@ var migrations embed.FS
 var (
 	//go:embed sql/append.sql
 	appendSQL string
-	//go:embed sql/append_only.sql
-	appendOnlySQL string
-	//go:embed sql/append_ends.sql
-	appendEndsSQL string
-	//go:embed sql/end_only.sql
-	endOnlySQL string
-	//go:embed sql/submit.sql
-	submitSQL string
 	//go:embed sql/submit_pending.sql
 	submitPendingSQL string
 	//go:embed sql/adopt.sql

@@ -342,8 +342,8 @@ func (b *Backend) pending(ctx context.Context, conn *pgxpool.Conn, shard int, bu
 	}
 	number := []byte{byte(shard >> 8), byte(shard)}
 	params := [][]byte{
-		number, buf.ended.finish(), buf.workflow.finish(), buf.input.finish(), buf.status.finish(),
-		buf.result.finish(), buf.failure.finish(), []byte(b.store.Channel(topic)), []byte(strconv.Itoa(shard)),
+		number, buf.born.Append(nil), buf.workflow.Append(nil), buf.input.Append(nil), buf.bornStatus.Append(nil),
+		buf.bornResult.Append(nil), buf.bornFailure.Append(nil), []byte(b.store.Channel(topic)), []byte(strconv.Itoa(shard)),
 	}
 	result := conn.Conn().PgConn().ExecPrepared(ctx, name, params, binaryFormat, binaryFormat).Read()
 	if result.Err != nil {

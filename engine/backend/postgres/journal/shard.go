@@ -42,7 +42,6 @@ type shardState struct {
 	bytes     int // that the instances take
 	published int // of these, what the backend knows of
 	buf       buffers
-	headBuf   [10]byte
 	params    [][]byte
 
 	lost      []handed // leases when the shard was lost to an unknown outcome
@@ -59,7 +58,7 @@ type handed struct {
 }
 
 func newShard(b *Backend, number int) *shardState {
-	return &shardState{b: b, number: number, busy: make(chan struct{}, 1)}
+	return &shardState{b: b, number: number, busy: make(chan struct{}, 1), buf: newBuffers()}
 }
 
 // lock waits for the use of the shard.

@@ -206,22 +206,19 @@ func (t *tx) birth(n *newcomer) error {
 
 // submitPending leaves new instances for the owner of their shard.
 func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer, out *backend.Committed) error {
-	var buf buffers
-	buf.births()
+	buf := newBuffers()
 	for i := range list {
 		n := &list[i]
-		e := ending{public: backend.Instance{ID: n.id, Status: backend.Running}}
+		e := ending{inst: &instance{workflow: n.workflow}, input: n.input, public: backend.Instance{ID: n.id, Status: backend.Running}}
 		if end := n.begin.End; end != nil {
 			e.public.Status, e.public.Result, e.public.Failure = backend.Completed, end.Result, end.Failure
 			if end.Failure != nil {
 				e.public.Status = backend.Failed
 			}
 		}
-		if err := buf.end(&e); err != nil {
+		if err := buf.birth(&e); err != nil {
 			return err
 		}
-		buf.workflow.int32(n.workflow)
-		buf.input.bytes(n.input)
 	}
 	born, err := b.insertPending(ctx, shard, &buf)
 	if err != nil {

@@ -1,11 +1,9 @@
 package push
 
 import (
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
+
+	"pulley/engine/backend/postgres"
 )
 
 // kinds are what events of a commit can bring, each a part of apply.sql.
@@ -57,35 +55,9 @@ func statementFor(k kinds, n int) (statement, kinds) {
 	return statements[k](), k
 }
 
-// placeholder is a parameter in a statement.
-var placeholder = regexp.MustCompile(`\$[0-9]+`)
-
-// cutDown leaves out of apply.sql its remarks and the parts of kinds that are not there. The parameters that
-// are left get new numbers, in order.
+// cutDown leaves out of apply.sql the parts of kinds that are not there.
 func cutDown(sql string, k kinds) statement {
 	var s statement
-	var kept strings.Builder
-	var open []kinds // the parts around a line
-	for line := range strings.Lines(sql) {
-		name, begins := strings.CutPrefix(strings.TrimSpace(line), "--[ ")
-		switch {
-		case begins:
-			open = append(open, kindNames[name])
-		case strings.HasPrefix(line, "--]"):
-			open = open[:len(open)-1]
-		case strings.HasPrefix(line, "--"), slices.ContainsFunc(open, func(part kinds) bool { return k&part == 0 }):
-		default:
-			kept.WriteString(line)
-		}
-	}
-	s.sql = placeholder.ReplaceAllStringFunc(kept.String(), func(p string) string {
-		n, _ := strconv.Atoi(p[1:]) // digits alone
-		at := slices.Index(s.parameters, n-1)
-		if at < 0 {
-			at = len(s.parameters)
-			s.parameters = append(s.parameters, n-1)
-		}
-		return "$" + strconv.Itoa(at+1)
-	})
+	s.sql, s.parameters = postgres.CutDown(sql, func(part string) bool { return k&kindNames[part] != 0 })
 	return s
 }

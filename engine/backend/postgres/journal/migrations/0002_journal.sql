@@ -16,17 +16,18 @@ CREATE TABLE owners (
 
 -- What happened, one row each, in the order of seq, which the owner counts. kind: 0 a result, 1 a failure,
 -- 2 a failure that is tried again, 3 the state of an instance that stands for all its events before.
--- happened_at is there only where time matters: where a sleep or the wait before a retry began.
+-- happened_at is there only where time matters: where a sleep or the wait before a retry began. epoch is the owner's, and
+-- with seq a name for what one append wrote.
 CREATE TABLE events (
     shard       smallint NOT NULL,
-    seq         bigint   NOT NULL,
-    instance_id uuid     NOT NULL,
     kind        smallint NOT NULL,
     node        integer  NOT NULL,
+    seq         bigint   NOT NULL,
+    epoch       bigint   NOT NULL,
+    instance_id uuid     NOT NULL,
     path        text     NOT NULL COLLATE "C",
-    token       bigint   NOT NULL,
-    happened_at timestamptz,
     data        bytea    NOT NULL,
+    happened_at timestamptz,
     PRIMARY KEY (shard, seq)
 );
 

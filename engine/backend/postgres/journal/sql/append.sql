@@ -1,41 +1,96 @@
--- Appends what happened, if the shard is still owned in the epoch: all of it or nothing. The key of the shard's
--- row is locked, so that a change of hands comes before, and nothing takes place, or after, and sees all.
+-- Appends what happened, and stores what was submitted, if the shard is still owned in the epoch: all of it or nothing.
+-- The key of the shard's row is locked, so that a change of hands comes before, and nothing takes place, or after, and
+-- sees all. What stands between --[ and --] is left out of statements that have nothing to do there.
 -- $1 shard, $2 epoch
--- events: $3 seq, $4 instance, $5 kind, $6 node, $7 path, $8 token, $9 whether time matters, $10 data
--- ends: $11 instance, $12 status, $13 result, $14 failure, $15 token
--- instances whose state is among the events: $16 instance, $17 seq
+-- events: $3 the seq before the first, $4 instance, $5 node, $6 path, $7 data; where some are not results that no time
+-- matters for: $8 kind, $9 whether time matters
+-- ends: $10 instance, $11 result, $12 token; where some did not complete: $13 status, $14 failure
+-- births: $15 instance, $16 workflow, $17 input; where some ended at once: $18 status, $19 result, $20 failure, $21 token
+-- instances whose state is among the events: $22 instance, $23 seq
 WITH fence AS MATERIALIZED (
-    SELECT s.epoch FROM shards s WHERE s.shard = $1 AND s.epoch = $2 FOR KEY SHARE
-), appended AS (
-    INSERT INTO events (shard, seq, instance_id, kind, node, path, token, happened_at, data)
-    SELECT $1, e.seq, e.instance_id, e.kind, e.node, e.path, e.token, CASE WHEN e.timed THEN clock_timestamp() END, e.data
-    FROM unnest($3::bigint[], $4::uuid[], $5::smallint[], $6::int[], $7::text[], $8::bigint[], $9::boolean[], $10::bytea[])
-        AS e (seq, instance_id, kind, node, path, token, timed, data)
+    SELECT s.epoch FROM shards s WHERE s.shard = $1::smallint AND s.epoch = $2::bigint FOR KEY SHARE
+)
+--[ events
+, appended AS (
+    INSERT INTO events (shard, epoch, seq, instance_id, node, path, data, kind, happened_at)
+    SELECT $1::smallint, $2::bigint, $3::bigint + e.place, e.instance_id, e.node, e.path, e.data,
+--[ results
+        0, NULL
+    FROM unnest($4::uuid[], $5::int[], $6::text[], $7::bytea[])
+        WITH ORDINALITY AS e (instance_id, node, path, data, place)
+--]
+--[ kinds
+        e.kind, CASE WHEN e.timed THEN clock_timestamp() END
+    FROM unnest($4::uuid[], $5::int[], $6::text[], $7::bytea[], $8::int[], $9::boolean[])
+        WITH ORDINALITY AS e (instance_id, node, path, data, kind, timed, place)
+--]
     WHERE EXISTS (SELECT FROM fence)
-), ended AS (
+)
+--]
+--[ ends
+, ended AS (
     UPDATE instances i
-    SET status = e.status, result = e.result, failure = e.failure, ended_by = e.token, pending = false, ended_at = clock_timestamp()
+    SET ended_at = clock_timestamp(), pending = false, ended_by = e.token, result = e.result,
+--[ completed
+        status = 'completed'
+--]
+--[ statuses
+        status = e.status, failure = e.failure
+--]
     FROM (
         SELECT u.*, r.at
-        FROM unnest($11::uuid[], $12::text[], $13::json[], $14::json[], $15::bigint[])
-            AS u (id, status, result, failure, token)
+        FROM
+--[ completed
+            unnest($10::uuid[], $11::json[], $12::bigint[]) AS u (id, result, token)
+--]
+--[ statuses
+            unnest($10::uuid[], $11::json[], $12::bigint[], $13::text[], $14::json[]) AS u (id, result, token, status, failure)
+--]
         CROSS JOIN LATERAL (
-            SELECT r.ctid AS at FROM instances r WHERE r.shard = $1 AND r.id = u.id AND r.status = 'running' FOR UPDATE
-        ) r
-        WHERE EXISTS (SELECT FROM fence)
-    ) e
-    WHERE i.ctid = e.at
-    RETURNING i.id
-), snapped AS (
-    UPDATE instances i SET snapshot = e.seq
-    FROM (
-        SELECT u.seq, r.at
-        FROM unnest($16::uuid[], $17::bigint[]) AS u (id, seq)
-        CROSS JOIN LATERAL (
-            SELECT r.ctid AS at FROM instances r WHERE r.shard = $1 AND r.id = u.id FOR UPDATE
+            SELECT r.ctid AS at FROM instances r WHERE r.shard = $1::smallint AND r.id = u.id AND r.status = 'running' FOR UPDATE
         ) r
         WHERE EXISTS (SELECT FROM fence)
     ) e
     WHERE i.ctid = e.at
 )
-SELECT (SELECT count(*) FROM fence)::int, (SELECT count(*) FROM ended)::int
+--]
+--[ births
+, born AS (
+--[ running
+    INSERT INTO instances (shard, id, workflow, input, status)
+    SELECT $1::smallint, n.id, n.workflow, n.input, 'running'
+    FROM unnest($15::uuid[], $16::int[], $17::json[]) AS n (id, workflow, input)
+--]
+--[ over
+    INSERT INTO instances (shard, id, workflow, input, status, result, failure, ended_by, ended_at)
+    SELECT $1::smallint, n.id, n.workflow, n.input, n.status, n.result, n.failure, nullif(n.token, 0),
+        CASE WHEN n.status <> 'running' THEN clock_timestamp() END
+    FROM unnest($15::uuid[], $16::int[], $17::json[], $18::text[], $19::json[], $20::json[], $21::bigint[])
+        AS n (id, workflow, input, status, result, failure, token)
+--]
+    WHERE EXISTS (SELECT FROM fence)
+--[ known
+    ON CONFLICT (shard, id) DO NOTHING
+    RETURNING id
+--]
+)
+--]
+--[ snapshots
+, snapped AS (
+    UPDATE instances i SET snapshot = e.seq
+    FROM (
+        SELECT u.seq, r.at
+        FROM unnest($22::uuid[], $23::bigint[]) AS u (id, seq)
+        CROSS JOIN LATERAL (
+            SELECT r.ctid AS at FROM instances r WHERE r.shard = $1::smallint AND r.id = u.id FOR UPDATE
+        ) r
+        WHERE EXISTS (SELECT FROM fence)
+    ) e
+    WHERE i.ctid = e.at
+)
+--]
+SELECT count(*)::int
+--[ known
+    , ARRAY(SELECT id FROM born)
+--]
+FROM fence

@@ -1,5 +1,5 @@
--- What became of an append: whether an event is there, and how instances stand. $1 shard, $2 seq, $3 token, $4 instances.
-SELECT EXISTS (SELECT FROM events WHERE shard = $1 AND seq = $2 AND token = $3), i.id, i.status, coalesce(i.ended_by, 0), i.pending
+-- What became of an append: whether an event is there, and how instances stand. $1 shard, $2 seq, $3 epoch, $4 instances.
+SELECT EXISTS (SELECT FROM events WHERE shard = $1 AND seq = $2 AND epoch = $3), i.id, i.status, coalesce(i.ended_by, 0), i.pending
 FROM (SELECT 1) one
 LEFT JOIN (
     SELECT i.*
