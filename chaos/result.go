@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pulley/chaos/check"
+	"pulley/chaos/fault"
 )
 
 // Verdict is how a run ended.
@@ -28,6 +29,7 @@ type Result struct {
 	Missed     map[string]int    `json:"missed"`     // tries of faults whose moment did not come, by kind
 	LeftOut    map[string]string `json:"left_out"`   // kinds that were asked for and cannot be had here, and why
 	Violations []Violation       `json:"violations"` // the first few of each invariant
+	Messages   fault.Coverage    `json:"messages"`   // that were seen, and how many of them something happened at
 	RecoveryMS Recovery          `json:"recovery_ms"`
 	Seed       uint64            `json:"seed"`
 
@@ -134,6 +136,9 @@ func (r *Result) Text() string {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(r.LeftOut)) {
 		fmt.Fprintf(&b, "  %-22s left out: %s\n", kind, r.LeftOut[kind])
+	}
+	for _, way := range slices.Sorted(maps.Keys(r.Messages.Done)) {
+		fmt.Fprintf(&b, "  %d of %d messages of %d kinds of transactions: %s\n", r.Messages.Done[way], r.Messages.Messages, r.Messages.Transactions, way)
 	}
 	b.WriteString(r.RecoveryMS.text())
 	fmt.Fprintf(&b, "  after the last fault every instance had ended within %d ms; %d calls were of unknown outcome, %d completions stale\n", r.LivenessMS, r.Unknown, r.Stale)

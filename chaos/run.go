@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,6 +57,7 @@ type run struct {
 	find   func(kind string) (fault.Kind, error)
 
 	recorder *check.Recorder
+	places   *fault.Places
 	revokes  bool // the store's leases die with the owner of a shard
 }
 
@@ -86,7 +88,7 @@ func Run(ctx context.Context, c Case, cfg Config) (*Result, error) {
 			cfg.say("ending the server: %v", err)
 		}
 	}()
-	r := &run{Case: c, Config: cfg, watch: newWatch(), result: newResult(c), find: fault.Find}
+	r := &run{Case: c, Config: cfg, watch: newWatch(), result: newResult(c), find: fault.Find, places: fault.NewPlaces()}
 	if err := r.perform(ctx, server); err != nil {
 		return nil, err
 	}
@@ -241,7 +243,11 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	defer cancel()
 	s := span{fault: f, begun: check.MachineClock()}
 	r.record(check.Event{Kind: check.Struck, Bad: f.String()})
-	err = kind.Inject(injecting, r.world, f, func() { s.over = check.MachineClock() })
+	var count atomic.Int64
+	err = kind.Inject(injecting, r.world, f, func() {
+		s.over = check.MachineClock()
+		count.Add(1)
+	})
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
@@ -251,8 +257,8 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	case err != nil:
 		return false, err
 	}
-	r.say("fault: %s, %d ms", f, (s.over-s.begun)/int64(time.Millisecond))
-	r.result.Faults[f.Kind]++
+	r.say("fault: %s, %d times in %d ms", f, count.Load(), (s.over-s.begun)/int64(time.Millisecond))
+	r.result.Faults[f.Kind] += int(count.Load())
 	r.spans = append(r.spans, s)
 	return true, nil
 }

@@ -240,7 +240,7 @@ func (h *engineHost) close() {
 func (r *run) openWorld(server *pgserver.Server) (*world, error) {
 	w := &world{server: server}
 	for i := range r.Engines {
-		wire, err := fault.NewWire(server.DSN())
+		wire, err := fault.NewWire(server.DSN(), r.places)
 		if err != nil {
 			w.close()
 			return nil, err

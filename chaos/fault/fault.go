@@ -68,7 +68,7 @@ type Kind struct {
 	// Draw fills in the parameters that the kind has. Nil: it has none.
 	Draw func(r *rand.Rand, t Timing, f *Fault)
 
-	// Inject makes it happen; see the package's description.
+	// Inject makes it happen; see the package's description. It calls over once for each time that it did.
 	Inject func(ctx context.Context, w World, f Fault, over func()) error
 }
 
@@ -127,8 +127,8 @@ type Order struct {
 // Kinds lists all kinds, by group.
 func Kinds() []Kind {
 	return []Kind{
-		wireCut, wireReset, wireStall, wireDelay, wireSlice, wireDrop, wireSwallow, wireCommit,
-		processKill, processEdge, processPause, processStop, processSlow, processRepeat,
+		wireCut, wireReset, wireStall, wireDelay, wireSlice, wireDrop, wireSwallow, wireCommit, wireEvery,
+		processKill, processEvery, processEdge, processPause, processStop, processSlow, processRepeat,
 		postgresTerminate, postgresRestart, postgresImmediate, postgresKill,
 	}
 }

@@ -41,7 +41,7 @@ func TestDrawIsTheSamePlanForASeed(t *testing.T) {
 
 func TestSelect(t *testing.T) {
 	all := Names(Kinds())
-	for words, want := range map[string]int{"all": len(all), "none": 0, "wire.cut": 1, "wire.cut process.kill": 2, "wire wire.cut": 8} {
+	for words, want := range map[string]int{"all": len(all), "none": 0, "wire.cut": 1, "wire.cut process.kill": 2, "wire wire.cut": 9} {
 		got, err := Select(strings.Fields(words))
 		if err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v, want %d kinds", words, Names(got), err, want)
@@ -112,11 +112,77 @@ func TestSessionKnowsItsCommits(t *testing.T) {
 			{true, 'Q', "WITH a AS (DELETE FROM x) SELECT 1" + z, false}, {false, 'C', "SELECT 1" + z, false}, {false, 'Z', "I", true},
 		},
 	} {
-		s := &session{statements: map[string]bool{}}
+		s := newSession()
 		for i, m := range talk {
-			if got := s.follow(message(m.client, m.kind, m.body)); got != m.commits {
+			if got, _ := s.follow(message(m.client, m.kind, m.body)); got != m.commits {
 				t.Errorf("%s: message %d tells of a commit: %v", name, i, got)
 			}
 		}
+	}
+}
+
+// TestPlacesOfATransaction follows one connection, and wants each message to have its place.
+func TestPlacesOfATransaction(t *testing.T) {
+	const z = "\x00"
+	s := newSession()
+	seen := func(client bool, kind byte, body string) string {
+		_, at := s.follow(message(client, kind, body))
+		if at.K == 0 {
+			return "none"
+		}
+		return at.String()
+	}
+	update := "UPDATE queue SET token = 1"
+	named, prepared := nameOf(update), nameOf("prepare "+update)
+	for i, m := range []struct {
+		client bool
+		kind   byte
+		body   string
+		want   string
+	}{
+		{true, 'p', "", "connect: message 01 of the client"},
+		{false, 'R', "", "connect: message 01 of the server"},
+		{false, 'S', "", "connect: message 02 of the server"},
+		{false, 'S', "", "none"},
+		{false, 'Z', "I", "connect: message 03 of the server"},
+		{true, 'P', "s" + z + update + z, prepared + ": message 01 of the client"},
+		{true, 'S', "", prepared + ": message 02 of the client"},
+		{false, 'Z', "I", prepared + ": message 01 of the server"},
+		{true, 'Q', "begin" + z, "begin: message 01 of the client"},
+		{false, 'C', "BEGIN" + z, "begin: message 01 of the server"},
+		{false, 'Z', "T", "begin: message 02 of the server"},
+		{true, 'B', z + "s" + z, named + ": message 01 of the client"},
+		{false, 'D', "", named + ": message 01 of the server"},
+		{false, 'D', "", "none"},
+		{false, 'Z', "T", named + ": message 02 of the server"},
+		{true, 'Q', "commit" + z, named + ": message 02 of the client"},
+		{false, 'C', "COMMIT" + z, named + ": message 03 of the server"},
+		{false, 'Z', "I", named + ": message 04 of the server"},
+		{true, 'B', z + "s" + z, named + ": message 01 of the client"},
+	} {
+		if got := seen(m.client, m.kind, m.body); got != m.want {
+			t.Errorf("message %d is at %q, want %q", i, got, m.want)
+		}
+	}
+}
+
+func TestPlacesAreTakenOnce(t *testing.T) {
+	p := NewPlaces()
+	one, two := Place{Transaction: "a", K: 1}, Place{Transaction: "b", Server: true, K: 2}
+	for i, want := range []Way{Before, After, ""} {
+		if got := p.take(one, Before, After); got != want {
+			t.Errorf("time %d: %q, want %q", i, got, want)
+		}
+	}
+	p.see(two)
+	p.see(Place{})
+	if c := p.Coverage(); c.Transactions != 2 || c.Messages != 2 || c.Done[Before] != 1 || c.Done[After] != 1 {
+		t.Errorf("%+v", c)
+	}
+	if left := p.Left(After); len(left) != 1 || left[0] != two {
+		t.Errorf("left are %v", left)
+	}
+	if got := p.take(Place{}, Before); got != "" {
+		t.Errorf("what is no place is taken: %q", got)
 	}
 }

@@ -17,21 +17,28 @@ const armedFor = 5 * time.Second
 // Wire is the connections between one engine and the server. It lets everything pass until a fault gives it
 // a rule.
 type Wire struct {
-	proxy *pgwire.Proxy
-	mu    sync.Mutex
-	rule  rule
+	proxy  *pgwire.Proxy
+	places *Places
+	mu     sync.Mutex
+	rule   rule
 }
 
-// rule says what is done about a message; commit tells that it is the one by which the client learns of a
-// commit that wrote something. It is called as a pgwire.Judge is.
-type rule func(m *pgwire.Message, conn uint64, commit bool) pgwire.Verdict
+// rule says what is done about a message. It is called as a pgwire.Judge is.
+type rule func(m *pgwire.Message, s sight) pgwire.Verdict
+
+// sight is what is known of a message.
+type sight struct {
+	conn   uint64
+	commit bool  // by it the client learns of a commit that wrote something
+	place  Place // zero: none that is told apart
+}
 
 // pass lets a message through.
 var pass = pgwire.Verdict{Deliver: true}
 
-// NewWire makes one to the server of a DSN. The caller closes it.
-func NewWire(dsn string) (*Wire, error) {
-	w := &Wire{}
+// NewWire makes one to the server of a DSN; faults that go from place to place note them. The caller closes it.
+func NewWire(dsn string, places *Places) (*Wire, error) {
+	w := &Wire{places: places}
 	var err error
 	w.proxy, err = pgwire.Listen(dsn, w.open)
 	return w, err
@@ -44,16 +51,16 @@ func (w *Wire) DSN() string { return w.proxy.DSN() }
 func (w *Wire) Close() { w.proxy.Close() }
 
 func (w *Wire) open(conn uint64) pgwire.Judge {
-	s := &session{statements: map[string]bool{}}
+	s := newSession()
 	return func(m *pgwire.Message) pgwire.Verdict {
-		commit := s.follow(m)
+		commit, place := s.follow(m)
 		w.mu.Lock()
 		rule := w.rule
 		w.mu.Unlock()
 		if rule == nil {
 			return pass
 		}
-		return rule(m, conn, commit)
+		return rule(m, sight{conn, commit, place})
 	}
 }
 
@@ -105,13 +112,16 @@ func (c *counter) await(ctx context.Context, what string) error {
 	}
 }
 
-// session follows one connection as far as it takes to know its commits.
+// session follows one connection as far as it takes to know its transactions and commits.
 type session struct {
 	mu         sync.Mutex
-	statements map[string]bool // prepared ones, and whether they write
-	writes     bool            // the transaction has written
-	failed     bool            // it cannot commit any more
+	statements map[string]string // prepared ones
+	writes     bool              // the transaction has written
+	failed     bool              // it cannot commit any more
+	now        transaction
 }
+
+func newSession() *session { return &session{statements: map[string]string{}} }
 
 // writing finds statements that change rows. What only locks them does not.
 var writing = regexp.MustCompile(`(?i)\b(insert\s+into|delete\s+from|merge\s+into)\b|(?:^|\s|\()update\s`)
@@ -120,54 +130,57 @@ func writesRows(sql string) bool {
 	return writing.MatchString(strings.NewReplacer("FOR UPDATE", "", "for update", "").Replace(sql))
 }
 
-// follow takes a message in, and says whether it tells the client of a commit that wrote something: the
-// completion of COMMIT, or, without a BEGIN, that the server is ready again.
-func (s *session) follow(m *pgwire.Message) bool {
+// follow takes a message in, and says where it stands and whether it tells the client of a commit that wrote
+// something: the completion of COMMIT, or, without a BEGIN, that the server is ready again.
+func (s *session) follow(m *pgwire.Message) (commit bool, at Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m.Client {
-		s.followClient(m)
-		return false
+		return false, s.now.follow(m, s.followClient(m))
 	}
+	return s.followServer(m), s.now.follow(m, "")
+}
+
+func (s *session) followServer(m *pgwire.Message) (commit bool) {
 	switch m.Type() {
 	case 'E':
 		s.failed = true
 	case 'C':
 		switch tag, _ := pgwire.Text(m.Body()); tag {
 		case "COMMIT":
-			told := s.writes && !s.failed
-			s.writes = false
-			return told
+			commit, s.writes = s.writes && !s.failed, false
 		case "ROLLBACK":
 			s.writes = false
 		}
 	case 'Z':
-		if body := m.Body(); len(body) == 1 && body[0] == 'I' {
-			told := s.writes && !s.failed
+		if ready(m) {
+			commit = s.writes && !s.failed
 			s.writes, s.failed = false, false
-			return told
 		}
 	}
-	return false
+	return commit
 }
 
-func (s *session) followClient(m *pgwire.Message) {
+// followClient gives the statement that a message names.
+func (s *session) followClient(m *pgwire.Message) (statement string) {
 	switch m.Type() {
 	case 'Q':
-		sql, _ := pgwire.Text(m.Body())
-		s.writes = s.writes || writesRows(sql)
+		statement, _ = pgwire.Text(m.Body())
 	case 'P':
 		name, rest := pgwire.Text(m.Body())
 		sql, _ := pgwire.Text(rest)
-		s.statements[name] = writesRows(sql)
+		s.statements[name] = sql
+		return "prepare " + sql
 	case 'B':
 		_, rest := pgwire.Text(m.Body())
 		name, _ := pgwire.Text(rest)
-		s.writes = s.writes || s.statements[name]
+		statement = s.statements[name]
 	case 'C':
 		if body := m.Body(); len(body) > 0 && body[0] == 'S' {
 			name, _ := pgwire.Text(body[1:])
 			delete(s.statements, name)
 		}
 	}
+	s.writes = s.writes || writesRows(statement)
+	return statement
 }

@@ -15,8 +15,8 @@ var wireCommit = Kind{
 	Draw: func(r *rand.Rand, _ Timing, f *Fault) { f.K = 1 + r.IntN(5) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		wire, count := w.Wire(f.Engine), newCounter(f.K)
-		wire.set(func(_ *pgwire.Message, _ uint64, commit bool) pgwire.Verdict {
-			if !commit || !count.hit() {
+		wire.set(func(_ *pgwire.Message, s sight) pgwire.Verdict {
+			if !s.commit || !count.hit() {
 				return pass
 			}
 			return pgwire.Verdict{End: pgwire.Close}

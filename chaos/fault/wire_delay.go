@@ -16,7 +16,7 @@ var wireDelay = Kind{
 		f.K, f.HoldMS = 1+r.IntN(20), between(r, t.Lease/10, t.Lease)
 	},
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		err := w.Wire(f.Engine).during(ctx, func(m *pgwire.Message, _ uint64, _ bool) pgwire.Verdict {
+		err := w.Wire(f.Engine).during(ctx, func(m *pgwire.Message, _ sight) pgwire.Verdict {
 			timer := time.NewTimer(time.Duration(f.K) * time.Millisecond)
 			defer timer.Stop()
 			select {

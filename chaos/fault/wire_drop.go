@@ -17,7 +17,7 @@ var wireDrop = Kind{
 	},
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		wire, count := w.Wire(f.Engine), newCounter(f.K)
-		wire.set(func(m *pgwire.Message, _ uint64, _ bool) pgwire.Verdict {
+		wire.set(func(m *pgwire.Message, _ sight) pgwire.Verdict {
 			if m.Client == f.Server || !count.hit() {
 				return pass
 			}

@@ -15,7 +15,7 @@ var wireSlice = Kind{
 		f.Bytes, f.HoldMS = 1+r.IntN(64), between(r, t.Lease/10, t.Lease/2)
 	},
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		err := w.Wire(f.Engine).during(ctx, func(*pgwire.Message, uint64, bool) pgwire.Verdict {
+		err := w.Wire(f.Engine).during(ctx, func(*pgwire.Message, sight) pgwire.Verdict {
 			return pgwire.Verdict{Deliver: true, Slice: f.Bytes}
 		}, f.Hold())
 		over()

@@ -14,7 +14,7 @@ var wireStall = Kind{
 	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/10, 3*t.Lease/2) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		release := make(chan struct{})
-		err := w.Wire(f.Engine).during(ctx, func(m *pgwire.Message, _ uint64, _ bool) pgwire.Verdict {
+		err := w.Wire(f.Engine).during(ctx, func(m *pgwire.Message, _ sight) pgwire.Verdict {
 			select {
 			case <-release:
 			case <-m.Done:

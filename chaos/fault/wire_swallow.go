@@ -21,14 +21,14 @@ var wireSwallow = Kind{
 		wire, count := w.Wire(f.Engine), newCounter(f.K)
 		var deaf atomic.Uint64
 		given := make(chan struct{})
-		wire.set(func(m *pgwire.Message, conn uint64, _ bool) pgwire.Verdict {
+		wire.set(func(m *pgwire.Message, s sight) pgwire.Verdict {
 			if m.Client == f.Server {
 				return pass
 			}
 			if count.hit() {
-				deaf.Store(conn)
+				deaf.Store(s.conn)
 			}
-			if deaf.Load() != conn {
+			if deaf.Load() != s.conn {
 				return pass
 			}
 			select { // nothing behind it arrives either

@@ -1,0 +1,81 @@
+package fault
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"pulley/engine/pgserver/pgwire"
+)
+
+// wireEvery cuts connections at messages at which none was cut before, whichever come: in the end at each
+// message of each kind of transaction, once before it and once after.
+var wireEvery = Kind{
+	Name: "wire.every",
+	Doc:  "connections of all engines end at every message of every kind of transaction that comes, once before it and once after",
+	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.K, f.HoldMS = everyGap, between(r, 2*t.Lease, 3*t.Lease) },
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		pace := newPacer(f.K)
+		for i := range w.Engines() {
+			wire := w.Wire(i)
+			wire.set(func(_ *pgwire.Message, s sight) pgwire.Verdict {
+				wire.places.see(s.place)
+				if !pace.due() {
+					return pass
+				}
+				way := wire.places.take(s.place, Before, After)
+				if way == "" {
+					return pass
+				}
+				pace.went(over)
+				return pgwire.Verdict{Deliver: way == After, End: pgwire.Close}
+			})
+			defer wire.set(nil)
+		}
+		err := wait(ctx, f.Hold())
+		return pace.close(err)
+	},
+}
+
+// everyGap is the least time between two cuts, in milliseconds: work must go on meanwhile.
+const everyGap = 15
+
+// pacer keeps faults apart, and counts them.
+type pacer struct {
+	mu     sync.Mutex
+	gap    time.Duration
+	next   time.Time
+	count  int
+	closed bool
+}
+
+func newPacer(gapMS int) *pacer { return &pacer{gap: time.Duration(gapMS) * time.Millisecond} }
+
+// due says whether the next may happen.
+func (p *pacer) due() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.closed && !time.Now().Before(p.next)
+}
+
+// went notes that one happens.
+func (p *pacer) went(over func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next = time.Now().Add(p.gap)
+	if p.count++; !p.closed {
+		over()
+	}
+}
+
+// close ends it, and gives what is to be said about it: err, or that nothing happened.
+func (p *pacer) close(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if err == nil && p.count == 0 {
+		return ErrMissed
+	}
+	return err
+}
