@@ -2,6 +2,7 @@ package claims
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"testing"
 )
@@ -24,6 +25,9 @@ func TestTurns(t *testing.T) {
 	}()
 	var last int64
 	for turn := range 100 {
+		for range 1000 {
+			runtime.Gosched() // what must not go on may now
+		}
 		before := steps.Load()
 		select {
 		case <-moved: // from the turn before
