@@ -30,7 +30,7 @@ var kindNames = map[string]kinds{
 
 // smallBatch is how many events a commit has at most that is given a statement of its own kinds. In greater
 // ones the parts that have nothing to do cost nothing to speak of.
-const smallBatch = 32
+const smallBatch = 256
 
 // statement is apply.sql for some kinds of events.
 type statement struct {
