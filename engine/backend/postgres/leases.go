@@ -137,3 +137,35 @@ func lockOrder(held []backend.Lease) []int {
 	slices.SortFunc(order, func(i, j int) int { return held[i].Key.Compare(held[j].Key) })
 	return order
 }
+
+// Claim sends a claim, whose rows take reads and which are leased until expires, and behind it the question when
+// the next node run of the shard is due, in µs, negative if one is. It fills More and NextDue. An error that leaves
+// open whether something was leased is backend.ErrUnknown: what was comes back when its lease is over.
+func (s *Store) Claim(ctx context.Context, lease time.Duration, claim *pgx.QueuedQuery, take func(rows pgx.Rows, expires time.Time) error, nextDue *pgx.QueuedQuery) (backend.Committed, error) {
+	var out backend.Committed
+	conn, err := s.Pool.Acquire(ctx)
+	if err != nil {
+		return out, Explain(err)
+	}
+	sent := time.Now()
+	batch := &pgx.Batch{}
+	batch.Queue(claim.SQL, claim.Arguments...).Query(func(rows pgx.Rows) error { return take(rows, sent.Add(lease)) })
+	batch.Queue(nextDue.SQL, nextDue.Arguments...).Query(func(rows pgx.Rows) error {
+		var us int64
+		_, err := pgx.ForEachRow(rows, []any{&us}, func() error {
+			out.NextDue = sent.Add(time.Duration(max(us, 0)) * time.Microsecond)
+			out.More = us <= 0
+			return nil
+		})
+		return err
+	})
+	err = conn.SendBatch(ctx, batch).Close()
+	conn.Release() // reading a workflow takes another, and nobody may wait for one who waits
+	if Unconfirmed(err) {
+		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	if err != nil {
+		return backend.Committed{}, Explain(err)
+	}
+	return out, nil
+}

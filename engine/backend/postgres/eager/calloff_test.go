@@ -16,7 +16,7 @@ func TestCalledOffInOneCall(t *testing.T) {
 			tasks := w.launch(caught)
 			var cs []backend.Completion
 			for _, i := range order {
-				cs = append(cs, ran(tasks[i]))
+				cs = append(cs, backendtest.Ran(tasks[i]))
 			}
 			out := w.complete(cs...)
 			applied := 0
@@ -28,10 +28,10 @@ func TestCalledOffInOneCall(t *testing.T) {
 				}
 			}
 			if applied != 1 || len(out.Tasks) != 1 || out.Tasks[0].Action != "double" {
-				t.Errorf("%s, and %d tasks; want one applied, and the handler's", answers(out), len(out.Tasks))
+				t.Errorf("%s, and %d tasks; want one applied, and the handler's", backendtest.Answers(out), len(out.Tasks))
 			}
-			if out = w.complete(ran(tasks[0]), ran(tasks[1]), ran(tasks[2])); answers(out) != "stale stale stale" {
-				t.Errorf("offered again: %s; want stale", answers(out))
+			if out = w.complete(backendtest.Ran(tasks[0]), backendtest.Ran(tasks[1]), backendtest.Ran(tasks[2])); backendtest.Answers(out) != "stale stale stale" {
+				t.Errorf("offered again: %s; want stale", backendtest.Answers(out))
 			}
 			w.finish()
 		})
@@ -42,25 +42,7 @@ func TestCalledOffInOneCall(t *testing.T) {
 // batches and at the same time: one error of each spread is caught, nobody waits in a circle (D5), and
 // nothing is left of the others.
 func TestCallOffRaces(t *testing.T) {
-	wf := backendtest.Workflow{Name: "races", Input: `{}`, Want: `[["Bad"],["Bad"],["Bad"]]`, Source: `
-fn branch(input: [i], output: [b]):
-    a = @double(value=i)
-    for k in range(2):
-        a = @double(value=a)
-    if i % 2 == 1:
-        @fail(type="Bad", message="no")
-    b = @double(value=a)
-
-fn main(input: [], output: [all]):
-    all = []
-    for round in range(3):
-        try:
-            r = spread range(6):i -> branch(i=i)
-        except Bad as e:
-            r = [e["type"]]
-        x = @echo(value=r)
-        all = all + [x]
-`}
+	wf := backendtest.Races
 	w := newWorld(t)
 	deadlocks := "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 	before := w.number(deadlocks)

@@ -26,39 +26,33 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if err := b.check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
-	out := outcomes{answers: make([]backend.Outcome, len(completions))}
-	events, err := b.completed(ctx, shard, completions, &out)
+	out := postgres.NewOutcomes(len(completions))
+	events, err := b.completed(ctx, shard, completions, out)
 	if err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
 	slices.SortStableFunc(events, func(a, b *event) int {
 		return cmp.Or(a.key().Compare(b.key()), cmp.Compare(a.completion.Lease.Token, b.completion.Lease.Token))
 	})
-	if err := b.commit(ctx, shard, distinct(events, &out), grant, &out); err != nil {
+	if err := b.commit(ctx, shard, distinct(events, out), grant, out); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
-	return out.committed(), nil
+	return out.Committed(), nil
 }
 
-// completed makes events of completions, and answers those that can be none: without a program, or of
-// an instance that another shard would have.
-func (b *Backend) completed(ctx context.Context, shard int, completions []backend.Completion, out *outcomes) ([]*event, error) {
+// completed makes events of completions, and answers those that can be none.
+func (b *Backend) completed(ctx context.Context, shard int, completions []backend.Completion, out *postgres.Outcomes) ([]*event, error) {
 	var events []*event
 	for i := range completions {
 		c := &completions[i]
-		run := c.Lease.Key.Run
-		switch {
-		case c.Program == nil:
-			out.answers[i] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: a completion without its program", c.Lease.Key.Instance)}
-			continue
-		case backend.ShardOf(c.Lease.Key.Instance, b.Shards()) != shard, !postgres.Storable(run.Path):
-			out.answers[i] = backend.Outcome{Answer: backend.Stale}
+		if !out.Accept(i, c, shard, b.Shards()) {
 			continue
 		}
 		number, err := b.store.Number(ctx, c.Program)
 		if err != nil {
 			return nil, err
 		}
+		run := c.Lease.Key.Run
 		e := &event{ord: int32(i), instance: c.Lease.Key.Instance, program: c.Program, shape: b.shape(c.Program), workflow: number, completion: c}
 		e.what = plan.Event{Run: run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
 		e.place = e.shape.run(run)
@@ -69,11 +63,11 @@ func (b *Backend) completed(ctx context.Context, shard int, completions []backen
 
 // distinct leaves one of several completions of the same attempt. The others are stale whatever happens
 // to the one.
-func distinct(events []*event, out *outcomes) []*event {
+func distinct(events []*event, out *postgres.Outcomes) []*event {
 	kept := events[:0]
 	for _, e := range events {
 		if len(kept) > 0 && kept[len(kept)-1].completion.Lease == e.completion.Lease {
-			out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+			out.Answer(e.ord, backend.Stale)
 			continue
 		}
 		kept = append(kept, e)
@@ -81,83 +75,39 @@ func distinct(events []*event, out *outcomes) []*event {
 	return kept
 }
 
-// outcomes collects what several transactions of one call did.
-type outcomes struct {
-	answers []backend.Outcome
-	result  backend.Committed
-}
-
-func (o *outcomes) committed() backend.Committed {
-	o.result.Outcomes = o.answers
-	return o.result
-}
-
-// again answers what was not committed although something else of the call was.
-func (o *outcomes) again(events []*event, err error) {
-	for _, e := range events {
-		if o.answers[e.ord].Answer == "" {
-			o.answers[e.ord] = backend.Outcome{Answer: backend.Again, Err: postgres.Explain(err)}
-		}
-	}
-}
-
 // add takes in a commit. Completions that did not take place are stale, submissions duplicates.
-func (o *outcomes) add(c *commit, events []*event) {
+func (c *commit) add(out *postgres.Outcomes, events []*event) {
 	for _, e := range events {
 		switch {
 		case c.live[e]:
-			o.answers[e.ord] = backend.Outcome{Answer: backend.Applied}
+			out.Answer(e.ord, backend.Applied)
 		case e.submission != nil:
-			o.answers[e.ord] = backend.Outcome{Answer: backend.Duplicate}
+			out.Answer(e.ord, backend.Duplicate)
 		default:
-			o.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+			out.Answer(e.ord, backend.Stale)
 		}
 	}
-	o.result.Tasks = append(o.result.Tasks, c.result.Tasks...)
-	o.result.Ended = append(o.result.Ended, c.result.Ended...)
-	o.result.More = o.result.More || c.result.More
-	if due := c.result.NextDue; !due.IsZero() && (o.result.NextDue.IsZero() || due.Before(o.result.NextDue)) {
-		o.result.NextDue = due
-	}
+	out.Add(&c.result)
 }
 
-// commit applies events in as few transactions as their data allows: when one of them is at fault,
-// the batch is halved until it stands alone and is refused. grant is that of the whole call: what one
-// transaction leased is no longer granted to the next.
-func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) error {
-	if len(events) == 0 {
-		return nil
-	}
-	c, err := b.commitOnce(ctx, shard, events, grant, out)
-	var unfit *unfitError
-	switch {
-	case err == nil:
-		out.add(c, events)
-		b.tidyAfter(ctx, c)
-		return nil
-	case !postgres.Poisoned(err) && !errors.As(err, &unfit):
-		return err
-	case len(events) > 1:
-		half := len(events) / 2
-		if err := b.commit(ctx, shard, events[:half], grant, out); err != nil {
+// commit applies events in as few transactions as their data allows; see postgres.Halve. grant is that of the
+// whole call: what one transaction leased is no longer granted to the next.
+func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) error {
+	return postgres.Halve(out, events, func(events []*event) error {
+		c, err := b.commitOnce(ctx, shard, events, grant, out)
+		if err != nil {
 			return err
 		}
-		if err := b.commit(ctx, shard, events[half:], grant, out); err != nil {
-			out.again(events[half:], err)
-		}
+		c.add(out, events)
+		b.tidyAfter(ctx, c)
 		return nil
-	}
-	if postgres.Overflowed(err) {
-		err = fmt.Errorf("%w: %w", backend.ErrOverflow, err)
-	}
-	out.answers[events[0].ord] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: %w", events[0].instance, err)}
-	return nil
+	})
 }
 
 // commitOnce applies events in one transaction, again where the server gave it up for another or where
 // its COMMIT was lost and did not take place.
-func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) (*commit, error) {
-	grant.Max = max(grant.Max-len(out.result.Tasks), 0)
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (*commit, error) {
+	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	met := &contest{barriers: map[rowKey]bool{}}
 	contended := 0
 	for try := 1; ; try++ {

@@ -78,10 +78,11 @@ type Config struct {
 
 // Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
 type Backend struct {
-	store  *postgres.Store
-	jitter func() float64
-	mu     sync.Mutex
-	shapes map[[32]byte]*shape // by the workflow's hash
+	store   *postgres.Store
+	sweeper *postgres.Sweeper
+	jitter  func() float64
+	mu      sync.Mutex
+	shapes  map[[32]byte]*shape // by the workflow's hash
 }
 
 var (
@@ -99,7 +100,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{store: store, jitter: cfg.Jitter, shapes: map[[32]byte]*shape{}}
+	b := &Backend{store: store, sweeper: newSweeper(store), jitter: cfg.Jitter, shapes: map[[32]byte]*shape{}}
 	if b.jitter == nil {
 		b.jitter = rand.Float64
 	}
@@ -126,21 +127,11 @@ func (b *Backend) Notify(ctx context.Context) error { return b.store.Notify(ctx)
 // Leftovers counts the rows of each table that belong to instances which have ended; it is for tests
 // of I10, and scans.
 func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
-	out := map[string]int{}
-	for table, query := range map[string]string{
+	return b.store.Leftovers(ctx, map[string]string{
 		"node_ready_state":      "SELECT count(*) FROM node_ready_state t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 		"node_pending_context":  "SELECT count(*) FROM node_pending_context t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 		"instance_eval_context": "SELECT count(*) FROM instance_eval_context t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
-	} {
-		var n int
-		if err := b.store.Pool.QueryRow(ctx, query).Scan(&n); err != nil {
-			return nil, postgres.Explain(err)
-		}
-		if n > 0 {
-			out[table] = n
-		}
-	}
-	return out, nil
+	})
 }
 
 // check refuses calls that name no shard or grant nothing sensible.
@@ -158,13 +149,7 @@ func quiet(p *plan.Program) bool { return !p.EndsEarly() }
 // micros gives a duration for the database.
 func micros(d time.Duration) int64 { return d.Microseconds() }
 
-// unfitError is an event that cannot be committed whatever is done: it does not fit its workflow, or the
-// store and the workflow disagree.
-type unfitError struct{ error }
-
-func (e *unfitError) Unwrap() error { return e.error }
-
 // unfit says why an event cannot be committed.
 func (e *event) unfit(err error) error {
-	return &unfitError{fmt.Errorf("instance %s, %s: %w", e.instance, e.program.RunName(e.what.Run), err)}
+	return &postgres.UnfitError{Err: fmt.Errorf("instance %s, %s: %w", e.instance, e.program.RunName(e.what.Run), err)}
 }

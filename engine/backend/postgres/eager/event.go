@@ -29,6 +29,10 @@ type event struct {
 	plan       plan.Plan
 }
 
+// Ord and Of implement postgres.Member.
+func (e *event) Ord() int32    { return e.ord }
+func (e *event) Of() uuid.UUID { return e.instance }
+
 // key is the row that the event holds: the order of keys is that of locks (D5).
 func (e *event) key() backend.Key {
 	return backend.Key{Instance: e.instance, Run: graph.Run{Node: e.what.Run.Node, Path: e.place}}

@@ -35,10 +35,6 @@ func newWorld(t *testing.T) *world {
 	return &world{T: t, ctx: ctx, cfg: cfg, b: open(t, cfg), want: map[uuid.UUID]backendtest.Workflow{}}
 }
 
-func granted(n int) backend.Grant {
-	return backend.Grant{Owner: "test", Max: n, Lease: 10 * time.Minute}
-}
-
 // instance makes a submission of a workflow.
 func (w *world) instance(wf backendtest.Workflow, p *plan.Program) backend.Submission {
 	s := backend.Submission{ID: uuid.New(), Program: p, Input: json.RawMessage(wf.Input)}
@@ -56,36 +52,20 @@ func (w *world) launch(wf backendtest.Workflow) []backend.Task {
 // submit starts instances and gives their first tasks.
 func (w *world) submit(subs ...backend.Submission) []backend.Task {
 	w.Helper()
-	out, err := w.b.Submit(w.ctx, subs, granted(2_000))
+	out, err := w.b.Submit(w.ctx, subs, backendtest.Granted(2_000))
 	if err != nil {
 		w.Fatal(err)
 	}
 	return out.Tasks
 }
 
-// ran completes a task with what its action gives.
-func ran(t backend.Task) backend.Completion {
-	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt}
-	c.Result, c.Failure = backendtest.Actions()[t.Action](t.Args, t.Attempt)
-	return c
-}
-
 func (w *world) complete(cs ...backend.Completion) backend.Committed {
 	w.Helper()
-	out, err := w.b.Complete(w.ctx, 0, cs, granted(2_000))
+	out, err := w.b.Complete(w.ctx, 0, cs, backendtest.Granted(2_000))
 	if err != nil {
 		w.Fatal(err)
 	}
 	return out
-}
-
-// answers gives the answers of a call as words.
-func answers(out backend.Committed) string {
-	words := make([]string, len(out.Outcomes))
-	for i, o := range out.Outcomes {
-		words[i] = string(o.Answer)
-	}
-	return strings.Join(words, " ")
 }
 
 // exec changes the store behind the backend's back.

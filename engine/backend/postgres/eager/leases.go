@@ -75,38 +75,19 @@ type claimed struct {
 
 // Claim implements backend.Backend.
 func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
-	var out backend.Committed
 	if err := b.check(shard, grant); err != nil {
-		return out, err
+		return backend.Committed{}, err
 	}
-	conn, err := b.store.Pool.Acquire(ctx)
-	if err != nil {
-		return out, postgres.Explain(err)
-	}
-	sent := time.Now()
 	var found []claimed
-	batch := &pgx.Batch{}
-	batch.Queue(claimSQL, shard, grant.Max, grant.Owner, micros(grant.Lease)).Query(func(rows pgx.Rows) error {
-		var err error
-		found, err = collectClaimed(rows, sent.Add(grant.Lease))
-		return err
-	})
-	batch.Queue(nextDueSQL, shard).Query(func(rows pgx.Rows) error {
-		var us int64
-		_, err := pgx.ForEachRow(rows, []any{&us}, func() error {
-			out.NextDue = sent.Add(time.Duration(max(us, 0)) * time.Microsecond)
-			out.More = us <= 0
-			return nil
-		})
-		return err
-	})
-	err = conn.SendBatch(ctx, batch).Close()
-	conn.Release() // reading a workflow takes another, and nobody may wait for one who waits
-	if postgres.Unconfirmed(err) {
-		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
-	}
+	out, err := b.store.Claim(ctx, grant.Lease,
+		&pgx.QueuedQuery{SQL: claimSQL, Arguments: []any{shard, grant.Max, grant.Owner, micros(grant.Lease)}},
+		func(rows pgx.Rows, expires time.Time) (err error) {
+			found, err = collectClaimed(rows, expires)
+			return err
+		},
+		&pgx.QueuedQuery{SQL: nextDueSQL, Arguments: []any{shard}})
 	if err != nil {
-		return backend.Committed{}, postgres.Explain(err)
+		return backend.Committed{}, err
 	}
 	if out.Tasks, err = b.tasks(ctx, shard, found); err != nil {
 		// What was leased comes back when its lease is over.

@@ -13,25 +13,27 @@ import (
 
 // offers make completions on instances of their own, of which all are to be applied.
 var offers = map[string]func(w *world) []backend.Completion{
-	"a step": func(w *world) []backend.Completion { return []backend.Completion{ran(w.launch(sequence)[0])} },
+	"a step": func(w *world) []backend.Completion {
+		return []backend.Completion{backendtest.Ran(w.launch(sequence)[0])}
+	},
 	"opens a barrier": func(w *world) []backend.Completion {
 		tasks := w.launch(joining)
-		w.complete(ran(tasks[0]))
-		return []backend.Completion{ran(tasks[1])}
+		w.complete(backendtest.Ran(tasks[0]))
+		return []backend.Completion{backendtest.Ran(tasks[1])}
 	},
-	"ends an instance": func(w *world) []backend.Completion { return []backend.Completion{ran(w.launch(alone)[0])} },
+	"ends an instance": func(w *world) []backend.Completion { return []backend.Completion{backendtest.Ran(w.launch(alone)[0])} },
 	"begins another round with the same row": func(w *world) []backend.Completion {
-		return []backend.Completion{ran(w.complete(ran(w.launch(rounds)[0])).Tasks[0])}
+		return []backend.Completion{backendtest.Ran(w.complete(backendtest.Ran(w.launch(rounds)[0])).Tasks[0])}
 	},
-	"calls siblings off": func(w *world) []backend.Completion { return []backend.Completion{ran(w.launch(caught)[0])} },
+	"calls siblings off": func(w *world) []backend.Completion { return []backend.Completion{backendtest.Ran(w.launch(caught)[0])} },
 	"several": func(w *world) []backend.Completion {
 		var cs []backend.Completion
 		for _, wf := range []backendtest.Workflow{joining, sequence, alone, rounds, fanned} {
 			for _, task := range w.launch(wf) {
-				cs = append(cs, ran(task))
+				cs = append(cs, backendtest.Ran(task))
 			}
 		}
-		return append(cs, ran(w.launch(caught)[0]))
+		return append(cs, backendtest.Ran(w.launch(caught)[0]))
 	},
 }
 
@@ -61,16 +63,16 @@ func TestLostCommit(t *testing.T) {
 func (w *world) everyMessage(proxy *pgtest.Proxy, through *Backend, c pgtest.Cut, offer func(w *world) []backend.Completion) int {
 	w.Helper()
 	for c.K = 1; ; c.K++ {
-		if _, err := through.Complete(w.ctx, 0, offer(w), granted(10)); err != nil { // a connection that was cut while nobody used it
+		if _, err := through.Complete(w.ctx, 0, offer(w), backendtest.Granted(10)); err != nil { // a connection that was cut while nobody used it
 			through.store.Pool.Reset()
-			if _, err := through.Complete(w.ctx, 0, offer(w), granted(10)); err != nil {
+			if _, err := through.Complete(w.ctx, 0, offer(w), backendtest.Granted(10)); err != nil {
 				w.Fatal(err)
 			}
 		}
 		cs := offer(w)
 		before := w.dump(instances(cs)...)
 		proxy.Set(c)
-		out, err := through.Complete(w.ctx, 0, cs, granted(10))
+		out, err := through.Complete(w.ctx, 0, cs, backendtest.Granted(10))
 		fired := proxy.Unset()
 		if err := w.judge(cs, before, out, err); err != nil {
 			w.Errorf("%s: %v", c, err)
@@ -102,7 +104,7 @@ func (w *world) judge(cs []backend.Completion, before string, out backend.Commit
 		first[o.Answer]++
 	}
 	if err == nil && first[backend.Applied] != len(cs) {
-		return fmt.Errorf("I3: answered %s; want all applied, nobody else completes them", answers(out))
+		return fmt.Errorf("I3: answered %s; want all applied, nobody else completes them", backendtest.Answers(out))
 	}
 	if after := w.dump(instances(cs)...); err != nil && !backend.IsUnknown(err) && after != before {
 		return fmt.Errorf("I8: something was changed by what failed: %w\nbefore\n%s\nafter\n%s", err, before, after)
@@ -132,11 +134,11 @@ func TestLostLeases(t *testing.T) {
 	through := open(t, cfg)
 	lost := 0
 	for k := 1; ; k++ {
-		w.complete(ran(w.launch(sequence)[0]))
+		w.complete(backendtest.Ran(w.launch(sequence)[0]))
 		through.store.Pool.Reset()
 		task := w.launch(sequence)[0]
 		proxy.Set(pgtest.Cut{K: k, Mode: pgtest.CutBefore, Fresh: true})
-		out, err := through.Complete(w.ctx, 0, []backend.Completion{ran(task)}, granted(10))
+		out, err := through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(10))
 		if !proxy.Unset() {
 			break
 		}
@@ -144,7 +146,7 @@ func TestLostLeases(t *testing.T) {
 			continue
 		}
 		lost++
-		claimed, err := w.b.Claim(w.ctx, 0, granted(10))
+		claimed, err := w.b.Claim(w.ctx, 0, backendtest.Granted(10))
 		if err != nil || !out.More || len(claimed.Tasks) != 1 || claimed.Tasks[0].Lease.Key.Instance != task.Lease.Key.Instance {
 			t.Fatalf("cut at message %d: More is %t, and %d tasks are to be claimed (%v); want the one that was made ready", k, out.More, len(claimed.Tasks), err)
 		}

@@ -74,7 +74,7 @@ func probes() map[string]func(w *world, n int) func(b *Backend) {
 	completing := func(cs []backend.Completion) func(w *world) func(b *Backend) {
 		return func(w *world) func(b *Backend) {
 			return func(b *Backend) {
-				out, err := b.Complete(w.ctx, 0, cs, granted(0))
+				out, err := b.Complete(w.ctx, 0, cs, backendtest.Granted(0))
 				for _, o := range out.Outcomes {
 					if o.Answer != backend.Applied {
 						w.Fatalf("answered %s (%v)", o.Answer, o.Err)
@@ -94,14 +94,14 @@ func probes() map[string]func(w *world, n int) func(b *Backend) {
 			sub := w.instance(wide, wide.Program(w))
 			var cs []backend.Completion
 			for _, task := range w.submit(sub)[:n] {
-				cs = append(cs, ran(task))
+				cs = append(cs, backendtest.Ran(task))
 			}
 			return completing(cs)(w)
 		},
 		"completing rounds": func(w *world, n int) func(b *Backend) {
 			var cs []backend.Completion
 			for _, task := range w.complete(w.many(rounds, n)...).Tasks {
-				cs = append(cs, ran(task))
+				cs = append(cs, backendtest.Ran(task))
 			}
 			return completing(cs)(w)
 		},
@@ -112,17 +112,17 @@ func probes() map[string]func(w *world, n int) func(b *Backend) {
 				subs = append(subs, w.instance(alone, p))
 			}
 			for claimed := 1; claimed > 0; { // what others have left
-				out, err := w.b.Claim(w.ctx, 0, granted(1_000))
+				out, err := w.b.Claim(w.ctx, 0, backendtest.Granted(1_000))
 				if err != nil {
 					w.Fatal(err)
 				}
 				claimed = len(out.Tasks)
 			}
-			if _, err := w.b.Submit(w.ctx, subs, granted(0)); err != nil {
+			if _, err := w.b.Submit(w.ctx, subs, backendtest.Granted(0)); err != nil {
 				w.Fatal(err)
 			}
 			return func(b *Backend) {
-				if out, err := b.Claim(w.ctx, 0, granted(n)); err != nil || len(out.Tasks) != n {
+				if out, err := b.Claim(w.ctx, 0, backendtest.Granted(n)); err != nil || len(out.Tasks) != n {
 					w.Fatalf("%d tasks of %d, %v", len(out.Tasks), n, err)
 				}
 			}
@@ -133,7 +133,7 @@ func probes() map[string]func(w *world, n int) func(b *Backend) {
 				leases = append(leases, c.Lease)
 			}
 			return func(b *Backend) {
-				held, err := b.Extend(w.ctx, 0, leases, granted(0))
+				held, err := b.Extend(w.ctx, 0, leases, backendtest.Granted(0))
 				if err != nil || !held[0] {
 					w.Fatalf("held %t, %v", held[0], err)
 				}
@@ -152,7 +152,7 @@ func (w *world) many(wf backendtest.Workflow, n int) []backend.Completion {
 	}
 	var cs []backend.Completion
 	for _, task := range w.submit(subs...) {
-		cs = append(cs, ran(task))
+		cs = append(cs, backendtest.Ran(task))
 	}
 	return cs
 }
@@ -162,14 +162,14 @@ func (w *world) many(wf backendtest.Workflow, n int) []backend.Completion {
 func TestOfferedAmongStale(t *testing.T) {
 	w := newWorld(t)
 	task := w.launch(rounds)[0]
-	old := ran(task)
+	old := backendtest.Ran(task)
 	w.exec("UPDATE node_ready_state SET due_at = clock_timestamp() WHERE is_queued")
-	out, err := w.b.Claim(w.ctx, 0, granted(1))
+	out, err := w.b.Claim(w.ctx, 0, backendtest.Granted(1))
 	if err != nil || len(out.Tasks) != 1 {
 		t.Fatalf("%d tasks, %v", len(out.Tasks), err)
 	}
-	c := ran(out.Tasks[0])
-	if got := answers(w.complete(c, old, c)); got != "applied stale stale" {
+	c := backendtest.Ran(out.Tasks[0])
+	if got := backendtest.Answers(w.complete(c, old, c)); got != "applied stale stale" {
 		t.Errorf("%s; want the first of them applied", got)
 	}
 	w.finish()

@@ -43,7 +43,7 @@ func TestRoundsShareRows(t *testing.T) {
 			t.Fatalf("round %s: %d rows stand for another", path, n)
 		}
 		rows = append(rows, w.number("SELECT (SELECT count(*) FROM node_pending_context) + (SELECT count(*) FROM instance_eval_context WHERE element < 0)"))
-		tasks = w.complete(ran(tasks[0])).Tasks
+		tasks = w.complete(backendtest.Ran(tasks[0])).Tasks
 	}
 	if len(rows) != 90 || slices.Max(rows) > slices.Max(rows[:6]) {
 		t.Errorf("%d completions with %v other rows; want 90, and no more than in the first rounds", len(rows), rows)
@@ -78,9 +78,9 @@ func loopCosts(t *testing.T, n int) map[string]float64 {
 	w.exec("CHECKPOINT")
 	b := open(t, w.cfg)
 	wal := w.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
-	out, err := b.Submit(w.ctx, []backend.Submission{sub}, granted(1))
+	out, err := b.Submit(w.ctx, []backend.Submission{sub}, backendtest.Granted(1))
 	for err == nil && len(out.Tasks) > 0 {
-		out, err = b.Complete(w.ctx, 0, []backend.Completion{ran(out.Tasks[0])}, granted(1))
+		out, err = b.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(out.Tasks[0])}, backendtest.Granted(1))
 	}
 	if err != nil || len(out.Ended) != 1 || out.Ended[0].Status != backend.Completed {
 		t.Fatalf("%+v, %v", out.Ended, err)

@@ -192,21 +192,11 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 // Leftovers counts the rows of the ledger that belong to instances which have ended; it is for tests
 // of I10, and scans.
 func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
-	out := map[string]int{}
-	for table, query := range map[string]string{
+	return b.store.Leftovers(ctx, map[string]string{
 		"ledger":   "SELECT count(*) FROM ledger t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 		"arrivals": "SELECT count(*) FROM arrivals t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 		"inbox":    "SELECT count(*) FROM inbox t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
-	} {
-		var n int
-		if err := b.store.Pool.QueryRow(ctx, query).Scan(&n); err != nil {
-			return nil, postgres.Explain(err)
-		}
-		if n > 0 {
-			out[table] = n
-		}
-	}
-	return out, nil
+	})
 }
 
 func (b *Backend) check(shard int, grant backend.Grant) error {

@@ -42,14 +42,14 @@ func TestCalledOffInOneCall(t *testing.T) {
 			tasks := w.launch(twice, p)
 			var cs []backend.Completion
 			for _, i := range c.order {
-				cs = append(cs, ran(tasks[i]))
+				cs = append(cs, backendtest.Ran(tasks[i]))
 			}
 			out := w.complete(cs...)
-			if answers(out) != c.want || len(out.Tasks) != 1 || out.Tasks[0].Action != "double" {
-				t.Errorf("%s, and %d tasks; want %s, and the handler's", answers(out), len(out.Tasks), c.want)
+			if backendtest.Answers(out) != c.want || len(out.Tasks) != 1 || out.Tasks[0].Action != "double" {
+				t.Errorf("%s, and %d tasks; want %s, and the handler's", backendtest.Answers(out), len(out.Tasks), c.want)
 			}
-			if out = w.complete(ran(tasks[0]), ran(tasks[1]), ran(tasks[2])); answers(out) != "stale stale stale" {
-				t.Errorf("offered again: %s; want stale", answers(out))
+			if out = w.complete(backendtest.Ran(tasks[0]), backendtest.Ran(tasks[1]), backendtest.Ran(tasks[2])); backendtest.Answers(out) != "stale stale stale" {
+				t.Errorf("offered again: %s; want stale", backendtest.Answers(out))
 			}
 			w.finish()
 		})
@@ -105,8 +105,8 @@ func TestCallOffHoldsWhatIsQueuedMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if answers(out) != "applied" || len(out.Tasks) != 1 {
-		t.Errorf("%s with %d tasks; want it applied, and the handler's task", answers(out), len(out.Tasks))
+	if backendtest.Answers(out) != "applied" || len(out.Tasks) != 1 {
+		t.Errorf("%s with %d tasks; want it applied, and the handler's task", backendtest.Answers(out), len(out.Tasks))
 	}
 	w.finish()
 }
@@ -116,8 +116,8 @@ func TestCallOffHoldsWhatIsQueuedMeanwhile(t *testing.T) {
 func TestCallOffWaits(t *testing.T) {
 	w := newWorld(t)
 	id, out := w.besideItsSibling(branches, func(uuid.UUID) {})
-	if answers(out) != "applied" || len(out.Tasks) != 1 {
-		t.Fatalf("%s with %d tasks; want it applied, and the handler's task", answers(out), len(out.Tasks))
+	if backendtest.Answers(out) != "applied" || len(out.Tasks) != 1 {
+		t.Fatalf("%s with %d tasks; want it applied, and the handler's task", backendtest.Answers(out), len(out.Tasks))
 	}
 	if rows := strings.Count(w.dump(id), "queue "); rows != 1 {
 		t.Errorf("%d node runs are stored; want the handler's:\n%s", rows, w.dump(id))
@@ -143,8 +143,8 @@ fn main(input: [], output: [r]):
         r = e["type"]
 `}
 	id, out := w.besideItsSibling(wf, func(uuid.UUID) {})
-	if answers(out) != "applied" || len(out.Ended) != 1 {
-		t.Fatalf("%s, %+v; want it applied, and the end", answers(out), out.Ended)
+	if backendtest.Answers(out) != "applied" || len(out.Ended) != 1 {
+		t.Fatalf("%s, %+v; want it applied, and the end", backendtest.Answers(out), out.Ended)
 	}
 	w.finish()
 	if rows := strings.Count(w.dump(id), "\n"); rows != 0 {
@@ -172,13 +172,13 @@ func (w *world) besideItsSibling(wf backendtest.Workflow, meanwhile func(uuid.UU
 	if _, err := conn.Exec(w.ctx, "BEGIN"); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&subject{w: w}).apply(conn, []backend.Completion{ran(other)}); err != nil {
+	if err := (&subject{w: w}).apply(conn, []backend.Completion{backendtest.Ran(other)}); err != nil {
 		t.Fatal(err)
 	}
 	answered := make(chan error, 1)
 	go func() {
 		var err error
-		out, err = w.through.Complete(w.ctx, 0, []backend.Completion{ran(failed)}, granted(9))
+		out, err = w.through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(failed)}, backendtest.Granted(9))
 		answered <- err
 	}()
 	if !w.waits(answered) {
@@ -198,25 +198,7 @@ func (w *world) besideItsSibling(wf backendtest.Workflow, meanwhile func(uuid.UU
 // batches and at the same time: one error of each spread is caught, nobody waits in a circle (D5), and
 // nothing is left of the others.
 func TestCallOffRaces(t *testing.T) {
-	wf := backendtest.Workflow{Name: "races", Input: `{}`, Want: `[["Bad"],["Bad"],["Bad"]]`, Source: `
-fn branch(input: [i], output: [b]):
-    a = @double(value=i)
-    for k in range(2):
-        a = @double(value=a)
-    if i % 2 == 1:
-        @fail(type="Bad", message="no")
-    b = @double(value=a)
-
-fn main(input: [], output: [all]):
-    all = []
-    for round in range(3):
-        try:
-            r = spread range(6):i -> branch(i=i)
-        except Bad as e:
-            r = [e["type"]]
-        x = @echo(value=r)
-        all = all + [x]
-`}
+	wf := backendtest.Races
 	w := newWorld(t)
 	before := w.deadlocks()
 	cfg := w.cfg

@@ -99,7 +99,7 @@ func (c *commit) know(e *event) {
 
 // unknown marks the error of something that commits when it leaves open whether it did.
 func unknown(err error) error {
-	var unfit *unfitError
+	var unfit *postgres.UnfitError
 	if postgres.Unconfirmed(err) && !errors.As(err, &unfit) {
 		return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 	}
@@ -171,7 +171,7 @@ func (c *commit) round(ctx context.Context, conn *pgxpool.Conn, events []*event,
 			err = c.enqueue(a, e)
 		}
 		if err != nil {
-			return &unfitError{refusedError(e.program, e.key(), err)}
+			return &postgres.UnfitError{Err: refusedError(e.program, e.key(), err)}
 		}
 	}
 	batch := &pgx.Batch{}
@@ -292,7 +292,7 @@ func (c *commit) reach(row [][]byte) error {
 		r.key.Instance = uuid.UUID(instances.Next())
 		r.key.Run = graph.Run{Node: graph.NodeID(nodes.Int4()), Path: graph.Path(paths.Next())}
 		if r.required == neverReached {
-			return &unfitError{fmt.Errorf("%w: instance %s, %s: its count is not known, or it was reached before", backend.ErrOverflow, r.key.Instance, c.from[r.key.Instance].program.RunName(r.key.Run))}
+			return &postgres.UnfitError{Err: fmt.Errorf("%w: instance %s, %s: its count is not known, or it was reached before", backend.ErrOverflow, r.key.Instance, c.from[r.key.Instance].program.RunName(r.key.Run))}
 		}
 		c.reached = append(c.reached, r)
 	}
@@ -420,7 +420,7 @@ func (c *commit) open(ctx context.Context, conn *pgxpool.Conn) ([]*event, error)
 	for _, e := range events {
 		var err error
 		if e.plan, err = e.program.Step(e.happened(), e.inbox, 0); err != nil {
-			return nil, &unfitError{refusedError(e.program, e.key(), err)}
+			return nil, &postgres.UnfitError{Err: refusedError(e.program, e.key(), err)}
 		}
 	}
 	return events, nil
@@ -439,11 +439,6 @@ func (g *gathers) add(e *event) {
 	g.node = append(g.node, int32(e.fired.Node))
 	g.path = append(g.path, string(e.fired.Path))
 }
-
-// unfitError is an event that cannot be committed whatever is done: the store and its program disagree.
-type unfitError struct{ error }
-
-func (e *unfitError) Unwrap() error { return e.error }
 
 func (c *commit) elements(rows pgx.Rows) error {
 	defer rows.Close()

@@ -35,8 +35,8 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if err := b.check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
-	out := outcomes{answers: make([]backend.Outcome, len(completions))}
-	events := b.completed(shard, completions, &out)
+	out := postgres.NewOutcomes(len(completions))
+	events := b.completed(shard, completions, out)
 	if err := b.read(ctx, shard, events); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
@@ -48,24 +48,24 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 			planned = append(planned, e)
 		}
 	}
-	if err := b.refuse(ctx, shard, unfit, &out); err != nil {
+	if err := b.refuse(ctx, shard, unfit, out); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
 	for i, group := range groups(planned) {
 		inOrder(group)
-		group = distinct(group, &out)
+		group = distinct(group, out)
 		if i > 0 {
-			group = spared(group, planned, &out)
+			group = spared(group, planned, out)
 		}
-		err := b.commit(ctx, shard, group, grant, &out)
+		err := b.commit(ctx, shard, group, grant, out)
 		if err != nil && i == 0 {
 			return backend.Committed{}, postgres.Explain(err)
 		}
 		if err != nil {
-			out.again(group, err)
+			postgres.Again(out, group, err)
 		}
 	}
-	return out.committed(), nil
+	return out.Committed(), nil
 }
 
 // groups says which completions go into one transaction. One that comes after another which would end
@@ -106,40 +106,32 @@ func groups(events []*event) [][]*event {
 
 // spared leaves those of a group that no completion of the call has called off yet. The others are stale,
 // as the store would say.
-func spared(group, all []*event, out *outcomes) []*event {
+func spared(group, all []*event, out *postgres.Outcomes) []*event {
 	return slices.DeleteFunc(group, func(e *event) bool {
 		off := slices.ContainsFunc(all, func(by *event) bool {
-			return callsOff(&by.plan) && out.answers[by.ord].Answer == backend.Applied && by.callsOff(e.key())
+			return callsOff(&by.plan) && out.Answers[by.ord].Answer == backend.Applied && by.callsOff(e.key())
 		})
 		if off {
-			out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+			out.Answer(e.ord, backend.Stale)
 		}
 		return off
 	})
 }
 
-// completed makes events of completions, and answers those that can be none: without a program, or of
-// an instance that another shard would have.
-func (b *Backend) completed(shard int, completions []backend.Completion, out *outcomes) []*event {
+// completed makes events of completions, and answers those that can be none.
+func (b *Backend) completed(shard int, completions []backend.Completion, out *postgres.Outcomes) []*event {
 	events := make([]*event, 0, len(completions))
 	for i := range completions {
-		c := &completions[i]
-		switch {
-		case c.Program == nil:
-			out.answers[i] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: a completion without its program", c.Lease.Key.Instance)}
-			continue
-		case backend.ShardOf(c.Lease.Key.Instance, b.Shards()) != shard, !postgres.Storable(c.Lease.Key.Run.Path):
-			out.answers[i] = backend.Outcome{Answer: backend.Stale}
-			continue
+		if c := &completions[i]; out.Accept(i, c, shard, b.Shards()) {
+			events = append(events, &event{ord: int32(i), instance: c.Lease.Key.Instance, program: c.Program, completion: c, token: c.Lease.Token})
 		}
-		events = append(events, &event{ord: int32(i), instance: c.Lease.Key.Instance, program: c.Program, completion: c, token: c.Lease.Token})
 	}
 	return events
 }
 
 // refuse answers completions that the core would not plan. Where the lease is not held either, they
 // are stale like any other.
-func (b *Backend) refuse(ctx context.Context, shard int, unfit []*event, out *outcomes) error {
+func (b *Backend) refuse(ctx context.Context, shard int, unfit []*event, out *postgres.Outcomes) error {
 	if len(unfit) == 0 {
 		return nil
 	}
@@ -152,9 +144,9 @@ func (b *Backend) refuse(ctx context.Context, shard int, unfit []*event, out *ou
 		return err
 	}
 	for _, e := range unfit {
-		out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+		out.Answer(e.ord, backend.Stale)
 		if held[e.ord] {
-			out.answers[e.ord] = backend.Outcome{Answer: backend.Refused, Err: refusedError(e.program, e.completion.Lease.Key, e.refused)}
+			out.Refuse(e.ord, refusedError(e.program, e.completion.Lease.Key, e.refused))
 		}
 	}
 	return nil
@@ -162,13 +154,13 @@ func (b *Backend) refuse(ctx context.Context, shard int, unfit []*event, out *ou
 
 // distinct leaves one of several completions of the same attempt: a statement meets each row once.
 // The others are stale whatever happens to the one.
-func distinct(events []*event, out *outcomes) []*event {
+func distinct(events []*event, out *postgres.Outcomes) []*event {
 	kept := events[:0]
 	for i, e := range events {
 		if i > 0 {
 			before := kept[len(kept)-1]
 			if before.completion.Lease == e.completion.Lease {
-				out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+				out.Answer(e.ord, backend.Stale)
 				continue
 			}
 		}
@@ -177,114 +169,70 @@ func distinct(events []*event, out *outcomes) []*event {
 	return kept
 }
 
-// outcomes collects what several transactions of one call did.
-type outcomes struct {
-	answers []backend.Outcome
-	result  backend.Committed
-}
-
-func (o *outcomes) committed() backend.Committed {
-	o.result.Outcomes = o.answers
-	return o.result
-}
-
-// again answers what was not committed although something else of the call was.
-func (o *outcomes) again(events []*event, err error) {
-	for _, e := range events {
-		if o.answers[e.ord].Answer == "" {
-			o.answers[e.ord] = backend.Outcome{Answer: backend.Again, Err: postgres.Explain(err)}
-		}
-	}
-}
-
 // add takes in a commit. Completions that did not take place are stale, submissions duplicates.
-func (o *outcomes) add(c *commit, events []*event) {
+func (c *commit) add(out *postgres.Outcomes, events []*event) {
 	for _, e := range events {
 		switch {
 		case !c.gone[e.ord]:
-			o.answers[e.ord] = backend.Outcome{Answer: backend.Applied}
+			out.Answer(e.ord, backend.Applied)
 		case e.submission != nil:
-			o.answers[e.ord] = backend.Outcome{Answer: backend.Duplicate}
+			out.Answer(e.ord, backend.Duplicate)
 		default:
-			o.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+			out.Answer(e.ord, backend.Stale)
 		}
 	}
-	ended := map[[16]byte]bool{}
+	var ended map[[16]byte]bool
 	for _, e := range c.ended {
 		in := backend.Instance{ID: e.instance, Status: backend.Completed, Result: e.plan.End.Result}
 		if e.plan.End.Failure != nil {
 			in = backend.Instance{ID: e.instance, Status: backend.Failed, Failure: e.plan.End.Failure}
 		}
-		o.result.Ended = append(o.result.Ended, in)
+		c.result.Ended = append(c.result.Ended, in)
+		if ended == nil {
+			ended = map[[16]byte]bool{}
+		}
 		ended[e.instance] = true
 	}
-	for _, t := range c.result.Tasks {
-		if !ended[t.Lease.Key.Instance] {
-			o.result.Tasks = append(o.result.Tasks, t)
-		}
+	if ended != nil {
+		c.result.Tasks = slices.DeleteFunc(c.result.Tasks, func(t backend.Task) bool { return ended[t.Lease.Key.Instance] })
 	}
-	o.result.More = o.result.More || c.result.More
-	if due := c.result.NextDue; !due.IsZero() && (o.result.NextDue.IsZero() || due.Before(o.result.NextDue)) {
-		o.result.NextDue = due
-	}
+	out.Add(&c.result)
 }
 
-// commit applies events in as few transactions as their data allows: when one of them is at fault,
-// the batch is halved until it stands alone and is refused. grant is that of the whole call: what one
-// transaction leased is no longer granted to the next.
-func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) error {
-	if len(events) == 0 {
-		return nil
-	}
-	c, err := b.commitOnce(ctx, shard, events, grant, out)
-	var unfit *unfitError
-	switch {
-	case err == nil:
-		if c == nil {
-			return nil
-		}
-		out.add(c, events)
-		b.tidyAfter(ctx, c)
-		return b.offerMoved(ctx, c, events, grant, out)
-	case !postgres.Poisoned(err) && !errors.As(err, &unfit):
-		return err
-	case len(events) > 1:
-		half := len(events) / 2
-		if err := b.commit(ctx, shard, events[:half], grant, out); err != nil {
+// commit applies events in as few transactions as their data allows; see postgres.Halve. grant is that of the
+// whole call: what one transaction leased is no longer granted to the next.
+func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) error {
+	return postgres.Halve(out, events, func(events []*event) error {
+		c, err := b.commitOnce(ctx, shard, events, grant, out)
+		if err != nil || c == nil {
 			return err
 		}
-		if err := b.commit(ctx, shard, events[half:], grant, out); err != nil {
-			out.again(events[half:], err)
-		}
+		c.add(out, events)
+		b.tidyAfter(ctx, c)
+		b.offerMoved(ctx, c, events, grant, out)
 		return nil
-	}
-	if postgres.Overflowed(err) {
-		err = fmt.Errorf("%w: %w", backend.ErrOverflow, err)
-	}
-	out.answers[events[0].ord] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: %w", events[0].instance, err)}
-	return nil
+	})
 }
 
 // offerMoved commits completions again whose row was being changed by another transaction, such as the
 // extension of the lease.
-func (b *Backend) offerMoved(ctx context.Context, c *commit, events []*event, grant backend.Grant, out *outcomes) error {
+func (b *Backend) offerMoved(ctx context.Context, c *commit, events []*event, grant backend.Grant, out *postgres.Outcomes) {
 	if len(c.moved) == 0 {
-		return nil
+		return
 	}
 	moved := slices.DeleteFunc(slices.Clone(events), func(e *event) bool { return !c.moved[e.ord] })
 	for _, e := range moved {
-		out.answers[e.ord] = backend.Outcome{}
+		out.Answer(e.ord, "")
 	}
 	if err := b.commit(ctx, c.shard, moved, grant, out); err != nil {
-		out.again(moved, err)
+		postgres.Again(out, moved, err)
 	}
-	return nil
 }
 
 // commitOnce applies events in one transaction, again where the server gave it up for another, and
 // settles what an unconfirmed commit did. It gives no commit where all were settled.
-func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *outcomes) (*commit, error) {
-	grant.Max = max(grant.Max-len(out.result.Tasks), 0)
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (*commit, error) {
+	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	unsure := false
 	var contested []span
 	slot, settled := b.marks.take(shard), true
@@ -332,7 +280,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 // settle finds out what an unconfirmed commit did. Completions that are open still get a new token,
 // so that the lost commit cannot take place any more, and are given back to be committed again. Of the
 // others, those are applied that the commit did, if it has left its mark: all of it took place then.
-func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark, out *outcomes) ([]*event, error) {
+func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark, out *postgres.Outcomes) ([]*event, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	var l postgres.Leases
@@ -355,11 +303,11 @@ func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark
 			e.token = token
 			open = append(open, e)
 		case took && !stale[e.ord]:
-			out.answers[e.ord] = backend.Outcome{Answer: backend.Applied}
+			out.Answer(e.ord, backend.Applied)
 		default:
-			out.answers[e.ord] = backend.Outcome{Answer: backend.Stale}
+			out.Answer(e.ord, backend.Stale)
 		}
 	}
-	out.result.More = true
+	out.Result.More = true
 	return open, nil
 }

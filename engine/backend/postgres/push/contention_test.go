@@ -20,7 +20,7 @@ func TestMoved(t *testing.T) {
 		tasks := append(w.launch(sequence, sequence.Program(t)), w.launch(joining, joining.Program(t))...)
 		var cs []backend.Completion
 		for _, task := range tasks {
-			cs = append(cs, ran(task))
+			cs = append(cs, backendtest.Ran(task))
 		}
 		tx, err := w.direct.store.Pool.Begin(w.ctx)
 		if err != nil {
@@ -33,7 +33,7 @@ func TestMoved(t *testing.T) {
 		var out backend.Committed
 		go func() {
 			var err error
-			out, err = w.through.Complete(w.ctx, 0, cs, granted(9))
+			out, err = w.through.Complete(w.ctx, 0, cs, backendtest.Granted(9))
 			answered <- err
 		}()
 		if !w.waits(answered) {
@@ -42,8 +42,8 @@ func TestMoved(t *testing.T) {
 		if err := tx.Commit(w.ctx); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-answered; err != nil || answers(out) != "applied applied applied" || len(out.Tasks) != 2 {
-			t.Errorf("%s with %d tasks, %v; want all applied, and what follows", answers(out), len(out.Tasks), err)
+		if err := <-answered; err != nil || backendtest.Answers(out) != "applied applied applied" || len(out.Tasks) != 2 {
+			t.Errorf("%s with %d tasks, %v; want all applied, and what follows", backendtest.Answers(out), len(out.Tasks), err)
 		}
 		w.finish()
 	})
@@ -62,7 +62,7 @@ func TestMoved(t *testing.T) {
 		for range 2 {
 			extending.Go(func() {
 				for stop.Err() == nil {
-					if _, err := w.through.Extend(w.ctx, 0, leases, granted(0)); err != nil {
+					if _, err := w.through.Extend(w.ctx, 0, leases, backendtest.Granted(0)); err != nil {
 						t.Errorf("Extend: %v", err)
 						return
 					}
@@ -72,9 +72,9 @@ func TestMoved(t *testing.T) {
 		for g := range 4 {
 			completing.Go(func() {
 				for i := g; i < len(tasks); i += 4 {
-					out, err := w.direct.Complete(w.ctx, 0, []backend.Completion{ran(tasks[i])}, granted(1))
-					if err != nil || answers(out) != "applied" {
-						t.Errorf("I3: the holder of a lease is answered %s, %v", answers(out), err)
+					out, err := w.direct.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(tasks[i])}, backendtest.Granted(1))
+					if err != nil || backendtest.Answers(out) != "applied" {
+						t.Errorf("I3: the holder of a lease is answered %s, %v", backendtest.Answers(out), err)
 					}
 				}
 			})
@@ -157,14 +157,14 @@ fn main(input: [], output: [r]):
     r = @echo(value=f)
 `}
 	living := w.launch(joining, joining.Program(t))
-	w.complete(ran(living[0]))
+	w.complete(backendtest.Ran(living[0]))
 	stored := w.dump(living[0].Lease.Key.Instance)
 	p := wf.Program(t)
 	var subs []backend.Submission
 	for range instances {
 		subs = append(subs, w.instance(wf, p))
 	}
-	out, err := w.direct.Submit(w.ctx, subs, granted(5*instances))
+	out, err := w.direct.Submit(w.ctx, subs, backendtest.Granted(5*instances))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,11 +214,11 @@ func (w *world) race(b *Backend, tasks []backend.Task, seed uint64) {
 		n := min(1+rng.IntN(4), len(tasks))
 		var cs []backend.Completion
 		for _, task := range tasks[:n] {
-			cs = append(cs, ran(task))
+			cs = append(cs, backendtest.Ran(task))
 		}
 		tasks = tasks[n:]
 		rng.Shuffle(n, func(i, j int) { cs[i], cs[j] = cs[j], cs[i] })
-		out, err := b.Complete(w.ctx, 0, cs, granted(0))
+		out, err := b.Complete(w.ctx, 0, cs, backendtest.Granted(0))
 		if err != nil {
 			w.Errorf("Complete: %v", err)
 			return

@@ -33,14 +33,6 @@ func (w *world) numbered(wf backendtest.Workflow, n int) []backend.Task {
 	return tasks
 }
 
-func answers(out backend.Committed) string {
-	var words []string
-	for _, o := range out.Outcomes {
-		words = append(words, string(o.Answer))
-	}
-	return strings.Join(words, " ")
-}
-
 // TestOverflow spoils counters by hand, and wants the completions that meet them to be refused by
 // themselves, with their neighbours applied and nothing of their own changed (I2, I12).
 func TestOverflow(t *testing.T) {
@@ -57,9 +49,9 @@ func TestOverflow(t *testing.T) {
 			bad := spoilt[0].Lease.Key.Instance
 			c.spoil(w, bad, spoilt[0].Program)
 			stored := w.dump(bad)
-			cs := []backend.Completion{ran(before[0]), ran(spoilt[0]), ran(after[0]), ran(spoilt[1]), ran(after[1])}
+			cs := []backend.Completion{backendtest.Ran(before[0]), backendtest.Ran(spoilt[0]), backendtest.Ran(after[0]), backendtest.Ran(spoilt[1]), backendtest.Ran(after[1])}
 			out := w.complete(cs...)
-			if got, want := answers(out), "applied refused applied refused applied"; got != want {
+			if got, want := backendtest.Answers(out), "applied refused applied refused applied"; got != want {
 				t.Fatalf("answers %s; want %s", got, want)
 			}
 			if err := out.Outcomes[1].Err; !errors.Is(err, backend.ErrOverflow) || !strings.Contains(err.Error(), bad.String()) || strings.Contains(err.Error(), "\n") {
@@ -106,16 +98,16 @@ func TestSplit(t *testing.T) {
 	w.exec("CREATE TRIGGER spoil BEFORE INSERT ON queue FOR EACH ROW EXECUTE FUNCTION spoil()")
 	cs := make([]backend.Completion, len(tasks))
 	for i, task := range tasks {
-		cs[i] = ran(task)
+		cs[i] = backendtest.Ran(task)
 	}
 	cs[1].Result, cs[3].Result = []byte(`13`), []byte(`14`)
 	stored := w.dump(tasks[1].Lease.Key.Instance, tasks[3].Lease.Key.Instance)
-	out, err := w.direct.Complete(w.ctx, 0, cs, granted(3))
+	out, err := w.direct.Complete(w.ctx, 0, cs, backendtest.Granted(3))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The last three share the fate of their transaction, which nobody's data is to blame for.
-	if got, want := answers(out), "applied refused again again again"; got != want {
+	if got, want := backendtest.Answers(out), "applied refused again again again"; got != want {
 		t.Fatalf("answers %s; want %s", got, want)
 	}
 	for i, words := range map[int]string{1: "not to be stored", 3: "for the moment"} {
@@ -132,7 +124,7 @@ func TestSplit(t *testing.T) {
 		if o.Answer != backend.Applied {
 			want = backend.Applied
 		}
-		if got := w.complete(ran(tasks[i])).Outcomes[0].Answer; got != want {
+		if got := w.complete(backendtest.Ran(tasks[i])).Outcomes[0].Answer; got != want {
 			t.Errorf("member %d, which was %s, offered again: %s; want %s", i, o.Answer, got, want)
 		}
 	}
@@ -144,20 +136,20 @@ func TestMalformed(t *testing.T) {
 	w := newWorld(t)
 	good, bad := w.launch(sequence, sequence.Program(t))[0], w.launch(sequence, sequence.Program(t))[0]
 	for _, path := range []string{"\x00", "\xff", "0.\x001", strings.Repeat("9.", 5000)} {
-		c := ran(bad)
+		c := backendtest.Ran(bad)
 		c.Lease.Key.Run.Path = graph.Path(path)
 		out := w.complete(c)
 		if got := out.Outcomes[0].Answer; got != backend.Stale {
 			t.Errorf("path %.10q: %s (%v); want stale", path, got, out.Outcomes[0].Err)
 		}
-		held, err := w.direct.Extend(w.ctx, 0, []backend.Lease{c.Lease, good.Lease}, granted(0))
+		held, err := w.direct.Extend(w.ctx, 0, []backend.Lease{c.Lease, good.Lease}, backendtest.Granted(0))
 		if err != nil || held[0] || !held[1] {
 			t.Errorf("path %.10q: extended %v, %v; want the good lease only", path, held, err)
 		}
 	}
-	out, err := w.direct.Submit(w.ctx, []backend.Submission{{ID: uuid.New(), Input: []byte(`{}`)}, w.instance(sequence, good.Program)}, granted(1))
-	if err != nil || answers(out) != "refused applied" {
-		t.Errorf("a submission without a program: %s, %v; want it refused by itself", answers(out), err)
+	out, err := w.direct.Submit(w.ctx, []backend.Submission{{ID: uuid.New(), Input: []byte(`{}`)}, w.instance(sequence, good.Program)}, backendtest.Granted(1))
+	if err != nil || backendtest.Answers(out) != "refused applied" {
+		t.Errorf("a submission without a program: %s, %v; want it refused by itself", backendtest.Answers(out), err)
 	}
 	w.finish()
 }
@@ -188,16 +180,16 @@ func TestTransient(t *testing.T) {
 				RETURN NEW;
 			END $$`, c.times, c.do))
 			w.exec("CREATE TRIGGER trip BEFORE INSERT ON " + c.table + " FOR EACH ROW EXECUTE FUNCTION trip()")
-			out, err := w.direct.Complete(w.ctx, 0, []backend.Completion{ran(task)}, granted(1))
-			if c.applied != (err == nil && answers(out) == "applied") {
-				t.Errorf("%s, %v; want it applied: %t", answers(out), err, c.applied)
+			out, err := w.direct.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(1))
+			if c.applied != (err == nil && backendtest.Answers(out) == "applied") {
+				t.Errorf("%s, %v; want it applied: %t", backendtest.Answers(out), err, c.applied)
 			}
 			if err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("the error has several lines: %v", err)
 			}
 			w.exec("DROP TRIGGER trip ON " + c.table)
 			if err != nil && !backend.IsUnknown(err) {
-				if got := w.complete(ran(task)).Outcomes[0].Answer; got != backend.Applied {
+				if got := w.complete(backendtest.Ran(task)).Outcomes[0].Answer; got != backend.Applied {
 					t.Errorf("offered again: %s; want applied", got)
 				}
 			}
@@ -219,18 +211,18 @@ fn main(input: [n], output: [all]):
         if i == 1:
             all = []
 `}
-	task := w.complete(ran(w.launch(wf, wf.Program(t))[0])).Tasks[0]
+	task := w.complete(backendtest.Ran(w.launch(wf, wf.Program(t))[0])).Tasks[0]
 	w.exec("UPDATE queue SET due_at = clock_timestamp()")
-	out, err := w.direct.Claim(w.ctx, 0, granted(1))
+	out, err := w.direct.Claim(w.ctx, 0, backendtest.Granted(1))
 	if err != nil || len(out.Tasks) != 1 {
 		t.Fatalf("%d tasks, %v; want the lease to pass", len(out.Tasks), err)
 	}
 	before := w.dump()
-	if got := w.complete(ran(task)); answers(got) != "stale" || w.dump() != before {
-		t.Errorf("%s, and changed\n%s\nto\n%s", answers(got), before, w.dump())
+	if got := w.complete(backendtest.Ran(task)); backendtest.Answers(got) != "stale" || w.dump() != before {
+		t.Errorf("%s, and changed\n%s\nto\n%s", backendtest.Answers(got), before, w.dump())
 	}
-	if got := w.complete(ran(out.Tasks[0])); answers(got) != "applied" || w.dump() == before {
-		t.Errorf("the holder is answered %s", answers(got))
+	if got := w.complete(backendtest.Ran(out.Tasks[0])); backendtest.Answers(got) != "applied" || w.dump() == before {
+		t.Errorf("the holder is answered %s", backendtest.Answers(got))
 	}
 	w.finish()
 }

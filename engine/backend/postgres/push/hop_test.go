@@ -32,15 +32,15 @@ func BenchmarkHop(b *testing.B) {
 	var tasks []backend.Task
 	for b.Loop() {
 		if len(tasks) == 0 {
-			out, err := push.Submit(ctx, []backend.Submission{{ID: uuid.New(), Program: p, Input: []byte(`{"n": 0}`)}}, granted(1))
+			out, err := push.Submit(ctx, []backend.Submission{{ID: uuid.New(), Program: p, Input: []byte(`{"n": 0}`)}}, backendtest.Granted(1))
 			if err != nil {
 				b.Fatal(err)
 			}
 			tasks = out.Tasks
 		}
-		out, err := push.Complete(ctx, 0, []backend.Completion{ran(tasks[0])}, granted(1))
-		if err != nil || answers(out) != "applied" {
-			b.Fatal(answers(out), err)
+		out, err := push.Complete(ctx, 0, []backend.Completion{backendtest.Ran(tasks[0])}, backendtest.Granted(1))
+		if err != nil || backendtest.Answers(out) != "applied" {
+			b.Fatal(backendtest.Answers(out), err)
 		}
 		tasks = out.Tasks
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 )
@@ -18,12 +20,12 @@ func TestLateCommit(t *testing.T) {
 	t.Run("one statement", func(t *testing.T) {
 		w := newWorld(t)
 		p := sequence.Program(t)
-		warm := scene{name: "warm", trial: func(w *world) trial { return w.offering(ran(w.launch(sequence, p)[0])) }}
+		warm := scene{name: "warm", trial: func(w *world) trial { return w.offering(backendtest.Ran(w.launch(sequence, p)[0])) }}
 		for range 5 {
 			w.warm(warm)
 			task := w.launch(sequence, p)[0]
 			w.proxy.Set(pgtest.Cut{Client: true, K: 1, Mode: pgtest.CutHold})
-			out, err := w.through.Complete(w.ctx, 0, []backend.Completion{ran(task)}, granted(1))
+			out, err := w.through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(1))
 			if err != nil || out.Outcomes[0].Answer != backend.Applied || len(out.Tasks) != 1 {
 				t.Fatalf("%+v, %v; want it applied on another connection", out, err)
 			}
@@ -43,16 +45,16 @@ func TestLateCommit(t *testing.T) {
 	for name, next := range map[string]func(w *world) backend.Task{
 		"transaction": func(w *world) backend.Task { return w.launch(alone, alone.Program(t))[0] },
 		"one round trip": func(w *world) backend.Task { // which clears a round of a loop, too
-			return w.complete(ran(w.launch(looping, looping.Program(t))[0])).Tasks[0]
+			return w.complete(backendtest.Ran(w.launch(looping, looping.Program(t))[0])).Tasks[0]
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			warm := scene{name: "warm", trial: func(w *world) trial { return w.offering(ran(next(w))) }}
+			warm := scene{name: "warm", trial: func(w *world) trial { return w.offering(backendtest.Ran(next(w))) }}
 			held := 0
 			for k := 1; ; k++ {
 				w.warm(warm)
-				fired, late := w.lateCOMMIT(ran(next(w)), k)
+				fired, late := w.lateCOMMIT(backendtest.Ran(next(w)), k)
 				if late {
 					held++
 				}
@@ -77,7 +79,7 @@ func (w *world) lateCOMMIT(c backend.Completion, k int) (fired, late bool) {
 	var out backend.Committed
 	go func() {
 		var err error
-		out, err = w.through.Complete(w.ctx, 0, []backend.Completion{c}, granted(1))
+		out, err = w.through.Complete(w.ctx, 0, []backend.Completion{c}, backendtest.Granted(1))
 		answered <- err
 	}()
 	late = w.waits(answered)
@@ -126,16 +128,16 @@ func TestUnreachable(t *testing.T) {
 	w.through.store.Pool.Reset()
 	for name, call := range map[string]func() error{
 		"complete": func() error {
-			_, err := w.through.Complete(w.ctx, 0, []backend.Completion{ran(task)}, granted(1))
+			_, err := w.through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(1))
 			return err
 		},
-		"claim": func() error { _, err := w.through.Claim(w.ctx, 0, granted(1)); return err },
+		"claim": func() error { _, err := w.through.Claim(w.ctx, 0, backendtest.Granted(1)); return err },
 		"extend": func() error {
-			_, err := w.through.Extend(w.ctx, 0, []backend.Lease{task.Lease}, granted(0))
+			_, err := w.through.Extend(w.ctx, 0, []backend.Lease{task.Lease}, backendtest.Granted(0))
 			return err
 		},
 		"submit": func() error {
-			_, err := w.through.Submit(w.ctx, []backend.Submission{w.instance(sequence, task.Program)}, granted(1))
+			_, err := w.through.Submit(w.ctx, []backend.Submission{w.instance(sequence, task.Program)}, backendtest.Granted(1))
 			return err
 		},
 		"sweep":     func() error { _, err := w.through.Sweep(w.ctx, 0); return err },
@@ -163,27 +165,27 @@ func TestSettle(t *testing.T) {
 		want   backend.Answer // empty: it is open, and to be committed again
 	}{
 		"took place": {func(cs []backend.Completion, m mark) error {
-			events := b.completed(0, cs, &outcomes{})
+			events := b.completed(0, cs, postgres.NewOutcomes(len(cs)))
 			var err error
 			if events[0].plan, err = events[0].program.Step(events[0].happened(), plan.Inbox{}, 0); err == nil {
-				_, err = b.apply(w.ctx, 0, events, granted(1), nil, m)
+				_, err = b.apply(w.ctx, 0, events, backendtest.Granted(1), nil, m)
 			}
 			return err
 		}, backend.Applied},
 		"made by another": {func(cs []backend.Completion, _ mark) error {
-			_, err := w.direct.Complete(w.ctx, 0, cs, granted(1))
+			_, err := w.direct.Complete(w.ctx, 0, cs, backendtest.Granted(1))
 			return err
 		}, backend.Stale},
 		"open": {func([]backend.Completion, mark) error { return nil }, ""},
 	} {
-		cs := []backend.Completion{ran(w.launch(sequence, p)[0])}
+		cs := []backend.Completion{backendtest.Ran(w.launch(sequence, p)[0])}
 		m := b.marks.at(b.marks.take(0))
 		if err := c.before(cs, m); err != nil {
 			t.Fatal(name, err)
 		}
-		out := outcomes{answers: make([]backend.Outcome, 1)}
-		open, err := b.settle(w.ctx, 0, b.completed(0, cs, &out), m, &out)
-		if got := out.answers[0].Answer; err != nil || got != c.want || (len(open) == 1) != (c.want == "") {
+		out := postgres.NewOutcomes(1)
+		open, err := b.settle(w.ctx, 0, b.completed(0, cs, out), m, out)
+		if got := out.Answers[0].Answer; err != nil || got != c.want || (len(open) == 1) != (c.want == "") {
 			t.Errorf("%s: answered %q, %d open, %v; want %q", name, got, len(open), err, c.want)
 		}
 	}

@@ -41,34 +41,16 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	if err != nil {
 		return out, postgres.Explain(err)
 	}
-	conn, err := b.store.Pool.Acquire(ctx)
-	if err != nil {
-		return out, postgres.Explain(err)
-	}
-	sent := time.Now()
 	var rows []claimed
-	batch := &pgx.Batch{}
-	batch.Queue(claimSQL, shard, grant.Max, owner, micros(grant.Lease)).Query(func(r pgx.Rows) error {
-		var err error
-		rows, err = collectClaimed(r, sent.Add(grant.Lease))
-		return err
-	})
-	batch.Queue(nextDueSQL, shard).Query(func(r pgx.Rows) error {
-		defer r.Close()
-		for r.Next() {
-			var us int64
-			if err := r.Scan(&us); err != nil {
-				return err
-			}
-			out.NextDue = sent.Add(time.Duration(max(us, 0)) * time.Microsecond)
-			out.More = us <= 0
-		}
-		return r.Err()
-	})
-	err = conn.SendBatch(ctx, batch).Close()
-	conn.Release() // reading a workflow takes another, and nobody may wait for one who waits
+	out, err = b.store.Claim(ctx, grant.Lease,
+		&pgx.QueuedQuery{SQL: claimSQL, Arguments: []any{shard, grant.Max, owner, micros(grant.Lease)}},
+		func(r pgx.Rows, expires time.Time) (err error) {
+			rows, err = collectClaimed(r, expires)
+			return err
+		},
+		&pgx.QueuedQuery{SQL: nextDueSQL, Arguments: []any{shard}})
 	if err != nil {
-		return backend.Committed{}, postgres.Explain(unknown(err))
+		return backend.Committed{}, err
 	}
 	if out.Tasks, err = b.tasks(ctx, shard, rows); err != nil {
 		// What was leased comes back when its lease is over.

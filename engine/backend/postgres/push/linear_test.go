@@ -135,11 +135,11 @@ func loop(t testing.TB, wf backendtest.Workflow, rounds int) cost {
 func drive(ctx context.Context, t testing.TB, b *Backend, wf backendtest.Workflow, rounds int, each func()) {
 	t.Helper()
 	sub := backend.Submission{ID: uuid.New(), Program: wf.Program(t), Input: fmt.Appendf(nil, `{"n": %d}`, rounds)}
-	out, err := b.Submit(ctx, []backend.Submission{sub}, granted(1))
+	out, err := b.Submit(ctx, []backend.Submission{sub}, backendtest.Granted(1))
 	completed := 0
 	for ; err == nil && len(out.Tasks) == 1; completed++ {
 		each()
-		out, err = b.Complete(ctx, 0, []backend.Completion{ran(out.Tasks[0])}, granted(1))
+		out, err = b.Complete(ctx, 0, []backend.Completion{backendtest.Ran(out.Tasks[0])}, backendtest.Granted(1))
 	}
 	if err != nil || len(out.Ended) != 1 || out.Ended[0].Status != backend.Completed || completed != 3*rounds {
 		t.Fatalf("after %d completions %d tasks, %+v, %v; want the end after %d", completed, len(out.Tasks), out.Ended, err, 3*rounds)
@@ -285,15 +285,15 @@ func hand(t *testing.T, wf backendtest.Workflow, runs int, value string) int64 {
 		t.Fatal(err)
 	}
 	before := m.wal()
-	out, err := b.Submit(m.ctx, []backend.Submission{{ID: uuid.New(), Program: wf.Program(t), Input: fmt.Appendf(nil, `{"n": %d}`, runs)}}, granted(1))
+	out, err := b.Submit(m.ctx, []backend.Submission{{ID: uuid.New(), Program: wf.Program(t), Input: fmt.Appendf(nil, `{"n": %d}`, runs)}}, backendtest.Granted(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := ran(out.Tasks[0])
+	first := backendtest.Ran(out.Tasks[0])
 	first.Result = json.RawMessage(value)
 	for cs := []backend.Completion{first}; len(cs) > 0; {
-		if out, err = b.Complete(m.ctx, 0, cs, granted(0)); err != nil || strings.Count(answers(out), "applied") != len(cs) {
-			t.Fatalf("%s, %v", answers(out), err)
+		if out, err = b.Complete(m.ctx, 0, cs, backendtest.Granted(0)); err != nil || strings.Count(backendtest.Answers(out), "applied") != len(cs) {
+			t.Fatalf("%s, %v", backendtest.Answers(out), err)
 		}
 		if n := m.holding(); n > 1 {
 			t.Fatalf("%d rows hold the large value", n)
@@ -301,7 +301,7 @@ func hand(t *testing.T, wf backendtest.Workflow, runs int, value string) int64 {
 		if cs = nil; len(out.Ended) > 0 {
 			break
 		}
-		if out, err = b.Claim(m.ctx, 0, granted(50)); err != nil {
+		if out, err = b.Claim(m.ctx, 0, backendtest.Granted(50)); err != nil {
 			t.Fatal(err)
 		}
 		for _, task := range out.Tasks {

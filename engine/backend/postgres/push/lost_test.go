@@ -43,10 +43,6 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func granted(n int) backend.Grant {
-	return backend.Grant{Owner: "test", Max: n, Lease: 10 * time.Minute}
-}
-
 // instance makes a submission of a workflow.
 func (w *world) instance(wf backendtest.Workflow, p *plan.Program) backend.Submission {
 	s := backend.Submission{ID: uuid.New(), Program: p, Input: json.RawMessage(wf.Input)}
@@ -64,24 +60,17 @@ func (w *world) launch(wf backendtest.Workflow, p *plan.Program) []backend.Task 
 // submit starts instances and gives their first tasks.
 func (w *world) submit(subs ...backend.Submission) []backend.Task {
 	w.Helper()
-	out, err := w.direct.Submit(w.ctx, subs, granted(100))
+	out, err := w.direct.Submit(w.ctx, subs, backendtest.Granted(100))
 	if err != nil {
 		w.Fatal(err)
 	}
 	return out.Tasks
 }
 
-// ran completes a task with what its action gives.
-func ran(t backend.Task) backend.Completion {
-	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt}
-	c.Result, c.Failure = backendtest.Actions()[t.Action](t.Args, t.Attempt)
-	return c
-}
-
 // complete offers completions by the sure connection.
 func (w *world) complete(cs ...backend.Completion) backend.Committed {
 	w.Helper()
-	out, err := w.direct.Complete(w.ctx, 0, cs, granted(100))
+	out, err := w.direct.Complete(w.ctx, 0, cs, backendtest.Granted(100))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -265,7 +254,7 @@ func (w *world) offering(cs ...backend.Completion) trial {
 	}
 	before := w.dump(ids...)
 	return trial{
-		call: func(b *Backend) (backend.Committed, error) { return b.Complete(w.ctx, 0, cs, granted(100)) },
+		call: func(b *Backend) (backend.Committed, error) { return b.Complete(w.ctx, 0, cs, backendtest.Granted(100)) },
 		judge: func(out backend.Committed, err error) error {
 			first := map[backend.Answer]int{}
 			for _, o := range out.Outcomes {
@@ -357,21 +346,21 @@ func scenes(t *testing.T) []scene {
 	}
 	start := func(w *world, wf backendtest.Workflow) []backend.Task { return w.launch(wf, p[wf.Name]) }
 	return []scene{
-		{name: "a step", cuts: allCuts, trial: func(w *world) trial { return w.offering(ran(start(w, sequence)[0])) }},
+		{name: "a step", cuts: allCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(start(w, sequence)[0])) }},
 		{name: "opens a barrier", cuts: allCuts, trial: func(w *world) trial {
 			tasks := start(w, joining)
-			w.complete(ran(tasks[0]))
-			return w.offering(ran(tasks[1]))
+			w.complete(backendtest.Ran(tasks[0]))
+			return w.offering(backendtest.Ran(tasks[1]))
 		}},
-		{name: "ends an instance", cuts: warmCuts, trial: func(w *world) trial { return w.offering(ran(start(w, alone)[0])) }},
-		{name: "fails an instance", cuts: warmCuts, trial: func(w *world) trial { return w.offering(ran(failureOf(start(w, failing)))) }},
+		{name: "ends an instance", cuts: warmCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(start(w, alone)[0])) }},
+		{name: "fails an instance", cuts: warmCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(failureOf(start(w, failing)))) }},
 		{name: "ends a round of a loop", cuts: warmCuts, trial: func(w *world) trial {
-			second := w.complete(ran(start(w, looping)[0])).Tasks
-			return w.offering(ran(second[0]))
+			second := w.complete(backendtest.Ran(start(w, looping)[0])).Tasks
+			return w.offering(backendtest.Ran(second[0]))
 		}},
-		{name: "calls siblings off", cuts: warmCuts, trial: func(w *world) trial { return w.offering(ran(failureOf(start(w, caught)))) }},
+		{name: "calls siblings off", cuts: warmCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(failureOf(start(w, caught)))) }},
 		{name: "cancel", cuts: warmCuts, trial: func(w *world) trial { return w.canceling(start(w, joining)) }},
-		{name: "is retried", cuts: warmCuts, trial: func(w *world) trial { return w.offering(ran(start(w, retried)[0])) }},
+		{name: "is retried", cuts: warmCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(start(w, retried)[0])) }},
 		{name: "several", cuts: warmCuts, trial: func(w *world) trial {
 			var subs []backend.Submission
 			for _, wf := range []backendtest.Workflow{joining, sequence, alone, fanned, retried} {
@@ -379,10 +368,10 @@ func scenes(t *testing.T) []scene {
 			}
 			var cs []backend.Completion
 			for _, task := range w.submit(subs...) {
-				cs = append(cs, ran(task))
+				cs = append(cs, backendtest.Ran(task))
 			}
-			second := w.complete(ran(start(w, looping)[0])).Tasks
-			return w.offering(append(cs, ran(second[0]), ran(failureOf(start(w, failing))))...)
+			second := w.complete(backendtest.Ran(start(w, looping)[0])).Tasks
+			return w.offering(append(cs, backendtest.Ran(second[0]), backendtest.Ran(failureOf(start(w, failing))))...)
 		}},
 		{name: "submit", cuts: allCuts, trial: func(w *world) trial {
 			return w.submitting(w.instance(sequence, p["sequence"]), w.instance(fanned, p["fanned"]))
@@ -395,10 +384,10 @@ func scenes(t *testing.T) []scene {
 // submitting makes a trial of new instances.
 func (w *world) submitting(subs ...backend.Submission) trial {
 	return trial{
-		call: func(b *Backend) (backend.Committed, error) { return b.Submit(w.ctx, subs, granted(100)) },
+		call: func(b *Backend) (backend.Committed, error) { return b.Submit(w.ctx, subs, backendtest.Granted(100)) },
 		judge: func(out backend.Committed, err error) error {
 			stored := w.dump(subs[0].ID, subs[1].ID)
-			again, e := w.direct.Submit(w.ctx, subs, granted(100))
+			again, e := w.direct.Submit(w.ctx, subs, backendtest.Granted(100))
 			if e != nil {
 				return e
 			}
@@ -420,12 +409,12 @@ func (w *world) submitting(subs ...backend.Submission) trial {
 
 // claiming makes a trial of a claim, of what is due of all instances there are.
 func (w *world) claiming(sub backend.Submission) trial {
-	if _, err := w.direct.Submit(w.ctx, []backend.Submission{sub}, granted(0)); err != nil {
+	if _, err := w.direct.Submit(w.ctx, []backend.Submission{sub}, backendtest.Granted(0)); err != nil {
 		w.Fatal(err)
 	}
 	before := w.dump()
 	return trial{
-		call: func(b *Backend) (backend.Committed, error) { return b.Claim(w.ctx, 0, granted(100)) },
+		call: func(b *Backend) (backend.Committed, error) { return b.Claim(w.ctx, 0, backendtest.Granted(100)) },
 		judge: func(out backend.Committed, err error) error {
 			if err != nil {
 				if !backend.IsUnknown(err) && w.dump() != before {
@@ -435,7 +424,7 @@ func (w *world) claiming(sub backend.Submission) trial {
 			}
 			var cs []backend.Completion
 			for _, task := range out.Tasks {
-				cs = append(cs, ran(task))
+				cs = append(cs, backendtest.Ran(task))
 			}
 			if len(cs) == 0 {
 				// The claim of an earlier trial was executed after that had been given up.
@@ -466,7 +455,7 @@ func (w *world) extending(task backend.Task) trial {
 	before := w.dump(task.Lease.Key.Instance)
 	return trial{
 		call: func(b *Backend) (backend.Committed, error) {
-			held, err := b.Extend(w.ctx, 0, []backend.Lease{task.Lease}, granted(0))
+			held, err := b.Extend(w.ctx, 0, []backend.Lease{task.Lease}, backendtest.Granted(0))
 			if err == nil && !held[0] {
 				err = fmt.Errorf("the lease is said to be lost")
 			}
@@ -477,7 +466,7 @@ func (w *world) extending(task backend.Task) trial {
 			if err == nil && same || err != nil && !backend.IsUnknown(err) && !same {
 				return fmt.Errorf("answered %s, and the row is the same: %t", fmt.Sprint(err), same)
 			}
-			if o := w.complete(ran(task)).Outcomes[0]; o.Answer != backend.Applied {
+			if o := w.complete(backendtest.Ran(task)).Outcomes[0]; o.Answer != backend.Applied {
 				return fmt.Errorf("the holder is answered %s", o.Answer)
 			}
 			return nil
@@ -507,7 +496,7 @@ func (w *world) canceling(tasks []backend.Task) trial {
 			if e != nil || again[0].Status != backend.Canceled || again[0].Failure == nil || again[0].Failure.Message != "enough" {
 				return fmt.Errorf("canceled again: %+v (%w)", again, e)
 			}
-			for _, o := range w.complete(ran(tasks[0]), ran(tasks[1])).Outcomes {
+			for _, o := range w.complete(backendtest.Ran(tasks[0]), backendtest.Ran(tasks[1])).Outcomes {
 				if o.Answer != backend.Stale {
 					return fmt.Errorf("I7: a completion of a canceled instance is answered %s", o.Answer)
 				}
@@ -534,7 +523,7 @@ func TestMarks(t *testing.T) {
 	w := newWorld(t)
 	tasks := w.launch(chained(5), chained(5).Program(t))
 	for range 3 {
-		tasks = w.complete(ran(tasks[0])).Tasks
+		tasks = w.complete(backendtest.Ran(tasks[0])).Tasks
 	}
 	w.exec("INSERT INTO commits VALUES (0, 1, 0, 1, '{}', clock_timestamp() - interval '2 hours')")
 	if _, err := w.direct.Sweep(w.ctx, 0); err != nil {

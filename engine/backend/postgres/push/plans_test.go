@@ -144,29 +144,29 @@ func newSubject(w *world, n int) *subject {
 	wide := fanned
 	wide.Input = fmt.Sprintf(`{"n": %d}`, n+1)
 	for _, task := range w.many(sequence, n) {
-		s.steps = append(s.steps, ran(task))
+		s.steps = append(s.steps, backendtest.Ran(task))
 	}
-	out, err := w.direct.Submit(w.ctx, []backend.Submission{w.instance(wide, wide.Program(w))}, granted(n+1))
+	out, err := w.direct.Submit(w.ctx, []backend.Submission{w.instance(wide, wide.Program(w))}, backendtest.Granted(n+1))
 	if err != nil {
 		w.Fatal(err)
 	}
 	for _, task := range out.Tasks[:n] {
-		s.fanned = append(s.fanned, ran(task))
+		s.fanned = append(s.fanned, backendtest.Ran(task))
 	}
-	if _, err := w.direct.Submit(w.ctx, []backend.Submission{w.instance(wide, wide.Program(w))}, granted(0)); err != nil {
+	if _, err := w.direct.Submit(w.ctx, []backend.Submission{w.instance(wide, wide.Program(w))}, backendtest.Granted(0)); err != nil {
 		w.Fatal(err)
 	}
 	for _, task := range w.many(looping, n) {
-		s.rounds = append(s.rounds, ran(w.complete(ran(task)).Tasks[0]))
+		s.rounds = append(s.rounds, backendtest.Ran(w.complete(backendtest.Ran(task)).Tasks[0]))
 	}
 	for _, task := range w.many(caught, n) {
 		if task.Action == "fail" {
-			s.caught = append(s.caught, ran(task))
+			s.caught = append(s.caught, backendtest.Ran(task))
 		}
 	}
 	failed := w.launch(failing, failing.Program(w))
 	s.ended = failed[0].Lease.Key.Instance
-	w.complete(ran(failureOf(failed)))
+	w.complete(backendtest.Ran(failureOf(failed)))
 	w.exec("UPDATE instances SET untidy = true WHERE id = $1", s.ended)
 	return s
 }
@@ -179,7 +179,7 @@ func (w *world) many(wf backendtest.Workflow, n int) []backend.Task {
 	for range n {
 		subs = append(subs, w.instance(wf, p))
 	}
-	out, err := w.direct.Submit(w.ctx, subs, granted(2*n))
+	out, err := w.direct.Submit(w.ctx, subs, backendtest.Granted(2*n))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func (s *subject) probes() map[string]func(conn *pgxpool.Conn, n int) error {
 		"call off":         func(conn *pgxpool.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
 		"claim":            func(conn *pgxpool.Conn, n int) error { return s.rows(conn, claimSQL, n, 0, n, 1, 1) },
 		"the next due":     func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, nextDueSQL, 1, 0) },
-		"untidy instances": func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, untidySQL, 1, 0, sweepInstances) },
+		"untidy instances": func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, untidySQL, 1, 0, postgres.SweepInstances) },
 		"tidy":             func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, tidySQL, -1, 0, s.ended) },
 		"values": func(conn *pgxpool.Conn, n int) error {
 			l := leasesOf(s.steps[:n])
@@ -203,7 +203,7 @@ func (s *subject) probes() map[string]func(conn *pgxpool.Conn, n int) error {
 		},
 	}
 	for name, sql := range map[string]string{"tidy the queue": tidyQueueSQL, "tidy counters": tidyReadinessSQL, "tidy elements": tidyElementsSQL, "tidy values": tidyInboxSQL} {
-		probes[name] = func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, sql, -1, 0, s.ended, sweepRows) }
+		probes[name] = func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, sql, -1, 0, s.ended, postgres.SweepRows) }
 	}
 	probes["end"] = func(conn *pgxpool.Conn, n int) error {
 		l := leasesOf(s.steps[:n])
@@ -246,14 +246,14 @@ func (s *subject) rows(conn *pgxpool.Conn, sql string, want int, args ...any) er
 // apply commits completions, but for the commit.
 func (s *subject) apply(conn *pgxpool.Conn, cs []backend.Completion) error {
 	b := s.w.direct
-	out := outcomes{answers: make([]backend.Outcome, len(cs))}
-	events := b.completed(0, cs, &out)
+	out := postgres.NewOutcomes(len(cs))
+	events := b.completed(0, cs, out)
 	if err := b.read(s.w.ctx, 0, events); err != nil {
 		return err
 	}
 	slot := b.marks.take(0)
 	defer b.marks.give(0, slot)
-	c := &commit{b: b, shard: 0, grant: granted(10), sent: time.Now(), mark: b.marks.at(slot)}
+	c := &commit{b: b, shard: 0, grant: backendtest.Granted(10), sent: time.Now(), mark: b.marks.at(slot)}
 	if err := c.own(s.w.ctx); err != nil {
 		return err
 	}

@@ -82,10 +82,11 @@ type Config struct {
 
 // Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
 type Backend struct {
-	store  *postgres.Store
-	jitter func() float64
-	marks  *marks
-	owners owners
+	store   *postgres.Store
+	sweeper *postgres.Sweeper
+	jitter  func() float64
+	marks   *marks
+	owners  owners
 }
 
 var (
@@ -103,7 +104,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{store: store, jitter: cfg.Jitter, marks: newMarks(rand.Int64(), store.Shards()), owners: owners{numbers: map[string]int32{}}}
+	b := &Backend{store: store, sweeper: newSweeper(store), jitter: cfg.Jitter, marks: newMarks(rand.Int64(), store.Shards()), owners: owners{numbers: map[string]int32{}}}
 	if b.jitter == nil {
 		b.jitter = rand.Float64
 	}
@@ -130,22 +131,12 @@ func (b *Backend) Notify(ctx context.Context) error { return b.store.Notify(ctx)
 // Leftovers counts the rows of each table that belong to instances which have ended; it is for tests
 // of I10, and scans.
 func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
-	out := map[string]int{}
-	for table, query := range map[string]string{
+	return b.store.Leftovers(ctx, map[string]string{
 		"queue":     "SELECT count(*) FROM queue t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 		"readiness": "SELECT count(*) FROM readiness t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 		"elements":  "SELECT count(*) FROM elements t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
 		"inbox":     "SELECT count(*) FROM inbox t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
-	} {
-		var n int
-		if err := b.store.Pool.QueryRow(ctx, query).Scan(&n); err != nil {
-			return nil, postgres.Explain(err)
-		}
-		if n > 0 {
-			out[table] = n
-		}
-	}
-	return out, nil
+	})
 }
 
 // check refuses calls that name no shard or grant nothing sensible.
@@ -172,6 +163,10 @@ type event struct {
 	waits      bool  // a node run that it makes ready is due, and not leased at once
 	refused    error // the core would not plan it
 }
+
+// Ord and Of implement postgres.Member.
+func (e *event) Ord() int32    { return e.ord }
+func (e *event) Of() uuid.UUID { return e.instance }
 
 // value gives the whole of what a slot holds once the event's plan is applied, as far as the event knows it.
 func (e *event) value(slot plan.Slot) (json.RawMessage, bool) {

@@ -76,16 +76,16 @@ func TestRoundTrips(t *testing.T) {
 	b := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Tracer: &n})
 	ctx := t.Context()
 	start := func(wf backendtest.Workflow) []backend.Task {
-		out, err := b.Submit(ctx, []backend.Submission{{ID: uuid.New(), Program: wf.Program(t), Input: []byte(wf.Input)}}, granted(9))
+		out, err := b.Submit(ctx, []backend.Submission{{ID: uuid.New(), Program: wf.Program(t), Input: []byte(wf.Input)}}, backendtest.Granted(9))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return out.Tasks
 	}
 	complete := func(task backend.Task) []backend.Task {
-		out, err := b.Complete(ctx, 0, []backend.Completion{ran(task)}, granted(9))
-		if err != nil || answers(out) != "applied" {
-			t.Fatal(answers(out), err)
+		out, err := b.Complete(ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(9))
+		if err != nil || backendtest.Answers(out) != "applied" {
+			t.Fatal(backendtest.Answers(out), err)
 		}
 		return out.Tasks
 	}
@@ -115,13 +115,13 @@ func TestRowsPerNode(t *testing.T) {
 	m := newMeter(t, pgtest.Schema(t))
 	b := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: m.schema, Shards: 1, Application: m.schema})
 	p := fanned.Program(t)
-	tasks := m.must(b.Submit(m.ctx, []backend.Submission{{ID: uuid.New(), Program: p, Input: fmt.Appendf(nil, `{"n": %d}`, nodes)}}, granted(nodes))).Tasks
+	tasks := m.must(b.Submit(m.ctx, []backend.Submission{{ID: uuid.New(), Program: p, Input: fmt.Appendf(nil, `{"n": %d}`, nodes)}}, backendtest.Granted(nodes))).Tasks
 	for batch := range slices.Chunk(tasks, 100) {
 		var cs []backend.Completion
 		for _, task := range batch {
-			cs = append(cs, ran(task))
+			cs = append(cs, backendtest.Ran(task))
 		}
-		m.must(b.Complete(m.ctx, 0, cs, granted(nodes)))
+		m.must(b.Complete(m.ctx, 0, cs, backendtest.Granted(nodes)))
 	}
 	b.Close()
 	m.read() // when its sessions have ended, they have said what they counted

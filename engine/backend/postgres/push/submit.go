@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"fmt"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -13,46 +12,16 @@ func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant b
 	if err := grant.Check(); err != nil {
 		return backend.Committed{}, err
 	}
-	out := outcomes{answers: make([]backend.Outcome, len(subs))}
-	byShard := make([][]*event, b.Shards())
-	seen := map[[16]byte]bool{}
-	for i := range subs {
-		s := &subs[i]
-		if seen[s.ID] {
-			out.answers[i] = backend.Outcome{Answer: backend.Duplicate}
-			continue
+	out := postgres.NewOutcomes(len(subs))
+	err := b.store.Submit(ctx, subs, out, func(shard int, started []postgres.Started) error {
+		events := make([]*event, len(started))
+		for i, s := range started {
+			events[i] = &event{ord: s.Place, instance: s.Submission.ID, program: s.Submission.Program, workflow: s.Workflow, submission: s.Submission, plan: s.Plan}
 		}
-		if s.Program == nil {
-			out.answers[i] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: a submission without its program", s.ID)}
-			continue
-		}
-		started, err := s.Program.Start(s.Input)
-		if err != nil {
-			out.answers[i] = backend.Outcome{Answer: backend.Refused, Err: err}
-			continue
-		}
-		seen[s.ID] = true
-		number, err := b.store.Number(ctx, s.Program)
-		if err != nil {
-			return backend.Committed{}, postgres.Explain(err)
-		}
-		shard := backend.ShardOf(s.ID, b.Shards())
-		byShard[shard] = append(byShard[shard], &event{ord: int32(i), instance: s.ID, program: s.Program, workflow: number, submission: s, plan: started})
+		return b.commit(ctx, shard, events, grant, out)
+	})
+	if err != nil {
+		return backend.Committed{}, err
 	}
-	committed := false
-	for shard, events := range byShard {
-		if len(events) == 0 {
-			continue
-		}
-		inOrder(events)
-		err := b.commit(ctx, shard, events, grant, &out)
-		if err != nil && !committed {
-			return backend.Committed{}, postgres.Explain(err)
-		}
-		if err != nil {
-			out.again(events, err)
-		}
-		committed = true
-	}
-	return out.committed(), nil
+	return out.Committed(), nil
 }
