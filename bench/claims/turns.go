@@ -299,17 +299,24 @@ func (l *lab) oneByTurns(ctx context.Context, scenario string, sizes []int, back
 		lane.stage.leave(ctx)
 	}
 	for i, lane := range t.lanes {
-		after, err := measure.Snapshot(ctx, conn, scopes[i])
-		if err != nil {
+		if lane.spent.rowsRead, err = rowsRead(ctx, conn, scopes[i], before[i]); err != nil {
 			return nil, err
 		}
-		counters, warnings := measure.Delta(before[i], after)
-		if counters.RowsRead == nil {
-			return nil, errors.New("rows read: " + fmt.Sprint(warnings))
-		}
-		lane.spent.rowsRead = *counters.RowsRead
 	}
 	return t.lanes, nil
+}
+
+// rowsRead is how many rows were read since, when no session is left.
+func rowsRead(ctx context.Context, conn *pgx.Conn, scope measure.Scope, before *measure.Counters) (int64, error) {
+	after, err := measure.Snapshot(ctx, conn, scope)
+	if err != nil {
+		return 0, err
+	}
+	counters, warnings := measure.Delta(before, after)
+	if counters.RowsRead == nil {
+		return 0, errors.New("rows read: " + fmt.Sprint(warnings))
+	}
+	return *counters.RowsRead, nil
 }
 
 // start starts the lane's engine. It clears up at the end only, since what it did in between would be another lane's.
