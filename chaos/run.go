@@ -79,7 +79,7 @@ func Run(ctx context.Context, c Case, cfg Config) (*Result, error) {
 	}
 	starting, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	server, err := openServer(starting, func(line string) { cfg.say("%s", line) })
+	server, err := openServer(starting, c.Engines, func(line string) { cfg.say("%s", line) })
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 
 // Lacking says of each kind that a run on this machine cannot have, why not. It starts a server to find out.
 func Lacking(ctx context.Context, kinds []fault.Kind, log func(string)) (map[string]string, error) {
-	server, err := openServer(ctx, log)
+	server, err := openServer(ctx, 1, log)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -292,9 +293,16 @@ func (w *world) close() {
 // startWithin bounds the start of the server and of the engines.
 const startWithin = time.Minute
 
+// Connections of a run's server: few, so that they can be exhausted soon.
+const (
+	connectionsOwn    = 30 // for the run itself, and for what is being made anew
+	connectionsEngine = 20
+)
+
 // openServer starts a Postgres that is the run's own.
-func openServer(ctx context.Context, log func(string)) (*pgserver.Server, error) {
+func openServer(ctx context.Context, engines int, log func(string)) (*pgserver.Server, error) {
 	return pgserver.Open(ctx, pgserver.Options{
-		Ways: []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}, Log: log, StartTimeout: startWithin,
+		Settings: map[string]string{"max_connections": strconv.Itoa(connectionsOwn + connectionsEngine*engines)},
+		Ways:     []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}, Log: log, StartTimeout: startWithin,
 	})
 }

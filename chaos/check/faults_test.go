@@ -35,6 +35,7 @@ var faults = []struct {
 	red, says   string // red "": right
 }{
 	{name: "a lease that ran out", lines: "20 p leased i n token=1 until=50\n51 q leased i n token=2 until=90\n60 q offered i n token=2\n61 q answered i n token=2 answer=applied\n70 p offered i n token=1\n71 p answered i n token=1 answer=stale"},
+	{name: "a lease that was over when its owner heard of it", lines: "51 q leased i n token=2 until=90\n60 p leased i n token=1 until=50\n61 q offered i n token=2\n62 q answered i n token=2 answer=applied"},
 	{name: "a lease that was given too early", red: "I11", says: "q has a lease on n (token 2) for 5 ns during which p may believe in its own (token 1)",
 		lines: "20 p leased i n token=1 until=50\n45 q leased i n token=2 until=90\n60 q offered i n token=2\n61 q answered i n token=2 answer=applied\n70 p offered i n token=1\n71 p answered i n token=1 answer=stale"},
 	{name: "a stopped engine's lease that ran out", lines: "20 p leased i n token=1 until=50\n51 q leased i n token=2 until=90\n55 p started i n token=1 action=x args={}\n60 q offered i n token=2\n61 q answered i n token=2 answer=applied"},

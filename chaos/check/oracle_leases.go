@@ -54,7 +54,9 @@ func (j *judgement) beliefs(r *runRecord) []belief {
 			b.to = min(b.to, at)
 		}
 		b.to = min(b.to, j.died(b.who.process))
-		out = append(out, *b)
+		if b.to > b.from { // else it was over when its owner heard of it
+			out = append(out, *b)
+		}
 	}
 	slices.SortFunc(out, func(a, b belief) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
 	return out

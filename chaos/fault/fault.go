@@ -129,7 +129,8 @@ func Kinds() []Kind {
 	return []Kind{
 		wireCut, wireReset, wireStall, wireDelay, wireSlice, wireDrop, wireSwallow, wireCommit, wireEvery,
 		processKill, processEvery, processEdge, processPause, processStop, processSlow, processRepeat,
-		postgresTerminate, postgresRestart, postgresImmediate, postgresKill,
+		postgresTerminate, postgresCancel, postgresLocks, postgresSerializable, postgresConnections,
+		postgresRestart, postgresImmediate, postgresKill,
 	}
 }
 

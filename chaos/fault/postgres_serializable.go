@@ -1,0 +1,20 @@
+package fault
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// postgresSerializable provokes serialization failures.
+var postgresSerializable = Kind{
+	Name: "postgres.serializable",
+	Doc:  "for a while, transactions are serializable unless they say otherwise, so that those at once fail with serialization failures",
+	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/2, t.Lease) },
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		return withDefault(ctx, w, "default_transaction_isolation", "serializable", over, func(*pgx.Conn) error {
+			return wait(ctx, f.Hold())
+		})
+	},
+}

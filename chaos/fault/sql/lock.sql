@@ -1,0 +1,10 @@
+-- Locks every table of the stores, one after the other, until the transaction ends.
+DO $$
+DECLARE
+    t record;
+BEGIN
+    FOR t IN SELECT schemaname, tablename FROM pg_tables WHERE starts_with(schemaname, 'pulley') ORDER BY 1, 2 LOOP
+        EXECUTE format('LOCK TABLE %I.%I', t.schemaname, t.tablename);
+    END LOOP;
+END
+$$
