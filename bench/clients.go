@@ -102,7 +102,7 @@ func (c *clients) submit(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for instances to end: %w", context.Cause(ctx))
 		}
-		id := c.watch.newID(i)
+		id := c.watch.newID(i, c.engine(one).Near)
 		c.watch.submit(i, id, one)
 		if _, err := c.engine(one).Submit(ctx, engine.SubmitRequest{ID: id, Program: c.program, Input: c.k.Workload.Input}); err != nil {
 			return fmt.Errorf("submitting: %w", err)

@@ -84,14 +84,21 @@ func newLedger(g *graph.Graph, instances int) *ledger {
 	return l
 }
 
+// idTries bounds how many ids are made for one that is near.
+const idTries = 64
+
 // newID gives the i-th instance an id that says which one it is: of version 7, in the order of time, with what is
 // random in it drawn once for the run.
-func (l *ledger) newID(i int) uuid.UUID {
+// near chooses among some, as an engine does that makes ids itself.
+func (l *ledger) newID(i int, near func(uuid.UUID) bool) uuid.UUID {
 	id := l.random
 	ms := time.Now().UnixMilli()
 	binary.BigEndian.PutUint16(id[0:], uint16(ms>>32))
 	binary.BigEndian.PutUint32(id[2:], uint32(ms))
 	binary.BigEndian.PutUint32(id[12:], uint32(i))
+	for try := 0; try < idTries && !near(id); try++ {
+		id[11]++
+	}
 	return id
 }
 

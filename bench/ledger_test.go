@@ -29,7 +29,7 @@ type watching struct {
 func newWatching() *watching {
 	w := &watching{watch: newWatch(ledgerGraph(), 1, 1)}
 	w.begin()
-	w.id = w.newID(0)
+	w.id = w.newID(0, func(uuid.UUID) bool { return true })
 	w.submit(0, w.id, 0)
 	w.now = w.began
 	return w

@@ -16,7 +16,7 @@ import (
 // SubmitRequest asks for a new instance.
 type SubmitRequest struct {
 	// ID makes a repeated submission safe: the same id twice is one instance. Zero: a new one is made,
-	// in the order of time.
+	// in the order of time, and Near where there is a choice.
 	ID uuid.UUID
 
 	Program *plan.Program
@@ -92,11 +92,15 @@ func (e *Engine) prepare(req SubmitRequest) (*submission, error) {
 		}
 	}
 	if req.ID == uuid.Nil {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return nil, fmt.Errorf("engine: making an instance's id: %w", err)
+		for range idTries {
+			id, err := uuid.NewV7()
+			if err != nil {
+				return nil, fmt.Errorf("engine: making an instance's id: %w", err)
+			}
+			if req.ID = id; e.Near(id) {
+				break
+			}
 		}
-		req.ID = id
 	}
 	if req.Input == nil {
 		req.Input = json.RawMessage("{}")
@@ -106,6 +110,16 @@ func (e *Engine) prepare(req SubmitRequest) (*submission, error) {
 		sub:    backend.Submission{ID: req.ID, Program: req.Program, Input: req.Input},
 		answer: make(chan dispatch.Answer, 1),
 	}, nil
+}
+
+// idTries bounds how many ids are made for one that is near.
+const idTries = 64
+
+// Near says whether an instance of this id would be this engine's own from the beginning. Any id will do: on some
+// backends, one that is not near takes a detour by way of another engine. It may change at any time.
+func (e *Engine) Near(id uuid.UUID) bool {
+	p, ok := e.cfg.Backend.(backend.Placer)
+	return !ok || p.Near(backend.ShardOf(id, e.cfg.Backend.Shards()))
 }
 
 // send hands a submission to the loop.

@@ -77,6 +77,13 @@ type Listener interface {
 	Notify(ctx context.Context) error
 }
 
+// Placer is a backend that does some shards' work itself and leaves that of others to whoever does it.
+type Placer interface {
+	// Near says whether what is submitted to a shard is begun here, without a detour. It may change at any time,
+	// and any shard will do.
+	Near(shard int) bool
+}
+
 // Grant says for whom ready node runs are leased, how many at most, and for how long.
 type Grant struct {
 	Owner string        // names the engine in the store; for people

@@ -4,27 +4,48 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"time"
 )
 
 // errForeign says that the shard is owned by somebody else.
 var errForeign = errors.New("the shard has another owner")
 
+const (
+	// heardFor is how long after another engine told of work the owners of all shards are asked for some.
+	heardFor = 500 * time.Millisecond
+	// askRarely is the pause between two such claims where nobody told of any.
+	askRarely = time.Second
+)
+
 // ownerTries bounds how often one call finds that the shard has gone to another owner meanwhile.
 const ownerTries = 20
 
-// locally makes a call on the memory of a shard, if it is this backend's or nobody's.
-func (b *Backend) locally(ctx context.Context, shard int, take bool, call func(*shardState) error) error {
+// taking says whether a call takes a shard that is free.
+type taking int
+
+const (
+	takeNever taking = iota
+	takeFair         // if it is of this backend's part
+	takeLate         // so, or if nobody has come for it for yieldFor
+	takeAny
+)
+
+// locally makes a call on the memory of a shard, if it is this backend's or may be.
+func (b *Backend) locally(ctx context.Context, shard int, take taking, call func(*shardState) error) error {
 	sh := b.shards[shard]
 	if err := sh.lock(ctx); err != nil {
 		return err
 	}
 	defer sh.unlock()
-	own := sh.own
-	if !take {
-		own = sh.owned
+	own := sh.owned
+	switch {
+	case sh.epoch.Load() != 0 && take != takeNever, take == takeAny:
+		own = sh.own
+	case take != takeNever && b.reserve(sh):
+		defer b.reserved(sh)
+		own = sh.own
 	}
 	ok, err := own(ctx)
 	switch {
@@ -40,14 +61,21 @@ func (b *Backend) locally(ctx context.Context, shard int, take bool, call func(*
 }
 
 // anywhere makes a call where the shard's owner is: here, or by asking it.
-func (b *Backend) anywhere(ctx context.Context, shard int, take bool, call func(*shardState) error, ask func() error) error {
+func (b *Backend) anywhere(ctx context.Context, shard int, take taking, call func(*shardState) error, ask func() error) error {
 	var err error
+	began := b.now()
 	for range ownerTries {
+		if take == takeLate && b.now()-began > int64(yieldFor) {
+			take = takeAny
+		}
 		if err = b.locally(ctx, shard, take, call); !errors.Is(err, errForeign) {
 			return err
 		}
 		if err = ask(); !errors.Is(err, errForeign) {
 			return err
+		}
+		if take == takeLate && !rest(ctx, yieldPause) {
+			return ctx.Err()
 		}
 	}
 	return fmt.Errorf("shard %d changes hands again and again: %w", shard, err)
@@ -60,18 +88,29 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ou
 	}
 	b.claimed.Store(b.now())
 	b.keep()
-	take := len(b.held()) < int(b.fair.Load())
-	err = b.anywhere(ctx, shard, take,
+	err = b.anywhere(ctx, shard, takeFair,
 		func(sh *shardState) error { return sh.claimTo(ctx, grant, &out) },
 		func() error {
-			if !take {
-				if s, err := b.shards[shard].standing(ctx); err != nil || s.free(b) {
-					return err // others' part, who will find it
-				}
+			if s, err := b.shards[shard].standing(ctx); err != nil || s.free(b) {
+				return err // others' part, who will find it
+			}
+			if !b.asks(b.shards[shard]) {
+				return nil
 			}
 			return b.askCommitted(ctx, shard, request{Op: opClaim, Grant: grant}, &out)
 		})
 	return out, postgres.Explain(err)
+}
+
+// asks says whether a claim goes to the owner of a shard, who has an engine as a rule, and work of its own in the
+// hands of that: if this backend owns none, if somebody told of work a moment ago, and otherwise at times.
+func (b *Backend) asks(sh *shardState) bool {
+	now := b.now()
+	if heard := b.heard.Load(); len(b.held()) > 0 && (heard == 0 || now-heard > int64(heardFor)) && now-sh.asked.Load() < int64(askRarely) {
+		return false
+	}
+	sh.asked.Store(now)
+	return true
 }
 
 // claimTo leases what is ready; where nothing is, it looks for what others have stored.
@@ -100,7 +139,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if len(completions) == 0 {
 		return out, nil
 	}
-	err = b.anywhere(ctx, shard, true,
+	err = b.anywhere(ctx, shard, takeLate,
 		func(sh *shardState) error { return sh.complete(ctx, completions, grant, &out) },
 		func() error {
 			req := request{Op: opComplete, Grant: grant}
@@ -205,7 +244,7 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 	if len(leases) == 0 {
 		return kept, nil
 	}
-	err := b.anywhere(ctx, shard, true,
+	err := b.anywhere(ctx, shard, takeLate,
 		func(sh *shardState) error {
 			sh.extend(leases, grant, kept)
 			return nil
@@ -236,12 +275,15 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (swept backend.Swept, er
 	if err := b.check(ctx, shard, backend.Grant{}); err != nil {
 		return swept, err
 	}
-	err = b.anywhere(ctx, shard, true,
+	err = b.anywhere(ctx, shard, takeFair,
 		func(sh *shardState) error {
 			swept, err = sh.sweep(ctx)
 			return err
 		},
 		func() error {
+			if s, err := b.shards[shard].standing(ctx); err != nil || s.free(b) {
+				return err
+			}
 			answer, err := b.ask(ctx, shard, request{Op: opSweep})
 			swept = answer.Swept
 			return err

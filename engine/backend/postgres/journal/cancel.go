@@ -46,7 +46,7 @@ func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 
 func (b *Backend) cancelIn(ctx context.Context, shard int, ids []uuid.UUID, reason string) error {
 	failure := &plan.Failure{Type: backend.CanceledType, Message: reason}
-	return b.anywhere(ctx, shard, false,
+	return b.anywhere(ctx, shard, takeNever,
 		func(sh *shardState) error { return sh.cancel(ctx, ids, failure) },
 		func() error {
 			free, err := b.cancelFree(ctx, shard, ids, failure)

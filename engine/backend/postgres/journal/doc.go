@@ -28,8 +28,11 @@
 //
 // Who takes a shard begins its running instances anew and applies their events in order, through the code that
 // applied them first: the same graph, the same event and the same values give the same plan. Leases on node runs are
-// in memory only, and die with the owner: what was leased is ready again. An owner that is closed, or has more shards than
-// its part among the engines that look for work, gives shards back with the leases, which then hold.
+// in memory only, and die with the owner: what was leased is ready again. An owner that is closed gives its
+// shards back with the leases, which then hold. So does one that has more than its part among the engines that look for
+// work, as soon as it hears of another; nobody takes more than that, but for one who has something leased in a shard for
+// which nobody comes. An engine that has shards places there what it submits, where it may choose (backend.Placer), and
+// asks others for work only when they have told of some, or rarely.
 //
 // # Others than the owner
 //

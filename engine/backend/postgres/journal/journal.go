@@ -127,6 +127,7 @@ type Backend struct {
 	begun  time.Time     // where its clock begins
 	shards []*shardState
 
+	heard   atomic.Int64 // when another engine last told of work that it has no room for, on this one's clock
 	claimed atomic.Int64 // when it last looked for work, on its clock; zero: never
 	fair    atomic.Int32 // how many shards are its part
 
@@ -142,6 +143,7 @@ type Backend struct {
 	kept   bool           // they have been started
 	closed bool
 	mail   chan struct{} // somebody has asked for something
+	news   chan struct{} // an engine has come or gone
 }
 
 // waker is somebody who wants to hear of work.
@@ -151,6 +153,7 @@ var (
 	_ backend.Backend  = (*Backend)(nil)
 	_ backend.Listener = (*Backend)(nil)
 	_ backend.Canceler = (*Backend)(nil)
+	_ backend.Placer   = (*Backend)(nil)
 )
 
 // Open connects and sets the schema up where needed.
@@ -184,7 +187,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	b := &Backend{
 		store: store, jitter: cfg.Jitter, lease: cfg.Lease, name: uuid.NewString(), begun: time.Now(),
 		bytesMax: cfg.Memory, park: cfg.Park,
-		wakers: map[*waker]struct{}{}, mail: make(chan struct{}, 1),
+		wakers: map[*waker]struct{}{}, mail: make(chan struct{}, 1), news: make(chan struct{}, 1),
 	}
 	b.life, b.stop = context.WithCancel(context.Background())
 	b.fair.Store(int32(store.Shards()))
@@ -224,7 +227,7 @@ func (b *Backend) Close() {
 		sh.unlock()
 	}
 	if b.claimed.Load() > 0 {
-		_, _ = b.store.Pool.Exec(ctx, forgetOwnerSQL, b.name)
+		_, _ = b.store.Pool.Exec(ctx, forgetOwnerSQL, b.name, b.store.Channel(topic), engines)
 	}
 	b.store.Close()
 }
@@ -250,6 +253,11 @@ func (b *Backend) check(ctx context.Context, shard int, grant backend.Grant) err
 	return b.usable(ctx)
 }
 
+// Near implements backend.Placer: an engine that has shards is to place what is new there.
+func (b *Backend) Near(shard int) bool {
+	return b.shards[shard].epoch.Load() != 0 || len(b.held()) == 0
+}
+
 // Lookup implements backend.Backend.
 func (b *Backend) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
 	if err := b.usable(ctx); err != nil {
@@ -269,7 +277,10 @@ func (b *Backend) Listen(ctx context.Context, wake func()) error {
 		delete(b.wakers, w)
 		b.mu.Unlock()
 	}()
-	return b.store.Listen(ctx, wake)
+	return b.store.Listen(ctx, func() {
+		b.heard.Store(b.now())
+		wake()
+	})
 }
 
 // wakeAll tells those who look for work here that there is some, and says whether there are any.

@@ -13,6 +13,10 @@ const (
 	closeTimeout = 5 * time.Second
 	// tickMax is the longest pause between two looks for what others ask, should nobody have told of it.
 	tickMax = time.Second
+	// yieldFor is how long a shard that would be more than one's part is left to others by who has something leased
+	// there, and yieldPause is between two looks.
+	yieldFor   = 250 * time.Millisecond
+	yieldPause = 20 * time.Millisecond
 )
 
 // keep starts what goes on in the background: prolonging, answering others, spreading the shards.
@@ -28,25 +32,37 @@ func (b *Backend) keep() {
 	b.tasks.Go(b.listener)
 }
 
-// topic is what those say who ask the owner of a shard.
-const topic = "owner"
+// topic is what those say who ask the owner of a shard, by its number, and engines that have come or gone.
+const (
+	topic   = "owner"
+	engines = "engines"
+)
 
 // listener hears of what others ask.
 func (b *Backend) listener() {
 	heard := func(payload string) {
+		if payload == engines {
+			nudge(b.news)
+			return
+		}
 		if shard, err := strconv.Atoi(payload); err == nil && shard >= 0 && shard < len(b.shards) && b.shards[shard].epoch.Load() == 0 {
 			return
 		}
-		select {
-		case b.mail <- struct{}{}:
-		default: // the keeper has not seen the last one yet
-		}
+		nudge(b.mail)
 	}
 	for {
 		_ = b.store.ListenTo(b.life, topic, heard) // where it cannot, the keeper looks by itself
 		if !rest(b.life, b.tick()) {
 			return
 		}
+	}
+}
+
+// nudge tells a goroutine that there is something new.
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it has not seen the last one yet
 	}
 }
 
@@ -69,13 +85,22 @@ func rest(ctx context.Context, pause time.Duration) bool {
 // those of the store, which calls run into by themselves; a lease that it cannot prolong runs out here before it
 // does there.
 func (b *Backend) keeper() {
-	for rest(b.life, b.tick()) {
+	timer := time.NewTicker(b.tick())
+	defer timer.Stop()
+	for {
 		ctx, cancel := context.WithTimeout(b.life, b.lease)
 		if held := b.held(); len(held) > 0 {
 			_ = b.renew(ctx, held)
 		}
 		b.look(ctx)
 		cancel()
+		select {
+		case <-b.life.Done():
+			return
+		case <-b.news:
+			b.wakeAll() // there may be shards to take
+		case <-timer.C:
+		}
 	}
 }
 
@@ -89,9 +114,9 @@ func (b *Backend) server() {
 			return
 		case <-b.mail:
 		case <-ticker.C:
-			b.spread(b.life)
 			b.tend(b.life)
 		}
+		b.spread(b.life)
 		b.serve(b.life)
 	}
 }
@@ -113,7 +138,9 @@ func (b *Backend) look(ctx context.Context) {
 	claimed := b.claimed.Load()
 	looks := claimed > 0 && b.now()-claimed < int64(b.lease)
 	var others int
-	if err := b.store.Pool.QueryRow(ctx, seeOwnerSQL, b.name, b.lease.Microseconds(), looks).Scan(&others); err != nil {
+	var told *string
+	err := b.store.Pool.QueryRow(ctx, seeOwnerSQL, b.name, b.lease.Microseconds(), looks, b.store.Channel(topic), engines).Scan(&others, &told)
+	if err != nil {
 		return
 	}
 	fair := len(b.shards)
@@ -123,23 +150,47 @@ func (b *Backend) look(ctx context.Context) {
 	case others > 0:
 		fair = 0
 	}
-	b.fair.Store(int32(fair))
+	if b.fair.Store(int32(fair)); len(b.held()) > fair {
+		nudge(b.mail) // to give back what is too much
+	}
 }
 
-// spread gives a shard back if there are more than this backend's part.
+// spread gives shards back that are more than this backend's part, all at once; the others hear of each.
 func (b *Backend) spread(ctx context.Context) {
 	held := b.held()
-	if len(held) <= int(b.fair.Load()) {
+	fair := int(b.fair.Load())
+	if len(held) <= fair {
 		return
 	}
-	sh := held[len(held)-1]
-	if sh.lock(ctx) != nil {
-		return
+	for _, sh := range held[fair:] {
+		if sh.lock(ctx) != nil {
+			return
+		}
+		_ = sh.release(ctx) // else it is free when its lease is over
+		sh.unlock()
 	}
-	defer sh.unlock()
-	if err := sh.release(ctx); err == nil {
-		_ = b.store.Notify(ctx)
+}
+
+// reserve says whether a shard that is free would be of this backend's part; then it stays reserved until it is
+// taken, so that calls on other shards, side by side, do not take more.
+func (b *Backend) reserve(sh *shardState) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	count := 0
+	for _, s := range b.shards {
+		if s.epoch.Load() != 0 || s.wanted {
+			count++
+		}
 	}
+	sh.wanted = count < int(b.fair.Load())
+	return sh.wanted
+}
+
+// reserved ends a reservation.
+func (b *Backend) reserved(sh *shardState) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sh.wanted = false
 }
 
 // tend loads what is due soon and parks what only waits, in all shards that are owned. What the store refuses now is

@@ -172,6 +172,7 @@ func (b *Backend) ask(ctx context.Context, shard int, req request) (response, er
 // await waits for an answer, for as long as the owner to whom the request went is there.
 func (b *Backend) await(ctx context.Context, sh *shardState, id uuid.UUID, was standing) ([]byte, error) {
 	checked := time.Now()
+	var gone time.Time // when the shard was found to be another's
 	for pause := askPauseMin; ; pause = min(2*pause, askPauseMax) {
 		alive := rest(ctx, pause)
 		var data []byte
@@ -191,8 +192,14 @@ func (b *Backend) await(ctx context.Context, sh *shardState, id uuid.UUID, was s
 		if err != nil {
 			return nil, b.withdraw(sh, id, err)
 		}
-		if s.owner != was.owner || s.rest <= 0 {
-			return nil, b.withdraw(sh, id, errForeign)
+		if s.owner == was.owner && s.rest > 0 {
+			continue
+		}
+		if err := b.withdraw(sh, id, errForeign); !backend.IsUnknown(err) || time.Since(gone) > closeTimeout && !gone.IsZero() {
+			return nil, err
+		}
+		if gone.IsZero() {
+			gone = time.Now() // it was begun with, and who gives a shard away has answered, or does so soon
 		}
 	}
 }
@@ -241,7 +248,7 @@ func (b *Backend) answer(ctx context.Context, sh *shardState, body []byte) respo
 		return response{Error: err.Error()}
 	}
 	var r response
-	err := b.locally(ctx, sh.number, false, func(sh *shardState) error {
+	err := b.locally(ctx, sh.number, takeNever, func(sh *shardState) error {
 		return b.act(ctx, sh, req, &r)
 	})
 	switch {

@@ -150,6 +150,7 @@ func TestOwnerHandsOver(t *testing.T) {
 // leased is completed all the same.
 func TestShardsAreSpread(t *testing.T) {
 	w := newWorld(t, 4)
+	w.cfg.Lease = time.Minute // none runs out
 	first, second := w.open(), w.open()
 	var held []backend.Task
 	for range 12 {
@@ -177,6 +178,9 @@ func TestShardsAreSpread(t *testing.T) {
 		if err != nil || out.Outcomes[0].Answer != backend.Applied {
 			t.Fatalf("answered %+v, %v", out.Outcomes, err)
 		}
+	}
+	if n := w.number(first, "SELECT sum(epoch) FROM shards"); n != 6 {
+		t.Errorf("four shards changed hands %d times until each had two; want 6", n)
 	}
 	if _, err := backendtest.Drive(w.ctx, first, w.subs, backendtest.DriveConfig{Workers: 2, Peers: []backend.Backend{second}}); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,10 @@ type shardState struct {
 	number int
 	busy   chan struct{} // holds one value while somebody uses the shard
 
+	wanted bool // it is about to be taken; guarded by the backend's mu
+
 	epoch atomic.Int64 // of the ownership; zero: it is not owned. Read by the keeper, too
+	asked atomic.Int64 // when its owner, who is another, was last asked for work, on the backend's clock
 	until atomic.Int64 // the ownership's end on the backend's clock, never later than the store's; set by the keeper, too
 
 	tokens    int64  // the last one given
@@ -212,7 +215,7 @@ func (sh *shardState) release(ctx context.Context) error {
 		ids[i], nodes[i], paths[i] = l.instance, int32(l.key.Node), string(l.key.Path)
 		tokens[i], rests[i] = l.token, (l.due-now)/1000
 	}
-	_, err := sh.b.store.Pool.Exec(ctx, releaseSQL, sh.number, epoch, ids, nodes, paths, tokens, rests)
+	_, err := sh.b.store.Pool.Exec(ctx, releaseSQL, sh.number, epoch, ids, nodes, paths, tokens, rests, sh.b.store.Channel(topic), engines)
 	return postgres.Explain(err)
 }
 

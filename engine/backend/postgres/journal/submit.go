@@ -90,7 +90,11 @@ func (b *Backend) newcomer(ctx context.Context, s *backend.Submission) (newcomer
 // where the shard has another owner, the instances are left for the owner to take up.
 func (b *Backend) submitTo(ctx context.Context, shard int, list []newcomer, grant backend.Grant, out *backend.Committed) error {
 	grant.Max -= len(out.Tasks)
-	return b.anywhere(ctx, shard, grant.Max > 0,
+	take := takeNever
+	if grant.Max > 0 {
+		take = takeFair
+	}
+	return b.anywhere(ctx, shard, take,
 		func(sh *shardState) error {
 			if room := sh.room(ctx); sh.epoch.Load() == 0 {
 				return errForeign

@@ -1,10 +1,13 @@
--- Gives a shard back, with the leases on its node runs. $1 shard, $2 epoch; $3 instance, $4 node, $5 path, $6 token, $7 rest of the lease in µs.
+-- Gives a shard back, with the leases on its node runs, and tells the others. $1 shard, $2 epoch; $3 instance, $4 node, $5 path,
+-- $6 token, $7 rest of the lease in µs; $8 channel, $9 what the others hear.
 WITH freed AS (
     UPDATE shards SET owner = NULL, expires_at = clock_timestamp() WHERE shard = $1 AND epoch = $2
     RETURNING epoch
+), handed AS (
+    INSERT INTO leases (shard, instance_id, node, path, token, expires_at)
+    SELECT $1, l.instance_id, l.node, l.path, l.token, clock_timestamp() + l.rest * interval '1 microsecond'
+    FROM unnest($3::uuid[], $4::int[], $5::text[], $6::bigint[], $7::bigint[]) AS l (instance_id, node, path, token, rest)
+    WHERE EXISTS (SELECT FROM freed)
+    ON CONFLICT DO NOTHING
 )
-INSERT INTO leases (shard, instance_id, node, path, token, expires_at)
-SELECT $1, l.instance_id, l.node, l.path, l.token, clock_timestamp() + l.rest * interval '1 microsecond'
-FROM unnest($3::uuid[], $4::int[], $5::text[], $6::bigint[], $7::bigint[]) AS l (instance_id, node, path, token, rest)
-WHERE EXISTS (SELECT FROM freed)
-ON CONFLICT DO NOTHING
+SELECT pg_notify($8, $9) FROM freed

@@ -1,8 +1,12 @@
--- Notes that an engine looks for work, drops those that were not heard of, and counts those that are there. $1 name, $2 lease in µs, $3 whether it looks for work.
+-- Notes that an engine looks for work, drops those that were not heard of, and counts the others that are there; a new one
+-- is told of. $1 name, $2 lease in µs, $3 whether it looks for work, $4 channel, $5 what the others hear.
 WITH gone AS (
     DELETE FROM owners WHERE seen_at < clock_timestamp() - $2::bigint * interval '1 microsecond' AND name <> $1
+), known AS MATERIALIZED (
+    SELECT FROM owners WHERE name = $1
 ), seen AS (
     INSERT INTO owners (name, seen_at) SELECT $1, clock_timestamp() WHERE $3
     ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at
 )
-SELECT count(*)::int FROM owners WHERE seen_at >= clock_timestamp() - $2::bigint * interval '1 microsecond' AND name <> $1
+SELECT (SELECT count(*)::int FROM owners WHERE seen_at >= clock_timestamp() - $2::bigint * interval '1 microsecond' AND name <> $1),
+    CASE WHEN $3 AND NOT EXISTS (SELECT FROM known) THEN pg_notify($4, $5)::text END
