@@ -40,10 +40,13 @@ func shortCase(backend string) Case {
 	}.WithDefaults()
 }
 
-func runCase(t *testing.T, c Case, command []string) *Result {
+// runCase runs a case on engines that are processes of this test binary, with more in their environment. The
+// race detector's runtime waits for a second at the end of every process unless it is told not to.
+func runCase(t *testing.T, c Case, environment ...string) *Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
+	command := slices.Concat([]string{"env", "GORACE=atexit_sleep_ms=0 halt_on_error=1"}, environment, []string{os.Args[0]})
 	res, err := Run(ctx, c, Config{Command: command, Progress: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +71,7 @@ func TestEveryKindOfFault(t *testing.T) {
 			c := shortCase(design)
 			c.Seed = uint64(i + 1)
 			c.Faults = c.Plan(kinds, 0)
-			res := runCase(t, c, []string{os.Args[0]})
+			res := runCase(t, c)
 			if res.Verdict != Pass {
 				t.Errorf("the verdict is %s, want pass", res.Verdict)
 			}
@@ -106,6 +109,7 @@ func TestWhatDidNotHappenIsInconclusive(t *testing.T) {
 // TestShrink has cases fail that hold two of the faults, and finds the smallest of them.
 func TestShrink(t *testing.T) {
 	c := shortCase("push")
+	c.InFlight = 8
 	for i := range 13 {
 		c.Faults = append(c.Faults, fault.Fault{Kind: "wire.cut", K: i})
 	}

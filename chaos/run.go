@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,8 +127,12 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	return r.judge()
 }
 
-// Lacking says of each kind that a run on this machine cannot have, why not. It starts a server to find out.
+// Lacking says of each kind that a run on this machine cannot have, why not. It starts a server to find out, if
+// it has to.
 func Lacking(ctx context.Context, kinds []fault.Kind, log func(string)) (map[string]string, error) {
+	if !slices.ContainsFunc(kinds, func(k fault.Kind) bool { return k.Lacks != nil }) {
+		return map[string]string{}, nil
+	}
 	server, err := openServer(ctx, 1, log)
 	if err != nil {
 		return nil, err
