@@ -30,6 +30,10 @@ const appendTries = 3
 // errLost is the error of an append to a shard that is another's by now: nothing of it took place.
 var errLost = errors.New("the shard has another owner")
 
+// errGone is the error of settling an append where another has owned the shard since, and what the append would have
+// left could be gone by now.
+var errGone = errors.New("another has owned the shard since, and has dropped what would tell")
+
 // appended is what the store said to an append.
 type appended struct {
 	born map[uuid.UUID]bool // of a submission: those that were new; nil: all
@@ -56,6 +60,9 @@ func (sh *shardState) append(ctx context.Context, t *tx) (appended, error) {
 		case settled != nil && errors.Is(settled, errLost):
 			sh.forget()
 			return out, settled
+		case errors.Is(settled, errGone):
+			sh.forget()
+			return out, fmt.Errorf("%w: %w (%w)", backend.ErrUnknown, err, settled)
 		case settled != nil:
 			t.rollback(savepoint{})
 			sh.suspend()
@@ -180,7 +187,7 @@ func (sh *shardState) settle(ctx context.Context, t *tx) (happened bool, out app
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
-		if happened, out, err = sh.look(ctx, t); err == nil || errors.Is(err, errLost) {
+		if happened, out, err = sh.look(ctx, t); err == nil || errors.Is(err, errLost) || errors.Is(err, errGone) {
 			return happened, out, err
 		}
 		if try == settleTries || !rest(ctx, settlePause) {
@@ -224,7 +231,7 @@ func (sh *shardState) look(ctx context.Context, t *tx) (happened bool, out appen
 	}
 	switch {
 	case lost && !happened:
-		return false, out, errLost
+		return false, out, sh.absent(ctx, t)
 	case lost:
 		out.lost = true
 		sh.forget()
@@ -237,6 +244,32 @@ func (sh *shardState) look(ctx context.Context, t *tx) (happened bool, out appen
 		out.born = nil
 	}
 	return happened, out, nil
+}
+
+// absent says why nothing is to be found of a transaction in a shard that is another's: with errLost it did not take place.
+// An event is dropped only once its instance has ended or has a later state: where one of the transaction's should be
+// there, it never was. Else nobody can tell.
+func (sh *shardState) absent(ctx context.Context, t *tx) error {
+	var ids [][16]byte
+	var seqs []int64
+	seq := sh.seq
+	for _, e := range t.events {
+		if !e.inst.gone {
+			ids, seqs = append(ids, e.inst.id), append(seqs, seq)
+			seq++
+		}
+	}
+	if len(seqs) == 0 {
+		return errLost // its ends and births stay where they are
+	}
+	var proved bool
+	if err := sh.b.store.Pool.QueryRow(ctx, absentSQL, sh.number, ids, seqs).Scan(&proved); err != nil {
+		return err
+	}
+	if !proved {
+		return errGone
+	}
+	return errLost
 }
 
 // witness is that by which a transaction is found again: its last event, or, where it has none, the instances that it

@@ -48,6 +48,8 @@ var (
 	loadNamedSQL string
 	//go:embed sql/settle.sql
 	settleSQL string
+	//go:embed sql/absent.sql
+	absentSQL string
 	//go:embed sql/drop_range.sql
 	dropRangeSQL string
 	//go:embed sql/drop_some.sql
