@@ -27,16 +27,21 @@ func Shrink(ctx context.Context, failed *Result, cfg Config, most time.Duration)
 	})
 }
 
+// shrinkTries is how often a smaller case may pass before it counts as one that does.
+const shrinkTries = 2
+
 // shrink tries smaller cases with a function that runs one; nil: there was no run.
 func shrink(failed *Result, try func(Case) *Result) *Result {
 	best := failed
 	fails := func(c Case) bool {
-		res := try(c)
-		if res == nil || res.Verdict != Fail || !slices.ContainsFunc(res.Invariants(), func(i string) bool { return slices.Contains(failed.Invariants(), i) }) {
-			return false
+		for range shrinkTries {
+			res := try(c)
+			if res != nil && res.Verdict == Fail && slices.ContainsFunc(res.Invariants(), func(i string) bool { return slices.Contains(failed.Invariants(), i) }) {
+				best = res
+				return true
+			}
 		}
-		best = res
-		return true
+		return false
 	}
 	for part := len(best.Case.Faults); part > 0; part /= 2 {
 		for from := 0; from < len(best.Case.Faults); {

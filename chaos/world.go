@@ -237,7 +237,7 @@ func (h *engineHost) close() {
 	h.wire.Close()
 }
 
-// openWorld starts a server and sets it up; engines are started later.
+// openWorld makes a wire and a place for each engine; start starts them.
 func (r *run) openWorld(server *pgserver.Server) (*world, error) {
 	w := &world{server: server}
 	for i := range r.Engines {
