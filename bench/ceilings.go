@@ -43,7 +43,7 @@ func newCeilings(cfg CompareConfig, progress func(string)) (*ceilings, []record.
 		return &ceilings{}, nil, nil
 	}
 	mc := ceiling.Config{
-		DSN: cfg.DSN, Ways: wanted, Duration: cfg.Ceilings, Idle: true,
+		DSN: cfg.DSN, Ways: wanted, Nodes: shapes(cfg.Cases), Duration: cfg.Ceilings, Idle: true,
 		Progress: func(_, _ int, point string) { progress(point) },
 	}
 	meter, err := ceiling.New(mc)
@@ -52,8 +52,40 @@ func newCeilings(cfg CompareConfig, progress func(string)) (*ceilings, []record.
 	}
 	return &ceilings{meter: meter}, append(ceiling.Methods(mc), record.Method{
 		Figure: "ceiling_fraction", Text: "median of nodes_per_s divided by what raw SQL did on the same server for the same rows: batched for backends that group " +
-			"completions, call for those that take them one by one, append for those that append. Those were measured once before the first run and once after the " +
-			"last, and the mean of both is taken. A run does more than the writes: it also submits instances, runs actions, finds what is ready and clears up."}), nil
+			"completions, call for those that take them one by one, append for those that append; for instances of as many node runs as the row's, or of the nearest number that was measured. Those were measured once before the first run and once after the " +
+			"last, and the mean of both is taken. A run does more than the writes: it also runs actions, finds what is ready and clears up."}), nil
+}
+
+// What bounds the shapes that are measured in a comparison.
+const (
+	maxShapes = 3    // numbers of node runs per instance
+	alike     = 1.1  // the ratio up to which two numbers count as one
+	largest   = 1000 // node runs of an instance, beyond which its own rows are too few to matter
+)
+
+// shapes gives the numbers of node runs per instance for which ceilings are measured. Of numbers that are alike, and of
+// the nearest where there are too many, the greatest stays, whose ceiling is the highest.
+func shapes(cases []Case) []int {
+	var out []int
+	for _, k := range cases {
+		out = append(out, min(max(k.Workload.Nodes, 1), largest))
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	for len(out) > 1 {
+		ratio := func(i int) float64 { return float64(out[i+1]) / float64(out[i]) }
+		nearest := 0
+		for i := range len(out) - 1 {
+			if ratio(i) < ratio(nearest) {
+				nearest = i
+			}
+		}
+		if len(out) <= maxShapes && ratio(nearest) > alike {
+			break
+		}
+		out = slices.Delete(out, nearest, nearest+1)
+	}
+	return out
 }
 
 // round measures once. What goes wrong costs the fractions, not the comparison.
@@ -74,7 +106,7 @@ func (c *ceilings) fill(out *record.Summary, backends []BackendSpec) {
 		row := &out.Rows[i]
 		at := slices.IndexFunc(backends, func(b BackendSpec) bool { return b.String() == row.Backend })
 		row.Ceiling = backends[at].Ceiling()
-		rate := c.result.Rate(row.Ceiling)
+		rate := c.result.RateFor(row.Ceiling, row.Nodes)
 		switch {
 		case row.Ceiling == "":
 			row.Warnings = append(row.Warnings, "ceiling_fraction is null: nothing is durable, so there is no ceiling")

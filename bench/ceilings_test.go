@@ -60,6 +60,9 @@ func TestFractions(t *testing.T) {
 	}
 	for backend, way := range map[string]string{"push": record.CeilingBatched, "pull": record.CeilingCall} {
 		row := found.Summary.Find(record.Key{Scenario: "fanout", Backend: backend, Size: 10})
+		if got := c.Rate(way).NodesPerInstance; got != 10 {
+			t.Errorf("%s: the ceiling is of instances of %d", backend, got)
+		}
 		want := row.NodesPerS.Median / c.Rate(way).NodesPerS.Median
 		if row.Ceiling != way || row.CeilingFraction == nil || *row.CeilingFraction != want {
 			t.Errorf("%s: held against %q, fraction %v; want %q, %v", backend, row.Ceiling, row.CeilingFraction, way, want)
@@ -118,6 +121,18 @@ func TestCutOffInTheCeilings(t *testing.T) {
 		}
 		if err := found.Write(t.TempDir()); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestShapesAreFew: compared cases share ceilings where they are alike, and there are never more than three.
+func TestShapesAreFew(t *testing.T) {
+	for sizes, want := range map[string][]int{
+		"10": {10}, "96,10,100": {10, 100}, "10,100,1000,2000,9000": {10, 100, 1000}, "1,2,4,30,1000": {4, 30, 1000}, "5,8,50,500": {8, 50, 500},
+	} {
+		chains := cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{sizes}})
+		if got := bench.Shapes(chains); !slices.Equal(got, want) {
+			t.Errorf("chains of %s: %v, want %v", sizes, got, want)
 		}
 	}
 }

@@ -20,7 +20,8 @@
 // # Ceilings
 //
 // Before the first run and after the last, package ceiling measures what raw SQL can do, on the same server, in the
-// ways in which the backends write. A row's fraction is its rate divided by the mean of both for its backend's way.
+// ways in which the backends write, with the rows of instances of as many node runs: for up to three numbers of them, else
+// for the nearest. A row's fraction is its rate divided by the mean of both for its backend's way.
 //
 // # Latencies
 //

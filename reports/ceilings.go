@@ -45,19 +45,19 @@ func (v *view) held() bool {
 func (v *view) fractionTable() *table {
 	t := &table{Label: "Fractions of the ceilings", Heads: []head{
 		{Name: "scenario", Text: true}, {Name: "nodes"}, {Name: "backend", Text: true}, {Name: "nodes/s", Method: v.method("nodes_per_s")},
-		{Name: "of its ceiling", Method: v.method("ceiling_fraction")}, {Name: "ceiling", Unit: "nodes/s", Method: v.method("ceilings")}, {Name: "which is", Text: true},
+		{Name: "of its ceiling", Method: v.method("ceiling_fraction")}, {Name: "ceiling", Unit: "nodes/s", Method: v.method("ceilings")}, {Name: "which is", Text: true}, {Name: "with instances of"},
 	}}
 	for i := range v.families {
 		f := &v.families[i]
 		size, _ := f.largest()
 		for _, r := range f.rows {
-			rate := v.summary.Ceilings.Rate(r.Ceiling)
+			rate := v.summary.Ceilings.RateFor(r.Ceiling, r.Nodes)
 			if !r.Valid || r.Size != size || r.CeilingFraction == nil || r.NodesPerS == nil || rate == nil {
 				continue
 			}
 			t.Rows = append(t.Rows, tableRow{Cells: []cell{
 				{Text: f.scenario}, count(r.Nodes), words(r.Backend), figureCell(&r.NodesPerS.Median, number, span(r.NodesPerS.Lo, r.NodesPerS.Hi, number)),
-				figureCell(r.CeilingFraction, percent, ""), rateCell(rate), words(inWords(wayNames, r.Ceiling)),
+				figureCell(r.CeilingFraction, percent, ""), rateCell(rate), words(inWords(wayNames, r.Ceiling)), shapeCell(rate),
 			}})
 		}
 	}
@@ -65,6 +65,14 @@ func (v *view) fractionTable() *table {
 		return nil
 	}
 	return t
+}
+
+// shapeCell says of how many node runs a ceiling's instances are.
+func shapeCell(r *record.CeilingRate) cell {
+	if r.NodesPerInstance == 0 {
+		return cell{Text: missing}
+	}
+	return count(r.NodesPerInstance)
 }
 
 func rateCell(r *record.CeilingRate) cell {
@@ -78,11 +86,11 @@ func (v *view) ceilingTable() *table {
 		return nil
 	}
 	t := &table{Label: "Ceilings", Heads: []head{
-		{Name: "the writes of a completion", Text: true}, {Name: "nodes/s", Method: v.method("ceilings")}, {Name: "completions", Unit: "a call"}, {Name: "connections"},
+		{Name: "the writes of a completion", Text: true}, {Name: "nodes/s", Method: v.method("ceilings")}, {Name: "completions", Unit: "a call"}, {Name: "connections"}, {Name: "instances of", Unit: "nodes"},
 	}}
 	for i := range c.Rates {
 		r := &c.Rates[i]
-		t.Rows = append(t.Rows, tableRow{Cells: []cell{{Text: inWords(wayNames, r.Way)}, rateCell(r), count(r.Batch), count(r.Connections)}})
+		t.Rows = append(t.Rows, tableRow{Cells: []cell{{Text: inWords(wayNames, r.Way)}, rateCell(r), count(r.Batch), count(r.Connections), shapeCell(r)}})
 	}
 	return t
 }
@@ -122,13 +130,26 @@ func (v *view) writeCeilings(b *bytes.Buffer) {
 	writeIdle(b, c)
 }
 
+// shaped says whether instances begin and end in any ceiling, so that it has to be said of how many node runs they are.
+func shaped(c *record.Ceilings) bool {
+	return slices.ContainsFunc(c.Rates, func(r record.CeilingRate) bool { return r.NodesPerInstance != 0 })
+}
+
 // writeRates writes the best point of each way.
 func writeRates(b *bytes.Buffer, c *record.Ceilings) {
 	t := columns{left: map[int]bool{0: true, 1: true}}
-	t.add("ceiling", "", "nodes/s", "[lo, hi]", "a call", "connections")
+	head := []string{"ceiling", "", "nodes/s", "[lo, hi]", "a call", "connections"}
+	if shaped(c) {
+		head = append(head, "instances of")
+	}
+	t.add(head...)
 	for _, r := range c.Rates {
-		t.add(r.Way, inWords(wayNames, r.Way), number(r.NodesPerS.Median), "["+number(r.NodesPerS.Lo)+", "+number(r.NodesPerS.Hi)+"]",
-			thousands(int64(r.Batch)), thousands(int64(r.Connections)))
+		cells := []string{r.Way, inWords(wayNames, r.Way), number(r.NodesPerS.Median), "[" + number(r.NodesPerS.Lo) + ", " + number(r.NodesPerS.Hi) + "]",
+			thousands(int64(r.Batch)), thousands(int64(r.Connections))}
+		if shaped(c) {
+			cells = append(cells, shapeCell(&r).Text)
+		}
+		t.add(cells...)
 	}
 	if len(c.Rates) > 0 {
 		t.write(b)
@@ -162,6 +183,9 @@ func writePoints(b *bytes.Buffer, c *record.Ceilings) {
 	slices.Sort(connections)
 	t := columns{left: map[int]bool{0: true}}
 	head := []string{"nodes/s", "a call"}
+	if shaped(c) {
+		head = append(head, "instances of")
+	}
 	for _, n := range connections {
 		head = append(head, plural(n, "connection"))
 	}
@@ -175,6 +199,9 @@ func writePoints(b *bytes.Buffer, c *record.Ceilings) {
 		}
 		for _, batch := range batches {
 			cells := []string{r.Way, thousands(int64(batch))}
+			if shaped(c) {
+				cells = append(cells, shapeCell(&r).Text)
+			}
 			for _, n := range connections {
 				cells = append(cells, pointText(r.Points, batch, n))
 			}

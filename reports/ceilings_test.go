@@ -14,7 +14,7 @@ func synthCeilings() *record.Ceilings {
 	return &record.Ceilings{
 		Measurements: 2, PointNS: 2e8,
 		Rates: []record.CeilingRate{
-			{Way: record.CeilingBatched, NodesPerS: record.Spread{Median: 50000, Lo: 48000, Hi: 52000}, Batch: 1000, Connections: 2, Points: []record.CeilingPoint{
+			{Way: record.CeilingBatched, NodesPerInstance: 10, NodesPerS: record.Spread{Median: 50000, Lo: 48000, Hi: 52000}, Batch: 1000, Connections: 2, Points: []record.CeilingPoint{
 				{Batch: 100, Connections: 1, NodesPerS: []float64{20000, 22000}}, {Batch: 100, Connections: 2, NodesPerS: []float64{41000, 39000}},
 				{Batch: 1000, Connections: 1, NodesPerS: []float64{30000, 30500}}, {Batch: 1000, Connections: 2, NodesPerS: []float64{48000, 52000}},
 			}},
@@ -46,7 +46,7 @@ func withCeilings() (*record.Summary, *record.Manifest) {
 		default:
 			r.Ceiling = record.CeilingCall
 		}
-		r.CeilingFraction = ptr(r.NodesPerS.Median / s.Ceilings.Rate(r.Ceiling).NodesPerS.Median)
+		r.CeilingFraction = ptr(r.NodesPerS.Median / s.Ceilings.RateFor(r.Ceiling, r.Nodes).NodesPerS.Median)
 	}
 	return s, m
 }

@@ -21,6 +21,8 @@ import (
 const (
 	MaxConnections = 64
 	MaxBatch       = 10_000
+	MaxNodes       = 1_000_000 // of an instance
+	MaxShapes      = 10
 	MinDuration    = 10 * time.Millisecond
 	MaxDuration    = time.Minute // so that tables stay small enough for the memory that they would have in use
 )
@@ -32,6 +34,7 @@ type Config struct {
 	Ways        []string      // some of Ways(); nil: all
 	Connections []int         // sessions at once, from 1 to MaxConnections; nil: 1, 2, 4, 8 and 16
 	Batches     []int         // completions in a call, of the ways that group them, from 1 to MaxBatch; nil: 100 and 1,000
+	Nodes       []int         // node runs of an instance, each number measured by itself, up to MaxShapes; 0: completions only. nil: 0
 	Duration    time.Duration // of one point, each time, after a warm-up of a quarter of it. Zero: 1 s
 	Idle        bool          // whether latencies on one idle connection are taken, too
 
@@ -54,6 +57,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Batches == nil {
 		c.Batches = []int{100, 1000}
+	}
+	if c.Nodes == nil {
+		c.Nodes = []int{0}
 	}
 	if c.Duration == 0 {
 		c.Duration = time.Second
@@ -83,6 +89,14 @@ func (c Config) validate() error {
 			return fmt.Errorf("ceiling: a batch of %d: choose from 1 to %d, each number once", n, MaxBatch)
 		}
 	}
+	if len(c.Nodes) == 0 || len(c.Nodes) > MaxShapes {
+		return fmt.Errorf("ceiling: %d numbers of nodes per instance: choose from 1 to %d", len(c.Nodes), MaxShapes)
+	}
+	for i, n := range c.Nodes {
+		if n < 0 || n > MaxNodes || slices.Contains(c.Nodes[:i], n) {
+			return fmt.Errorf("ceiling: %d nodes per instance: choose from 0 (completions only) to %d, each number once", n, MaxNodes)
+		}
+	}
 	if c.Duration < MinDuration || c.Duration > MaxDuration {
 		return fmt.Errorf("ceiling: a duration of %s: choose from %s to %s", c.Duration, MinDuration, MaxDuration)
 	}
@@ -98,16 +112,25 @@ type Meter struct {
 	prefix string // of the schemas of the last round
 }
 
-// point is one way at one size of batch and one number of connections.
+// point is one way at one size of batch and one number of connections, for instances of so many node runs.
 type point struct {
 	way                string
 	batch, connections int
+	nodes              int       // of an instance; 0: completions only
 	rates              []float64 // completions per second, one for each round
 	refused            bool      // the server has not as many connections
 }
 
 func (p *point) String() string {
-	return fmt.Sprintf("%s, %d a call, on %d connection(s)", p.way, p.batch, p.connections)
+	return fmt.Sprintf("%s, %d a call, on %d connection(s)", named(p.way, p.nodes), p.batch, p.connections)
+}
+
+// named is a way with the node runs of an instance.
+func named(way string, nodes int) string {
+	if nodes == 0 {
+		return way
+	}
+	return fmt.Sprintf("%s, instances of %d", way, nodes)
 }
 
 // New makes a Meter. Nothing is connected yet.
@@ -122,9 +145,11 @@ func New(cfg Config) (*Meter, error) {
 		if !ways[way].groups {
 			batches = []int{1}
 		}
-		for _, batch := range batches {
-			for _, n := range cfg.Connections {
-				m.points = append(m.points, &point{way: way, batch: batch, connections: n})
+		for _, nodes := range cfg.Nodes {
+			for _, batch := range batches {
+				for _, n := range cfg.Connections {
+					m.points = append(m.points, &point{way: way, batch: batch, connections: n, nodes: nodes})
+				}
 			}
 		}
 	}
@@ -238,7 +263,7 @@ func (m *Meter) point(ctx context.Context, p *point, lots map[string]*scratch) e
 	var server *pgconn.PgError
 	if errors.As(err, &server) && server.Code == noConnectionLeft {
 		p.refused, p.rates = true, nil
-		if slices.ContainsFunc(m.points, func(o *point) bool { return o.way == p.way && !o.refused }) {
+		if slices.ContainsFunc(m.points, func(o *point) bool { return o.way == p.way && o.nodes == p.nodes && !o.refused }) {
 			return nil
 		}
 	}
@@ -267,11 +292,13 @@ func (m *Meter) Result() *record.Ceilings {
 		}
 	}
 	for _, way := range m.cfg.Ways {
-		rate := m.best(way)
-		out.Rates = append(out.Rates, rate)
-		if s := rate.NodesPerS; s.Hi > unsteady*s.Lo {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("%s, %d a call, on %d connection(s): from %.0f to %.0f nodes/s: something else was at work, or "+
-				"the measurements are too short", way, rate.Batch, rate.Connections, s.Lo, s.Hi))
+		for _, nodes := range m.cfg.Nodes {
+			rate := m.best(way, nodes)
+			out.Rates = append(out.Rates, rate)
+			if s := rate.NodesPerS; s.Hi > unsteady*s.Lo {
+				out.Warnings = append(out.Warnings, fmt.Sprintf("%s, %d a call, on %d connection(s): from %.0f to %.0f nodes/s: something else was at work, or "+
+					"the measurements are too short", named(way, nodes), rate.Batch, rate.Connections, s.Lo, s.Hi))
+			}
 		}
 	}
 	for _, what := range idleKinds {
@@ -286,11 +313,11 @@ func (m *Meter) Result() *record.Ceilings {
 // unsteady is how far the highest measurement of a best point may be above the lowest before a warning says so.
 const unsteady = 1.5
 
-// best gives all points of a way, and which has the highest median.
-func (m *Meter) best(way string) record.CeilingRate {
-	rate := record.CeilingRate{Way: way}
+// best gives all points of a way for instances of so many node runs, and which has the highest median.
+func (m *Meter) best(way string, nodes int) record.CeilingRate {
+	rate := record.CeilingRate{Way: way, NodesPerInstance: nodes}
 	for _, p := range m.points {
-		if p.way != way || p.refused {
+		if p.way != way || p.nodes != nodes || p.refused {
 			continue
 		}
 		rate.Points = append(rate.Points, record.CeilingPoint{Batch: p.batch, Connections: p.connections, NodesPerS: slices.Clone(p.rates)})

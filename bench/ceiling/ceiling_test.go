@@ -268,7 +268,7 @@ func TestNoServer(t *testing.T) {
 
 // TestResult holds how figures become a ceiling.
 func TestResult(t *testing.T) {
-	m := &Meter{cfg: Config{Ways: []string{"batched", "append"}, Duration: time.Second}, rounds: 2, points: []*point{
+	m := &Meter{cfg: Config{Ways: []string{"batched", "append"}, Nodes: []int{0}, Duration: time.Second}, rounds: 2, points: []*point{
 		{way: "batched", batch: 100, connections: 1, rates: []float64{100, 110}},
 		{way: "batched", batch: 100, connections: 2, rates: []float64{90, 210}}, // the best mean, though not the best low
 		{way: "batched", batch: 1000, connections: 2, rates: []float64{140, 130}},

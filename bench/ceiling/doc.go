@@ -18,6 +18,19 @@
 //	             epoch of the shard fences
 //	copy         the same rows by COPY; beside it, since nothing fences it
 //
+// # Instances
+//
+// Completions only is what the writes of a node cost. A run of short instances also writes each instance's own row:
+// inserted when it is submitted, updated with its result when it ends. With Config.Nodes, an instance ends with each such
+// number of completions, and another is submitted, in the same tables and with the columns that the designs write; of a
+// completion that ends its instance the journal appends no event. batched and append write these rows in the statement
+// of the completions, set by set: no design can do better. In call the end is in the completion's statement and the
+// submission a call of its own; in statements each is one of its own; copy has two beside it, in one transaction. What a
+// completion itself writes stays the same, whatever the number, so that figures differ by these rows alone. A chain
+// writes fewer counters and values than this workload does: for push, its ceiling is lower by them.
+//
+// # Points
+//
 // Each is measured with 1, 2, 4, 8 and 16 connections, and the best point is the ceiling.
 //
 // # How it is measured

@@ -51,8 +51,11 @@ func (a *array) raw(v []byte) {
 }
 
 // bytes gives the parameter, which is good until begin is called again. An array of nothing has one dimension all the
-// same, which Postgres accepts.
+// same, which Postgres accepts. One that was never begun is null.
 func (a *array) bytes() []byte {
+	if len(a.buf) == 0 {
+		return nil
+	}
 	binary.BigEndian.PutUint32(a.buf[12:headerBytes], a.n)
 	return a.buf
 }

@@ -2,6 +2,7 @@ package ceiling
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,13 +18,25 @@ func Methods(cfg Config) []record.Method {
 			"arguments are 64 bytes of JSON. statements: a completion's four writes (its run leaves the queue under its token, its value enters the "+
 			"inbox, its join's counter rises, a run that became ready enters the queue) as four statements in a transaction; call: the same in one statement; batched: "+
 			"in one statement for %s completions; append: one event for each completion in the journal's table, %s in one insert that the shard's epoch fences; "+
-			"copy: the same rows by COPY, which nothing fences. Each point for %s after a quarter of that as warm-up; of the median over measurements (of two: their mean) "+
+			"copy: the same rows by COPY, which nothing fences.%s Each point for %s after a quarter of that as warm-up; of the median over measurements (of two: their mean) "+
 			"the best point. The rows were counted afterwards.",
-			numbers(cfg.Connections, "connections"), numbers(cfg.Batches, ""), numbers(cfg.Batches, ""), cfg.Duration.Round(time.Microsecond))},
+			numbers(cfg.Connections, "connections"), numbers(cfg.Batches, ""), numbers(cfg.Batches, ""), instances(cfg.Nodes), cfg.Duration.Round(time.Microsecond))},
 		{Figure: "idle", Text: "durations of single calls on one connection while nothing else went on. commit: the update of one row in a transaction of its own; transaction: " +
 			"one completion's four writes as four statements between BEGIN and COMMIT, each waiting for the one before; call: the same in one " +
 			"statement; append: the appended, fenced row of one completion. HdrHistogram over all measurements."},
 	}
+}
+
+// instances says what is written where instances begin and end.
+func instances(nodes []int) string {
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n int) bool { return n == 0 })
+	if len(nodes) == 0 {
+		return ""
+	}
+	return " With instances of " + numbers(nodes, "node runs") + ", one ends with each such number of completions and another is submitted: the " +
+		"whole row of it is inserted, and later updated with its end and result, in the tables of either design; batched and append do so in the statement of the " +
+		"completions, statements and call by one of its own for each (call: the end in that of the completion), copy by two in its transaction; " +
+		"of a completion that ends its instance the journal has no event."
 }
 
 // numbers gives "1, 2 or 4 connections".

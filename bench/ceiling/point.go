@@ -17,11 +17,9 @@ type writer interface {
 	fill(ctx context.Context) error
 	// call writes as many completions as one call does; they are durable when it returns nil.
 	call(ctx context.Context) error
-	// batch is how many that are, written how many all calls so far have.
+	// batch is how many that are, tally what all calls so far have made durable.
 	batch() int64
-	written() int64
-	// queued is how many runs of this writer stand in the queue at any time between calls.
-	queued() int64
+	tally() tally
 	close(ctx context.Context)
 }
 
@@ -39,7 +37,7 @@ func (p *point) measure(ctx context.Context, s *scratch, d time.Duration) (rate 
 		}
 	}()
 	for shard := range p.connections {
-		w, err := open(ctx, s, p.way, shard, p.batch)
+		w, err := open(ctx, s, p, shard)
 		if err != nil {
 			return 0, err
 		}
@@ -51,12 +49,11 @@ func (p *point) measure(ctx context.Context, s *scratch, d time.Duration) (rate 
 	if rate, err = race(ctx, writers, d); err != nil {
 		return 0, err
 	}
-	var written, queued int64
+	var all tally
 	for _, w := range writers {
-		written += w.written()
-		queued += w.queued()
+		all.add(w.tally())
 	}
-	return rate, s.check(ctx, written, queued)
+	return rate, s.check(ctx, all)
 }
 
 // race has all writers write at once and adds up their rates. All of them write until the last has its figure.
@@ -143,7 +140,7 @@ func measureIdle(ctx context.Context, lots map[string]*scratch, what string, d t
 	if err := s.empty(ctx); err != nil {
 		return err
 	}
-	w, err := open(ctx, s, way, 0, 1)
+	w, err := open(ctx, s, &point{way: way, batch: 1, connections: 1}, 0)
 	if err != nil {
 		return err
 	}
@@ -166,5 +163,5 @@ func measureIdle(ctx context.Context, lots map[string]*scratch, what string, d t
 			counted++
 		}
 	}
-	return s.check(ctx, w.written(), w.queued())
+	return s.check(ctx, w.tally())
 }

@@ -79,27 +79,23 @@ func (s *scratch) run(ctx context.Context, sql string) error {
 // empty takes all rows away.
 func (s *scratch) empty(ctx context.Context) error { return s.run(ctx, query("empty_"+s.design)) }
 
-// check counts the rows in the tables: so many completions have been written, by writers that have so many runs queued.
-func (s *scratch) check(ctx context.Context, completions, queued int64) error {
+// check counts the rows in the tables, which have to be those of the tally of all writers.
+func (s *scratch) check(ctx context.Context, all tally) error {
 	rows, err := s.conn.Query(ctx, query("count_"+s.design))
 	if err != nil {
 		return err
 	}
 	type count struct {
-		Table string
-		Rows  int64
+		Name string
+		Rows int64
 	}
 	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[count])
 	if err != nil {
 		return err
 	}
 	for _, c := range counts {
-		want := completions
-		if c.Table == "queue" {
-			want = queued
-		}
-		if c.Rows != want {
-			return fmt.Errorf("%d completions were written, but %s holds %d instead of %d: the figure would be worth nothing", completions, c.Table, c.Rows, want)
+		if want := all.rows(c.Name); c.Rows != want {
+			return fmt.Errorf("%d completions were written, but of %s there are %d instead of %d: the figure would be worth nothing", all.completions, c.Name, c.Rows, want)
 		}
 	}
 	return nil

@@ -6,11 +6,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"pulley/engine/backend/postgres"
 	"pulley/reports/record"
 )
 
@@ -67,34 +69,51 @@ type stream struct {
 	depth int64 // runs in the queue
 	next  int64 // the completion that comes next, from 0
 	paths [width][]byte
-	known map[string]bool // statements that are prepared
-	args  [][]byte        // of a call, used again and again
+	known map[string][]int // statements that are prepared, with the places of their parameters in args
+	args  [][]byte         // of a call, used again and again
+	given [][]byte         // those of them that its statement takes
+	lives lives
 }
 
-// open connects and makes a writer.
-func open(ctx context.Context, s *scratch, way string, shard, batch int) (writer, error) {
+// open connects and makes a writer of a point, on a shard.
+func open(ctx context.Context, s *scratch, p *point, shard int) (writer, error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	st := &stream{conn: conn, shard: int16(shard), size: int64(batch), depth: 2 * int64(max(batch, minBatchDepth)), known: map[string]bool{}}
+	st := &stream{conn: conn, shard: int16(shard), size: int64(p.batch), depth: 2 * int64(max(p.batch, minBatchDepth)), known: map[string][]int{}}
 	for i := range st.paths {
 		st.paths[i] = []byte(strconv.Itoa(i))
 	}
-	return ways[way].make(st), nil
+	st.lives.nodes = int64(p.nodes)
+	return ways[p.way].make(st), nil
 }
 
-func (s *stream) batch() int64   { return s.size }
-func (s *stream) written() int64 { return s.next }
-func (s *stream) queued() int64  { return s.depth }
+func (s *stream) batch() int64 { return s.size }
+
+// tally says what the tables hold between calls.
+func (s *stream) tally() tally {
+	return tally{completions: s.next, queued: s.depth, running: s.lives.ahead(s.depth), ended: s.lives.before(s.next)}
+}
 
 // close ends the session. What it was doing is cut off.
 func (s *stream) close(ctx context.Context) { _ = s.conn.Close(ctx) }
 
-// instance is that of a completion, with a key as the engine's: later ones are greater.
-func (s *stream) instance(n int64) (id uuid.UUID) {
+// instance is that of a completion in the fan-out.
+func (s *stream) instance(n int64) uuid.UUID { return s.id(n / width) }
+
+// instanceOf is the same where instances begin and end: that to which the completion belongs.
+func (s *stream) instanceOf(n int64) uuid.UUID {
+	if s.lives.nodes == 0 {
+		return s.instance(n)
+	}
+	return s.id(s.lives.before(n))
+}
+
+// id is the key of an instance, made as the engine's are: later ones are greater.
+func (s *stream) id(k int64) (id uuid.UUID) {
 	const began = 0x01a1fbf562b7
-	binary.BigEndian.PutUint64(id[:8], uint64(began+n/width)<<16|0x7000)
+	binary.BigEndian.PutUint64(id[:8], uint64(began+k)<<16|0x7000)
 	id[8] = 0x80
 	binary.BigEndian.PutUint16(id[14:], uint16(s.shard))
 	return id
@@ -107,8 +126,11 @@ func (s *stream) place(n int64) int32 { return int32(n % width) }
 // token is what fences a completion. Never 0.
 func (s *stream) token(n int64) int64 { return n + 1 }
 
-// fill queues the runs that the first completions find.
+// fill submits the first instances, and queues the runs that the first completions find.
 func (s *stream) fill(ctx context.Context) error {
+	if err := s.bearFirst(ctx); err != nil {
+		return err
+	}
 	var instances, paths, tokens array
 	instances.begin(uuidType)
 	paths.begin(textType)
@@ -123,7 +145,7 @@ func (s *stream) fill(ctx context.Context) error {
 	return s.exec(ctx, "fill", s.depth)
 }
 
-// param sets the parameters of the next call.
+// param sets the parameters of the next call, by their numbers in the file of its statement.
 func (s *stream) param(args ...[]byte) { s.args = append(s.args[:0], args...) }
 
 // exec runs a statement with the parameters that were set, prepared once, and demands that it touches so many rows.
@@ -131,7 +153,7 @@ func (s *stream) exec(ctx context.Context, name string, rows int64) error {
 	if err := s.prepare(ctx, name); err != nil {
 		return err
 	}
-	tag, err := s.conn.PgConn().ExecPrepared(ctx, name, s.args, binaryFormat, binaryFormat).Close()
+	tag, err := s.conn.PgConn().ExecPrepared(ctx, name, s.given, binaryFormat, binaryFormat).Close()
 	if err != nil {
 		return err
 	}
@@ -150,7 +172,7 @@ func (s *stream) exact(ctx context.Context, name string, rows int64) error {
 	if err := s.prepare(ctx, name); err != nil {
 		return err
 	}
-	got := s.conn.PgConn().ExecPrepared(ctx, name, s.args, binaryFormat, binaryFormat).Read()
+	got := s.conn.PgConn().ExecPrepared(ctx, name, s.given, binaryFormat, binaryFormat).Read()
 	if got.Err != nil {
 		return got.Err
 	}
@@ -165,13 +187,26 @@ func (s *stream) exact(ctx context.Context, name string, rows int64) error {
 	return nil
 }
 
+// withInstances ends the name of a statement that has the part "instances" of its file.
+const withInstances = " with instances"
+
+// prepare makes a statement once, and gathers what it takes of the parameters that were set.
 func (s *stream) prepare(ctx context.Context, name string) error {
-	if s.known[name] {
-		return nil
+	parameters, ok := s.known[name]
+	if !ok {
+		file, whole := strings.CutSuffix(name, withInstances)
+		var sql string
+		sql, parameters = postgres.CutDown(query(file), func(string) bool { return whole })
+		if _, err := s.conn.PgConn().Prepare(ctx, name, sql, nil); err != nil {
+			return err
+		}
+		s.known[name] = parameters
 	}
-	s.known[name] = true
-	_, err := s.conn.PgConn().Prepare(ctx, name, query(name), nil)
-	return err
+	s.given = s.given[:0]
+	for _, i := range parameters {
+		s.given = append(s.given, s.args[i])
+	}
+	return nil
 }
 
 // binaryFormat says that all parameters, or all columns, are in the binary format.

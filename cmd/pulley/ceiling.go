@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,6 +26,7 @@ type ceilingCmd struct {
 	Ways        []string      `placeholder:"WAYS" help:"What to measure, joined by commas: statements, call, batched, append, copy. Default: all."`
 	Connections []int         `default:"1,2,4,8,16" help:"Sessions at once, from 1 to 64, joined by commas. Default: 1,2,4,8,16."`
 	Batches     []int         `default:"100,1000" help:"Completions in a call, where calls have several, from 1 to 10000. Default: 100,1000."`
+	Nodes       []int         `name:"nodes-per-instance" placeholder:"N" help:"Measure beside completions only also those of instances of so many node runs, whose own rows are written, too; up to nine numbers from 1 to 1000000, joined by commas. Default: none."`
 	Duration    time.Duration `default:"1s" help:"Of each point, each time; a quarter of it more goes before as warm-up. Default: 1s."`
 	Runs        int           `default:"3" help:"Measurements of each point, from 1 to 100. Default: 3."`
 	Format      string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
@@ -33,7 +36,8 @@ type ceilingCmd struct {
 func (ceilingCmd) Help() string {
 	return "A client without an engine writes completions into the schedulers' own tables, in schemas that are dropped at the end: statements, " +
 		"as four statements in a transaction; call, in one statement; batched, many in one statement; append, an event for each in one insert that " +
-		"an epoch fences; copy, the same by COPY. The best rate of each is a ceiling for schedulers that write so. Measured as well: how long a commit and a " +
+		"an epoch fences; copy, the same by COPY. With --nodes-per-instance, an instance's own row is inserted and ended once for so many completions, too: in the same " +
+		"statement where there are many in one, else by one of its own. The best rate of each is a ceiling for schedulers that write so. Measured as well: how long a commit and a " +
 		"single completion take on one idle connection. The method is printed with the figures.\n\n" +
 		"With the defaults it takes about three minutes. Nothing else should be at work on the machine.\n\n" +
 		"Exit status: 0 if all was measured; 2 for a mistake in the command line, or a server that cannot be used.\n\n" +
@@ -45,9 +49,12 @@ func (o *ceilingCmd) Run(c *console) error {
 	if o.Runs < 1 || o.Runs > 100 {
 		return fmt.Errorf("--runs %d: choose from 1 to 100", o.Runs)
 	}
-	cfg := ceiling.Config{DSN: "not known yet", Ways: o.Ways, Connections: o.Connections, Batches: o.Batches, Duration: o.Duration, Idle: true}
+	cfg := ceiling.Config{DSN: "not known yet", Ways: o.Ways, Connections: o.Connections, Batches: o.Batches, Duration: o.Duration, Idle: true, Nodes: append([]int{0}, o.Nodes...)}
 	if o.Duration == 0 {
 		return fmt.Errorf("--duration 0s: choose from %s to %s", ceiling.MinDuration, ceiling.MaxDuration)
+	}
+	if slices.Contains(o.Nodes, 0) {
+		return errors.New("--nodes-per-instance 0: completions only are measured in any case; choose from 1")
 	}
 	if _, err := ceiling.New(cfg); err != nil { // before a server is started
 		return err

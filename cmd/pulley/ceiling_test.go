@@ -80,6 +80,14 @@ func TestCeiling(t *testing.T) {
 	if strings.Contains(got.out, "password=''") {
 		t.Error("the command line is written down with its password")
 	}
+	got = run(t, nil, append(args, "--ways", "append", "--nodes-per-instance", "7")...)
+	if got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	wantParts(t, got.out, "connections  instances of\n", "With instances of 7 node runs")
+	if n := strings.Count(got.out, "\n  append   an event each, many in one fenced insert "); n != 2 { // completions only, and those of 7
+		t.Errorf("%d lines of append:\n%s", n, got.out)
+	}
 	got = run(t, nil, append(args, "--ways", "batched")...)
 	if got.code != 0 {
 		t.Fatalf("%+v", got)
@@ -108,6 +116,8 @@ func TestCeilingRefusals(t *testing.T) {
 		{[]string{"--batches", "many"}, []string{"--batches", "many"}},
 		{[]string{"--batches", "20000"}, []string{"a batch of 20000: choose from 1 to 10000"}},
 		{[]string{"--ways", "fast"}, []string{`way "fast" is unknown`, "statements, call, batched, append, copy"}},
+		{[]string{"--nodes-per-instance", "0"}, []string{"--nodes-per-instance 0: completions only are measured in any case"}},
+		{[]string{"--nodes-per-instance", "5,5"}, []string{"5 nodes per instance", "each number once"}},
 		{[]string{"--format", "xml"}, []string{"--format must be one of"}},
 		{[]string{"more"}, []string{"unexpected argument more"}},
 		{[]string{"--dsn", "postgres://nobody@127.0.0.1:1/none?connect_timeout=1"}, []string{"pulley: "}},

@@ -40,7 +40,7 @@ type compareCmd struct {
 	MinNodes   int           `default:"1000" help:"Node runs in one run at least: instances are repeated until then. Default: 1000."`
 	RunTimeout time.Duration `default:"5m" help:"Of one run, which is invalid if it takes longer. Default: 5m."`
 	Seed       uint64        `default:"1" help:"Of generated traces. Default: 1."`
-	Ceiling    time.Duration `default:"200ms" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 15 s in all. Default: 200ms."`
+	Ceiling    time.Duration `default:"200ms" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 15 s for each number of nodes per instance, of which at most three are measured. Default: 200ms."`
 	NoCeiling  bool          `help:"Leave that out."`
 }
 

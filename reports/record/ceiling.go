@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -25,7 +26,7 @@ type Ceilings struct {
 	// Measurements is how often every point was measured, PointNS for how long each time, in nanoseconds.
 	Measurements int   `json:"measurements"`
 	PointNS      int64 `json:"point_ns"`
-	// Rates has one entry for each way that was measured.
+	// Rates has one entry for each way that was measured, and each number of node runs per instance.
 	Rates []CeilingRate `json:"rates"`
 	// Idle are durations on one idle connection, one entry for each thing that was done.
 	Idle []IdleLatency `json:"idle"`
@@ -37,6 +38,9 @@ type Ceilings struct {
 type CeilingRate struct {
 	// Way is one of the Ceiling constants.
 	Way string `json:"way"`
+	// NodesPerInstance is after how many completions an instance ended and another was submitted, whose rows were
+	// written, too; 0: completions only.
+	NodesPerInstance int `json:"nodes_per_instance"`
 	// NodesPerS is the completions per second at the best point: the median over measurements, of two of them their
 	// mean, and their range.
 	NodesPerS Spread `json:"nodes_per_s"`
@@ -94,7 +98,41 @@ type CeilingReport struct {
 	Ceilings *Ceilings `json:"ceilings"`
 }
 
-// Rate returns what the way reached, or nil where it was not measured.
+// RateFor returns what the way reached with instances of so many node runs: of what was measured, the nearest as a
+// ratio, of two alike the one with more, and completions only where there is nothing else. It is nil where the way was
+// not measured.
+func (c *Ceilings) RateFor(way string, nodes int) *CeilingRate {
+	if c == nil {
+		return nil
+	}
+	var best *CeilingRate
+	for i := range c.Rates {
+		r := &c.Rates[i]
+		if r.Way == way && (best == nil || r.nearer(best, nodes)) {
+			best = r
+		}
+	}
+	return best
+}
+
+// nearer says whether a rate fits instances of so many node runs better than another.
+func (r *CeilingRate) nearer(than *CeilingRate, nodes int) bool {
+	mine, other := r.distance(nodes), than.distance(nodes)
+	return mine < other || mine == other && r.NodesPerInstance > than.NodesPerInstance
+}
+
+// distance is how far off the node runs of its instances are, as the logarithm of their ratio.
+func (r *CeilingRate) distance(nodes int) float64 {
+	if r.NodesPerInstance == 0 || nodes == 0 {
+		if r.NodesPerInstance == nodes {
+			return 0
+		}
+		return math.Inf(1)
+	}
+	return math.Abs(math.Log(float64(r.NodesPerInstance) / float64(nodes)))
+}
+
+// Rate returns what the way reached, at the first number of node runs per instance, or nil where it was not measured.
 func (c *Ceilings) Rate(way string) *CeilingRate {
 	if c == nil {
 		return nil
@@ -125,10 +163,11 @@ func (c *Ceilings) Validate() error {
 	}
 	seen := map[string]bool{}
 	for _, r := range c.Rates {
-		if seen["rate "+r.Way] {
+		key := fmt.Sprintf("rate %s %d", r.Way, r.NodesPerInstance)
+		if seen[key] {
 			return fmt.Errorf("ceiling %q: stands twice", r.Way)
 		}
-		seen["rate "+r.Way] = true
+		seen[key] = true
 		if err := r.validate(); err != nil {
 			return fmt.Errorf("ceiling %q: %w", r.Way, err)
 		}
@@ -156,6 +195,8 @@ func (r *CeilingRate) validate() error {
 		best = best || p.Batch == r.Batch && p.Connections == r.Connections
 	}
 	switch {
+	case r.NodesPerInstance < 0:
+		return fmt.Errorf("instances have %d node runs: it may not be negative", r.NodesPerInstance)
 	case r.Way == "":
 		return fmt.Errorf("has no name")
 	case !best:

@@ -188,6 +188,7 @@ func TestValidateRefuses(t *testing.T) {
 		"fraction not finite":    {func(s *record.Summary) { s.Rows[0].CeilingFraction = ptr(math.NaN()) }, "ceiling_fraction is NaN"},
 		"ceiling twice":          {func(s *record.Summary) { s.Ceilings.Rates = append(s.Ceilings.Rates, s.Ceilings.Rates[0]) }, "stands twice"},
 		"ceiling out of order":   {func(s *record.Summary) { s.Ceilings.Rates[0].NodesPerS.Lo = 50000 }, "not positive and in order"},
+		"ceiling of negatives":   {func(s *record.Summary) { s.Ceilings.Rates[0].NodesPerInstance = -1 }, "may not be negative"},
 		"ceiling of no point":    {func(s *record.Summary) { s.Ceilings.Rates[0].Connections = 16 }, "is not among its points"},
 		"ceiling never measured": {func(s *record.Summary) { s.Ceilings.Measurements = 0 }, "0 measurements"},
 		"ceiling's point":        {func(s *record.Summary) { s.Ceilings.Rates[0].Points[0].NodesPerS[1] = math.Inf(1) }, "a point has no figure"},
@@ -216,7 +217,7 @@ func TestReadRefuses(t *testing.T) {
 		"not JSON":      {"hello", "not what pulley writes"},
 		"a list":        {"[]", "not what pulley writes"},
 		"no schema":     {`{"rows": []}`, "no schema field"},
-		"newer":         {`{"schema": 3, "rows": [], "shiny": 1}`, "schema 3 is not known here, only 1 to 2"},
+		"newer":         {`{"schema": 4, "rows": [], "shiny": 1}`, "schema 4 is not known here, only 1 to 3"},
 		"much older":    {`{"schema": 0, "rows": []}`, "schema 0 is not known"},
 		"unknown field": {`{"schema": 1, "rows": [], "shiny": 1}`, `unknown field "shiny"`},
 		"wrong type":    {`{"schema": 1, "rows": 7}`, "rows"},
@@ -243,10 +244,10 @@ func TestReadRefuses(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "s.ndjson")
-	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":3}`+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":4}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 3") {
+	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 4") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -387,5 +388,26 @@ func TestFind(t *testing.T) {
 	}
 	if got := s.Find(record.Key{Scenario: "fanout", Backend: "memory", Size: 7}); got != nil {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestRateFor finds the ceiling of instances that are alike.
+func TestRateFor(t *testing.T) {
+	rate := func(nodes int) record.CeilingRate {
+		return record.CeilingRate{Way: record.CeilingBatched, NodesPerInstance: nodes}
+	}
+	whole := &record.Ceilings{Rates: []record.CeilingRate{rate(0), rate(10), rate(40), rate(1000)}}
+	for nodes, want := range map[int]int{0: 0, 1: 10, 10: 10, 19: 10, 20: 40, 21: 40, 102: 40, 100_000: 1000} {
+		if got := whole.RateFor(record.CeilingBatched, nodes); got == nil || got.NodesPerInstance != want {
+			t.Errorf("%d nodes: %+v, want those of %d", nodes, got, want)
+		}
+	}
+	earlier := fullCeilings() // of completions only
+	if got := earlier.RateFor(record.CeilingBatched, 10); got == nil || got.NodesPerInstance != 0 {
+		t.Errorf("an earlier record: %+v", got)
+	}
+	var none *record.Ceilings
+	if none.RateFor(record.CeilingBatched, 10) != nil || whole.RateFor(record.CeilingCopy, 10) != nil {
+		t.Error("a ceiling that was not measured is found")
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// SchemaVersion is the version of all files that this package writes. Version 2 added the ceilings. Files of earlier
-// versions are read: what they lack is null.
-const SchemaVersion = 2
+// SchemaVersion is the version of all files that this package writes. Version 2 added the ceilings, version 3 to
+// them the node runs of an instance. Files of earlier versions are read: what they lack is null, or 0.
+const SchemaVersion = 3
 
 // oldestSchema is the first version that this package reads.
 const oldestSchema = 1
@@ -56,7 +56,8 @@ type Row struct {
 	WALBytesPerNode   *float64 `json:"wal_bytes_per_node"`
 
 	// Ceiling names the way of writing with raw SQL, of Summary.Ceilings, that this backend is held against; empty for
-	// none. CeilingFraction is the median of NodesPerS divided by that way's rate; null where either is missing.
+	// none. CeilingFraction is the median of NodesPerS divided by that way's rate, for instances of as many node runs as
+	// this row's or of the nearest number that was measured (RateFor); null where either is missing.
 	Ceiling         string   `json:"ceiling"`
 	CeilingFraction *float64 `json:"ceiling_fraction"`
 

@@ -1,10 +1,36 @@
--- Appends events if the shard is owned in the epoch, else none.
+-- Appends events if the shard is owned in the epoch, else none. What stands between --[ instances and --] is left out
+-- where no instance begins or ends; with it, the count of the fence comes back.
 -- $1 shard, $2 epoch, $3 the seq before the first
 -- events: $4 instance, $5 node, $6 path, $7 data
+-- ends: $8 instance, $9 result, $10 token; births: $11 instance, $12 workflow, $13 input
 WITH fence AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1::smallint AND s.epoch = $2::bigint FOR KEY SHARE
 )
+--[ instances
+, ended AS (
+    UPDATE instances i
+    SET ended_at = clock_timestamp(), pending = false, ended_by = e.token, result = e.result, status = 'completed'
+    FROM (
+        SELECT u.result, u.token, r.at
+        FROM unnest($8::uuid[], $9::json[], $10::bigint[]) AS u (id, result, token)
+        CROSS JOIN LATERAL (
+            SELECT r.ctid AS at FROM instances r WHERE r.shard = $1::smallint AND r.id = u.id AND r.status = 'running' FOR UPDATE
+        ) r
+        WHERE EXISTS (SELECT FROM fence)
+    ) e
+    WHERE i.ctid = e.at
+), born AS (
+    INSERT INTO instances (shard, id, workflow, input, status)
+    SELECT $1::smallint, n.id, n.workflow, n.input, 'running'
+    FROM unnest($11::uuid[], $12::int[], $13::json[]) AS n (id, workflow, input)
+    WHERE EXISTS (SELECT FROM fence)
+), appended AS (
+--]
 INSERT INTO events (shard, kind, node, seq, epoch, instance_id, path, data)
 SELECT $1::smallint, 0, e.node, $3::bigint + e.place, $2::bigint, e.instance_id, e.path, e.data
 FROM unnest($4::uuid[], $5::int[], $6::text[], $7::bytea[]) WITH ORDINALITY AS e (instance_id, node, path, data, place)
 WHERE EXISTS (SELECT FROM fence)
+--[ instances
+)
+SELECT count(*) FROM fence
+--]

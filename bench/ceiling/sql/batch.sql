@@ -4,6 +4,8 @@
 -- completions: $2 ord, $3 instance, $4 node of all, $5 path, $6 token; values: $7 place, $8 value
 -- join: $9 node, $10 how many it waits for
 -- the runs that became ready: $11 instance, $12 token, $13 arguments
+-- ends: $14 ord, $15 instance, $16 result; births: $17 instance, $18 workflow, $19 input; where there are none, what stands
+-- between --[ instances and --] is left out
 WITH found AS MATERIALIZED (
     SELECT c.ord, q.at
     FROM unnest($2::int[], $3::uuid[], $5::text[], $6::bigint[]) AS c (ord, instance_id, path, token)
@@ -39,4 +41,23 @@ WITH found AS MATERIALIZED (
     WHERE (e.ord IN (SELECT ord FROM done)) IS TRUE
     RETURNING 1
 )
+--[ instances
+, ended AS (
+    UPDATE instances i
+    SET status = 'completed', untidy = false, result = e.result, failure = NULL, ended_at = clock_timestamp()
+    FROM (
+        SELECT u.result, r.at
+        FROM unnest($14::int[], $15::uuid[], $16::json[]) AS u (ord, id, result)
+        CROSS JOIN LATERAL (
+            SELECT r.ctid AS at FROM instances r WHERE r.shard = $1::smallint AND r.id = u.id AND r.status = 'running' FOR UPDATE
+        ) r
+        WHERE (u.ord IN (SELECT ord FROM done)) IS TRUE
+    ) e
+    WHERE i.ctid = e.at
+), born AS (
+    INSERT INTO instances (shard, id, workflow, input, status)
+    SELECT $1::smallint, n.id, n.workflow, n.input, 'running'
+    FROM unnest($17::uuid[], $18::int[], $19::json[]) AS n (id, workflow, input)
+)
+--]
 SELECT (SELECT count(*) FROM done), (SELECT count(*) FROM valued), (SELECT count(*) FROM queued)

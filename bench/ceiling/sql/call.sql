@@ -1,6 +1,7 @@
 -- The four writes of a completion, of which none takes place without the first.
 -- $1 shard, $2 instance, $3 node, $4 path, $5 token; value: $6 place, $7 value; join: $8 node, $9 how many it waits for;
--- the run that became ready: $10 instance, $11 token, $12 arguments
+-- the run that became ready: $10 instance, $11 token, $12 arguments; what stands between
+-- --[ instances and --] is left out where no instance ends: $13 instance, $14 result
 WITH done AS (
     DELETE FROM queue
     WHERE shard = $1::smallint AND instance_id = $2::uuid AND node = $3::int AND path = $4::text AND token = $5::bigint
@@ -20,4 +21,15 @@ WITH done AS (
     FROM done
     RETURNING 1
 )
+--[ instances
+, ended AS (
+    UPDATE instances
+    SET status = 'completed', untidy = false, result = $14::json, failure = NULL, ended_at = clock_timestamp()
+    WHERE shard = $1::smallint AND id = $13::uuid AND status = 'running' AND EXISTS (SELECT FROM done)
+    RETURNING 1
+)
+--]
 SELECT (SELECT count(*) FROM done), (SELECT count(*) FROM valued), (SELECT count(*) FROM arrived), (SELECT count(*) FROM queued)
+--[ instances
+    , (SELECT count(*) FROM ended)
+--]

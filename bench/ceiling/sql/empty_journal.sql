@@ -1,1 +1,1 @@
-TRUNCATE events;
+TRUNCATE events, instances;

@@ -1,1 +1,1 @@
-TRUNCATE queue, inbox, readiness;
+TRUNCATE queue, inbox, readiness, instances;

@@ -1,0 +1,36 @@
+package ceiling
+
+import (
+	"testing"
+
+	"pulley/reports/record"
+)
+
+// AppendedPerNode has events appended for instances of so many node runs, and gives from the server's counters how many
+// rows were inserted and updated for each completion.
+func AppendedPerNode(t *testing.T, nodes int) (inserted, updated float64) {
+	t.Helper()
+	s := lot(t, journalDesign)
+	w := shaped(t, s, record.CeilingAppend, 100, nodes).(*appended)
+	if err := w.plain(t.Context(), "begin"); err != nil { // the counters are a transaction's
+		t.Fatal(err)
+	}
+	counters := func() (ins, upd int64) { // of the transaction, and what the session has not told yet of those before
+		const sums = "SELECT sum(n_tup_ins)::bigint, sum(n_tup_upd)::bigint FROM pg_stat_xact_user_tables WHERE schemaname = $1"
+		if err := w.conn.QueryRow(t.Context(), sums, s.schema).Scan(&ins, &upd); err != nil {
+			t.Fatal(err)
+		}
+		return ins, upd
+	}
+	insBefore, updBefore := counters()
+	for range 20 {
+		if err := w.call(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ins, upd := counters()
+	if err := w.plain(t.Context(), "commit"); err != nil {
+		t.Fatal(err)
+	}
+	return float64(ins-insBefore) / float64(w.next), float64(upd-updBefore) / float64(w.next)
+}

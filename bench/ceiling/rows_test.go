@@ -1,0 +1,41 @@
+package ceiling_test
+
+import (
+	"math"
+	"testing"
+
+	"pulley/bench"
+	"pulley/bench/ceiling"
+	"pulley/engine/pgserver/pgtest"
+)
+
+// TestTheSameRows runs the journal on short instances and wants its ceiling to insert and update as many rows per
+// node, by the server's counters.
+func TestTheSameRows(t *testing.T) {
+	cases, err := bench.Cases(bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"2,10"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal, err := bench.ParseBackend("journal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := bench.Compare(t.Context(), bench.CompareConfig{
+		Cases: cases, Backends: []bench.BackendSpec{journal}, Runs: 1, DSN: pgtest.DSN(t), InFlight: 100, MinNodes: 3000,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range found.Manifest.Samples {
+		if !s.Valid || s.Counters == nil || s.Counters.RowsInserted == nil || s.Counters.RowsUpdated == nil {
+			t.Fatalf("chain of %d: %+v", s.Size, s)
+		}
+		inserted, updated := ceiling.AppendedPerNode(t, s.Size)
+		nodes := float64(s.Nodes * s.Instances)
+		runInserted, runUpdated := float64(*s.Counters.RowsInserted)/nodes, float64(*s.Counters.RowsUpdated)/nodes
+		// A run stores its program too, and prolongs leases of shards as time goes on: some dozens of rows.
+		if math.Abs(inserted-runInserted) > 0.02 || math.Abs(updated-runUpdated) > 0.04 {
+			t.Errorf("chain of %d: the ceiling inserts %.3f rows per node and updates %.3f, a run %.3f and %.3f", s.Size, inserted, updated, runInserted, runUpdated)
+		}
+	}
+}

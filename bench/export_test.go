@@ -1,0 +1,4 @@
+package bench
+
+// Shapes is shapes, for tests.
+var Shapes = shapes
