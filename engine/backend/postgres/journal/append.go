@@ -147,7 +147,12 @@ func (sh *shardState) exec(ctx context.Context, k kinds, args [][]byte) ([][]byt
 		if _, err := conn.Conn().Prepare(ctx, s.name, s.sql); err != nil {
 			return notSent{err}
 		}
-		result := conn.Conn().PgConn().ExecPrepared(ctx, s.name, sh.params, binaryFormat, binaryFormat).Read()
+		var result *pgconn.Result
+		if sh.letter != nil {
+			result = sh.marked(ctx, conn, s)
+		} else {
+			result = conn.Conn().PgConn().ExecPrepared(ctx, s.name, sh.params, binaryFormat, binaryFormat).Read()
+		}
 		if result.Err != nil {
 			return result.Err
 		}

@@ -171,6 +171,7 @@ func (sh *shardState) complete(ctx context.Context, completions []backend.Comple
 		}
 		out.Outcomes[i].Answer = backend.Applied
 	}
+	sh.letter.applies(t)
 	err := sh.finish(ctx, t, grant, out)
 	if err == nil || !postgres.Poisoned(err) {
 		return err

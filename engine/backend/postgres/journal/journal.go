@@ -60,6 +60,12 @@ var (
 	fetchAnswerSQL string
 	//go:embed sql/withdraw.sql
 	withdrawSQL string
+	//go:embed sql/call_off.sql
+	callOffSQL string
+	//go:embed sql/mark.sql
+	markSQL string
+	//go:embed sql/ended_by.sql
+	endedBySQL string
 	//go:embed sql/take_requests.sql
 	takeRequestsSQL string
 	//go:embed sql/answer.sql

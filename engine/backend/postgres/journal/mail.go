@@ -121,7 +121,8 @@ func (b *Backend) askCommitted(ctx context.Context, shard int, req request, out 
 	for _, t := range r.Tasks {
 		program, err := b.store.Program(ctx, t.Program)
 		if err != nil {
-			return fmt.Errorf("%w: %w", backend.ErrUnknown, err) // it is done, and cannot be told of
+			out.More = true // once the leases are over
+			break
 		}
 		out.Tasks = append(out.Tasks, backend.Task{
 			Lease: t.Lease, Program: program, Action: t.Action, Args: t.Args, Attempt: t.Attempt,
@@ -147,108 +148,116 @@ func (b *Backend) ask(ctx context.Context, shard int, req request) (response, er
 		return response{}, err
 	}
 	id := uuid.New()
-	if _, err := b.store.Pool.Exec(ctx, askSQL, shard, [16]byte(id), body, b.store.Channel(topic), strconv.Itoa(shard)); err != nil {
-		return response{}, err // a request that was stored all the same is harmless: nothing hands out what it gets
+	_, err = b.store.Pool.Exec(ctx, askSQL, shard, [16]byte(id), body, b.store.Channel(topic), strconv.Itoa(shard), sh.toDrop())
+	switch {
+	case err != nil && postgres.Unconfirmed(err):
+		return b.withdraw(sh, id, req, callOffSQL, err)
+	case err != nil:
+		return response{}, err
 	}
 	data, err := b.await(ctx, sh, id, s)
 	if err != nil {
-		return response{}, err
+		return b.withdraw(sh, id, req, withdrawSQL, err)
 	}
-	var r response
-	if err := json.Unmarshal(data, &r); err != nil {
-		return response{}, fmt.Errorf("%w: the answer of the shard's owner: %w", backend.ErrUnknown, err)
+	r, err := readResponse(data)
+	if backend.IsUnknown(err) && req.Op == opComplete {
+		return b.withdraw(sh, id, req, withdrawSQL, errForeign) // from then on it is known, and can be asked again
 	}
-	switch {
-	case r.Foreign:
-		return r, errForeign
-	case r.Error != "" && r.Unknown:
-		return r, fmt.Errorf("%w: %s", backend.ErrUnknown, r.Error)
-	case r.Error != "":
-		return r, errors.New(r.Error)
-	}
-	return r, nil
+	sh.dropLater(id)
+	return r, err
 }
 
 // await waits for an answer, for as long as the owner to whom the request went is there.
 func (b *Backend) await(ctx context.Context, sh *shardState, id uuid.UUID, was standing) ([]byte, error) {
 	checked := time.Now()
-	var gone time.Time // when the shard was found to be another's
 	for pause := askPauseMin; ; pause = min(2*pause, askPauseMax) {
 		alive := rest(ctx, pause)
 		var data []byte
 		err := b.store.Pool.QueryRow(ctx, fetchAnswerSQL, sh.number, [16]byte(id)).Scan(&data)
 		switch {
-		case err == nil:
+		case err == nil && data != nil:
 			return data, nil
 		case !alive || ctx.Err() != nil:
-			return nil, b.withdraw(sh, id, ctx.Err())
-		case !errors.Is(err, pgx.ErrNoRows):
-			return nil, b.withdraw(sh, id, err)
+			return nil, ctx.Err()
+		case err != nil:
+			return nil, err
 		case time.Since(checked) < askCheck:
 			continue
 		}
 		checked = time.Now()
 		s, err := sh.standing(ctx)
 		if err != nil {
-			return nil, b.withdraw(sh, id, err)
-		}
-		if s.owner == was.owner && s.rest > 0 {
-			continue
-		}
-		if err := b.withdraw(sh, id, errForeign); !backend.IsUnknown(err) || time.Since(gone) > closeTimeout && !gone.IsZero() {
 			return nil, err
 		}
-		if gone.IsZero() {
-			gone = time.Now() // it was begun with, and who gives a shard away has answered, or does so soon
+		if s.owner != was.owner || s.rest <= 0 {
+			return nil, errForeign
 		}
 	}
 }
 
-// withdraw takes a request back, and gives the cause if nobody had begun with it.
-func (b *Backend) withdraw(sh *shardState, id uuid.UUID, cause error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	tag, err := b.store.Pool.Exec(ctx, withdrawSQL, sh.number, [16]byte(id))
-	if err == nil && tag.RowsAffected() == 1 {
-		return cause
-	}
-	return fmt.Errorf("%w: the owner of shard %d has not answered: %w", backend.ErrUnknown, sh.number, errors.Join(cause, err))
+// message is a request as its owner takes it.
+type message struct {
+	id   uuid.UUID
+	body []byte
 }
 
 // serveShard answers what others ask of a shard.
 func (b *Backend) serveShard(ctx context.Context, sh *shardState) {
-	rows, err := b.store.Pool.Query(ctx, takeRequestsSQL, sh.number, askAge.Microseconds())
-	if err != nil {
-		return
-	}
-	type letter struct {
-		id   uuid.UUID
-		body []byte
-	}
-	letters, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l letter, err error) {
-		err = row.Scan(&l.id, &l.body)
-		return l, err
-	})
-	if err != nil {
-		return // those who asked give up in time
-	}
-	for _, l := range letters {
-		answer, err := json.Marshal(b.answer(ctx, sh, l.body))
-		if err != nil {
-			answer = []byte(`{"error":"the answer cannot be written","unknown":true}`)
-		}
-		_, _ = b.store.Pool.Exec(ctx, answerSQL, sh.number, [16]byte(l.id), answer)
+	for _, m := range b.messages(ctx, sh) {
+		b.reply(ctx, sh, m, b.answer(ctx, sh, m))
 	}
 }
 
+// messages takes what others ask of a shard. Where it cannot, those who asked give up in time.
+func (b *Backend) messages(ctx context.Context, sh *shardState) []message {
+	rows, err := b.store.Pool.Query(ctx, takeRequestsSQL, sh.number, askAge.Microseconds())
+	if err != nil {
+		return nil
+	}
+	messages, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m message, err error) {
+		err = row.Scan(&m.id, &m.body)
+		return m, err
+	})
+	if err != nil {
+		return nil
+	}
+	return messages
+}
+
+// reply sends an answer. Where nobody waits for it any more, what it hands out is ready again.
+func (b *Backend) reply(ctx context.Context, sh *shardState, m message, r response) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		data = []byte(`{"error":"the answer cannot be written","unknown":true}`)
+	}
+	tag, err := b.store.Pool.Exec(ctx, answerSQL, sh.number, [16]byte(m.id), data)
+	if err != nil || tag.RowsAffected() > 0 || len(r.Tasks) == 0 {
+		return
+	}
+	_ = b.locally(ctx, sh.number, takeNever, func(sh *shardState) error {
+		for _, t := range r.Tasks {
+			if run := sh.held(t.Lease); run != nil {
+				run.place = ready
+				sh.file(run)
+			}
+		}
+		return nil
+	})
+	b.wakeAll()
+}
+
 // answer makes a call for another backend.
-func (b *Backend) answer(ctx context.Context, sh *shardState, body []byte) response {
+func (b *Backend) answer(ctx context.Context, sh *shardState, m message) response {
 	var req request
-	if err := json.Unmarshal(body, &req); err != nil {
+	if err := json.Unmarshal(m.body, &req); err != nil {
 		return response{Error: err.Error()}
 	}
 	var r response
 	err := b.locally(ctx, sh.number, takeNever, func(sh *shardState) error {
+		if req.Op == opComplete {
+			sh.letter = &letter{id: m.id}
+			defer func() { sh.letter = nil }()
+		}
 		return b.act(ctx, sh, req, &r)
 	})
 	switch {

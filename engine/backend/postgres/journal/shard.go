@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +47,10 @@ type shardState struct {
 	published int // of these, what the backend knows of
 	buf       buffers
 	params    [][]byte
+	letter    *letter // the request of another that the shard deals with; nil: it is a call from here
+
+	mu       sync.Mutex
+	answered []uuid.UUID // requests from here to the owner whose answers were read; guarded by mu
 
 	lost      []handed // leases when the shard was lost to an unknown outcome
 	lostEpoch int64

@@ -43,14 +43,17 @@ CREATE TABLE leases (
 );
 
 -- Calls to the owner of a shard by those who are not, and their answers. They live for moments: what a crash
--- takes is asked again.
+-- takes is asked again. An append that is made for a request writes the tokens of the completions that it applies into
+-- applied, in its transaction, and does not take place if the request is withdrawn.
 CREATE UNLOGGED TABLE requests (
-    shard   smallint    NOT NULL,
-    id      uuid        NOT NULL,
-    taken   boolean     NOT NULL DEFAULT false,
-    body    bytea       NOT NULL,
-    answer  bytea,
-    sent_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    shard     smallint    NOT NULL,
+    id        uuid        NOT NULL,
+    taken     boolean     NOT NULL DEFAULT false,
+    withdrawn boolean     NOT NULL DEFAULT false,
+    body      bytea       NOT NULL,
+    answer    bytea,
+    applied   bigint[],
+    sent_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (shard, id)
 );
 

@@ -1,2 +1,2 @@
--- Takes the answer to a request, if it is there. $1 shard, $2 id.
-DELETE FROM requests WHERE shard = $1 AND id = $2 AND answer IS NOT NULL RETURNING answer
+-- Reads the answer to a request, null until there is one. $1 shard, $2 id.
+SELECT answer FROM requests WHERE shard = $1 AND id = $2
