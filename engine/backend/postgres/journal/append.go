@@ -203,10 +203,10 @@ func (sh *shardState) settle(ctx context.Context, t *tx) (happened bool, out app
 
 // look takes a new epoch and reads what a transaction would have left.
 func (sh *shardState) look(ctx context.Context, t *tx) (happened bool, out appended, err error) {
-	sent := sh.b.now()
-	epoch, err := sh.acquire(ctx)
-	lost := errors.Is(err, pgx.ErrNoRows)
-	if err != nil && !lost {
+	sent, span := sh.b.now(), sh.b.span.Load()
+	epoch, mine, err := sh.acquire(ctx, span)
+	lost := !mine // what is known here is not all, even if the shard is free again
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return false, out, err
 	}
 	w := t.witness()
@@ -241,7 +241,7 @@ func (sh *shardState) look(ctx context.Context, t *tx) (happened bool, out appen
 		out.lost = true
 		sh.forget()
 	default:
-		sh.until.Store(sent + int64(sh.b.lease))
+		raise(&sh.until, sent+span)
 		sh.epoch.Store(epoch)
 		sh.tokens = epoch << tokenBits
 	}

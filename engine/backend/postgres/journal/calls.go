@@ -124,7 +124,10 @@ func (sh *shardState) claimTo(ctx context.Context, grant backend.Grant, out *bac
 			return err
 		}
 	}
-	now := sh.b.now()
+	now, grant, err := sh.cover(ctx, grant)
+	if err != nil {
+		return err
+	}
 	tasks, err := sh.claim(now, grant)
 	*out = backend.Committed{Tasks: tasks}
 	sh.outlook(now, out)
@@ -224,7 +227,7 @@ func (sh *shardState) finish(ctx context.Context, t *tx, grant backend.Grant, ou
 	if done.lost {
 		return nil // the next owner has it all
 	}
-	now := sh.b.now()
+	now, grant, _ := sh.cover(ctx, grant)
 	t.now = now // leases begin when they are given
 	if out.Tasks, err = t.commit(grant); err != nil {
 		return err
@@ -247,8 +250,7 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 	}
 	err := b.anywhere(ctx, shard, takeLate,
 		func(sh *shardState) error {
-			sh.extend(leases, grant, kept)
-			return nil
+			return sh.extend(ctx, leases, grant, kept)
 		},
 		func() error {
 			answer, err := b.ask(ctx, shard, request{Op: opExtend, Grant: grant, Leases: leases})
@@ -259,8 +261,16 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 }
 
 // extend prolongs the leases that are held.
-func (sh *shardState) extend(leases []backend.Lease, grant backend.Grant, kept []bool) {
-	until := sh.b.now() + int64(grant.Lease)
+func (sh *shardState) extend(ctx context.Context, leases []backend.Lease, grant backend.Grant, kept []bool) error {
+	grant.Max = 1
+	now, grant, err := sh.cover(ctx, grant)
+	switch {
+	case err != nil:
+		return err
+	case grant.Max == 0:
+		return fmt.Errorf("journal: extend: shard %d could not be prolonged in time; extend again", sh.number)
+	}
+	until := now + int64(grant.Lease)
 	for i, l := range leases {
 		r := sh.held(l)
 		if kept[i] = r != nil; r == nil {
@@ -269,6 +279,7 @@ func (sh *shardState) extend(leases []backend.Lease, grant backend.Grant, kept [
 		r.place, r.due = leased, until
 		sh.file(r)
 	}
+	return nil
 }
 
 // Sweep implements backend.Backend.

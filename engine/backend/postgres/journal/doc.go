@@ -4,8 +4,9 @@
 // # Who decides
 //
 // A shard has one owner, a Backend that is open somewhere. Its row in shards says who, in which epoch, and until
-// when, on the server's clock; the owner prolongs it three times over, and reckons its end from before it asked, so
-// that its own view ends first (I11). Whoever finds the shard free, or the owner's time over, takes it with the next
+// when, on the server's clock; the owner prolongs it eight times over, and reckons its end from before it asked, so
+// that its own view ends first. No lease on a node run ends after that of its shard: it is a quarter longer than the
+// longest of them, and what would end later all the same is granted only once the shard is prolonged (I11). Whoever finds the shard free, or the owner's time over, takes it with the next
 // epoch. The epoch is part of a key: changing it waits for appends under way, which lock the key, and whatever an
 // earlier owner sends later finds another epoch, and nothing of it takes place. Tokens have the epoch in their high
 // bits and a counter below, so that they grow from owner to owner with nothing durable.
@@ -28,8 +29,8 @@
 //
 // Who takes a shard begins its running instances anew and applies their events in order, through the code that
 // applied them first: the same graph, the same event and the same values give the same plan. Leases on node runs are
-// in memory only, and die with the owner: what was leased is ready again. An owner that is closed gives its
-// shards back with the leases, which then hold. So does one that has more than its part among the engines that look for
+// in memory only, and are over before the owner's on the shard is: what was leased is ready again. An owner that is
+// closed gives its shards back with the leases, which then hold. So does one that has more than its part among the engines that look for
 // work, as soon as it hears of another; nobody takes more than that, but for one who has something leased in a shard for
 // which nobody comes. An engine that has shards places there what it submits, where it may choose (backend.Placer), and
 // asks others for work only when they have told of some, or rarely.
@@ -37,7 +38,8 @@
 // # Others than the owner
 //
 // What they submit they store, marked as pending, and tell the owner, who takes it up. Completions, claims and the rest
-// they send to the owner through the table requests, and wait for the answer; if the owner is gone, they take the shard.
+// they send to the owner through the table requests, and wait for the answer; if the owner is gone, they take the shard. Who gives up waiting withdraws the request: its row,
+// which the append that is made for it marks, says what took place, and what did not cannot any more.
 // So every backend can do everything, and those that own shards do it fast.
 //
 // # Unknown commits

@@ -100,8 +100,8 @@ type Config struct {
 	Store  postgres.Config // an empty Schema means DefaultSchema
 	Jitter func() float64  // in [0, 1), for the waits before retries; nil: random
 
-	// Lease is how long the shards of an owner that is not heard of rest before another takes them over. Zero:
-	// DefaultLease. From 100 ms to 1 h
+	// Lease is how long the shards of an owner that is not heard of rest before another takes them over, at least: they
+	// rest for a quarter longer than the longest lease on a node run. Zero: DefaultLease. From 100 ms to 1 h
 	Lease time.Duration
 
 	// Memory is how many bytes the running instances may take, an estimate that Stats tells. Beyond it what is submitted
@@ -130,7 +130,8 @@ func (c Config) validate() error {
 type Backend struct {
 	store  *postgres.Store
 	jitter func() float64
-	lease  time.Duration // of a shard
+	lease  time.Duration // of a shard, at least
+	span   atomic.Int64  // the lease of a shard, in nanoseconds: longer than any that was granted on a node run
 	name   string        // of this owner among all
 	begun  time.Time     // where its clock begins
 	shards []*shardState
@@ -197,6 +198,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		bytesMax: cfg.Memory, park: cfg.Park,
 		wakers: map[*waker]struct{}{}, mail: make(chan struct{}, 1), news: make(chan struct{}, 1),
 	}
+	b.span.Store(int64(cfg.Lease))
 	b.life, b.stop = context.WithCancel(context.Background())
 	b.fair.Store(int32(store.Shards()))
 	for i := range store.Shards() {

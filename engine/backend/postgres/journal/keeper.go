@@ -66,8 +66,8 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// tick is the pause between two rounds of the keeper: a lease is prolonged three times over.
-func (b *Backend) tick() time.Duration { return min(b.lease/3, tickMax) }
+// tick is the pause between two rounds of the keeper.
+func (b *Backend) tick() time.Duration { return min(time.Duration(b.span.Load())/spanTicks, tickMax) }
 
 // rest waits, and says whether the context still lives.
 func rest(ctx context.Context, pause time.Duration) bool {
@@ -85,7 +85,7 @@ func rest(ctx context.Context, pause time.Duration) bool {
 // those of the store, which calls run into by themselves; a lease that it cannot prolong runs out here before it
 // does there.
 func (b *Backend) keeper() {
-	timer := time.NewTicker(b.tick())
+	timer := time.NewTimer(b.tick())
 	defer timer.Stop()
 	for {
 		ctx, cancel := context.WithTimeout(b.life, b.lease)
@@ -100,6 +100,7 @@ func (b *Backend) keeper() {
 		case <-b.news:
 			b.wakeAll() // there may be shards to take
 		case <-timer.C:
+			timer.Reset(b.tick())
 		}
 	}
 }

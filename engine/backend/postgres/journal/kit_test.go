@@ -22,6 +22,9 @@ import (
 // shortLease is that of shards in tests in which an owner dies.
 const shortLease = 300 * time.Millisecond
 
+// briefLease is one on a node run that does not make that on its shard longer.
+const briefLease = shortLease * spanMore / (spanMore + 1)
+
 // world is a store, and what was submitted to it.
 type world struct {
 	*testing.T
@@ -29,6 +32,8 @@ type world struct {
 	cfg  Config
 	subs []backend.Submission
 	want map[uuid.UUID]backendtest.Workflow
+
+	lease time.Duration // of node runs; a shard's is longer
 }
 
 func newWorld(t *testing.T, shards int) *world {
@@ -36,7 +41,11 @@ func newWorld(t *testing.T, shards int) *world {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	cfg := Config{Store: postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: shards, Connections: 4}, Lease: shortLease}
-	return &world{T: t, ctx: ctx, cfg: cfg, want: map[uuid.UUID]backendtest.Workflow{}}
+	return &world{T: t, ctx: ctx, cfg: cfg, want: map[uuid.UUID]backendtest.Workflow{}, lease: 10 * time.Minute}
+}
+
+func (w *world) granted(n int) backend.Grant {
+	return backend.Grant{Owner: "test", Max: n, Lease: w.lease}
 }
 
 func (w *world) open() *Backend {
@@ -59,7 +68,7 @@ func (w *world) instance(wf backendtest.Workflow, p *plan.Program) backend.Submi
 // launch starts an instance and gives its first tasks.
 func (w *world) launch(b *Backend, wf backendtest.Workflow) []backend.Task {
 	w.Helper()
-	out, err := b.Submit(w.ctx, []backend.Submission{w.instance(wf, wf.Program(w))}, granted(1000))
+	out, err := b.Submit(w.ctx, []backend.Submission{w.instance(wf, wf.Program(w))}, w.granted(1000))
 	if err != nil || out.Outcomes[0].Answer != backend.Applied {
 		w.Fatalf("Submit: %+v, %v", out.Outcomes, err)
 	}
@@ -85,7 +94,7 @@ func ran(t backend.Task) backend.Completion {
 // complete offers completions of shard 0.
 func (w *world) complete(b *Backend, cs ...backend.Completion) backend.Committed {
 	w.Helper()
-	out, err := b.Complete(w.ctx, 0, cs, granted(1000))
+	out, err := b.Complete(w.ctx, 0, cs, w.granted(1000))
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -61,8 +61,6 @@ func scanEvent(row pgx.CollectableRow) (storedEvent, error) {
 // happened to them, in its order, through the code that applied it first. Node runs that somebody was at work on
 // are ready again, but for those whose leases came along.
 func (sh *shardState) load(ctx context.Context, epoch int64) error {
-	lost, lostEpoch := sh.lost, sh.lostEpoch
-	sh.lost, sh.lostEpoch = nil, 0
 	sh.instances, sh.broken, sh.lot = map[uuid.UUID]*instance{}, map[uuid.UUID]error{}, lot{}
 	sh.tokens, sh.seq = epoch<<tokenBits, 1
 	rows, err := sh.b.store.Pool.Query(ctx, loadInstancesSQL, sh.number)
@@ -76,14 +74,12 @@ func (sh *shardState) load(ctx context.Context, epoch int64) error {
 	if err := sh.replay(ctx, found); err != nil {
 		return err
 	}
-	leases, err := sh.takeLeases(ctx)
+	leases, err := sh.takeLeases(ctx, epoch)
 	if err != nil {
 		return err
 	}
-	if lostEpoch != 0 && lostEpoch+1 == epoch {
-		leases = append(leases, lost...)
-	}
-	sh.attach(leases)
+	sh.attach(append(leases, sh.lost...))
+	sh.lost = nil
 	sh.fileAll(slices.Collect(maps.Values(sh.instances)))
 	sh.weigh()
 	return nil
@@ -299,8 +295,8 @@ func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error
 	return t.completed(r, p, 0)
 }
 
-func (sh *shardState) takeLeases(ctx context.Context) ([]handed, error) {
-	rows, err := sh.b.store.Pool.Query(ctx, takeLeasesSQL, sh.number)
+func (sh *shardState) takeLeases(ctx context.Context, epoch int64) ([]handed, error) {
+	rows, err := sh.b.store.Pool.Query(ctx, takeLeasesSQL, sh.number, epoch)
 	if err != nil {
 		return nil, err
 	}

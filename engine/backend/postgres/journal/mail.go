@@ -286,7 +286,7 @@ func (b *Backend) act(ctx context.Context, sh *shardState, req request, r *respo
 		}
 	case opExtend:
 		r.Held = make([]bool, len(req.Leases))
-		sh.extend(req.Leases, req.Grant, r.Held)
+		err = sh.extend(ctx, req.Leases, req.Grant, r.Held)
 	case opSweep:
 		r.Swept, err = sh.sweep(ctx)
 	case opCancel:

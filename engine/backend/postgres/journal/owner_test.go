@@ -53,7 +53,7 @@ func (w *world) claimed(b *Backend) []backend.Task {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		out, err := b.Claim(w.ctx, 0, granted(1000))
+		out, err := b.Claim(w.ctx, 0, w.granted(1000))
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -73,6 +73,7 @@ func (w *world) claimed(b *Backend) []backend.Task {
 func TestOwnerStandsStill(t *testing.T) {
 	for _, believes := range []bool{false, true} {
 		w := newWorld(t, 1)
+		w.lease = briefLease
 		first, second := w.open(), w.open()
 		task := w.launch(first, sequence)[0]
 		freeze(first)
@@ -109,6 +110,7 @@ func TestOwnerStandsStill(t *testing.T) {
 // TestOwnerDies loses the owner in the middle of many instances: another goes on where it stood.
 func TestOwnerDies(t *testing.T) {
 	w := newWorld(t, 2)
+	w.lease = briefLease
 	first := w.open()
 	for range 5 {
 		for _, wf := range []backendtest.Workflow{sequence, joining, alone, fanned, failing, flaky, napping} {
@@ -117,7 +119,7 @@ func TestOwnerDies(t *testing.T) {
 				continue
 			}
 			shard := backend.ShardOf(tasks[0].Lease.Key.Instance, 2)
-			if _, err := first.Complete(w.ctx, shard, []backend.Completion{ran(tasks[0])}, granted(5)); err != nil {
+			if _, err := first.Complete(w.ctx, shard, []backend.Completion{ran(tasks[0])}, w.granted(5)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 )
@@ -18,6 +19,15 @@ import (
 // tokenBits is how many bits of a token count within an epoch; the epoch stands above them, so that tokens grow
 // from owner to owner with nothing durable but the epoch.
 const tokenBits = 32
+
+// spanMore is which part of the longest lease on a node run that on a shard is longer, and spanTicks how many times the
+// latter is prolonged in its length: what is granted between two times fits, without another round trip.
+const (
+	spanMore  = 4
+	spanTicks = 8
+	// renewTries bounds how often one grant has the shard prolonged.
+	renewTries = 3
+)
 
 // shardState is what this backend knows of one. Whoever holds busy may use the rest.
 type shardState struct {
@@ -52,8 +62,7 @@ type shardState struct {
 	mu       sync.Mutex
 	answered []uuid.UUID // requests from here to the owner whose answers were read; guarded by mu
 
-	lost      []handed // leases when the shard was lost to an unknown outcome
-	lostEpoch int64
+	lost []handed // leases when the shard was lost to an unknown outcome
 }
 
 // handed is a lease that goes with a shard from owner to owner.
@@ -133,14 +142,21 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	sent := sh.b.now()
-	epoch, err := sh.acquire(ctx)
+	if s.owner != sh.b.name {
+		sh.lost = nil
+	}
+	span := sh.b.span.Load()
+	epoch, mine, err := sh.acquire(ctx, span)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil // somebody was faster
 	}
 	if err != nil {
 		return false, err
 	}
-	sh.until.Store(sent + int64(sh.b.lease))
+	if !mine {
+		sh.lost = nil // what was leased is over
+	}
+	sh.until.Store(sent + span)
 	sh.epoch.Store(epoch) // from here on the lease is prolonged, however long loading takes
 	sh.b.keep()
 	if err := sh.load(ctx, epoch); err != nil {
@@ -150,10 +166,11 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 	return sh.owned(ctx)
 }
 
-// acquire takes a new epoch, which fences everything sent before.
-func (sh *shardState) acquire(ctx context.Context) (epoch int64, err error) {
-	err = sh.b.store.Pool.QueryRow(ctx, acquireSQL, sh.number, sh.b.name, sh.b.lease.Microseconds()).Scan(&epoch)
-	return epoch, err
+// acquire takes a new epoch, which fences everything sent before, for a number of nanoseconds, and says whether nobody
+// else had the shard since it was last acquired here.
+func (sh *shardState) acquire(ctx context.Context, span int64) (epoch int64, mine bool, err error) {
+	err = sh.b.store.Pool.QueryRow(ctx, acquireSQL, sh.number, sh.b.name, span/1000).Scan(&epoch, &mine)
+	return epoch, mine, err
 }
 
 // knows says whether an instance runs in the shard, which is owned.
@@ -175,7 +192,7 @@ func (sh *shardState) forget() {
 // suspend drops the shard where the outcome of an append cannot be found out. The leases on its node runs hold
 // if nobody else owns it meanwhile.
 func (sh *shardState) suspend() {
-	sh.lost, sh.lostEpoch = sh.leases(), sh.epoch.Load()
+	sh.lost = sh.leases()
 	sh.forget()
 }
 
@@ -232,8 +249,8 @@ func (b *Backend) renew(ctx context.Context, held []*shardState) error {
 		numbers[i], epochs[i] = int16(sh.number), sh.epoch.Load()
 		by[numbers[i]] = i
 	}
-	sent := b.now()
-	rows, err := b.store.Pool.Query(ctx, renewSQL, b.name, b.lease.Microseconds(), numbers, epochs)
+	sent, span := b.now(), b.span.Load()
+	rows, err := b.store.Pool.Query(ctx, renewSQL, b.name, span/1000, numbers, epochs)
 	if err != nil {
 		return err
 	}
@@ -244,8 +261,41 @@ func (b *Backend) renew(ctx context.Context, held []*shardState) error {
 	for _, number := range kept {
 		i := by[number]
 		if sh := held[i]; sh.epoch.Load() == epochs[i] {
-			sh.until.Store(sent + int64(b.lease))
+			raise(&sh.until, sent+span)
 		}
 	}
 	return nil
+}
+
+// raise makes a number greater, and never less.
+func raise(n *atomic.Int64, to int64) {
+	for was := n.Load(); was < to; was = n.Load() {
+		if n.CompareAndSwap(was, to) {
+			return
+		}
+	}
+}
+
+// cover gives the instant at which a grant's leases may begin, so that they end before that on the shard does: who takes
+// the shard from an owner that is not heard of finds them over (I11). Where they would not, the shard is prolonged first.
+// After an error, or where that was not enough, the grant leases nothing.
+func (sh *shardState) cover(ctx context.Context, grant backend.Grant) (int64, backend.Grant, error) {
+	b, lease := sh.b, int64(grant.Lease)
+	now := b.now()
+	if grant.Max == 0 || now+lease <= sh.until.Load() {
+		return now, grant, nil
+	}
+	raise(&b.span, lease+lease/spanMore)
+	for range renewTries { // one that meets the keeper's on the row does not count
+		err := b.renew(ctx, []*shardState{sh})
+		if now = b.now(); err == nil && now+lease <= sh.until.Load() {
+			return now, grant, nil
+		}
+		if err != nil {
+			grant.Max = 0
+			return now, grant, err
+		}
+	}
+	grant.Max = 0
+	return now, grant, nil
 }

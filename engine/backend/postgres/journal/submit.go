@@ -137,7 +137,8 @@ func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend
 		}
 		sh.settleBirths(t, places, answers, done, out)
 		if !done.lost {
-			t.now = sh.b.now()
+			now, grant, _ := sh.cover(ctx, grant)
+			t.now = now
 			tasks, err := t.commit(grant)
 			if err != nil {
 				return err

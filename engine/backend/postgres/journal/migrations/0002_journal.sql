@@ -4,6 +4,7 @@ CREATE TABLE shards (
     shard      smallint    NOT NULL PRIMARY KEY,
     epoch      bigint      NOT NULL DEFAULT 0,
     owner      text,
+    previous   text, -- the owner of the epoch before; null: the shard had been given back
     expires_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     UNIQUE (shard, epoch)
 ) WITH (fillfactor = 20);

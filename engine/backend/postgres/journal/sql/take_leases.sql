@@ -1,3 +1,12 @@
--- Takes over the leases that came with a shard. $1 shard.
-DELETE FROM leases WHERE shard = $1
-RETURNING instance_id, node, path, token, (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint
+-- Takes over the leases that came with a shard, and prolongs that on the shard until they are over. $1 shard, $2 epoch.
+WITH fence AS MATERIALIZED (
+    SELECT s.epoch FROM shards s WHERE s.shard = $1 AND s.epoch = $2 FOR KEY SHARE
+), taken AS (
+    DELETE FROM leases WHERE shard = $1 AND EXISTS (SELECT FROM fence)
+    RETURNING instance_id, node, path, token, expires_at
+), prolonged AS (
+    UPDATE shards s SET expires_at = t.latest
+    FROM (SELECT max(expires_at) AS latest FROM taken) t
+    WHERE s.shard = $1 AND s.epoch = $2 AND s.expires_at < t.latest
+)
+SELECT instance_id, node, path, token, (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint FROM taken
