@@ -138,9 +138,9 @@ func (b *Backend) held() []*shardState {
 func (b *Backend) look(ctx context.Context) {
 	claimed := b.claimed.Load()
 	looks := claimed > 0 && b.now()-claimed < int64(b.lease)
-	var others int
+	var others, free int
 	var told *string
-	err := b.store.Pool.QueryRow(ctx, seeOwnerSQL, b.name, b.lease.Microseconds(), looks, b.store.Channel(topic), engines).Scan(&others, &told)
+	err := b.store.Pool.QueryRow(ctx, seeOwnerSQL, b.name, b.lease.Microseconds(), looks, b.store.Channel(topic), engines).Scan(&others, &free, &told)
 	if err != nil {
 		return
 	}
@@ -151,8 +151,12 @@ func (b *Backend) look(ctx context.Context) {
 	case others > 0:
 		fair = 0
 	}
-	if b.fair.Store(int32(fair)); len(b.held()) > fair {
+	b.fair.Store(int32(fair))
+	switch held := len(b.held()); {
+	case held > fair:
 		nudge(b.mail) // to give back what is too much
+	case held < fair && free > 0:
+		b.wakeAll() // nobody else tells of shards whose owner is gone, and of what is ready in them
 	}
 }
 

@@ -1,5 +1,5 @@
--- Notes that an engine looks for work, drops those that were not heard of, and counts the others that are there; a new one
--- is told of. $1 name, $2 lease in µs, $3 whether it looks for work, $4 channel, $5 what the others hear.
+-- Notes that an engine looks for work, drops those that were not heard of, and counts the others that are there, and the
+-- shards that are free; a new one is told of. $1 name, $2 lease in µs, $3 whether it looks for work, $4 channel, $5 what the others hear.
 WITH gone AS (
     DELETE FROM owners WHERE seen_at < clock_timestamp() - $2::bigint * interval '1 microsecond' AND name <> $1
 ), known AS MATERIALIZED (
@@ -9,4 +9,5 @@ WITH gone AS (
     ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at
 )
 SELECT (SELECT count(*)::int FROM owners WHERE seen_at >= clock_timestamp() - $2::bigint * interval '1 microsecond' AND name <> $1),
+    (SELECT count(*)::int FROM shards WHERE owner IS NULL OR expires_at <= clock_timestamp()),
     CASE WHEN $3 AND NOT EXISTS (SELECT FROM known) THEN pg_notify($4, $5)::text END
