@@ -93,7 +93,7 @@ func TestCeiling(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	wantParts(t, got.out, "What raw SQL does on this server", "Postgres", "2 measurements of 10.0 ms a point", "\n  batched  one statement for many", "1 connection  2 connections", "\n  commit ", "Method, over ", "10 completions")
-	if strings.Contains(got.out, "\n  append  an event each") {
+	if strings.Contains(got.out, "\n  append   an event each") {
 		t.Error("more is measured than was asked for")
 	}
 	wantParts(t, got.err, "using ", "measurement 1 of 2\n", "measurement 2 of 2\n")

@@ -111,8 +111,12 @@ func kill(b *Backend) {
 	b.store.Close()
 }
 
-// freeze stops what a backend does in the background, as if its process stood still.
+// freeze stops what a backend does in the background, as if its process stood still, and cuts nothing off.
 func freeze(b *Backend) {
+	for _, sh := range b.shards {
+		sh.busy <- struct{}{}
+		defer sh.unlock()
+	}
 	b.stop()
 	b.tasks.Wait()
 }

@@ -27,6 +27,9 @@ func TestSettleUnderAnotherOwner(t *testing.T) {
 			first := w.open()
 			done := ran(w.launch(first, sequence)[0])
 			sh := first.shards[0]
+			if err := sh.lock(w.ctx); err != nil {
+				t.Fatal(err)
+			}
 			x := sh.begin()
 			if err := x.advance(sh.held(done.Lease), &done); err != nil {
 				t.Fatal(err)
@@ -36,6 +39,7 @@ func TestSettleUnderAnotherOwner(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			sh.unlock()
 			freeze(first)
 			second := w.open()
 			if _, err := second.store.Pool.Exec(w.ctx, "UPDATE shards SET expires_at = clock_timestamp()"); err != nil {
