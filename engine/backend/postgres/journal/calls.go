@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"time"
 )
 
 // errForeign says that the shard is owned by somebody else.
