@@ -21,12 +21,16 @@ type cluster struct {
 	o        Options
 	bin      binaries
 	who      *account
-	place    *place
 	watchdog *watchdog
+	settings map[string]string // of the server, without its address
 
-	mu     sync.Mutex
-	proc   *process
-	closed bool
+	place *place // of the server that leads; under mu once there may be a standby
+
+	mu      sync.Mutex
+	proc    *process
+	standby *standby // nil: there is none
+	burials sync.WaitGroup
+	closed  bool
 }
 
 // openCluster makes a place, a watchdog and a data directory, and starts a server there.
@@ -45,7 +49,7 @@ func (o Options) openCluster(ctx context.Context, way Way, b binaries, who *acco
 		}
 		return nil, err
 	}
-	c := &cluster{o: o, bin: b, who: who, place: p, watchdog: w}
+	c := &cluster{o: o, bin: b, who: who, watchdog: w, place: p}
 	f, err := c.bringUp(ctx)
 	if err != nil {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
@@ -70,13 +74,14 @@ func (c *cluster) bringUp(ctx context.Context) (facts, error) {
 		return facts{}, err
 	}
 	settings := c.o.serverSettings(c.bin.version, walRoom(free))
-	if err := c.configure(settings); err != nil {
+	if err := c.configure(c.place, settings); err != nil {
 		return facts{}, err
 	}
 	err = c.start(ctx)
 	if errors.Is(err, errNoStatementStats) {
 		c.o.logf("%s has no %s: statement counters will be missing", c.bin.dir, statementStats)
-		if err := c.configure(withoutStatementStats(settings)); err != nil {
+		settings = withoutStatementStats(settings)
+		if err := c.configure(c.place, settings); err != nil {
 			return facts{}, err
 		}
 		err = c.start(ctx)
@@ -84,6 +89,7 @@ func (c *cluster) bringUp(ctx context.Context) (facts, error) {
 	if err != nil {
 		return facts{}, err
 	}
+	c.settings = settings
 	if err := createStatementStats(ctx, c.place.dsn()); err != nil {
 		c.o.logf("%s cannot be created: %s", statementStats, oneLine(err.Error()))
 	}
@@ -93,9 +99,13 @@ func (c *cluster) bringUp(ctx context.Context) (facts, error) {
 // initialise makes the data directory. It need not be synced: what a crash of the machine leaves of
 // it is removed, not used.
 func (c *cluster) initialise(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(c.bin.dir, "initdb"),
-		"-D", c.place.cluster(), "-U", superuser, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
-	cmd.Dir = c.place.data.path
+	return c.tool(ctx, c.place, "initdb", "-D", c.place.cluster(), "-U", superuser, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+}
+
+// tool runs one of the programs beside the server's.
+func (c *cluster) tool(ctx context.Context, p *place, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(c.bin.dir, name), args...)
+	cmd.Dir = p.data.path
 	cmd.Env = serverEnv()
 	cmd.SysProcAttr = c.who.attributes()
 	cmd.WaitDelay = time.Second
@@ -104,9 +114,9 @@ func (c *cluster) initialise(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("initdb was stopped: %w", context.Cause(ctx))
+		return fmt.Errorf("%s was stopped: %w", name, context.Cause(ctx))
 	}
-	return fmt.Errorf("initdb in %s failed: %s", c.place.data.path, failureIn(string(out), err.Error()))
+	return fmt.Errorf("%s in %s failed: %s", name, p.data.path, failureIn(string(out), err.Error()))
 }
 
 const (
@@ -116,15 +126,15 @@ const (
 
 // configure writes our settings to a file of their own, which the server's file includes last: so
 // they win over initdb's, and ALTER SYSTEM wins over them. Writing again replaces them.
-func (c *cluster) configure(settings map[string]string) error {
+func (c *cluster) configure(p *place, settings map[string]string) error {
 	address := map[string]string{
 		"listen_addresses":        "",
-		"port":                    socketPort,
-		"unix_socket_directories": c.place.socket.path,
+		"port":                    p.port(),
+		"unix_socket_directories": p.socket.path,
 		"unix_socket_permissions": "0700",
 	}
 	text := configFile(settings) + configFile(address)
-	own := filepath.Join(c.place.cluster(), ownConfigName)
+	own := filepath.Join(p.cluster(), ownConfigName)
 	_, err := os.Stat(own)
 	first := errors.Is(err, os.ErrNotExist)
 	if err := os.WriteFile(own, []byte(text), 0o600); err != nil {
@@ -133,7 +143,7 @@ func (c *cluster) configure(settings map[string]string) error {
 	if err := c.who.own(own); err != nil || !first {
 		return err
 	}
-	main, err := os.OpenFile(filepath.Join(c.place.cluster(), defaultConfigName), os.O_APPEND|os.O_WRONLY, 0)
+	main, err := os.OpenFile(filepath.Join(p.cluster(), defaultConfigName), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -169,18 +179,25 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 }
 
-// launch starts one server process and waits for an answer to a connection, or for its end.
-func (c *cluster) launch(ctx context.Context) error {
-	proc, err := startProcess(filepath.Join(c.bin.dir, "postgres"), c.place, c.who)
+// launch starts the server's process and waits for an answer to a connection, or for its end.
+func (c *cluster) launch(ctx context.Context) (err error) {
+	proc, err := c.launchIn(ctx, c.place)
+	if err == nil {
+		c.proc = proc
+	}
+	return err
+}
+
+func (c *cluster) launchIn(ctx context.Context, p *place) (*process, error) {
+	proc, err := startProcess(filepath.Join(c.bin.dir, "postgres"), p, c.who)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := proc.awaitReady(ctx, c.place.dsn()); err != nil {
+	if err := proc.awaitReady(ctx, p.ownDSN()); err != nil {
 		proc.kill()
-		return err
+		return nil, err
 	}
-	c.proc = proc
-	return nil
+	return proc, nil
 }
 
 // stop ends the server as mode says, and by force when ctx ends first.
@@ -205,9 +222,14 @@ func (c *cluster) close(ctx context.Context) error {
 	stopping, cancel := context.WithTimeout(ctx, closeTimeout/3)
 	err := c.stop(stopping, StopImmediate)
 	cancel()
+	c.burials.Wait() // it is bounded
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
+	if c.standby != nil {
+		c.standby.proc.kill()
+		c.standby = nil
+	}
 	err = errors.Join(err, c.watchdog.release(ctx))
 	c.place.drop()
 	if len(c.place.left()) > 0 { // somebody killed the watchdog

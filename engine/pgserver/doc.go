@@ -33,7 +33,14 @@
 //     drops it with the process, so the test cannot go stale as a process id can.
 //   - A container holds on to us in the same way: its first process reads its standard input, an
 //     attached stream which ends with our process, and the container removes itself. Containers that
-//     were created and never started are removed by the next Open.
+//     were created and never started are removed by the next Open. A [Container] can be paused, killed and taken off
+//     its network for a test; when it was killed, what holds on to us is attached again as soon as it runs.
+//
+// # A standby
+//
+// A server that runs from binaries can be followed by a standby in the same place ([Server.Follow]): from then on no
+// commit is answered before the standby has it. [Server.Promote] kills the server and has the standby take over. The
+// DSN leads to whoever leads: it names a socket, which by then is a link to the standby's own.
 //
 // # Failure
 //

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -44,9 +45,13 @@ var lifelineScript string
 
 // container is a server in a container of ours.
 type container struct {
-	engine *engine
-	id     string
-	life   *lifeline
+	engine   *engine
+	id       string
+	password string
+
+	mu   sync.Mutex // of what happens to a running one
+	life *lifeline
+	away string // the network that it was taken off; empty: none
 }
 
 // openDocker runs a server in a container that ends with this process. An image that lacks the library
@@ -91,15 +96,11 @@ func (o Options) openContainer(ctx context.Context, e *engine, settings map[stri
 }
 
 func (c *container) bringUp(ctx context.Context, o Options, settings map[string]string) (*Server, error) {
-	password := rand.Text()
-	if err := c.run(ctx, o, settings, password); err != nil {
+	c.password = rand.Text()
+	if err := c.run(ctx, o, settings, c.password); err != nil {
 		return nil, err
 	}
-	dsns, err := c.addresses(ctx, password)
-	if err != nil {
-		return nil, err
-	}
-	dsn, err := c.awaitReady(ctx, dsns)
+	dsn, err := c.findServer(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +164,15 @@ func withQuietLogger() testcontainers.CustomizeRequestOption {
 		req.Logger = tclog.NewNoopLogger()
 		return nil
 	}
+}
+
+// findServer gives a DSN under which the server answers.
+func (c *container) findServer(ctx context.Context) (string, error) {
+	dsns, err := c.addresses(ctx, c.password)
+	if err != nil {
+		return "", err
+	}
+	return c.awaitReady(ctx, dsns)
 }
 
 // addresses lists the DSNs under which the server may be reached. Which one works depends on where we
@@ -241,6 +251,8 @@ func (c *container) ended(ctx context.Context, what string) error {
 
 // close ends the container and lets go of the engine.
 func (c *container) close(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return errors.Join(c.remove(ctx), c.engine.Close())
 }
 

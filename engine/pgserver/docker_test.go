@@ -1,10 +1,8 @@
 package pgserver
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,10 +15,9 @@ import (
 	"github.com/containerd/errdefs"
 	dockercontainer "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
-)
 
-// testImage is what the image is called that testdata/image/build.sh makes.
-const testImage = "pulley-test-postgres:debian"
+	"pulley/engine/pgserver/pgimage"
+)
 
 // needEngine makes sure that a Docker engine answers.
 func needEngine(t *testing.T) *engine {
@@ -39,65 +36,20 @@ func needEngine(t *testing.T) *engine {
 // here already or can be pulled, or one that is made of Debian's packages.
 func needImage(t *testing.T, e *engine) string {
 	t.Helper()
-	image := firstOf(givenEnv["PULLEY_POSTGRES_IMAGE"], testImage)
-	if has, err := e.hasImage(t.Context(), image); err != nil {
-		t.Fatal(err)
-	} else if has || image != testImage {
-		return image
+	if given := givenEnv["PULLEY_POSTGRES_IMAGE"]; given != "" {
+		return given
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	buildErr := buildImage(ctx, e)
+	buildErr := pgimage.Ensure(ctx, e)
 	if buildErr == nil {
-		return testImage
+		return pgimage.Name
 	}
 	if has, _ := e.hasImage(ctx, defaultImage); has || e.canPull(ctx, defaultImage) == nil {
 		return defaultImage
 	}
 	need(t, buildErr, "an image of Postgres, or root and debootstrap to make one")
 	return ""
-}
-
-// buildImage makes testImage, about a minute's work, for this and all later runs.
-func buildImage(ctx context.Context, e *engine) error {
-	work, err := os.MkdirTemp("", "pulley-image-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(work) }()
-	var said bytes.Buffer
-	build := exec.CommandContext(ctx, "testdata/image/build.sh", work)
-	build.Stderr = &said
-	major, err := build.Output()
-	if err != nil {
-		return errors.New(oneLine(said.String() + " " + err.Error()))
-	}
-	files := exec.CommandContext(ctx, "tar", "-C", filepath.Join(work, "root"), "--exclude=./proc/*", "--exclude=./sys/*", "-c", ".")
-	root, err := files.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := files.Start(); err != nil {
-		return err
-	}
-	version := strings.TrimSpace(string(major))
-	imported, err := e.ImageImport(ctx, client.ImageImportSource{Source: root, SourceName: "-"}, testImage, client.ImageImportOptions{
-		Changes: []string{
-			"ENV PATH=/usr/lib/postgresql/" + version + "/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-			"ENV PG_MAJOR=" + version,
-			"ENV PGDATA=/var/lib/postgresql/data",
-			"ENV LANG=C.UTF-8",
-			"VOLUME /var/lib/postgresql/data",
-			`ENTRYPOINT ["docker-entrypoint.sh"]`,
-			`CMD ["postgres"]`,
-			"EXPOSE 5432",
-		},
-	})
-	if err == nil {
-		_, err = io.Copy(io.Discard, imported) // the engine is done at its end
-		_ = imported.Close()
-	}
-	return errors.Join(err, files.Wait())
 }
 
 func containerGone(t *testing.T, e *engine, id string) func() bool {
@@ -159,6 +111,21 @@ func TestContainerEndsWithProgram(t *testing.T) {
 			eventually(t, "the container is gone", containerGone(t, e, c.Container))
 		})
 	}
+}
+
+// So it is when it was killed and started again in between.
+func TestRestartedContainerEndsWithProgram(t *testing.T) {
+	e := needEngine(t)
+	image := needImage(t, e)
+	c := startChild(t, selfAs(t, nil), childExit, nil, "CHILD_IMAGE="+image, "CHILD_RESTARTS=1")
+	if c.Err != "" || containerGone(t, e, c.Container)() {
+		t.Fatalf("the child reports %+v", c.childReport)
+	}
+	if err := c.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	c.wait(t)
+	eventually(t, "the container is gone", containerGone(t, e, c.Container))
 }
 
 // An image that cannot be had, or is none of Postgres, ends in one line and leaves no container.
@@ -247,31 +214,41 @@ func TestEngineHosts(t *testing.T) {
 
 // The lifeline's shell must end with its input and with its server, without Docker too.
 func TestLifelineScript(t *testing.T) {
-	run := func(stdin *os.File, args ...string) *exec.Cmd {
+	run := func(hello string, args ...string) (*exec.Cmd, *os.File) {
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _, _ = reader.Close(), writer.Close() })
+		if _, err := writer.WriteString(hello); err != nil {
+			t.Fatal(err)
+		}
 		cmd := exec.Command("/bin/sh", append([]string{"-c", lifelineScript, "lifeline"}, args...)...)
-		cmd.Stdin = stdin
+		cmd.Stdin = reader
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-		return cmd
+		return cmd, writer
 	}
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = reader.Close() }()
-	if err := run(reader, "sh", "-c", "exit 3").Wait(); err == nil {
+	if cmd, _ := run("", "sh", "-c", "exit 3"); cmd.Wait() == nil {
 		t.Error("the status of a server that fails is lost")
 	}
 	mark := filepath.Join(t.TempDir(), "started")
-	waits := run(reader, "sh", "-c", "touch "+mark+"; exec sleep 600")
+	waits, writer := run("\n", "sh", "-c", "touch "+mark+"; exec sleep 600")
 	eventually(t, "the server runs", func() bool { return exists(mark) })
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := waits.Wait(); err != nil {
 		t.Errorf("the end of the input: %v", err)
+	}
+	t.Setenv("PULLEY_LIFELINE_SECONDS", "0.2")
+	if cmd, _ := run("", "sleep", "600"); cmd.Wait() != nil {
+		t.Error("nobody takes hold of it, and it does not end by itself")
+	}
+	if cmd, _ := run("\n", "sh", "-c", "sleep 1; exit 3"); cmd.Wait() == nil {
+		t.Error("somebody holds it, and it ends before its server")
 	}
 }

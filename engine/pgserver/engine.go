@@ -198,6 +198,10 @@ func (e *engine) attach(ctx context.Context, id string) (*lifeline, error) {
 	if err != nil {
 		return nil, fmt.Errorf("attach to the container: %w", err)
 	}
+	if _, err := attached.Conn.Write([]byte("\n")); err != nil { // the lifeline is told that somebody holds it
+		attached.Close()
+		return nil, fmt.Errorf("attach to the container: %w", err)
+	}
 	l := &lifeline{stream: attached.HijackedResponse, ended: make(chan struct{})}
 	// This goroutine ends with the stream, at the latest when drop closes it.
 	go func() {

@@ -9,6 +9,12 @@ trap 'exit 0' USR1
 "$@" </dev/null 3<&- &
 server=$!
 (
+	# Pulley says a first line at once. Where it died while the container was being started again, nobody does.
+	(
+		sleep "${PULLEY_LIFELINE_SECONDS:-60}"
+		kill -s USR1 $$
+	) &
+	read -r _ && kill $!
 	while read -r _; do :; done
 	kill -s USR1 $$
 ) <&3 &

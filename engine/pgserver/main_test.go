@@ -82,6 +82,12 @@ func runChild(mode string) int {
 		report.Dirs, report.Watchdog, report.Server = c.place.dirs(), c.watchdog.pid, c.proc.cmd.Process.Pid
 	} else {
 		report.Container = s.container.id
+		if os.Getenv("CHILD_RESTARTS") != "" {
+			if err := s.restarted(ctx); err != nil {
+				printReport(childReport{Err: err.Error()})
+				return 1
+			}
+		}
 	}
 	interrupted, stop := signal.NotifyContext(ctx, os.Interrupt)
 	if mode != childInterrupt {
@@ -110,6 +116,15 @@ func runChild(mode string) int {
 		return 1
 	}
 	return 0
+}
+
+// restarted kills the server's container, twice, and takes it off its network once.
+func (s *Server) restarted(ctx context.Context) error {
+	c, err := s.Container()
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.Restart(ctx), c.Disconnect(ctx), c.Connect(ctx), c.Restart(ctx))
 }
 
 // dieOfIgnoredSignals makes the process die of the signals that it was told to ignore, as nohup and a

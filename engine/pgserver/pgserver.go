@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type Server struct {
 	dsn   string
 	where string // where it was found, the second half of Describe
 	facts facts
+	moved atomic.Pointer[string] // the DSN, if it is not the first any more
 
 	// At most one of these is set: a server given by a DSN has neither.
 	cluster   *cluster
@@ -85,8 +87,14 @@ func (o Options) openDSN(ctx context.Context) (*Server, error) {
 }
 
 // DSN is the connection string, as a URL for servers that we started and as it was given otherwise:
-// it may hold a password. It stays the same over Stop and Start.
-func (s *Server) DSN() string { return s.dsn }
+// it may hold a password. It stays the same over Stop and Start; a container has another one each time that it was
+// killed or away from its network.
+func (s *Server) DSN() string {
+	if dsn := s.moved.Load(); dsn != nil {
+		return *dsn
+	}
+	return s.dsn
+}
 
 // Way says how the server was come by.
 func (s *Server) Way() Way { return s.way }

@@ -7,25 +7,29 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 )
 
 const (
-	superuser  = "postgres"
-	database   = "postgres"
-	socketPort = "5432" // names the socket, no port is opened
-	socketFile = "/.s.PGSQL." + socketPort
+	superuser    = "postgres"
+	database     = "postgres"
+	socketPort   = 5432 // names the socket, no port is opened
+	socketPrefix = ".s.PGSQL."
+	socketFile   = "/" + socketPrefix + "5432"
 
 	// socketPathMax is what fits into a socket's address on macOS; on Linux it is 107.
 	socketPathMax = 103
 )
 
 // place is where a server of ours lives: a directory for its data, and one for its socket, which are
-// the same unless the name of the first is too long for a socket.
+// the same unless the name of the first is too long for a socket. A standby lives in the same place, with a data
+// directory and a socket of the next number; when it takes over, the socket that everybody knows leads to its own.
 type place struct {
 	data   *runDir
 	socket *runDir
+	number int // how many servers have been promoted
 }
 
 // makePlace makes the directories in the first root that will do, and says when it is not the first.
@@ -111,13 +115,45 @@ func (p *place) drop() {
 	p.socket.drop()
 }
 
-func (p *place) cluster() string { return filepath.Join(p.data.path, "data") }
-func (p *place) log() string     { return filepath.Join(p.data.path, "server.log") }
+func (p *place) cluster() string { return filepath.Join(p.data.path, p.numbered("data")) }
+func (p *place) log() string     { return filepath.Join(p.data.path, p.numbered("server")+".log") }
 
-// dsn is the server's address.
-func (p *place) dsn() string {
-	query := url.Values{"host": {p.socket.path}, "port": {socketPort}, "user": {superuser}}
+func (p *place) numbered(name string) string {
+	if p.number == 0 {
+		return name
+	}
+	return name + "-" + strconv.Itoa(p.number)
+}
+
+// port names the server's own socket.
+func (p *place) port() string { return strconv.Itoa(socketPort + p.number) }
+
+// dsn is the server's address, which stays the same when a standby takes over.
+func (p *place) dsn() string { return p.address(strconv.Itoa(socketPort)) }
+
+// ownDSN is the address of this server and no other.
+func (p *place) ownDSN() string { return p.address(p.port()) }
+
+func (p *place) address(port string) string {
+	query := url.Values{"host": {p.socket.path}, "port": {port}, "user": {superuser}}
 	return (&url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: query.Encode()}).String()
+}
+
+// next is the place of a standby.
+func (p *place) next() *place {
+	return &place{data: p.data, socket: p.socket, number: p.number + 1}
+}
+
+// lead has the address lead to this server from now on.
+func (p *place) lead() error {
+	link := filepath.Join(p.socket.path, "leading")
+	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(socketPrefix+p.port(), link); err != nil {
+		return err
+	}
+	return os.Rename(link, filepath.Join(p.socket.path, socketFile))
 }
 
 // freeBytes is the room that is left for ordinary users on the disk of a directory.

@@ -51,6 +51,11 @@ func Text(body []byte) (text string, rest []byte) {
 	return string(body[:i]), body[i+1:]
 }
 
+// NewMessage makes a message of a type, as it is sent.
+func NewMessage(kind byte, body []byte) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4)), body...)
+}
+
 // End is what becomes of the connection of a message.
 type End int
 

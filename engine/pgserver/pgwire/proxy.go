@@ -31,15 +31,15 @@ type Opener func(conn uint64) Judge
 // Proxy passes connections on to one server.
 type Proxy struct {
 	listener net.Listener
-	upstream *pgx.ConnConfig
 	opener   Opener
 	tasks    sync.WaitGroup
 	ended    chan struct{}
 
-	mu     sync.Mutex
-	serial uint64
-	conns  map[uint64]*conn // open
-	closed bool
+	mu       sync.Mutex
+	upstream *pgx.ConnConfig
+	serial   uint64
+	conns    map[uint64]*conn // open
+	closed   bool
 }
 
 // conn is both sides of a connection.
@@ -85,9 +85,29 @@ func (p *Proxy) DSN() string {
 	quote := func(s string) string {
 		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
 	}
-	u := p.upstream
+	u := p.server()
 	return fmt.Sprintf("host=127.0.0.1 port=%d user=%s password=%s dbname=%s sslmode=disable",
 		p.listener.Addr().(*net.TCPAddr).Port, quote(u.User), quote(u.Password), quote(u.Database))
+}
+
+// server is where connections lead.
+func (p *Proxy) server() *pgx.ConnConfig {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.upstream
+}
+
+// Point has connections that are made from now on lead to the server of another DSN. Its user and database are to be
+// those of the first.
+func (p *Proxy) Point(dsn string) error {
+	upstream, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return fmt.Errorf("pgwire: %w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.upstream = upstream
+	return nil
 }
 
 // Sever ends every connection that is open, and gives how many there were.
@@ -146,7 +166,8 @@ func (p *Proxy) open(client, server net.Conn) *conn {
 }
 
 func (p *Proxy) serve(client net.Conn) {
-	network, address := pgconn.NetworkAddress(p.upstream.Host, p.upstream.Port)
+	upstream := p.server()
+	network, address := pgconn.NetworkAddress(upstream.Host, upstream.Port)
 	server, err := net.DialTimeout(network, address, dialTimeout)
 	if err != nil {
 		_ = client.Close()

@@ -1,0 +1,1 @@
+ALTER SYSTEM RESET synchronous_standby_names

@@ -1,0 +1,282 @@
+package pgserver
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+var (
+	//go:embed sql/standby_demand.sql
+	standbyDemandSQL string
+	//go:embed sql/standby_release.sql
+	standbyReleaseSQL string
+	//go:embed sql/reload.sql
+	reloadSQL string
+	//go:embed sql/standby_write.sql
+	standbyWriteSQL string
+	//go:embed sql/standby_awaited.sql
+	standbyAwaitedSQL string
+	//go:embed sql/promote.sql
+	promoteSQL string
+)
+
+// standby is a server that has all that the leading one has, which has every commit wait for that.
+type standby struct {
+	place *place
+	proc  *process
+}
+
+const copyProgram = "pg_basebackup"
+
+// CanFollow says why the server cannot have a standby; nil where it can.
+func (s *Server) CanFollow() error {
+	if s.cluster == nil {
+		return fmt.Errorf("%s: %w", s.way.title(), ErrNotManaged)
+	}
+	if _, err := os.Stat(filepath.Join(s.cluster.bin.dir, copyProgram)); err != nil {
+		return fmt.Errorf("%s has no %s, which makes a standby: install Postgres' client programs", s.cluster.bin.dir, copyProgram)
+	}
+	return nil
+}
+
+// Follow gives the server a standby. When it returns, no commit is answered before the standby has it on its disk;
+// commits wait while that one starts.
+func (s *Server) Follow(ctx context.Context) error {
+	if err := s.CanFollow(); err != nil {
+		return err
+	}
+	return s.cluster.follow(ctx)
+}
+
+// Unfollow ends the standby, if there is one, and no commit waits any more.
+func (s *Server) Unfollow(ctx context.Context) error {
+	if s.cluster == nil {
+		return nil
+	}
+	c := s.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unfollow(ctx)
+}
+
+// Promote kills the server with SIGKILL and has its standby take its place, under the same DSN. It returns when that
+// answers and takes writes. Then there is no standby; what the old server had goes soon afterwards.
+func (s *Server) Promote(ctx context.Context) error {
+	if s.cluster == nil {
+		return fmt.Errorf("%s: %w", s.way.title(), ErrNotManaged)
+	}
+	return s.cluster.promote(ctx)
+}
+
+func (c *cluster) follow(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.StartTimeout, fmt.Errorf("the standby did not follow within %s", c.o.StartTimeout))
+	defer cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed || !c.proc.alive():
+		return errors.New("the server does not run, so that no standby can be made of it: start it first")
+	case c.standby != nil:
+		return errors.New("the server has a standby: promote it, or end it")
+	}
+	err := c.makeStandby(ctx)
+	if err != nil {
+		undoing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		return fmt.Errorf("making a standby: %w", errors.Join(err, c.unfollow(undoing)))
+	}
+	return nil
+}
+
+// makeStandby copies the server, has commits wait for a standby, and starts the copy as one. That a commit was seen to
+// wait before there is one, and went on with it, shows that every later one does.
+func (c *cluster) makeStandby(ctx context.Context) error {
+	next := c.place.next()
+	c.standby = &standby{place: next}
+	if err := c.tool(ctx, next, copyProgram, "--dbname", c.place.ownDSN(), "--pgdata", next.cluster(),
+		"--write-recovery-conf", "--checkpoint=fast", "--wal-method=stream", "--no-sync"); err != nil {
+		return err
+	}
+	settings := maps.Clone(c.settings)
+	settings["wal_retrieve_retry_interval"] = "100ms" // it may sleep so long before it hears that it is to lead
+	if err := c.configure(next, settings); err != nil {
+		return err
+	}
+	watching, err := pgx.Connect(ctx, c.place.ownDSN())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = watching.Close(context.WithoutCancel(ctx)) }()
+	writing, err := pgx.Connect(ctx, c.place.ownDSN())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = writing.Close(context.WithoutCancel(ctx)) }()
+	for _, sql := range []string{standbyDemandSQL, reloadSQL} {
+		if _, err := watching.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	if err := c.commitThatWaits(ctx, watching, writing, func() error {
+		c.standby.proc, err = c.launchIn(ctx, next)
+		return err
+	}); err != nil {
+		return fmt.Errorf("a commit that waits for the standby: %w", err)
+	}
+	return nil
+}
+
+// commitThatWaits commits until a commit is seen to wait, lets come what it waits for, and waits for its end.
+func (c *cluster) commitThatWaits(ctx context.Context, watching, writing *pgx.Conn, come func() error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	committed := make(chan error, 1)
+	var waits bool
+	commit := func() {
+		_, err := writing.Exec(ctx, standbyWriteSQL)
+		committed <- err
+	}
+	go commit() // it ends with ctx, and is waited for
+	under := true
+	defer func() {
+		cancel()
+		if under {
+			<-committed
+		}
+	}()
+	tick := time.NewTicker(connectTick)
+	defer tick.Stop()
+	for !waits {
+		select {
+		case err := <-committed: // the server had not read its settings again
+			if under = false; err != nil {
+				return err
+			}
+			under = true
+			go commit()
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := watching.QueryRow(ctx, standbyAwaitedSQL, writing.PgConn().PID()).Scan(&waits); err != nil {
+			return err
+		}
+	}
+	if err := come(); err != nil {
+		return err
+	}
+	select {
+	case err := <-committed:
+		under = false
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// unfollow ends the standby and has nobody wait for one. The caller holds mu.
+func (c *cluster) unfollow(ctx context.Context) error {
+	if c.standby == nil {
+		return nil
+	}
+	s := c.standby
+	c.standby = nil
+	var err error
+	if c.proc.alive() {
+		err = c.release(ctx)
+	}
+	if s.proc != nil {
+		s.proc.kill()
+	}
+	return errors.Join(err, os.RemoveAll(s.place.cluster()))
+}
+
+// release has no commit wait for a standby.
+func (c *cluster) release(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, c.place.ownDSN())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	for _, sql := range []string{standbyReleaseSQL, reloadSQL} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) promote(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.StartTimeout, fmt.Errorf("the standby did not take over within %s", c.o.StartTimeout))
+	defer cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.standby == nil || !c.standby.proc.alive() {
+		return errors.New("the server has no standby that runs, so that none can take its place: make one first")
+	}
+	if c.proc.alive() {
+		if err := c.proc.end(ctx, syscall.SIGKILL); err != nil {
+			return err
+		}
+	}
+	old := c.place
+	if err := takeOver(ctx, c.standby.place); err != nil {
+		return fmt.Errorf("the standby does not take over: %w", err)
+	}
+	c.place, c.proc, c.standby = c.standby.place, c.standby.proc, nil
+	c.burials.Go(func() { c.bury(old) })
+	return nil
+}
+
+// takeOver has a standby lead.
+func takeOver(ctx context.Context, p *place) error {
+	conn, err := pgx.Connect(ctx, p.ownDSN())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var leads bool
+	if err := conn.QueryRow(ctx, promoteSQL).Scan(&leads); err != nil {
+		return err
+	}
+	if !leads {
+		return errors.New("it was asked to, and is still a standby")
+	}
+	return p.lead()
+}
+
+// buryWithin bounds how long the shared memory of a killed server is tried to be given back.
+const buryWithin = 10 * time.Second
+
+// bury gives back the shared memory of a server that was killed and will not start again, and removes its data. The
+// last of its processes may take a moment to end.
+func (c *cluster) bury(p *place) {
+	ctx, cancel := context.WithTimeout(context.Background(), buryWithin)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := c.tool(ctx, p, "postgres", "--single", "-D", p.cluster(), database)
+		if err == nil {
+			break
+		}
+		select {
+		case <-tick.C:
+			continue
+		case <-ctx.Done():
+			c.o.logf("the server that was killed may have left some shared memory: %v", err)
+		}
+		break
+	}
+	if err := os.RemoveAll(p.cluster()); err != nil {
+		c.o.logf("the data of the server that was killed: %v", err) // it goes with the place
+	}
+}
