@@ -26,12 +26,35 @@ func (e *Engine) call(c *dispatch.Call) {
 	ctx, cancel := context.WithTimeoutCause(e.work, e.cfg.CallTimeout,
 		fmt.Errorf("no answer within the %v of CallTimeout", e.cfg.CallTimeout))
 	defer cancel()
+	skew := e.skew()
 	reply := e.ask(ctx, c)
 	reply.Call = c.ID
+	shift(&reply.Committed, skew)
 	if reply.Err != nil && ctx.Err() != nil {
 		reply.Err = fmt.Errorf("%w (%w)", context.Cause(ctx), reply.Err)
 	}
-	e.mail.put(event{call: c, reply: &reply, at: time.Now()}) // the loop reads until the last call has ended
+	e.mail.put(event{call: c, reply: &reply, at: e.cfg.now()}) // the loop reads until the last call has ended
+}
+
+// skew is how far Clock is from the clock by which the backend tells this process when leases end.
+func (e *Engine) skew() time.Duration {
+	if e.cfg.Clock == nil {
+		return 0
+	}
+	return e.cfg.Clock().Sub(time.Now())
+}
+
+// shift has the moments in what a call brought be of a clock that was so far from time.Now when the call began.
+func shift(c *backend.Committed, skew time.Duration) {
+	if skew == 0 {
+		return
+	}
+	for i := range c.Tasks {
+		c.Tasks[i].Expires = c.Tasks[i].Expires.Add(skew)
+	}
+	if !c.NextDue.IsZero() {
+		c.NextDue = c.NextDue.Add(skew)
+	}
 }
 
 func (e *Engine) ask(ctx context.Context, c *dispatch.Call) (reply dispatch.Reply) {
@@ -67,12 +90,12 @@ func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 		if e.cfg.Observer.Offered != nil && !errors.Is(ctx.why(), dispatch.ErrOverdue) {
 			e.cfg.Observer.Offered(backend.Completion{
 				Lease: start.Task.Lease, Program: start.Task.Program, Attempt: start.Task.Attempt, Result: done.Result, Failure: done.Failure,
-			}, time.Now())
+			}, e.cfg.now())
 		}
 		e.mail.put(event{done: done}) // the loop reads until the last task has ended
 	}()
 	if e.cfg.Observer.Started != nil {
-		e.cfg.Observer.Started(start.Task, time.Now())
+		e.cfg.Observer.Started(start.Task, e.cfg.now())
 	}
 	done.Result, done.Failure = e.cfg.Workers.Execute(ctx, start.Task)
 	returned = true

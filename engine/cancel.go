@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -60,6 +59,6 @@ func (e *Engine) canceled(inst backend.Instance) {
 	case <-e.life.Done():
 	}
 	if e.waits.deliver(inst) && inst.Status == backend.Canceled && e.cfg.Observer.Ended != nil {
-		e.cfg.Observer.Ended(inst, time.Now())
+		e.cfg.Observer.Ended(inst, e.cfg.now())
 	}
 }

@@ -50,7 +50,20 @@ type Config struct {
 	// it is waited for without end. At most 1 h
 	Grace time.Duration
 
+	// Clock is what the engine takes for the time, so that a test can have it jump, as the clock of a machine does that
+	// stood still or was set. It only counts for this engine's own view of when leases end and something is due: the
+	// store has its own time. Zero: time.Now, whose readings no setting of the wall clock moves.
+	Clock func() time.Time
+
 	Observer Observer
+}
+
+// now is the time by Clock.
+func (c *Config) now() time.Time {
+	if c.Clock != nil {
+		return c.Clock()
+	}
+	return time.Now()
 }
 
 // withDefaults fills the fields that are zero, and turns the negative ones that mean none into zero.
@@ -133,13 +146,16 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
+// apart is what a transaction costs by itself, in completions: on Postgres some 0.2 ms, and 0.02 ms for each.
+const apart = 8
+
 // dispatch gives the part that the pure machine needs.
 func (c Config) dispatch() dispatch.Config {
 	_, listens := c.Backend.(backend.Listener)
 	return dispatch.Config{
 		Owner: c.Owner, Shards: c.Backend.Shards(),
 		Slots: c.Slots, Prefetch: c.Prefetch,
-		Batch: c.Batch, BatchBytes: c.BatchBytes, Committers: c.Committers, Pending: c.Pending, Queue: c.Queue,
+		Batch: c.Batch, BatchBytes: c.BatchBytes, Committers: c.Committers, Apart: apart, Pending: c.Pending, Queue: c.Queue,
 		Lease: c.Lease, Grace: c.Grace, Poll: c.Poll, Sweep: c.Sweep,
 		Notify: listens, NotifyEvery: c.NotifyEvery,
 		RetryMin: c.RetryMin, RetryMax: c.RetryMax,

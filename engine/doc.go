@@ -54,6 +54,7 @@
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | –
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
+//	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | –
 //	engine/pgserver/pgtest     | a server and a fresh database for tests                        | engine/pgserver, engine/pgserver/pgwire
 //	scenarios                  | workloads as data, with their expected results                 | engine/graph, scenarios/wfformat
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
@@ -61,7 +62,8 @@
 //	chaos/check/programs       | programs of the whole language, at random                      | engine/ir
 //	chaos/check/differ         | holds a backend against the reference, one case at a time      | chaos/check, chaos/check/programs, engine/worker
 //	chaos/fault                | one kind of fault per file                                      | engine/pgserver, engine/pgserver/pgwire
-//	chaos                      | scenarios under faults, in processes, to history, check, verdict | engine, engine/pgserver, scenarios, chaos/check, chaos/fault, bench
+//	chaos/mutants              | plants bugs, and shows that the checks find them               | –
+//	chaos                      | scenarios under faults, in processes, to history, check, verdict | engine, engine/pgserver, engine/pgserver/pgwire, scenarios, chaos/check, chaos/fault, bench
 //	reports/record             | the schema of results, units in its names                      | –
 //	reports                    | renders records                                                | reports/record
 //	bench/stats                | medians, intervals, ratios, slopes                             | reports/record
@@ -71,6 +73,8 @@
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, chaos/check
+//	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
+//	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/worker, engine/backend/postgres, scenarios, chaos/check, chaos/check/programs, sim/db
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
 //	cmd/pulley                 | flags to configuration to run                                  | any
 //

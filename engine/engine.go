@@ -128,7 +128,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	e.drain(time.Now())
+	e.drain(e.cfg.now())
 	select {
 	case <-e.done:
 		return nil
@@ -139,15 +139,12 @@ func (e *Engine) Stop(ctx context.Context) error {
 
 // drainUntil leaves a part of ctx's time for what follows the drain.
 func (e *Engine) drainUntil(ctx context.Context) time.Time {
-	now := time.Now()
-	until := now.Add(e.cfg.Drain)
+	drain := e.cfg.Drain
 	if deadline, ok := ctx.Deadline(); ok {
-		left := deadline.Sub(now)
-		if early := deadline.Add(-min(left/4, time.Second)); early.Before(until) {
-			until = early
-		}
+		left := time.Until(deadline)
+		drain = min(drain, left-min(left/4, time.Second))
 	}
-	return until
+	return e.cfg.now().Add(drain)
 }
 
 // drain tells the loop, unless that has ended.

@@ -80,7 +80,7 @@ func (l *loop) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		now := time.Now()
+		now := l.cfg.now()
 		for _, c := range l.machine.Step(now, l.batch...) {
 			l.do(c)
 		}
@@ -123,7 +123,7 @@ func (l *loop) wait(timer *time.Timer) {
 		l.drainUntilThen(until)
 	case <-l.over:
 		l.over, l.cut = nil, !l.draining
-		l.drainUntilThen(time.Now().Add(l.cfg.Drain))
+		l.drainUntilThen(l.cfg.now().Add(l.cfg.Drain))
 	case <-timer.C:
 	}
 	mail := l.mail.take() // which is left alone until the step is over
@@ -192,7 +192,7 @@ func (l *loop) do(command dispatch.Command) {
 			action.cancel(c.Cause)
 		}
 		if c.Instead != nil && l.cfg.Observer.Offered != nil {
-			l.cfg.Observer.Offered(*c.Instead, time.Now())
+			l.cfg.Observer.Offered(*c.Instead, l.cfg.now())
 		}
 	case dispatch.Answer:
 		l.answer(c)
@@ -212,7 +212,7 @@ func (l *loop) answer(c dispatch.Answer) {
 	if c.Err == nil && c.Outcome.Answer == backend.Applied {
 		l.waits.submitted(sub.sub.ID)
 		if l.cfg.Observer.Submitted != nil {
-			l.cfg.Observer.Submitted(sub.sub.ID, time.Now())
+			l.cfg.Observer.Submitted(sub.sub.ID, l.cfg.now())
 		}
 	}
 	sub.answer <- c // it has a place for this one

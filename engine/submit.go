@@ -116,7 +116,8 @@ func (e *Engine) prepare(req SubmitRequest) (*submission, error) {
 const idTries = 64
 
 // Near says whether an instance of this id would be this engine's own from the beginning. Any id will do: on some
-// backends, one that is not near takes a detour by way of another engine. It may change at any time.
+// backends, one that is not near takes a detour by way of another engine, or makes for smaller commits. It may change
+// at any time.
 func (e *Engine) Near(id uuid.UUID) bool {
 	p, ok := e.cfg.Backend.(backend.Placer)
 	return !ok || p.Near(backend.ShardOf(id, e.cfg.Backend.Shards()))

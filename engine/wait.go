@@ -39,7 +39,7 @@ func (e *Engine) Wait(ctx context.Context, id uuid.UUID) (backend.Instance, erro
 	if err := e.alive(); err != nil {
 		return backend.Instance{}, err
 	}
-	w := e.waits.add(id, time.Now())
+	w := e.waits.add(id, e.cfg.now())
 	defer e.waits.remove(id, w)
 	var cause error
 	select {
@@ -244,13 +244,13 @@ func (e *Engine) pollWaits() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		ids, next := e.waits.due(time.Now())
+		ids, next := e.waits.due(e.cfg.now())
 		if len(ids) > 0 {
 			e.lookUp(ids)
 		}
 		timer.Stop()
 		if !next.IsZero() {
-			timer.Reset(max(time.Until(next), waitPollFirst/2)) // who is due at nearly the same time is asked for together
+			timer.Reset(max(next.Sub(e.cfg.now()), waitPollFirst/2)) // who is due at nearly the same time is asked for together
 		}
 		select {
 		case <-timer.C:

@@ -77,7 +77,7 @@ type Listener interface {
 	Notify(ctx context.Context) error
 }
 
-// Placer is a backend that does some shards' work itself and leaves that of others to whoever does it.
+// Placer is a backend that does some shards' work itself, or better, and leaves that of others to whoever does it.
 type Placer interface {
 	// Near says whether what is submitted to a shard is begun here, without a detour. It may change at any time,
 	// and any shard will do.
@@ -167,7 +167,7 @@ const (
 	Duplicate Answer = "duplicate" // of a submission: the instance is there already
 	Stale     Answer = "stale"     // of a completion: the token is not the current one, or the instance has ended
 	Refused   Answer = "refused"   // it cannot be applied, whatever is done; it changed nothing
-	Again     Answer = "again"     // it was not applied, others of the call were; offer it again
+	Again     Answer = "again"     // it was not applied or, where IsUnknown holds for Err, may have been; others of the call were; offer it again
 )
 
 // Status is an instance's state. It changes once.

@@ -37,10 +37,13 @@ func (m *Machine) Check() error {
 	must(m.ready.len() == 0 || m.slots() == m.cfg.Slots, "%d tasks wait beside a free slot", m.ready.len())
 
 	inFlight := map[Op]int{}
-	reserved, committed := 0, 0
+	reserved, committed, writing := 0, 0, 0
 	for _, c := range m.calls {
 		inFlight[c.op]++
 		reserved += c.max
+		if c.op == OpComplete || c.op == OpSubmit {
+			writing += len(c.tasks) + len(c.subs)
+		}
 		if c.op == OpComplete {
 			committed += len(c.tasks)
 		}
@@ -57,6 +60,7 @@ func (m *Machine) Check() error {
 	must(committed == states[committing], "%d completions are in flight, %d are committing", committed, states[committing])
 	must(reserved == m.reserved, "%d grants are counted, %d are in flight", m.reserved, reserved)
 	must(m.writes == inFlight[OpComplete]+inFlight[OpSubmit], "%d writes are counted, %d are in flight", m.writes, inFlight[OpComplete]+inFlight[OpSubmit])
+	must(m.writing == writing, "%d members of writes are counted, %d are in flight", m.writing, writing)
 	must(m.writes <= m.cfg.Committers, "%d writes are in flight for %d committers", m.writes, m.cfg.Committers)
 	must(m.claims == inFlight[OpClaim] && m.claims <= m.cfg.Committers, "%d claims are counted, %d in flight", m.claims, inFlight[OpClaim])
 	must(inFlight[OpExtend] <= m.cfg.Shards && inFlight[OpSweep] <= 1 && inFlight[OpNotify] <= 1, "too many calls are in flight: %v", inFlight)

@@ -18,6 +18,7 @@ type Config struct {
 	Batch      int // completions or submissions in one call; 1 is one transaction each; at least 1
 	BatchBytes int // of results or inputs in one call; a larger one goes alone; at least 1
 	Committers int // commits and submissions in flight, and as many claims; at least 1
+	Apart      int // members of a write that cost a store as much as the write by itself: with no more, writes go side by side; zero: none
 	Pending    int // held tasks beyond Slots + Prefetch, where completions outrun commits; at least 1
 	Queue      int // submissions that wait or are in flight; at least 1
 
@@ -54,6 +55,7 @@ func (c Config) Validate() error {
 	atLeast("Batch", c.Batch, 1)
 	atLeast("BatchBytes", c.BatchBytes, 1)
 	atLeast("Committers", c.Committers, 1)
+	atLeast("Apart", c.Apart, 0)
 	atLeast("Pending", c.Pending, 1)
 	atLeast("Queue", c.Queue, 1)
 	longer("Lease", c.Lease, 3*time.Millisecond)

@@ -54,8 +54,11 @@
 // # Group commit
 //
 // What is offered while a shard's commit is in flight rides the next one, up to Batch and
-// BatchBytes. Nothing ever waits for company: on an idle shard a completion is committed at once. After
-// a failed commit the next one takes half as many, so that one that cannot be committed ends up
+// BatchBytes. On an idle engine a completion is committed at once. But a commit that would be small beside
+// what others are writing waits for one of those to be answered, and grows meanwhile: it would take its share
+// of a store that may serve other engines as well, for little. Each time others go instead it counts double,
+// so that it has its turn, and it goes after 20 ms in any case.
+// After a failed commit the next one takes half as many, so that one that cannot be committed ends up
 // alone and lets its neighbours pass.
 //
 // # Leases

@@ -54,6 +54,8 @@ type Machine struct {
 	running  int // tasks in that state; with the strays that take a slot at most Slots
 	reserved int // node runs that grants in flight may still bring
 	writes   int // commits and submissions in flight, ≤ Committers
+	writing  int // completions and submissions in them
+	sent     int // writes so far
 	claims   int // in flight, ≤ Committers
 
 	nextCall CallID
@@ -86,6 +88,8 @@ type shard struct {
 
 	limit, subLimit int // of the next batch; halved by errors
 
+	commits, submits lane
+
 	more    bool      // work is, or may be, ready there
 	wake    bool      // and others were not told of it yet
 	looked  bool      // a claim has been answered: more is knowledge, and not only hope
@@ -100,6 +104,13 @@ type shard struct {
 	yieldTasks, yieldOf int
 
 	commitPause, submitPause, claimPause, extendPause, sweepPause pause
+}
+
+// lane is what a shard's commits are, or its submissions: one goes after the other.
+type lane struct {
+	passed   int       // how often others went although it had something; zero once it goes
+	passedAt int       // how many writes had been sent then
+	until    time.Time // it does not wait for company any longer; zero: it does not wait
 }
 
 type state uint8

@@ -25,7 +25,7 @@ type world struct {
 
 	rows      []*row
 	instances map[uuid.UUID]bool
-	calls     []Call
+	calls     []*flight
 	running   []Start
 	cancelled map[TaskID]bool
 	started   map[backend.Lease]bool
@@ -34,6 +34,12 @@ type world struct {
 	forgotten map[Ticket]bool
 	tickets   Ticket
 	stopped   bool
+}
+
+// flight is a call under way: to the store, or back from there with what it answered.
+type flight struct {
+	call  Call
+	reply *Reply // nil: the store has not seen the call yet
 }
 
 // row is a node run in the store.
@@ -59,6 +65,7 @@ func newWorld(t *rapid.T) *world {
 		Batch:      rapid.IntRange(1, 4).Draw(t, "batch"),
 		BatchBytes: 100,
 		Committers: rapid.IntRange(1, 3).Draw(t, "committers"),
+		Apart:      rapid.IntRange(0, 2).Draw(t, "apart"),
 		Pending:    rapid.IntRange(1, 6).Draw(t, "pending"),
 		Queue:      rapid.IntRange(1, 5).Draw(t, "queue"),
 		Lease:      300 * time.Millisecond, Poll: 50 * time.Millisecond, Sweep: 200 * time.Millisecond,
@@ -103,6 +110,7 @@ func (w *world) step(events ...Event) {
 	if err := w.m.Check(); err != nil {
 		w.t.Fatal(err)
 	}
+	w.believed()
 	if next := w.m.Next(); !next.IsZero() && !next.After(w.now) {
 		w.t.Fatalf("next step at %v, now %v", next, w.now)
 	}
@@ -156,7 +164,23 @@ func (w *world) call(c Call) {
 	if len(c.Completions) > w.cfg.Batch || len(c.Submissions) > w.cfg.Batch {
 		w.t.Fatalf("%s of %d, the batch is %d", c.Op, len(c.Completions)+len(c.Submissions), w.cfg.Batch)
 	}
-	w.calls = append(w.calls, c)
+	w.calls = append(w.calls, &flight{call: c})
+}
+
+// believed holds what the machine believes of its leases against the store: one that seems to last longer than it
+// does is another engine's as well (I11). A completion that was offered may be late: its token decides.
+func (w *world) believed() {
+	w.t.Helper()
+	for _, t := range w.m.tasks.byAge(func(t *task) bool { return !t.lost && t.state < offered }) {
+		r := w.find(t.task.Lease.Key)
+		until := r.expires
+		if r.token != t.task.Lease.Token {
+			until = w.now // another has it
+		}
+		if !r.done && t.task.Expires.After(until) {
+			w.t.Fatalf("I11: %+v seems to be held until %v, and is until %v", t.task.Lease, t.task.Expires, until)
+		}
+	}
 }
 
 // lease grants runs that are due on a shard.
@@ -257,20 +281,37 @@ func (w *world) end(id uuid.UUID) {
 	w.step(Ended{Instances: []backend.Instance{{ID: id, Status: backend.Canceled}}})
 }
 
-// reply ends one call in flight: carried out, failed, or carried out with the answer lost.
+// arrive has the store carry out a call, the answer to which is on its way for a while.
+func (w *world) arrive() {
+	if len(w.calls) == 0 {
+		return
+	}
+	w.arrived(w.calls[rapid.IntRange(0, len(w.calls)-1).Draw(w.t, "call")])
+}
+
+func (w *world) arrived(f *flight) Reply {
+	if f.reply == nil {
+		reply := w.carryOut(f.call)
+		f.reply = &reply
+	}
+	return *f.reply
+}
+
+// reply ends one call in flight: carried out, failed, or carried out with the answer lost. One that has arrived
+// can only fail by that.
 func (w *world) reply(how string) {
 	if len(w.calls) == 0 {
 		return
 	}
 	i := rapid.IntRange(0, len(w.calls)-1).Draw(w.t, "call")
-	c := w.calls[i]
+	f := w.calls[i]
 	w.calls = slices.Delete(w.calls, i, i+1)
-	reply := Reply{Call: c.ID}
+	var reply Reply
 	if how != "failed" {
-		reply = w.carryOut(c)
+		reply = w.arrived(f)
 	}
 	if how != "carried out" {
-		reply = Reply{Call: c.ID, Err: errors.New(how)}
+		reply = Reply{Call: f.call.ID, Err: errors.New(how)}
 	}
 	w.step(reply)
 }
@@ -344,6 +385,7 @@ func TestMachineKeepsItsPromises(t *testing.T) {
 					w.step(Forget{Ticket: ticket})
 				}
 			},
+			"arrived":     func(*rapid.T) { w.arrive() },
 			"carried out": func(*rapid.T) { w.reply("carried out") },
 			"failed":      func(*rapid.T) { w.reply("failed") },
 			"unknown":     func(*rapid.T) { w.reply("unknown") },

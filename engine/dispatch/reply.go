@@ -66,7 +66,7 @@ func (m *Machine) failed(now time.Time, c *call, p *pause, err error) {
 
 func (m *Machine) submitted(now time.Time, c *call, ev Reply) {
 	s := c.shard
-	m.writes--
+	m.writes, m.writing = m.writes-1, m.writing-len(c.subs)
 	s.submitting = false
 	if ev.Err != nil {
 		m.failed(now, c, &s.submitPause, ev.Err)
@@ -172,7 +172,7 @@ func (m *Machine) merge(s *shard, done backend.Committed) {
 
 func (m *Machine) completed(now time.Time, c *call, ev Reply) {
 	s := c.shard
-	m.writes--
+	m.writes, m.writing = m.writes-1, m.writing-len(c.tasks)
 	s.committing--
 	if ev.Err != nil {
 		m.failed(now, c, &s.commitPause, ev.Err)

@@ -137,13 +137,13 @@ func (tr *tracer) step(t *testing.T, events []Event) []string {
 func (tr *tracer) configure(t *testing.T, words []string) {
 	t.Helper()
 	cfg := Config{
-		Owner: "me", Shards: 1, Slots: 2, Prefetch: 0, Batch: 4, BatchBytes: 1000, Committers: 2, Pending: 8, Queue: 4,
+		Owner: "me", Shards: 1, Slots: 2, Prefetch: 0, Batch: 4, BatchBytes: 1000, Committers: 2, Apart: 8, Pending: 8, Queue: 4,
 		Lease: 3 * time.Second, Poll: 250 * time.Millisecond, Sweep: time.Hour,
 		RetryMin: 10 * time.Millisecond, RetryMax: 40 * time.Millisecond,
 	}
 	ints := map[string]*int{
 		"shards": &cfg.Shards, "slots": &cfg.Slots, "prefetch": &cfg.Prefetch, "batch": &cfg.Batch,
-		"bytes": &cfg.BatchBytes, "committers": &cfg.Committers, "pending": &cfg.Pending, "queue": &cfg.Queue,
+		"bytes": &cfg.BatchBytes, "committers": &cfg.Committers, "apart": &cfg.Apart, "pending": &cfg.Pending, "queue": &cfg.Queue,
 	}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")

@@ -22,6 +22,7 @@ var storeCases = []testCase{
 	{name: "lookup/order and unknown", run: lookupOrder},
 	{name: "sweep/leaves the living alone", shards: 2, run: sweepLiving},
 	{name: "sweep/empty store", shards: 3, run: sweepEmpty},
+	{name: "sweep/finished meanwhile", run: sweepFinished},
 	{name: "reopen/continues", run: reopenContinues},
 	{name: "reopen/counters survive", run: reopenBarrier},
 	{name: "reopen/retries are counted", run: reopenRetries},
@@ -165,6 +166,57 @@ func sweepLiving(r *rig) {
 }
 
 func sweepEmpty(r *rig) { r.clean() }
+
+// sweepFinished has holders that are late complete after all, once their leases are over and while another process
+// sweeps: what has been completed is not put back by who had seen it stuck (I1, I3; river#1302).
+func sweepFinished(r *rig) {
+	const late = 40
+	p := MustCompile(r, chain)
+	subs := make([]backend.Submission, late)
+	for i := range subs {
+		subs[i] = submission(p, `{"v": 1}`)
+	}
+	tasks := r.submit(brief(late), subs...).Tasks
+	for !r.claim(0, grant(0)).More {
+		pause(r.ctx, 2*time.Millisecond, r.Advance)
+	}
+	sweeper, stop := r.reopen(), make(chan struct{})
+	swept := make(chan error, 1)
+	go func() {
+		for {
+			_, err := sweeper.Sweep(r.ctx, 0)
+			select {
+			case <-stop:
+				swept <- err
+				return
+			default:
+				if err != nil {
+					swept <- err
+					return
+				}
+			}
+		}
+	}()
+	finished := map[backend.Key]bool{}
+	for _, t := range tasks {
+		out := r.complete(grant(0), done(t, `2`))
+		r.answers(out, backend.Applied)
+		finished[t.Lease.Key] = true
+	}
+	close(stop)
+	if err := <-swept; err != nil {
+		r.Fatalf("Sweep: %v", err)
+	}
+	next := r.claim(0, grant(2*late)).Tasks
+	for _, t := range next {
+		if finished[t.Lease.Key] {
+			r.Errorf("I1: %v was completed, and is handed out again", t.Lease.Key)
+		}
+	}
+	if len(finished) != late || len(next) != late {
+		r.Errorf("%d runs were completed, and %d came next; want %d of each", len(finished), len(next), late)
+	}
+}
 
 // reopenContinues loses a process that holds a lease: another takes over where it stood (I8).
 func reopenContinues(r *rig) {

@@ -35,7 +35,8 @@ var submitCases = []testCase{
 	{name: "submit/duplicate of an ended instance", run: submitAgain},
 	{name: "submit/refused input", run: submitRefused},
 	{name: "submit/nothing", run: submitNothing},
-	{name: "submit/ends at once", run: submitEnds},
+	{name: "submit/ends at once", run: func(r *rig) { submitEnds(r, grant(3)) }},
+	{name: "submit/ends at once, of one who wants no tasks", run: func(r *rig) { submitEnds(r, backend.Grant{}) }},
 	{name: "submit/grant is a maximum", run: submitGrant},
 	{name: "submit/concurrent twins", run: submitRace},
 	{name: "submit/shards", shards: 4, run: submitShards},
@@ -135,7 +136,7 @@ func submitNothing(r *rig) {
 	}
 }
 
-func submitEnds(r *rig) {
+func submitEnds(r *rig, g backend.Grant) {
 	ok := submission(MustCompile(r, `
 fn main(input: [n], output: [m]):
     m = n + 1
@@ -144,7 +145,7 @@ fn main(input: [n], output: [m]):
 fn main(input: [n], output: [m]):
     m = n // 0
 `), `{"n": 41}`)
-	out := r.submit(grant(3), ok, bad)
+	out := r.submit(g, ok, bad)
 	r.answers(out, backend.Applied, backend.Applied)
 	if len(out.Tasks) != 0 || len(out.Ended) != 2 {
 		r.Fatalf("%d tasks and %d ends; want two ends", len(out.Tasks), len(out.Ended))

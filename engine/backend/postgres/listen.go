@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -17,6 +16,12 @@ func (s *Store) channel() string {
 // Listen calls wake for every notification of the schema that does not come from this store, until ctx
 // ends. It holds a connection of its own.
 func (s *Store) Listen(ctx context.Context, wake func()) error {
+	nothing := func(*pgx.Conn) {}
+	return s.listen(ctx, func(*pgx.Conn) error { return nil }, func(*pgx.Conn, string) { wake() }, nothing)
+}
+
+// listen calls begun when it listens, heard for what others notify, and over before the connection is closed.
+func (s *Store) listen(ctx context.Context, begun func(*pgx.Conn) error, heard func(*pgx.Conn, string), over func(*pgx.Conn)) error {
 	conn, err := pgx.ConnectConfig(ctx, s.config)
 	if err != nil {
 		return listenError(ctx, err)
@@ -25,19 +30,23 @@ func (s *Store) Listen(ctx context.Context, wake func()) error {
 	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{s.channel()}.Sanitize()); err != nil {
 		return listenError(ctx, err)
 	}
+	defer over(conn)
+	if err := begun(conn); err != nil && conn.IsClosed() {
+		return listenError(ctx, err)
+	}
 	for {
 		n, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return listenError(ctx, err)
 		}
 		if n.Payload != s.name { // its own it knows of
-			wake()
+			heard(conn, n.Payload)
 		}
 	}
 }
 
 func listenError(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	if ctx.Err() != nil {
 		return nil
 	}
 	return Explain(err)

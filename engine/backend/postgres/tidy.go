@@ -16,12 +16,26 @@ const (
 	SweepRows = 1_000
 
 	tidyPasses = 4 // over one instance, right after it ended
+
+	// overdueRows is how many of the rows that are due one sweep looks at for leases that are over.
+	overdueRows = 10_000
 )
+
+// Overdue puts node runs of a shard whose lease is over before what waits for its first: $1 shard, $2 how many of the
+// rows that became due last are looked at. Without it they would be claimed all the same, as if they had been queued when
+// their lease ended; where more is queued than there is room for, that is a second wait for what had its turn.
+func (s *Store) Overdue(ctx context.Context, sql string, shard int) error {
+	_, err := s.Pool.Exec(ctx, sql, shard, overdueRows)
+	return Explain(err)
+}
 
 // Sweeper removes the rows that ended instances left in the tables of a design which marks such instances as
 // untidy.
 type Sweeper struct {
 	Store *Store
+
+	// Overdue is for Store.Overdue.
+	Overdue string
 
 	// Untidy gives ids of untidy instances: $1 shard, $2 most.
 	Untidy string
@@ -38,6 +52,9 @@ type Sweeper struct {
 func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	var swept backend.Swept
 	if err := backend.CheckShard(shard, s.Store.Shards()); err != nil {
+		return swept, err
+	}
+	if err := s.Store.Overdue(ctx, s.Overdue, shard); err != nil {
 		return swept, err
 	}
 	rows, err := s.Store.Pool.Query(ctx, s.Untidy, shard, SweepInstances)

@@ -45,6 +45,8 @@ var (
 	removeSQL string
 	//go:embed sql/release.sql
 	releaseSQL string
+	//go:embed sql/overdue.sql
+	overdueSQL string
 	//go:embed sql/claim.sql
 	claimSQL string
 	//go:embed sql/next_due.sql

@@ -12,12 +12,12 @@ import (
 // newSweeper gives what clears up behind ended instances: the rows of nodes first, as completions lock.
 func newSweeper(store *postgres.Store) *postgres.Sweeper {
 	return &postgres.Sweeper{
-		Store: store, Untidy: untidySQL, Tidy: tidySQL,
+		Store: store, Overdue: overdueSQL, Untidy: untidySQL, Tidy: tidySQL,
 		Tables: []string{tidyReadySQL, tidyPendingSQL, tidyContextSQL},
 	}
 }
 
-// Sweep implements backend.Backend. Expired leases need no sweeping: Claim takes them over.
+// Sweep implements backend.Backend. Claim takes expired leases over; here they are put first.
 func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	return b.sweeper.Sweep(ctx, shard)
 }

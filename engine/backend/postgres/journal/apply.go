@@ -45,7 +45,7 @@ func (t *tx) clear(inst *instance, c plan.Clear) {
 		r, _ := inst.runs.get(a)
 		t.grow(inst, -sizeOfRun(r))
 		t.set(r, runState{attempt: r.attempt})
-		remove(t, &inst.runs, a)
+		t.removeRun(inst, a, r)
 	}
 	for _, a := range under(&inst.barriers, c.Path, what.Barriers) {
 		bar, _ := inst.barriers.get(a)
@@ -277,7 +277,7 @@ func (t *tx) enqueues(inst *instance, enqueues []plan.Enqueue) error {
 			t.timed = true
 		}
 		t.grow(inst, sizeOfRun(r))
-		put(t, &inst.runs, a, r)
+		t.putRun(inst, a, r)
 		if !t.final {
 			t.moved = append(t.moved, r)
 		}
@@ -351,7 +351,7 @@ func (t *tx) completed(r *run, p plan.Plan, token int64) error {
 	t.keepBytes(r.inst)
 	t.grow(r.inst, -sizeOfRun(r))
 	t.set(r, runState{attempt: r.attempt})
-	remove(t, &r.inst.runs, ofRun(r.key))
+	t.removeRun(r.inst, ofRun(r.key), r)
 	return t.settle(r.inst, p, token)
 }
 

@@ -4,8 +4,8 @@
 // # Who decides
 //
 // A shard has one owner, a Backend that is open somewhere. Its row in shards says who, in which epoch, and until
-// when, on the server's clock; the owner prolongs it eight times over, and reckons its end from before it asked, so
-// that its own view ends first. No lease on a node run ends after that of its shard: it is a quarter longer than the
+// when, on the server's clock; the owner prolongs it sixteen times over, and reckons its end from before it asked, so
+// that its own view ends first. No lease on a node run ends after that of its shard: it is an eighth longer than the
 // longest of them, and what would end later all the same is granted only once the shard is prolonged (I11). Whoever finds the shard free, or the owner's time over, takes it with the next
 // epoch. The epoch is part of a key: changing it waits for appends under way, which lock the key, and whatever an
 // earlier owner sends later finds another epoch, and nothing of it takes place. Tokens have the epoch in their high

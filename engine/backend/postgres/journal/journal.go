@@ -38,6 +38,8 @@ var (
 	releaseSQL string
 	//go:embed sql/take_leases.sql
 	takeLeasesSQL string
+	//go:embed sql/drop_leases.sql
+	dropLeasesSQL string
 	//go:embed sql/load_instances.sql
 	loadInstancesSQL string
 	//go:embed sql/load_events.sql
@@ -101,7 +103,7 @@ type Config struct {
 	Jitter func() float64  // in [0, 1), for the waits before retries; nil: random
 
 	// Lease is how long the shards of an owner that is not heard of rest before another takes them over, at least: they
-	// rest for a quarter longer than the longest lease on a node run. Zero: DefaultLease. From 100 ms to 1 h
+	// rest for an eighth longer than the longest lease on a node run. Zero: DefaultLease. From 100 ms to 1 h
 	Lease time.Duration
 
 	// Memory is how many bytes the running instances may take, an estimate that Stats tells. Beyond it what is submitted

@@ -93,3 +93,46 @@ func TestGrantsWaitForTheShard(t *testing.T) {
 		t.Errorf("a node run is leased until %s, and its shard until %s", got[0].Expires, b.wall(b.shards[0].until.Load()))
 	}
 }
+
+// TestDeadOwnersShardRestsLittleLonger has a shard's lease no more than an eighth longer than what was leased on its node
+// runs, which is what the work of an owner that dies rests for beyond those, and has it prolonged often enough all the
+// same that what is granted between two times fits.
+func TestDeadOwnersShardRestsLittleLonger(t *testing.T) {
+	w := newWorld(t, 1)
+	w.lease = 4 * shortLease
+	b := w.open()
+	w.launch(b, alone)
+	if rest := w.number(b, "SELECT (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint FROM shards"); int64(rest) > (w.lease * 9 / 8).Microseconds() {
+		t.Errorf("the shard of an owner that dies now rests for %d µs; its leases on node runs are over in %v", rest, w.lease)
+	}
+	if spare := time.Duration(b.span.Load()) - w.lease; b.tick() > spare*3/4 {
+		t.Errorf("the shard is prolonged every %v; grants fit for %v after each", b.tick(), spare)
+	}
+}
+
+// TestOverdueComesFirst has leases run out while others wait for their first: those come before them.
+func TestOverdueComesFirst(t *testing.T) {
+	w := newWorld(t, 1)
+	b := w.open()
+	lost := w.launch(b, alone)[0].Lease
+	var subs []backend.Submission
+	for range 3 {
+		subs = append(subs, w.instance(alone, alone.Program(t)))
+	}
+	if _, err := b.Submit(w.ctx, subs, w.granted(0)); err != nil {
+		t.Fatal(err)
+	}
+	sh := b.shards[0]
+	if err := sh.lock(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	sh.promote(sh.leased[0].due) // the time has come
+	sh.unlock()
+	out, err := b.Claim(w.ctx, 0, w.granted(1))
+	if err != nil || len(out.Tasks) != 1 || out.Tasks[0].Lease.Key != lost.Key {
+		t.Errorf("behind three that were queued before its lease ended: %+v, %v; want %+v", out.Tasks, err, lost)
+	}
+	if out, err = b.Claim(w.ctx, 0, w.granted(10)); err != nil || len(out.Tasks) != 3 {
+		t.Errorf("then %+v come, %v; want three", out.Tasks, err)
+	}
+}

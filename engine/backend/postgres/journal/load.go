@@ -74,11 +74,10 @@ func (sh *shardState) load(ctx context.Context, epoch int64) error {
 	if err := sh.replay(ctx, found); err != nil {
 		return err
 	}
-	leases, err := sh.takeLeases(ctx, epoch)
-	if err != nil {
+	if err := sh.takeLeases(ctx, epoch); err != nil {
 		return err
 	}
-	sh.attach(append(leases, sh.lost...))
+	sh.attach(sh.lost)
 	sh.lost = nil
 	sh.fileAll(slices.Collect(maps.Values(sh.instances)))
 	sh.weigh()
@@ -295,19 +294,30 @@ func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error
 	return t.completed(r, p, 0)
 }
 
-func (sh *shardState) takeLeases(ctx context.Context, epoch int64) ([]handed, error) {
+// takeLeases takes over the leases that came with the shard. They are read first, and removed once they are known here:
+// the reply to either may be lost, and taking the shard again must find them.
+func (sh *shardState) takeLeases(ctx context.Context, epoch int64) error {
 	rows, err := sh.b.store.Pool.Query(ctx, takeLeasesSQL, sh.number, epoch)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	now := sh.b.now()
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (handed, error) {
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (handed, error) {
 		var h handed
 		var micros int64
 		err := row.Scan(&h.instance, &h.key.Node, &h.key.Path, &h.token, &micros)
 		h.due = now + micros*1000
 		return h, err
 	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	sh.lost = slices.DeleteFunc(sh.lost, func(l handed) bool {
+		return slices.ContainsFunc(found, func(f handed) bool { return f.token == l.token })
+	})
+	sh.lost = append(sh.lost, found...)
+	_, err = sh.b.store.Pool.Exec(ctx, dropLeasesSQL, sh.number, epoch)
+	return err
 }
 
 // fileAll puts the runs of instances where their places say, in the order of their enqueues.

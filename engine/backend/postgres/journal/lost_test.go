@@ -219,3 +219,49 @@ func (w *cutWorld) canceling() trial {
 		},
 	}
 }
+
+// TestLostHandOver cuts the connection at every message by which a shard is given back and taken again: the leases that go
+// with it hold, whichever reply is lost (I11).
+func TestLostHandOver(t *testing.T) {
+	cuts := []pgtest.Cut{
+		{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true},
+		{Mode: pgtest.CutBefore, Client: true, Dead: true},
+	}
+	w := newCutWorld(t)
+	tasks := w.launch(w.b, fanned)
+	made := 0
+	for _, c := range cuts {
+		made += w.everyHandOver(c)
+	}
+	t.Logf("%d cuts", made)
+	if out := w.complete(w.b, ran(tasks[0]), ran(tasks[1]), ran(tasks[2])); len(out.Ended) != 1 {
+		t.Errorf("%+v; want the end", out)
+	}
+	w.finish(w.b)
+}
+
+// everyHandOver gives the shard back and takes it again, with the cut at the first message, the second, and so on, until
+// both are over before the cut is due.
+func (w *cutWorld) everyHandOver(c pgtest.Cut) int {
+	w.Helper()
+	sh := w.b.shards[0]
+	for c.K = 1; c.K <= 60; c.K++ {
+		w.warm()
+		w.proxy.Set(c)
+		sh.busy <- struct{}{}
+		_ = sh.release(w.ctx) // it may be cut
+		sh.unlock()
+		first, _ := w.b.Claim(w.ctx, 0, granted(10))
+		fired := w.proxy.Unset()
+		w.warm()
+		second, err := w.b.Claim(w.ctx, 0, granted(10))
+		if n := len(first.Tasks) + len(second.Tasks); err != nil || n > 0 {
+			w.Fatalf("%s: %d node runs were handed out that others hold (%v)", c, n, err)
+		}
+		if !fired {
+			return c.K - 1
+		}
+	}
+	w.Fatalf("%s: there is no end of messages", c)
+	return 0
+}

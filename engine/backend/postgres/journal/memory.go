@@ -68,11 +68,9 @@ func (t *tx) grow(inst *instance, n int) {
 
 // keepBytes has a rollback bring back what an instance takes now.
 func (t *tx) keepBytes(inst *instance) {
-	was := inst.bytes
-	t.undone(func() {
-		t.sh.bytes -= inst.bytes - was
-		inst.bytes = was
-	})
+	if !t.final {
+		t.undo = append(t.undo, undo{kind: undoBytes, inst: inst, bytes: inst.bytes})
+	}
 }
 
 func sizeOfArgs(args []plan.Arg) int {

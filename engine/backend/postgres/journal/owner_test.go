@@ -174,6 +174,12 @@ func TestShardsAreSpread(t *testing.T) {
 			t.Fatalf("the first has %d shards and the second %d", len(first.held()), len(second.held()))
 		}
 	}
+	stranger := w.open() // which has none, and begins what it is given wherever that lies
+	for shard := range 4 {
+		if first.Near(shard) == second.Near(shard) || !stranger.Near(shard) {
+			t.Errorf("shard %d is near the first: %v, the second: %v, one without any: %v", shard, first.Near(shard), second.Near(shard), stranger.Near(shard))
+		}
+	}
 	for _, task := range held {
 		shard := backend.ShardOf(task.Lease.Key.Instance, 4)
 		out, err := first.Complete(w.ctx, shard, []backend.Completion{ran(task)}, granted(0))

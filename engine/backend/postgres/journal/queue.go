@@ -1,5 +1,7 @@
 package journal
 
+import "slices"
+
 // heapName says which heap a run is in.
 type heapName uint8
 
@@ -86,6 +88,20 @@ func (q *fifo) push(r *run) {
 	}
 	r.queued = true
 	q.runs = append(q.runs, r)
+}
+
+// first puts a run before all others.
+func (q *fifo) first(r *run) {
+	if r.queued {
+		return
+	}
+	r.queued = true
+	if q.head > 0 {
+		q.head--
+		q.runs[q.head] = r
+		return
+	}
+	q.runs = slices.Insert(q.runs, 0, r)
 }
 
 // peek gives the oldest run that is ready, or nil.

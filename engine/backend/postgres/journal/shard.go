@@ -21,10 +21,11 @@ import (
 const tokenBits = 32
 
 // spanMore is which part of the longest lease on a node run that on a shard is longer, and spanTicks how many times the
-// latter is prolonged in its length: what is granted between two times fits, without another round trip.
+// latter is prolonged in its length: what is granted between two times fits, without another round trip. The work of an
+// owner that has died rests for what the shard's lease is longer, too: so it is little, and prolonged often.
 const (
-	spanMore  = 4
-	spanTicks = 8
+	spanMore  = 8
+	spanTicks = 2 * spanMore // of a length that is 1 + spanMore times the part
 	// renewTries bounds how often one grant has the shard prolonged.
 	renewTries = 3
 )
@@ -57,12 +58,13 @@ type shardState struct {
 	published int // of these, what the backend knows of
 	buf       buffers
 	params    [][]byte
+	spare     spare   // for the next transaction
 	letter    *letter // the request of another that the shard deals with; nil: it is a call from here
 
 	mu       sync.Mutex
 	answered []uuid.UUID // requests from here to the owner whose answers were read; guarded by mu
 
-	lost []handed // leases when the shard was lost to an unknown outcome
+	lost []handed // leases that hold, though what is known of the shard was dropped
 }
 
 // handed is a lease that goes with a shard from owner to owner.
@@ -189,8 +191,8 @@ func (sh *shardState) forget() {
 	sh.publish()
 }
 
-// suspend drops the shard where the outcome of an append cannot be found out. The leases on its node runs hold
-// if nobody else owns it meanwhile.
+// suspend drops the shard where the outcome of an append cannot be found out, or of its giving back. The leases on its
+// node runs hold if nobody else owns it meanwhile.
 func (sh *shardState) suspend() {
 	sh.lost = sh.leases()
 	sh.forget()
@@ -222,14 +224,14 @@ func (sh *shardState) attach(leases []handed) {
 	}
 }
 
-// release gives the shard back, with the leases on its node runs.
+// release gives the shard back, with the leases on its node runs. Where that fails they hold if nobody else has it meanwhile.
 func (sh *shardState) release(ctx context.Context) error {
 	epoch := sh.epoch.Load()
 	if epoch == 0 {
 		return nil
 	}
-	leases := sh.leases()
-	sh.forget()
+	sh.suspend()
+	leases := sh.lost
 	now := sh.b.now()
 	ids, nodes, paths := make([][16]byte, len(leases)), make([]int32, len(leases)), make([]string, len(leases))
 	tokens, rests := make([]int64, len(leases)), make([]int64, len(leases))
@@ -238,6 +240,9 @@ func (sh *shardState) release(ctx context.Context) error {
 		tokens[i], rests[i] = l.token, (l.due-now)/1000
 	}
 	_, err := sh.b.store.Pool.Exec(ctx, releaseSQL, sh.number, epoch, ids, nodes, paths, tokens, rests, sh.b.store.Channel(topic), engines)
+	if err == nil {
+		sh.lost = nil
+	}
 	return postgres.Explain(err)
 }
 

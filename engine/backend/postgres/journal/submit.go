@@ -209,9 +209,10 @@ func (t *tx) birth(n *newcomer) error {
 	return nil
 }
 
-// submitPending leaves new instances for the owner of their shard.
+// submitPending leaves new instances for the owner of their shard. Those that end with their beginning end here.
 func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer, out *backend.Committed) error {
 	buf := newBuffers()
+	ended := map[uuid.UUID]backend.Instance{}
 	for i := range list {
 		n := &list[i]
 		e := ending{inst: &instance{workflow: n.workflow}, input: n.input, public: backend.Instance{ID: n.id, Status: backend.Running}}
@@ -220,6 +221,7 @@ func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer,
 			if end.Failure != nil {
 				e.public.Status = backend.Failed
 			}
+			ended[n.id] = e.public
 		}
 		if err := buf.birth(&e); err != nil {
 			return err
@@ -233,6 +235,9 @@ func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer,
 		out.Outcomes[n.ord].Answer = backend.Duplicate
 		if born[n.id] {
 			out.Outcomes[n.ord].Answer = backend.Applied
+			if inst, ok := ended[n.id]; ok {
+				out.Ended = append(out.Ended, inst)
+			}
 		}
 	}
 	out.More = true

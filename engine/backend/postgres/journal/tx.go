@@ -43,7 +43,7 @@ type tx struct {
 	now   int64 // one instant for the whole call
 	final bool  // what is applied has happened: nothing is undone
 
-	undo   []func()
+	undo   []undo
 	moved  []*run // what is to find its queue, in order; some more than once
 	events []event
 	ends   []ending
@@ -54,7 +54,12 @@ type tx struct {
 // savepoint is a place in a transaction to go back to.
 type savepoint struct{ undo, moved, events, ends, births int }
 
-func (sh *shardState) begin() *tx { return &tx{b: sh.b, sh: sh, now: sh.b.now()} }
+// begin begins a transaction, in memory that one before has left.
+func (sh *shardState) begin() *tx {
+	t := &tx{b: sh.b, sh: sh, now: sh.b.now(), undo: sh.spare.undo, moved: sh.spare.moved, events: sh.spare.events}
+	sh.spare = spare{}
+	return t
+}
 
 func (t *tx) savepoint() savepoint {
 	return savepoint{len(t.undo), len(t.moved), len(t.events), len(t.ends), len(t.births)}
@@ -63,17 +68,36 @@ func (t *tx) savepoint() savepoint {
 // rollback undoes what was changed since, last change first.
 func (t *tx) rollback(to savepoint) {
 	for i := len(t.undo) - 1; i >= to.undo; i-- {
-		t.undo[i]()
+		t.undo[i].back(t)
 	}
 	clear(t.undo[to.undo:])
+	clear(t.moved[to.moved:])
+	clear(t.events[to.events:])
 	t.undo = t.undo[:to.undo]
 	t.moved, t.events = t.moved[:to.moved], t.events[:to.events]
 	t.ends, t.births = t.ends[:to.ends], t.births[:to.births]
 }
 
+// undone has a rollback call f. What happens in every completion has kinds of its own (see undo).
 func (t *tx) undone(f func()) {
 	if !t.final {
-		t.undo = append(t.undo, f)
+		t.undo = append(t.undo, undo{kind: undoCall, call: f})
+	}
+}
+
+// putRun adds a run, which is not there.
+func (t *tx) putRun(inst *instance, a address, r *run) {
+	inst.runs.put(a, r)
+	if !t.final {
+		t.undo = append(t.undo, undo{kind: undoPut, inst: inst, at: a})
+	}
+}
+
+// removeRun takes a run away, which is there.
+func (t *tx) removeRun(inst *instance, a address, r *run) {
+	inst.runs.drop(a)
+	if !t.final {
+		t.undo = append(t.undo, undo{kind: undoRemove, inst: inst, at: a, run: r})
 	}
 }
 
@@ -110,8 +134,8 @@ func remove[V any](t *tx, tb *table[V], a address) {
 func (t *tx) set(r *run, state runState) {
 	old := r.runState
 	r.runState = state
-	t.undone(func() { r.runState = old })
 	if !t.final {
+		t.undo = append(t.undo, undo{kind: undoSet, run: r, state: old})
 		t.moved = append(t.moved, r)
 	}
 }
@@ -160,6 +184,9 @@ func (t *tx) commit(grant backend.Grant) ([]backend.Task, error) {
 		e.inst.events = nil
 	}
 	var tasks []backend.Task
+	if n := t.grants(grant); n > 0 {
+		tasks = make([]backend.Task, 0, n)
+	}
 	var failed error
 	for _, r := range t.moved {
 		if r.place == ready && !r.inst.gone && len(tasks) < grant.Max && !r.queued && failed == nil {
@@ -173,9 +200,20 @@ func (t *tx) commit(grant backend.Grant) ([]backend.Task, error) {
 		}
 		sh.file(r)
 	}
-	t.undo, t.moved, t.events = nil, nil, nil
+	t.leave()
 	sh.publish()
 	return tasks, failed
+}
+
+// grants is how many tasks a grant may bring at most.
+func (t *tx) grants(grant backend.Grant) int {
+	n := 0
+	for _, r := range t.moved {
+		if r.place == ready {
+			n++
+		}
+	}
+	return min(n, grant.Max)
 }
 
 // file puts a run where its place says.
@@ -210,11 +248,14 @@ func (sh *shardState) lease(r *run, now int64, grant backend.Grant) {
 }
 
 // promote makes claimable what has become due: what waited, and expired leases, whose token stays the current
-// one until somebody claims them.
+// one until somebody claims them. These come first: they have had their turn.
 func (sh *shardState) promote(now int64) {
 	for _, h := range []*heap{&sh.waiting, &sh.leased} {
 		for len(*h) > 0 && (*h)[0].due <= now {
 			r := (*h)[0]
+			if r.heap == leasedHeap {
+				sh.ready.first(r)
+			}
 			r.place = ready
 			sh.file(r)
 		}

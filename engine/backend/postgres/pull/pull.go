@@ -74,6 +74,8 @@ var (
 	endArrivalsSQL string
 	//go:embed sql/end_inbox.sql
 	endInboxSQL string
+	//go:embed sql/overdue.sql
+	overdueSQL string
 	//go:embed sql/claim.sql
 	claimSQL string
 	//go:embed sql/next_due.sql
@@ -179,10 +181,13 @@ func (b *Backend) Listen(ctx context.Context, wake func()) error { return b.stor
 // Notify implements backend.Listener.
 func (b *Backend) Notify(ctx context.Context) error { return b.store.Notify(ctx) }
 
-// Sweep implements backend.Backend: a cycle over all running instances, for what was committed without one. There
-// is nothing to remove, since the cycle that ends an instance takes its rows.
+// Sweep implements backend.Backend: a cycle over all running instances, for what was committed without one. Node
+// runs whose lease is over are put first. There is nothing to remove, since the cycle that ends an instance takes its rows.
 func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	if err := backend.CheckShard(shard, b.Shards()); err != nil {
+		return backend.Swept{}, err
+	}
+	if err := b.store.Overdue(ctx, overdueSQL, shard); err != nil {
 		return backend.Swept{}, err
 	}
 	_, err := b.cycle(ctx, shard, backend.Grant{}, nil, false)

@@ -181,7 +181,7 @@ func (w *world) besideItsSibling(wf backendtest.Workflow, meanwhile func(uuid.UU
 		out, err = w.through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(failed)}, backendtest.Granted(9))
 		answered <- err
 	}()
-	if !w.waits(answered) {
+	if !w.waits(answered, 1) {
 		t.Error("inconclusive: nobody waited for the run that is called off")
 	}
 	if _, err := conn.Exec(w.ctx, "COMMIT"); err != nil {

@@ -203,15 +203,29 @@ func (c *commit) add(out *postgres.Outcomes, events []*event) {
 // whole call: what one transaction leased is no longer granted to the next.
 func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) error {
 	return postgres.Halve(out, events, func(events []*event) error {
-		c, err := b.commitOnce(ctx, shard, events, grant, out)
+		events = unanswered(events, out)
+		if len(events) == 0 {
+			return nil
+		}
+		c, open, err := b.commitOnce(ctx, shard, events, grant, out)
 		if err != nil || c == nil {
 			return err
 		}
-		c.add(out, events)
+		c.add(out, open)
 		b.tidyAfter(ctx, c)
-		b.offerMoved(ctx, c, events, grant, out)
+		b.offerMoved(ctx, c, open, grant, out)
 		return nil
 	})
+}
+
+// unanswered leaves the events of which it is not known yet what became of them. The others were settled after a lost
+// commit, and are not offered again with those that are halved.
+func unanswered(events []*event, out *postgres.Outcomes) []*event {
+	answered := func(e *event) bool { return out.Answers[e.ord].Answer != "" }
+	if !slices.ContainsFunc(events, answered) {
+		return events
+	}
+	return slices.DeleteFunc(slices.Clone(events), answered)
 }
 
 // offerMoved commits completions again whose row was being changed by another transaction, such as the
@@ -230,8 +244,9 @@ func (b *Backend) offerMoved(ctx context.Context, c *commit, events []*event, gr
 }
 
 // commitOnce applies events in one transaction, again where the server gave it up for another, and
-// settles what an unconfirmed commit did. It gives no commit where all were settled.
-func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (*commit, error) {
+// settles what an unconfirmed commit did. It gives the last commit with the events that were in it, none where all
+// were settled: those that were are answered, and their answers stand.
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (*commit, []*event, error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	unsure := false
 	var contested []span
@@ -246,7 +261,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 		c, err := b.apply(ctx, shard, events, grant, contested, m)
 		switch {
 		case err == nil:
-			return c, nil
+			return c, events, nil
 		case (postgres.Contended(err) || errors.Is(err, errCallOff)) && try < commitTries:
 			if c != nil {
 				contested = c.contested
@@ -254,13 +269,13 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 			continue
 		case !backend.IsUnknown(err) && unsure && !postgres.Poisoned(err):
 			// An earlier try may have taken place, or the leases are no longer those that the caller knows.
-			return nil, fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+			return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 		case !backend.IsUnknown(err):
-			return nil, err
+			return nil, nil, err
 		case events[0].submission != nil:
 			// Submitting again is always right: the id decides.
 			if try == commitTries {
-				return nil, err
+				return nil, nil, err
 			}
 			unsure = true
 			continue
@@ -268,10 +283,10 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 		open, unclear := b.settle(ctx, shard, events, m, out)
 		if unclear != nil || try == commitTries && len(open) > 0 {
 			settled = unclear == nil
-			return nil, errors.Join(err, unclear)
+			return nil, nil, errors.Join(err, unclear)
 		}
 		if len(open) == 0 {
-			return nil, nil
+			return nil, nil, nil
 		}
 		events, unsure = open, true
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,7 +37,7 @@ func TestMoved(t *testing.T) {
 			out, err = w.through.Complete(w.ctx, 0, cs, backendtest.Granted(9))
 			answered <- err
 		}()
-		if !w.waits(answered) {
+		if !w.waits(answered, 1) {
 			t.Error("inconclusive: the completions did not wait for their rows")
 		}
 		if err := tx.Commit(w.ctx); err != nil {
@@ -128,6 +129,54 @@ func TestNoDeadlock(t *testing.T) {
 	w.finish() // all these sessions are over then, and have said what they counted
 	if n := w.deadlocks() - before; n != 0 {
 		t.Errorf("%d deadlocks", n)
+	}
+}
+
+// TestCommitsLockInOrder completes in an order of its own what an extension of the same leases meets in the order of
+// the keys, and holds both up at a row in the middle: neither has then what the other wants next (D5). Of the rows that
+// a commit locks, the order of those of the queue comes from the engine, and that of counters from the statement.
+func TestCommitsLockInOrder(t *testing.T) {
+	w := newWorld(t)
+	before := w.deadlocks()
+	tasks := w.numbered(sequence, 8)
+	var leases []backend.Lease
+	var cs []backend.Completion
+	for _, task := range tasks {
+		leases, cs = append(leases, task.Lease), append(cs, backendtest.Ran(task))
+	}
+	slices.Reverse(cs)
+	tx, err := w.direct.store.Pool.Begin(w.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(w.ctx, "SELECT FROM queue WHERE instance_id = $1 FOR UPDATE", leases[4].Key.Instance); err != nil {
+		t.Fatal(err)
+	}
+	extended, completed := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := w.through.Extend(w.ctx, 0, leases, backendtest.Granted(0))
+		extended <- err
+	}()
+	first := w.waits(extended, 1)
+	go func() {
+		out, err := w.through.Complete(w.ctx, 0, cs, backendtest.Granted(0))
+		if got := backendtest.Answers(out); err == nil && strings.Count(got, "applied") != len(cs) {
+			err = fmt.Errorf("answered %s", got)
+		}
+		completed <- err
+	}()
+	if !w.waits(completed, 2) || !first {
+		t.Error("inconclusive: the two did not meet")
+	}
+	if err := tx.Commit(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := <-extended, <-completed; a != nil || b != nil {
+		t.Errorf("the extension: %v; the completions: %v", a, b)
+	}
+	w.finish() // the sessions are over then, and have said what they counted
+	if n := w.deadlocks() - before; n != 0 {
+		t.Errorf("D5: %d deadlocks between a commit and an extension", n)
 	}
 }
 

@@ -54,6 +54,12 @@
 // A leased row is due again when its lease is over. Claiming takes what is due, so it is also the
 // reclaim; each lease has a new token from one sequence, which fences the holder before.
 //
+// # Several engines
+//
+// Every engine works on every shard. Where several listen, each prefers a part of the shards for the instances that it
+// submits, if it may choose the id (backend.Placer): what is going on is then committed by as many commits as one engine
+// would make, and not by as many times more. Nothing depends on it.
+//
 // # Unknown commits
 //
 // A transaction that completes something writes a mark: a number, and which of the completions it was offered

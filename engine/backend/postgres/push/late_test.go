@@ -82,7 +82,7 @@ func (w *world) lateCOMMIT(c backend.Completion, k int) (fired, late bool) {
 		out, err = w.through.Complete(w.ctx, 0, []backend.Completion{c}, backendtest.Granted(1))
 		answered <- err
 	}()
-	late = w.waits(answered)
+	late = w.waits(answered, 1)
 	fired = w.proxy.Unset()
 	if fired {
 		if err := w.proxy.Release(); err != nil {
@@ -100,9 +100,9 @@ func (w *world) lateCOMMIT(c backend.Completion, k int) (fired, late bool) {
 	return fired, late
 }
 
-// waits waits until a session of this store waits for a row, or the call has been answered: then it puts
+// waits waits until so many sessions of this store wait for rows, or a call has been answered: then it puts
 // the answer back.
-func (w *world) waits(answered chan error) bool {
+func (w *world) waits(answered chan error, sessions int) bool {
 	for {
 		select {
 		case err := <-answered:
@@ -112,8 +112,8 @@ func (w *world) waits(answered chan error) bool {
 		}
 		var waiting bool
 		err := w.direct.store.Pool.QueryRow(w.ctx, `
-			SELECT EXISTS (SELECT FROM pg_stat_activity
-				WHERE wait_event_type = 'Lock' AND application_name = left($1, 63))`, "cut "+w.cfg.Schema).Scan(&waiting)
+			SELECT count(*) >= $2 FROM pg_stat_activity
+			WHERE wait_event_type = 'Lock' AND application_name = left($1, 63)`, "cut "+w.cfg.Schema, sessions).Scan(&waiting)
 		if err != nil || waiting {
 			return err == nil
 		}

@@ -22,6 +22,10 @@ import (
 // steepest is the largest slope, in logarithms of both, that counts as linear.
 const steepest = 1.05
 
+// steepestEntries is that of index entries, which those of dead rows are among: how many of these there are when an index
+// is read depends on when its pages were cleaned.
+const steepestEntries = 1.2
+
 // loops are programs of n rounds of three actions each.
 var loops = map[string]backendtest.Workflow{
 	"plain": {Name: "plain", Source: `
@@ -173,8 +177,12 @@ func linear(t testing.TB, wf backendtest.Workflow, sizes []int, timed bool) {
 	} {
 		s := slope(costs, y)
 		t.Logf("%s: slope %.3f", what, s)
-		if s > steepest && (timed || what != "time") {
-			t.Errorf("the %s of a loop grow with slope %.3f; at most %.2f is linear: %v", what, s, steepest, costs)
+		most := steepest
+		if what == "index entries read" {
+			most = steepestEntries
+		}
+		if s > most && (timed || what != "time") {
+			t.Errorf("the %s of a loop grow with slope %.3f; at most %.2f is linear: %v", what, s, most, costs)
 		}
 	}
 }

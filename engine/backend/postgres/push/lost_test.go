@@ -263,6 +263,9 @@ func (w *world) offering(cs ...backend.Completion) trial {
 			if err == nil && first[backend.Applied] != len(cs) {
 				return fmt.Errorf("I3: answered %+v; want all applied, nobody else completes them", out.Outcomes)
 			}
+			if n := w.undone(cs); err == nil && n > 0 {
+				return fmt.Errorf("I8: answered %+v, and %d of %d are to be done again", out.Outcomes, n, len(cs))
+			}
 			if err != nil && !backend.IsUnknown(err) && w.dump(ids...) != before {
 				return fmt.Errorf("I8: something was changed by what failed: %w\nbefore\n%s\nafter\n%s", err, before, w.dump(ids...))
 			}
@@ -278,9 +281,58 @@ func (w *world) offering(cs ...backend.Completion) trial {
 			case again[backend.Stale] != len(cs) && again[backend.Applied] != len(cs):
 				return fmt.Errorf("torn: offered again: %v (%s)", again, fmt.Sprint(err))
 			}
+			if n := w.stuck(ids); n > 0 {
+				return fmt.Errorf("I9: %d instances go on, and nothing of them is queued", n)
+			}
 			return nil
 		},
 	}
+}
+
+// undone counts the attempts that are still queued, under whatever token.
+func (w *world) undone(cs []backend.Completion) (n int) {
+	w.Helper()
+	for _, c := range cs {
+		var one int
+		key := c.Lease.Key
+		err := w.direct.store.Pool.QueryRow(w.ctx, "SELECT count(*) FROM queue WHERE instance_id = $1 AND node = $2 AND path = $3 AND attempt = $4",
+			key.Instance, key.Run.Node, string(key.Run.Path), c.Attempt).Scan(&one)
+		if err != nil {
+			w.Fatal(err)
+		}
+		n += one
+	}
+	return n
+}
+
+// stuck counts instances that nobody will ever end.
+func (w *world) stuck(ids []uuid.UUID) (n int) {
+	w.Helper()
+	if err := w.direct.store.Pool.QueryRow(w.ctx, `
+		SELECT count(*) FROM instances i WHERE i.id = ANY ($1) AND i.status = 'running'
+			AND NOT EXISTS (SELECT FROM queue q WHERE q.shard = i.shard AND q.instance_id = i.id)`, ids).Scan(&n); err != nil {
+		w.Fatal(err)
+	}
+	return n
+}
+
+// besideStale makes a trial of a completion that is stale already and one that is not, in one call.
+func (w *world) besideStale(stale, open backend.Completion) trial {
+	tr := w.offering(open)
+	judge := tr.judge
+	tr.call = func(b *Backend) (backend.Committed, error) {
+		return b.Complete(w.ctx, 0, []backend.Completion{stale, open}, backendtest.Granted(100))
+	}
+	tr.judge = func(out backend.Committed, err error) error {
+		if err == nil {
+			if got := out.Outcomes[0].Answer; got != backend.Stale {
+				return fmt.Errorf("I3: what others had completed before is answered %s, want stale", got)
+			}
+			out.Outcomes = out.Outcomes[1:]
+		}
+		return judge(out, err)
+	}
+	return tr
 }
 
 var (
@@ -372,6 +424,11 @@ func scenes(t *testing.T) []scene {
 			}
 			second := w.complete(backendtest.Ran(start(w, looping)[0])).Tasks
 			return w.offering(append(cs, backendtest.Ran(second[0]), backendtest.Ran(failureOf(start(w, failing))))...)
+		}},
+		{name: "beside a stale one", cuts: warmCuts, trial: func(w *world) trial {
+			over, open := start(w, alone)[0], start(w, sequence)[0]
+			w.complete(backendtest.Ran(over))
+			return w.besideStale(backendtest.Ran(over), backendtest.Ran(open))
 		}},
 		{name: "submit", cuts: allCuts, trial: func(w *world) trial {
 			return w.submitting(w.instance(sequence, p["sequence"]), w.instance(fanned, p["fanned"]))

@@ -194,6 +194,7 @@ func (s *subject) probes() map[string]func(conn *pgxpool.Conn, n int) error {
 		"apply to rounds":  func(conn *pgxpool.Conn, n int) error { return s.apply(conn, s.rounds[:n]) },
 		"call off":         func(conn *pgxpool.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
 		"claim":            func(conn *pgxpool.Conn, n int) error { return s.rows(conn, claimSQL, n, 0, n, 1, 1) },
+		"overdue":          func(conn *pgxpool.Conn, n int) error { return s.rows(conn, overdueSQL, -1, 0, n) },
 		"the next due":     func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, nextDueSQL, 1, 0) },
 		"untidy instances": func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, untidySQL, 1, 0, postgres.SweepInstances) },
 		"tidy":             func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, tidySQL, -1, 0, s.ended) },

@@ -27,6 +27,8 @@ var (
 	readSQL string
 	//go:embed sql/gather.sql
 	gatherSQL string
+	//go:embed sql/overdue.sql
+	overdueSQL string
 	//go:embed sql/claim.sql
 	claimSQL string
 	//go:embed sql/next_due.sql
@@ -84,6 +86,7 @@ type Config struct {
 type Backend struct {
 	store   *postgres.Store
 	sweeper *postgres.Sweeper
+	peers   *postgres.Peers
 	jitter  func() float64
 	marks   *marks
 	owners  owners
@@ -93,6 +96,7 @@ var (
 	_ backend.Backend  = (*Backend)(nil)
 	_ backend.Listener = (*Backend)(nil)
 	_ backend.Canceler = (*Backend)(nil)
+	_ backend.Placer   = (*Backend)(nil)
 )
 
 // Open connects and sets the schema up where needed.
@@ -104,7 +108,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{store: store, sweeper: newSweeper(store), jitter: cfg.Jitter, marks: newMarks(rand.Int64(), store.Shards()), owners: owners{numbers: map[string]int32{}}}
+	b := &Backend{store: store, sweeper: newSweeper(store), peers: postgres.NewPeers(store), jitter: cfg.Jitter, marks: newMarks(rand.Int64(), store.Shards()), owners: owners{numbers: map[string]int32{}}}
 	if b.jitter == nil {
 		b.jitter = rand.Float64
 	}
@@ -123,7 +127,11 @@ func (b *Backend) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instan
 }
 
 // Listen implements backend.Listener.
-func (b *Backend) Listen(ctx context.Context, wake func()) error { return b.store.Listen(ctx, wake) }
+func (b *Backend) Listen(ctx context.Context, wake func()) error { return b.peers.Listen(ctx, wake) }
+
+// Near implements backend.Placer. Everybody works on every shard; but where engines prefer different ones for what is
+// new, a commit of each has more in it.
+func (b *Backend) Near(shard int) bool { return b.peers.Prefers(shard) }
 
 // Notify implements backend.Listener.
 func (b *Backend) Notify(ctx context.Context) error { return b.store.Notify(ctx) }

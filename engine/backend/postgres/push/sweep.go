@@ -10,24 +10,28 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// marksKept is how long marks of commits are kept: much longer than anybody asks what became of one.
-const marksKept = time.Hour
+// marksKept is how long marks of commits are kept that are not changed any more: much longer than anybody asks what
+// became of one. Of a process that was killed they stay as long; of one that stood still for longer, all leases are over.
+const marksKept = 2 * time.Minute
 
 // newSweeper gives what clears up behind ended instances, table by table in the order in which completions lock.
 func newSweeper(store *postgres.Store) *postgres.Sweeper {
 	return &postgres.Sweeper{
-		Store: store, Untidy: untidySQL, Tidy: tidySQL,
+		Store: store, Overdue: overdueSQL, Untidy: untidySQL, Tidy: tidySQL,
 		Tables: []string{tidyQueueSQL, tidyReadinessSQL, tidyElementsSQL, tidyInboxSQL},
 	}
 }
 
-// Sweep implements backend.Backend. Expired leases need no sweeping: Claim takes them over.
+// Sweep implements backend.Backend. Claim takes expired leases over; here they are put first.
 func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	if err := backend.CheckShard(shard, b.Shards()); err != nil {
 		return backend.Swept{}, err
 	}
 	if _, err := b.store.Pool.Exec(ctx, forgetSQL, shard, micros(marksKept)); err != nil {
 		return backend.Swept{}, postgres.Explain(err)
+	}
+	if shard == 0 {
+		_ = b.peers.Look(ctx) // nobody tells of an engine that died
 	}
 	return b.sweeper.Sweep(ctx, shard)
 }

@@ -4,6 +4,7 @@
 -- $1 shard, $2 epoch
 -- events: $3 the seq before the first, $4 instance, $5 node, $6 path, $7 data; where some are not results that no time
 -- matters for: $8 kind, $9 whether time matters
+-- Whoever else changes a running instance of the shard takes a new epoch first, so that rows need no lock before they change.
 -- ends: $10 instance, $11 result, $12 token; where some did not complete: $13 status, $14 failure
 -- births: $15 instance, $16 workflow, $17 input; where some ended at once: $18 status, $19 result, $20 failure, $21 token
 -- instances whose state is among the events: $22 instance, $23 seq
@@ -47,7 +48,7 @@ WITH fence AS MATERIALIZED (
             unnest($10::uuid[], $11::json[], $12::bigint[], $13::text[], $14::json[]) AS u (id, result, token, status, failure)
 --]
         CROSS JOIN LATERAL (
-            SELECT r.ctid AS at FROM instances r WHERE r.shard = $1::smallint AND r.id = u.id AND r.status = 'running' FOR UPDATE
+            SELECT r.ctid AS at FROM instances r WHERE r.shard = $1::smallint AND r.id = u.id AND r.status = 'running' OFFSET 0
         ) r
         WHERE EXISTS (SELECT FROM fence)
     ) e

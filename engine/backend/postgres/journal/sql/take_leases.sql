@@ -1,9 +1,8 @@
--- Takes over the leases that came with a shard, and prolongs that on the shard until they are over. $1 shard, $2 epoch.
+-- Reads the leases that came with a shard, and prolongs that on the shard until they are over. $1 shard, $2 epoch.
 WITH fence AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1 AND s.epoch = $2 FOR KEY SHARE
-), taken AS (
-    DELETE FROM leases WHERE shard = $1 AND EXISTS (SELECT FROM fence)
-    RETURNING instance_id, node, path, token, expires_at
+), taken AS MATERIALIZED (
+    SELECT instance_id, node, path, token, expires_at FROM leases WHERE shard = $1 AND EXISTS (SELECT FROM fence)
 ), prolonged AS (
     UPDATE shards s SET expires_at = t.latest
     FROM (SELECT max(expires_at) AS latest FROM taken) t

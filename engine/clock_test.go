@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pulley/engine/worker"
+)
+
+// TestClockOfItsOwn has engines go by clocks that are far from the store's.
+func TestClockOfItsOwn(t *testing.T) {
+	for _, ahead := range []time.Duration{-time.Hour, time.Hour} {
+		e := start(t, Config{Backend: memoryBackend(t, 2), Clock: func() time.Time { return time.Now().Add(ahead) }})
+		wantResult(t, run(t, e, chain(t, 5), `{"x": 0}`), `5`)
+	}
+}
+
+// TestClockJumps has the clock jump beyond the end of a lease while the action runs. It is given up at once, though its
+// lease has not run out in the store, and is done again when that has.
+func TestClockJumps(t *testing.T) {
+	const lease = 300 * time.Millisecond
+	var ahead, calls atomic.Int64
+	jump := func(ctx context.Context, _ worker.Call) (any, error) {
+		if calls.Add(1) == 1 {
+			ahead.Store(int64(3 * lease))
+			<-ctx.Done() // an end that nothing but the jump brings about: leases that last are prolonged
+			ahead.Store(0)
+			return nil, context.Cause(ctx)
+		}
+		return 7, nil
+	}
+	e := start(t, Config{
+		Backend: memoryBackend(t, 2), Workers: registry(t, map[string]worker.Func{"jump": jump}), Lease: lease, Poll: 10 * time.Millisecond,
+		Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
+	})
+	p := compile(t, "fn main(input: [], output: [x]):\n    x = @jump()\n    return x\n")
+	wantResult(t, run(t, e, p, `{}`), `7`)
+	if calls.Load() != 2 {
+		t.Errorf("the action ran %d times, want 2", calls.Load())
+	}
+}

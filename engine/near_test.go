@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/memory"
+)
+
+// placing is a store of which one shard is this engine's own.
+type placing struct {
+	*memory.Backend
+	own int
+}
+
+func (p placing) Near(shard int) bool { return shard == p.own }
+
+// TestSubmitPlacesWhatItNames has an engine give ids, which lie in its own shard, and be given them, which stay.
+func TestSubmitPlacesWhatItNames(t *testing.T) {
+	const shards, own = 8, 5
+	e := start(t, Config{Backend: placing{memoryBackend(t, shards), own}})
+	p, input := chain(t, 1), json.RawMessage(`{"x": 1}`)
+	for range 40 { // one in eight would lie there by chance
+		id, err := e.Submit(t.Context(), SubmitRequest{Program: p, Input: input})
+		if err != nil || backend.ShardOf(id, shards) != own || !e.Near(id) {
+			t.Fatalf("instance %s lies in shard %d (%v), not in %d", id, backend.ShardOf(id, shards), err, own)
+		}
+	}
+	far := uuid.New()
+	for backend.ShardOf(far, shards) == own {
+		far = uuid.New()
+	}
+	id, err := e.Submit(t.Context(), SubmitRequest{ID: far, Program: p, Input: input})
+	if err != nil || id != far || e.Near(id) {
+		t.Fatalf("instance %s was named %s (near: %v), %v", far, id, e.Near(id), err)
+	}
+	if inst, err := e.Wait(t.Context(), far); err != nil || string(inst.Result) != "2" {
+		t.Errorf("%+v, %v", inst, err)
+	}
+}

@@ -1,0 +1,82 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"pulley/bench"
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/ir"
+)
+
+// What other systems' users reported, on the designs here. Others of these reports are cases of the conformance
+// suite, or tests of a design; go run ./chaos/mutants --list names them all.
+
+// deaf is a way to the store on which no notification ever arrives.
+type deaf struct{ backend.Backend }
+
+// Listen hears nothing.
+func (deaf) Listen(ctx context.Context, _ func()) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Notify wakes nobody.
+func (deaf) Notify(context.Context) error { return nil }
+
+// TestRivalLostWakeUp has work made ready by another process, and every notification lost: an engine that has
+// nothing to do finds it when it looks again by itself (I9; absurd#61).
+func TestRivalLostWakeUp(t *testing.T) {
+	onEveryDesign(t, func(s *site) {
+		p := program(s.T, "fn main(input: [x], output: [y]):\n    y = @double(value=x)\n    y = @double(value=y)\n", ir.Limits{})
+		e := s.host(deaf{s.open()}, engine.Config{Poll: 50 * time.Millisecond, Lease: time.Second})
+		if inst := s.ends(e, p, `{"x": 1}`); string(inst.Result) != "4" { // it has looked, and found nothing more
+			s.Fatalf("it gives %s (%v)", inst.Result, inst.Failure)
+		}
+		other := s.open()
+		id := shardZero(other)
+		out, err := other.Submit(s.ctx, []backend.Submission{{ID: id, Program: p, Input: json.RawMessage(`{"x": 2}`)}}, granted(0))
+		if err != nil || out.Outcomes[0].Answer != backend.Applied || len(out.Tasks) > 0 {
+			s.Fatalf("submitted elsewhere: %+v, %v", out, err)
+		}
+		ctx, cancel := context.WithTimeout(s.ctx, hazardDeadline/4)
+		defer cancel()
+		if inst, err := e.Wait(ctx, id); err != nil || string(inst.Result) != "8" {
+			s.Errorf("I9: without a notification the work is not found: %s (%v), %v", inst.Result, inst.Failure, err)
+		}
+	})
+}
+
+// TestRivalHeartbeatOnAnIndexedColumn counts the updates of the rows that push changes with every commit, its
+// marks, which stay in their page and leave the indexes alone: with an index on what changes none would, and each
+// would leave a dead entry behind in every index (multica#7389). The leases of push's node runs are not held to
+// this: they are indexed by their end, which is how they are found.
+func TestRivalHeartbeatOnAnIndexedColumn(t *testing.T) {
+	const width = 300
+	design, err := bench.ParseBackend("push")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, design)
+	b := s.open()
+	e := s.host(b, engine.Config{Batch: 1})
+	p := program(t, "fn main(input: [n], output: [total]):\n    xs = spread range(n):i -> @double(value=i)\n    total = sum(xs)\n", ir.Limits{})
+	if inst := s.ends(e, p, fmt.Sprintf(`{"n": %d}`, width)); string(inst.Result) != fmt.Sprint(width*(width-1)) {
+		t.Errorf("the fan-out gives %s (%v)", inst.Result, inst.Failure)
+	}
+	s.stop(e)
+	b.Close()
+	s.settled()
+	updates := s.number("SELECT n_tup_upd FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'commits'", s.schema)
+	hot := s.number("SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'commits'", s.schema)
+	if updates < width/2 {
+		t.Fatalf("inconclusive: %d updates in %d completions", updates, width)
+	}
+	if 10*hot < 8*updates {
+		t.Errorf("%d of %d updates left the indexes alone, want 80 %% at least", hot, updates)
+	}
+}
