@@ -29,6 +29,7 @@ type CompareConfig struct {
 	Engines    int           // engines on the store, each with Workers and connections of its own. Zero: 1
 	Hold       bool          // no action returns before as many instances as InFlight were submitted, or all
 	Clear      bool          // what ended instances left is removed before the counters are read, so that they have all that a run costs
+	LookEvery  time.Duration // how often the sessions are looked at, for what they wait for. Zero: 20 ms, which costs a run next to nothing
 	MinNodes   int           // node runs in one run at least: instances are repeated until then. Zero: 2,000
 	RunTimeout time.Duration // of one run, which is invalid if it takes longer. Zero: 5 min
 	Seed       uint64        // of generated traces, for the manifest
@@ -72,6 +73,9 @@ func (c CompareConfig) withDefaults() CompareConfig {
 	if c.InFlight == 0 {
 		c.InFlight = 1
 	}
+	if c.LookEvery == 0 {
+		c.LookEvery = 20 * time.Millisecond
+	}
 	if c.MinNodes == 0 {
 		c.MinNodes = 2000
 	}
@@ -95,6 +99,8 @@ func (c CompareConfig) validate() error {
 		return fmt.Errorf("compare: %d instances in flight; choose from 1 to 1000000", c.InFlight)
 	case c.Engines < 0 || c.Engines > 64:
 		return fmt.Errorf("compare: %d engines; choose from 1 to 64", c.Engines)
+	case c.LookEvery < 0:
+		return fmt.Errorf("compare: sessions cannot be looked at every %v; choose more than 0", c.LookEvery)
 	case c.MinNodes < 1:
 		return fmt.Errorf("compare: at least %d nodes a run; choose 1 or more", c.MinNodes)
 	case c.Ceilings != 0 && c.Ceilings < shortest:
@@ -302,6 +308,8 @@ func methods(cfg CompareConfig) []record.Method {
 		{Figure: "hop_ns", Text: "from the latest completion offered in the instance, when a task came to the engine, to the start of that task, on the engine's clock: commit, dispatch and the wait for a free worker. HdrHistogram over all valid runs."},
 		{Figure: "instance_ns", Text: "from the call of Submit to the moment at which the client has the result. HdrHistogram over all valid runs."},
 		{Figure: "valid", Text: "every instance completed with the scenario's expected result, every node run was applied exactly once, and the run ended in time."},
+		{Figure: "hot_share", Text: "of the rows changed in the backend's own tables, those whose change touched no index: n_tup_hot_upd / n_tup_upd of pg_stat_user_tables, over all valid runs."},
+		{Figure: "lock_wait_share", Text: fmt.Sprintf("the workload's sessions are looked at every %v: those that wait for a row which another has locked, divided by those that are in a transaction, over all looks of all valid runs.", cfg.LookEvery)},
 		{Figure: "fairness", Text: "of clients with one instance in flight each, all alike: the longest mean wait for a result divided by the shortest; of engines: the most node runs that one applied divided by the fewest."},
 		{Figure: "memory", Text: "resident memory of this process, harness included, before a run and at its peak, from the kernel."},
 	}

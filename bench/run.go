@@ -26,7 +26,7 @@ const application = "pulley bench"
 // to be fetched by a claim, which costs as much as its completion. So many tasks wait for a while, and their
 // leases are long enough not to be prolonged meanwhile.
 const (
-	prefetch = 400_000
+	prefetch = 500_000
 	lease    = time.Minute
 )
 
@@ -35,6 +35,7 @@ type runner struct {
 	cfg     CompareConfig
 	actions *worker.Registry
 	conn    *pgx.Conn // reads the counters, and nothing else; nil without Postgres
+	looker  *measure.Looker
 	server  *record.Postgres
 	serial  int
 	prefix  string // of schemas
@@ -57,6 +58,10 @@ func newRunner(ctx context.Context, cfg CompareConfig) (*runner, error) {
 	if r.conn, err = pgx.Connect(ctx, cfg.DSN); err != nil {
 		return nil, postgres.Explain(err)
 	}
+	if r.looker, err = measure.NewLooker(ctx, cfg.DSN); err != nil {
+		r.close()
+		return nil, postgres.Explain(err)
+	}
 	if r.server, err = measure.Server(ctx, r.conn, cfg.Way); err != nil {
 		r.close()
 		return nil, postgres.Explain(err)
@@ -65,6 +70,9 @@ func newRunner(ctx context.Context, cfg CompareConfig) (*runner, error) {
 }
 
 func (r *runner) close() {
+	if r.looker != nil {
+		_ = r.looker.Close()
+	}
 	if r.conn != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -99,21 +107,30 @@ func (r *runner) run(ctx context.Context, k *Case, program *plan.Program, spec B
 	traffic := &measure.Client{}
 	open.Tracer = traffic
 	scope := measure.Scope{Schema: open.Schema, AppPrefix: application}
-	before, err := measure.Snapshot(ctx, r.conn, scope)
+	var (
+		counters record.Counters
+		warnings []string
+		lat      *latencies
+	)
+	seen, err := r.looker.Watch(ctx, application, r.cfg.LookEvery, func() error {
+		before, err := measure.Snapshot(ctx, r.conn, scope)
+		if err != nil {
+			return err
+		}
+		if lat, err = r.measure(ctx, k, program, spec, open, sample); err != nil {
+			return err
+		}
+		after, err := measure.Snapshot(ctx, r.conn, scope)
+		if err == nil {
+			counters, warnings = measure.Delta(before, after)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	lat, err := r.measure(ctx, k, program, spec, open, sample)
-	if err != nil {
-		return nil, nil, err
-	}
-	after, err := measure.Snapshot(ctx, r.conn, scope)
-	if err != nil {
-		return nil, nil, err
-	}
-	counters, warnings := measure.Delta(before, after)
 	sample.Warnings = append(sample.Warnings, traffic.Fill(&counters, warnings)...)
-	sample.Counters = &counters
+	sample.Counters, sample.Waits = &counters, &seen
 	return sample, lat, nil
 }
 

@@ -13,7 +13,7 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-var pageTemplate = template.Must(template.ParseFS(pageFiles, "page/report.html.tmpl"))
+var pageTemplate = template.Must(template.ParseFS(pageFiles, "page/*.html.tmpl"))
 
 // page is what the template is given: everything already in words, in its order.
 type page struct {

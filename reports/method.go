@@ -24,7 +24,8 @@ func (v *view) method(figure string) string {
 var figureNames = []entry{
 	{"nodes_per_s", "nodes/s, time per node"}, {"hop_ns", "hop latency"}, {"instance_ns", "instance latency"},
 	{"rows_read_per_node", "rows read per node"}, {"statements_per_node", "statements per node"},
-	{"commits_per_node", "commits per node"}, {"wal_bytes_per_node", "WAL per node"}, {"valid", "valid"},
+	{"commits_per_node", "commits per node"}, {"wal_bytes_per_node", "WAL per node"}, {"hot_share", "changes that touched no index"},
+	{"lock_wait_share", "time in transactions spent waiting for rows"}, {"valid", "valid"},
 }
 
 // ceilingNames are those of the figures that stand on the page only where ceilings were measured.

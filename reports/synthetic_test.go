@@ -65,6 +65,7 @@ func synthetic() (*record.Summary, *record.Manifest) {
 			{Figure: "instance_ns", Text: "from submission to end"}, {Figure: "rows_read_per_node", Text: "from pg_stat_user_tables"},
 			{Figure: "statements_per_node", Text: "from pg_stat_statements"}, {Figure: "commits_per_node", Text: "from pg_stat_database"},
 			{Figure: "wal_bytes_per_node", Text: "from the WAL position, of the whole server"},
+			{Figure: "hot_share", Text: "n_tup_hot_upd / n_tup_upd"}, {Figure: "lock_wait_share", Text: "looked at every 20 ms"},
 			{Figure: "valid", Text: "every result was the expected one"},
 		},
 		Cases:    []record.Case{{Scenario: "fanout", Size: 10, Nodes: 12, Program: "fn main(input: [n], output: [total]):\n    return n\n"}},
@@ -106,6 +107,7 @@ func synthRow(scenario string, b shape, size, nodes int) record.Row {
 	}
 	r.RowsReadPerNode, r.WALBytesPerNode = ptr(b.rows(n)), ptr(b.wal(n))
 	r.StatementsPerNode, r.CommitsPerNode = ptr(b.statements), ptr(b.commits)
+	r.HOTShare, r.LockWaitShare = ptr(0.5), ptr(0.0125)
 	if b.name == "pull:scan=app" && size == 2000 {
 		r.Warnings = []string{"1 checkpoint during the run: pages touched after it were written to the WAL whole"}
 	}

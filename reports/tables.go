@@ -112,6 +112,8 @@ func (v *view) rowTable() *table {
 	for _, c := range rowCosts {
 		t.Heads = append(t.Heads, head{Name: c.short, Unit: "per node", Method: v.method(c.figure)})
 	}
+	t.Heads = append(t.Heads, head{Name: "HOT", Unit: "of changes", Method: v.method("hot_share")},
+		head{Name: "row waits", Unit: "of time", Method: v.method("lock_wait_share")})
 	for _, p := range []string{"p50", "p99", "p99.9", "max"} {
 		t.Heads = append(t.Heads, head{Name: p, Unit: "hop", Method: v.method("hop_ns")})
 	}
@@ -147,6 +149,7 @@ func (v *view) rowCells(r *record.Row) []cell {
 		}
 		cells = append(cells, figureCell(c.row(r), c.text, small))
 	}
+	cells = append(cells, figureCell(r.HOTShare, percent, ""), figureCell(r.LockWaitShare, percent, ""))
 	hop, instance := record.Percentiles{}, record.InstancePercentiles{}
 	if r.HopNS != nil {
 		hop = *r.HopNS

@@ -11,7 +11,7 @@ import (
 )
 
 // WriteText writes the report on these records as tables for a terminal: the same rows and ratios as the page, without
-// colours, some 140 columns wide. The manifest may be nil.
+// colours, some 160 columns wide. The manifest may be nil.
 func WriteText(w io.Writer, s *record.Summary, m *record.Manifest) error {
 	v := newView(s, m)
 	var b bytes.Buffer
@@ -48,7 +48,7 @@ func (v *view) writeFamily(b *bytes.Buffer, f *family) {
 	if compared {
 		head = append(head, "rows ×")
 	}
-	t.add(append(head, "stmts", "commits", "WAL", "")...)
+	t.add(append(head, "stmts", "commits", "WAL", "HOT", "row waits", "")...)
 	for _, r := range f.rows {
 		t.add(v.textRow(f, r, compared)...)
 	}
@@ -94,11 +94,18 @@ func (v *view) textRow(f *family, r *record.Row, compared bool) []string {
 	if r.WALBytesPerNode != nil {
 		wal = bytesText(*r.WALBytesPerNode)
 	}
+	hot, waits := missing, missing
+	if r.HOTShare != nil {
+		hot = percent(*r.HOTShare)
+	}
+	if r.LockWaitShare != nil {
+		waits = percent(*r.LockWaitShare)
+	}
 	mark := ""
 	if !r.Valid {
 		mark = "INVALID"
 	}
-	return append(cells, optional(r.StatementsPerNode), optional(r.CommitsPerNode), wal, mark)
+	return append(cells, optional(r.StatementsPerNode), optional(r.CommitsPerNode), wal, hot, waits, mark)
 }
 
 // textRatio gives 1.00× for the baseline itself, which the page leaves out.

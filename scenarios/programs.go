@@ -58,6 +58,13 @@ func Programs() ([]Program, error) {
 	return list, nil
 }
 
+// Workload makes an instance of the program, with its first input, a workload that lacks its number of nodes.
+func (p Program) Workload(limits ir.Limits) (Workload, error) {
+	w, err := fromProgram(p.Name, limits)
+	w.Name, w.Size, w.Input, w.Expected = p.Name, 1, p.Runs[0].Input, p.Runs[0].Gives
+	return w, err
+}
+
 // readProgram reads the comment at the beginning of a program: what it shows, and after that inputs,
 // each followed by what it gives or how it fails.
 func readProgram(name, source string) (Program, error) {

@@ -14,13 +14,12 @@ func nodesPerS(s *record.Sample) (float64, bool) { return s.NodesPerS, s.NodesPe
 
 func deadlocks(c *record.Counters) *int64 { return c.Deadlocks }
 
-// benchApplication is what the names of the sessions of measured runs begin with.
-const benchApplication = "pulley bench"
+// joinLookEvery is how often the sessions are looked at.
+const joinLookEvery = 3 * time.Millisecond
 
 // joined is what runs of one size on one backend had.
 type joined struct {
 	samples []*record.Sample
-	waits   []waits
 }
 
 func goalJoin(ctx context.Context, l *lab) ([]Claim, error) {
@@ -34,22 +33,18 @@ func goalJoin(ctx context.Context, l *lab) ([]Claim, error) {
 	for run := range l.runs {
 		for _, backend := range pushed() {
 			for _, size := range []int{small, large} {
-				cfg := bench.CompareConfig{InFlight: max(1, 10_000/size), Workers: 2000, MinNodes: nodes, Runs: 1}
-				seen, err := watchWaits(ctx, l.cfg.DSN, benchApplication, func() error {
-					got, err := l.compare(ctx, "fanout", []int{size}, []string{backend}, cfg)
-					if err == nil && got.Manifest.Samples[0].Valid {
-						found[backend][size].samples = append(found[backend][size].samples, &got.Manifest.Samples[0])
-					}
-					return err
-				})
+				cfg := bench.CompareConfig{InFlight: max(1, 10_000/size), Workers: 2000, MinNodes: nodes, Runs: 1, LookEvery: joinLookEvery}
+				got, err := l.compare(ctx, "fanout", []int{size}, []string{backend}, cfg)
 				if err != nil {
 					return nil, err
 				}
-				if j := found[backend][size]; len(j.samples) > len(j.waits) {
-					j.waits = append(j.waits, seen)
+				sample := &got.Manifest.Samples[0]
+				if sample.Valid {
+					found[backend][size].samples = append(found[backend][size].samples, sample)
 				}
-				if size == large {
-					l.say("run %d of %d: %s: %d looks, %d sessions in a transaction, %d waiting for a row, %v at most", run+1, l.runs, backend, seen.samples, seen.busy, seen.waiting, seen.longest)
+				if w := sample.Waits; size == large && w != nil {
+					l.say("run %d of %d: %s: %d looks, %d sessions in a transaction, %d waiting for a row, %v at most", run+1, l.runs, backend,
+						w.Looks, w.Busy, w.ForRows, time.Duration(w.LongestNS))
 				}
 			}
 		}
@@ -58,7 +53,7 @@ func goalJoin(ctx context.Context, l *lab) ([]Claim, error) {
 		ID: "join", Source: sourceGoals, Text: fmt.Sprintf("The completions of a join of %s do not wait for its row longer than for one group commit each.", number(float64(large))),
 		Method: fmt.Sprintf("fan-out of %d beside fan-outs of %d, as many nodes in flight. The sessions' states are looked at every %v: the looks at which one waits for a row that "+
 			"another has locked, divided by those at which one is in a transaction and does not wait, is how long a transaction waits, in transactions. Waits beyond 1 would be "+
-			"a serialisation; so would be a commit for each completion, and a rate below half of that with small joins.", large, small, sampleEvery),
+			"a serialisation; so would be a commit for each completion, and a rate below half of that with small joins.", large, small, joinLookEvery),
 	}
 	for _, backend := range pushed() {
 		c.Figures = append(c.Figures, found[backend][large].figures(backend, found[backend][small])...)
@@ -69,12 +64,16 @@ func goalJoin(ctx context.Context, l *lab) ([]Claim, error) {
 // figures are those of large joins; small ones stand beside them.
 func (j *joined) figures(backend string, small *joined) []Figure {
 	var perTransaction, share, longest []float64
-	for _, w := range j.waits {
-		if w.busy == 0 {
+	for _, s := range j.samples {
+		if s.Waits == nil {
 			continue
 		}
-		perTransaction, share = append(perTransaction, w.perTransaction()), append(share, 100*w.share())
-		longest = append(longest, float64(w.longest)/float64(time.Millisecond))
+		part, ok := s.Waits.Share()
+		if !ok {
+			continue
+		}
+		perTransaction = append(perTransaction, float64(s.Waits.ForRows)/float64(max(s.Waits.Busy-s.Waits.ForRows, 1)))
+		share, longest = append(share, 100*part), append(longest, float64(s.Waits.LongestNS)/float64(time.Millisecond))
 	}
 	return []Figure{
 		Figure{Name: "wait for rows of a transaction, in transactions, " + backend, Bound: AtMost, Claimed: 1}.measure(perTransaction),

@@ -145,7 +145,9 @@ func TestExactCounts(t *testing.T) {
 		exec(t, c, "INSERT INTO exact.item SELECT i, i FROM generate_series(101, 150) i") // 50 rows in
 		exec(t, c, "SELECT sum(v) FROM exact.item")                                       // 150 rows by a sequential scan
 		for i := range 10 {
-			exec(t, c, fmt.Sprintf("UPDATE exact.item SET v = 0 WHERE id = %d", i+1)) // 10 rows by index, 10 updated
+			if _, err := c.Exec(t.Context(), "UPDATE exact.item SET v = 0 WHERE id = $1", i+1); err != nil { // 10 rows by index, 10 updated
+				t.Fatal(err)
+			}
 		}
 		exec(t, c, "BEGIN", "DELETE FROM exact.item WHERE id BETWEEN 51 AND 55", "COMMIT") // 5 rows by index, 5 deleted
 		exec(t, c, "BEGIN", "DELETE FROM exact.item WHERE id = 100", "ROLLBACK")           // 1 row by index, 1 deleted

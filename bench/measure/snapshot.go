@@ -120,7 +120,7 @@ func Snapshot(ctx context.Context, conn *pgx.Conn, scope Scope) (*Counters, erro
 	}
 	c.own = s.transactions()
 	var raw []byte
-	if err := s.row(ctx, query("snapshot"), []any{scope.Schema, scope.AppPrefix}, &raw); err != nil {
+	if err := s.row(ctx, query("snapshot"), []any{scope.Schema, scope.AppPrefix, lookerName}, &raw); err != nil {
 		return nil, fmt.Errorf("measure: read the server's counters: %w", err)
 	}
 	if err := json.Unmarshal(raw, &c.state); err != nil {

@@ -64,6 +64,7 @@ func Row(samples []record.Sample, l Latencies) record.Row {
 	row.StatementsPerNode = w.perNode(valid, Statements)
 	row.CommitsPerNode = w.perNode(valid, Commits)
 	row.WALBytesPerNode = w.perNode(valid, WALBytes)
+	row.HOTShare, row.LockWaitShare = hotShare(valid), lockWaitShare(valid)
 	if row.HopNS == nil {
 		w.add("hop latency was not measured")
 	}
@@ -72,6 +73,36 @@ func Row(samples []record.Sample, l Latencies) record.Row {
 	}
 	row.Warnings = w
 	return row
+}
+
+// hotShare is the part of the rows changed in all runs that touched no index; null where there were none.
+func hotShare(valid []record.Sample) *float64 {
+	var hot, changed int64
+	for _, s := range valid {
+		if c := s.Counters; c != nil && c.RowsUpdated != nil && c.RowsHOTUpdated != nil {
+			hot, changed = hot+*c.RowsHOTUpdated, changed+*c.RowsUpdated
+		}
+	}
+	if changed == 0 {
+		return nil
+	}
+	share := float64(hot) / float64(changed)
+	return &share
+}
+
+// lockWaitShare is over all looks of all runs; null where no session was seen in a transaction.
+func lockWaitShare(valid []record.Sample) *float64 {
+	var all record.Waits
+	for _, s := range valid {
+		if w := s.Waits; w != nil {
+			all.Busy, all.ForRows = all.Busy+w.Busy, all.ForRows+w.ForRows
+		}
+	}
+	share, ok := all.Share()
+	if !ok {
+		return nil
+	}
+	return &share
 }
 
 // A Counter picks one counter of a run, and names it for people.

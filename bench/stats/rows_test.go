@@ -28,6 +28,10 @@ func TestRow(t *testing.T) {
 	for run := 1; run <= 6; run++ {
 		samples = append(samples, sample("fanout", "push", 10, 12, run, float64(1000*run), int64(12*run)))
 	}
+	// Shares are over all runs together: of one that changed little, little.
+	samples[0].Counters.RowsUpdated, samples[0].Counters.RowsHOTUpdated = ptr(int64(30)), ptr(int64(30))
+	samples[1].Counters.RowsUpdated, samples[1].Counters.RowsHOTUpdated = ptr(int64(90)), ptr(int64(0))
+	samples[0].Waits, samples[1].Waits = &record.Waits{Looks: 2, Busy: 10, ForRows: 5}, &record.Waits{Looks: 9, Busy: 30}
 	hop := &record.Percentiles{P50: 1, P99: 2, P999: 3, Max: 4}
 	instance := &record.InstancePercentiles{P50: 1, P99: 2, Max: 3}
 	got := stats.Row(samples, stats.Latencies{Hop: hop, Instance: instance})
@@ -35,6 +39,7 @@ func TestRow(t *testing.T) {
 		Scenario: "fanout", Backend: "push", Size: 10, Nodes: 12, Runs: 6,
 		NodesPerS: &record.Spread{Median: 3500, Lo: 1000, Hi: 6000}, HopNS: hop, InstanceNS: instance,
 		RowsReadPerNode: ptr(3.5), StatementsPerNode: ptr(1.0), CommitsPerNode: ptr(2.0), WALBytesPerNode: ptr(100.0),
+		HOTShare: ptr(0.25), LockWaitShare: ptr(0.125),
 		Valid: true, Warnings: []string{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

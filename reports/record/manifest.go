@@ -148,8 +148,10 @@ type Sample struct {
 	Memory *Memory `json:"memory"`
 	// Counters are the server's; null for a backend without one.
 	Counters *Counters `json:"counters"`
-	Valid    bool      `json:"valid"`
-	Warnings []string  `json:"warnings"`
+	// Waits is what was seen of the workload's sessions; null for a backend without any, and before version 4.
+	Waits    *Waits   `json:"waits"`
+	Valid    bool     `json:"valid"`
+	Warnings []string `json:"warnings"`
 }
 
 // Key is the key of the row that the sample belongs to.
@@ -166,6 +168,25 @@ type Fairness struct {
 	// Engines is the most node runs that one engine applied, divided by the fewest; null where there was one engine,
 	// or where one applied none.
 	Engines *float64 `json:"engines"`
+}
+
+// Waits is what was seen of the workload's sessions, which were looked at every few milliseconds. A share of looks
+// stands for the same share of time.
+type Waits struct {
+	// Looks are those at which some session was in a transaction. Busy are the sessions in one, summed over the looks,
+	// and ForRows those of them that waited for a row which another had locked.
+	Looks   int64 `json:"looks"`
+	Busy    int64 `json:"busy"`
+	ForRows int64 `json:"for_rows"`
+	// LongestNS is how long the longest of these waits had taken when it was seen, in nanoseconds; 0 before Postgres 14,
+	// which does not tell.
+	LongestNS int64 `json:"longest_ns"`
+}
+
+// Share is which part of the time that sessions spend in transactions they wait for another's row; ok is false where
+// none was seen in a transaction.
+func (w Waits) Share() (share float64, ok bool) {
+	return float64(w.ForRows) / float64(max(w.Busy, 1)), w.Busy > 0
 }
 
 // Memory is what the process that measured held, harness included.

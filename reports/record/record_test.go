@@ -26,6 +26,7 @@ func fullRow() record.Row {
 		HopNS:           &record.Percentiles{P50: 100, P99: 200, P999: 300, Max: 400},
 		InstanceNS:      &record.InstancePercentiles{P50: 1000, P99: 2000, Max: 3000},
 		RowsReadPerNode: ptr(4.5), StatementsPerNode: ptr(0.25), CommitsPerNode: ptr(0.125), WALBytesPerNode: ptr(900.0),
+		HOTShare: ptr(0.75), LockWaitShare: ptr(0.01),
 		Ceiling: record.CeilingBatched, CeilingFraction: ptr(0.225),
 		Valid: true, Warnings: []string{},
 	}
@@ -131,7 +132,7 @@ func TestRowNames(t *testing.T) {
 		got = append(got, name)
 	}
 	slices.Sort(got)
-	want := strings.Fields("backend ceiling ceiling_fraction commits_per_node hop_ns instance_ns nodes nodes_per_s rows_read_per_node runs " +
+	want := strings.Fields("backend ceiling ceiling_fraction commits_per_node hop_ns hot_share instance_ns lock_wait_share nodes nodes_per_s rows_read_per_node runs " +
 		"scenario size statements_per_node valid wal_bytes_per_node warnings")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -150,7 +151,7 @@ func TestEmptyListsAreNotNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, may := range map[string][]string{
-		record.SummaryFile: {"ceilings", "ceiling_fraction"}, record.ManifestFile: {"postgres", "hop_ns", "counters", "fairness", "memory"},
+		record.SummaryFile: {"ceilings", "ceiling_fraction"}, record.ManifestFile: {"postgres", "hop_ns", "counters", "fairness", "memory", "waits"},
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
@@ -178,6 +179,8 @@ func TestValidateRefuses(t *testing.T) {
 		"spread":                 {func(s *record.Summary) { s.Rows[0].NodesPerS.Lo = 9400 }, "out of order"},
 		"hop":                    {func(s *record.Summary) { s.Rows[0].HopNS.P99 = 50 }, "hop_ns"},
 		"instance":               {func(s *record.Summary) { s.Rows[0].InstanceNS.Max = 1 }, "instance_ns"},
+		"share beyond all":       {func(s *record.Summary) { s.Rows[0].HOTShare = ptr(1.5) }, "hot_share is 1.5"},
+		"share not a number":     {func(s *record.Summary) { s.Rows[0].LockWaitShare = ptr(math.NaN()) }, "lock_wait_share is NaN"},
 		"silent null":            {func(s *record.Summary) { s.Rows[0].WALBytesPerNode = nil }, "no warning"},
 		"silent null 2":          {func(s *record.Summary) { s.Rows[0].HopNS = nil }, "no warning"},
 		"methodless":             {func(s *record.Summary) { s.Claims[0].Method = "" }, "no method"},
@@ -217,7 +220,7 @@ func TestReadRefuses(t *testing.T) {
 		"not JSON":      {"hello", "not what pulley writes"},
 		"a list":        {"[]", "not what pulley writes"},
 		"no schema":     {`{"rows": []}`, "no schema field"},
-		"newer":         {`{"schema": 4, "rows": [], "shiny": 1}`, "schema 4 is not known here, only 1 to 3"},
+		"newer":         {`{"schema": 5, "rows": [], "shiny": 1}`, "schema 5 is not known here, only 1 to 4"},
 		"much older":    {`{"schema": 0, "rows": []}`, "schema 0 is not known"},
 		"unknown field": {`{"schema": 1, "rows": [], "shiny": 1}`, `unknown field "shiny"`},
 		"wrong type":    {`{"schema": 1, "rows": 7}`, "rows"},
@@ -244,10 +247,10 @@ func TestReadRefuses(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "s.ndjson")
-	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":4}`+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":5}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 4") {
+	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 5") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,8 +8,9 @@ import (
 )
 
 // SchemaVersion is the version of all files that this package writes. Version 2 added the ceilings, version 3 to
-// them the node runs of an instance. Files of earlier versions are read: what they lack is null, or 0.
-const SchemaVersion = 3
+// them the node runs of an instance, version 4 the shares
+// of a row. Files of earlier versions are read: what they lack is null, or 0.
+const SchemaVersion = 4
 
 // oldestSchema is the first version that this package reads.
 const oldestSchema = 1
@@ -54,6 +55,12 @@ type Row struct {
 	StatementsPerNode *float64 `json:"statements_per_node"`
 	CommitsPerNode    *float64 `json:"commits_per_node"`
 	WALBytesPerNode   *float64 `json:"wal_bytes_per_node"`
+
+	// HOTShare is which part of the changed rows touched no index, 0 to 1; null where no row was changed or nothing was
+	// counted. LockWaitShare is which part of the time that sessions spent in transactions they waited for a row that
+	// another had locked, 0 to 1; null where none was seen in one. Both over all runs.
+	HOTShare      *float64 `json:"hot_share"`
+	LockWaitShare *float64 `json:"lock_wait_share"`
 
 	// Ceiling names the way of writing with raw SQL, of Summary.Ceilings, that this backend is held against; empty for
 	// none. CeilingFraction is the median of NodesPerS divided by that way's rate, for instances of as many node runs as
@@ -198,6 +205,11 @@ func (r *Row) validate() error {
 	}
 	if h := r.InstanceNS; h != nil && !slices.IsSorted([]int64{0, h.P50, h.P99, h.Max}) {
 		return fmt.Errorf("instance_ns: percentiles are out of order")
+	}
+	for _, share := range []figure{{"hot_share", r.HOTShare}, {"lock_wait_share", r.LockWaitShare}} {
+		if v := share.value; v != nil && !(*v >= 0 && *v <= 1) {
+			return fmt.Errorf("%s is %v, not a part of 1", share.name, *v)
+		}
 	}
 	if (missing || r.HopNS == nil || r.InstanceNS == nil) && len(r.Warnings) == 0 {
 		return fmt.Errorf("has a null figure and no warning that says why")

@@ -19,7 +19,8 @@ SELECT /* pulley:measure */
             -- The type is hidden from those without the right to see it; what has a user and a database counts then.
             WHERE a.usesysid IS NOT NULL AND a.datid IS NOT NULL AND a.pid <> pg_backend_pid()
                 AND coalesce(a.backend_type, 'client backend') = 'client backend'
-                AND NOT starts_with(coalesce(a.application_name, ''), $2)),
+                AND NOT starts_with(coalesce(a.application_name, ''), $2)
+                AND coalesce(a.application_name, '') <> $3),
         'statements_schema', (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
             WHERE e.extname = 'pg_stat_statements'),
         'track_counts', current_setting('track_counts'),

@@ -1,2 +1,2 @@
 -- Makes the transaction's next look at the sessions a new one.
-SELECT /* pulley:claims */ pg_stat_clear_snapshot()
+SELECT /* pulley:measure */ pg_stat_clear_snapshot()

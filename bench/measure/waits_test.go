@@ -1,8 +1,9 @@
-package claims
+package measure
 
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -34,16 +35,25 @@ func TestWaitsAreSeen(t *testing.T) {
 		}
 	}
 	must(holder, "CREATE TABLE t AS SELECT 1 AS a")
-	alone, err := watchWaits(ctx, dsn, "waiter", func() error {
+	looker, err := NewLooker(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := looker.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	alone, err := looker.Watch(ctx, "waiter", time.Millisecond, func() error {
 		must(other, "SELECT pg_sleep(0.2)")
 		return nil
 	})
-	if err != nil || alone.waiting != 0 || alone.longest != 0 || alone.busy == 0 || alone.busy != alone.samples || alone.share() != 0 || alone.perTransaction() != 0 {
+	if err != nil || alone.ForRows != 0 || alone.LongestNS != 0 || alone.Busy == 0 || alone.Busy != alone.Looks {
 		t.Errorf("without a wait: %+v, %v", alone, err)
 	}
 	must(holder, "BEGIN; UPDATE t SET a = 2")
 	waited := make(chan error, 1)
-	seen, err := watchWaits(ctx, dsn, "waiter", func() error {
+	seen, err := looker.Watch(ctx, "waiter", time.Millisecond, func() error {
 		go func() {
 			_, err := waiter.Exec(ctx, "UPDATE t SET a = 3")
 			waited <- err
@@ -52,8 +62,8 @@ func TestWaitsAreSeen(t *testing.T) {
 		must(holder, "COMMIT")
 		return <-waited
 	})
-	// Of three sessions one waits, in nearly all of the time.
-	if err != nil || seen.share() < 0.15 || seen.share() > 0.4 || seen.perTransaction() > 1 || seen.longest <= 0 {
+	// Of three sessions in a transaction one waits, in nearly all of the time.
+	if share, ok := seen.Share(); err != nil || !ok || share < 0.15 || share > 0.4 || seen.LongestNS <= 0 {
 		t.Errorf("with a wait: %+v, %v", seen, err)
 	}
 }

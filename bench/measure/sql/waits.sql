@@ -1,7 +1,7 @@
 -- What the sessions of the workload are at, at this moment: how many are in a transaction, how many of these wait for a
 -- row that another has locked, and the longest of these waits so far, in microseconds (0 before Postgres 14, which does not
 -- tell). $1: what their application names begin with.
-SELECT /* pulley:claims */
+SELECT /* pulley:measure */
     count(*) FILTER (WHERE a.state <> 'idle'),
     count(*) FILTER (WHERE a.wait_event_type = 'Lock' AND a.wait_event IN ('transactionid', 'tuple')),
     coalesce(max(1e6 * extract(epoch FROM clock_timestamp() - w.since))

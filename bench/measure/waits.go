@@ -1,0 +1,101 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/reports/record"
+)
+
+// lookerName is the application name of the sessions that look at others. Snapshot does not take them for strangers.
+const lookerName = "pulley measure"
+
+// Looker looks at what the sessions of a workload wait for, while it runs. It is not safe for concurrent use.
+type Looker struct{ conn *pgx.Conn }
+
+// NewLooker opens a session for looking. Close ends it.
+func NewLooker(ctx context.Context, dsn string) (*Looker, error) {
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	cfg.RuntimeParams["application_name"] = lookerName
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Looker{conn: conn}, nil
+}
+
+// Watch returns what was seen of the sessions whose application names begin with prefix, every so often while work
+// ran, and work's error. All the looking is in one transaction that begins before work and ends after it, so that
+// snapshots which work takes do not count it.
+func (l *Looker) Watch(ctx context.Context, prefix string, every time.Duration, work func() error) (record.Waits, error) {
+	tx, err := l.conn.Begin(ctx)
+	if err != nil {
+		return record.Waits{}, fmt.Errorf("measure: look at sessions: %w", err)
+	}
+	watching, stop := context.WithCancel(ctx)
+	var seen record.Waits
+	ended := make(chan error, 1)
+	go func() { ended <- watch(watching, tx, prefix, every, &seen) }()
+	worked := work()
+	stop()
+	looked := <-ended
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookWithin)
+	defer cancel()
+	looked = errors.Join(looked, tx.Rollback(ending))
+	if worked == nil && looked != nil {
+		worked = fmt.Errorf("measure: look at sessions: %w", looked)
+	}
+	return seen, worked
+}
+
+// Close ends the session.
+func (l *Looker) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
+	defer cancel()
+	return l.conn.Close(ctx)
+}
+
+// lookWithin is how long one look may take.
+const lookWithin = 30 * time.Second
+
+// watch looks until ctx ends.
+func watch(ctx context.Context, tx pgx.Tx, prefix string, every time.Duration, seen *record.Waits) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+		// A look under way is not cut off: that would cost the connection.
+		if err := look(context.WithoutCancel(ctx), tx, prefix, seen); err != nil {
+			return err
+		}
+	}
+}
+
+func look(ctx context.Context, tx pgx.Tx, prefix string, seen *record.Waits) error {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	var busy, waiting, longest int64
+	batch := &pgx.Batch{}
+	batch.Queue(query("fresh")) // within a transaction the view would stay as it was first seen
+	batch.Queue(query("waits"), prefix).QueryRow(func(row pgx.Row) error { return row.Scan(&busy, &waiting, &longest) })
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return err
+	}
+	if busy > 0 {
+		seen.Looks++
+	}
+	seen.Busy, seen.ForRows = seen.Busy+busy, seen.ForRows+waiting
+	seen.LongestNS = max(seen.LongestNS, longest*int64(time.Microsecond))
+	return nil
+}
