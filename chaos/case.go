@@ -7,14 +7,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"pulley/bench"
 	"pulley/chaos/fault"
+	"pulley/engine/ir"
 	"pulley/scenarios"
 )
 
-// Workload is a scenario in a size.
+// Workload is a scenario in a size, or one of scenarios.Programs, which have none.
 type Workload struct {
 	Scenario string `json:"scenario"`
 	Size     int    `json:"size,omitempty"` // zero: the scenario's smallest default
@@ -22,28 +24,52 @@ type Workload struct {
 
 // Case is a run as data.
 type Case struct {
-	Why       string        `json:"why,omitempty"` // what it showed
-	Workloads []Workload    `json:"workloads"`     // instances take them in turn
-	Backend   string        `json:"backend"`       // as bench.ParseBackend reads it
-	Seed      uint64        `json:"seed"`          // of the plan, and of what the processes draw
-	Engines   int           `json:"engines"`       // processes
-	InFlight  int           `json:"in_flight"`     // instances at once
-	Faults    []fault.Fault `json:"faults"`        // the plan, in order
+	Why       string        `json:"why,omitempty"`    // what it showed
+	Workloads []Workload    `json:"workloads"`        // instances take them in turn
+	Backend   string        `json:"backend"`          // as bench.ParseBackend reads it
+	Seed      uint64        `json:"seed"`             // of the plan, and of what the processes draw
+	Engines   int           `json:"engines"`          // processes
+	Server    string        `json:"server,omitempty"` // ServerAny or ServerDocker
+	InFlight  int           `json:"in_flight"`        // instances at once
+	Cancel    int           `json:"cancel"`           // of so many instances one is canceled while it runs; zero: none is
+	Faults    []fault.Fault `json:"faults"`           // the plan, in order
 
-	LeaseMS int `json:"lease_ms"` // of tasks, and of shards where they have owners
-	SweepMS int `json:"sweep_ms"` // the longest between two looks for work, or for what ended instances left
-	CallMS  int `json:"call_ms"`  // the longest call of the store
+	// RatePerS is how many instances are submitted in a second, evenly, with InFlight as the most that are open.
+	// KneeShare has it be that share of the highest rate that was reached at the run's begin, when that had been
+	// looked for. Without either, whenever one ends, the next is submitted.
+	RatePerS  float64 `json:"rate_per_s,omitempty"`
+	KneeShare float64 `json:"knee_share,omitempty"`
+
+	EveryMS   int `json:"every_ms,omitempty"`  // from a fault's begin to the next one's at least, and before the first and after the last
+	Instances int `json:"instances,omitempty"` // so many have ended before the load ends
+	LastMS    int `json:"last_ms,omitempty"`   // how long the load goes on at least
+	Slots     int `json:"slots,omitempty"`     // actions that an engine runs at once; zero: 16
+
+	// Soak has what may grow looked at all the while, ended instances removed, and only some of the instances kept in
+	// the history.
+	Soak bool `json:"soak,omitempty"`
+
+	LeaseMS    int `json:"lease_ms"`    // of tasks, and of shards where they have owners
+	SweepMS    int `json:"sweep_ms"`    // the longest between two looks for work, or for what ended instances left
+	CallMS     int `json:"call_ms"`     // the longest call of the store
+	MessagesMS int `json:"messages_ms"` // how much longer faults go on that go from message to message, until they were at all; -1: they need not be
 }
 
 // Bounds of a case.
 const (
-	enginesMost  = 64
-	inFlightMost = 10_000
-	faultsMost   = 100_000
+	enginesMost   = 64
+	inFlightMost  = 10_000
+	instancesMost = 10_000_000
+	faultsMost    = 100_000
+	slotsDefault  = 16
+	lastMost      = 7 * 24 * 3_600_000
+	soakLeastMS   = 10_000
+	slotsMost     = 1000
+	rateMost      = 1_000_000 // instances in a second
 )
 
 // WithDefaults fills in what is zero: two engines, eight instances in flight, a lease of 2 s, sweeps every
-// 500 ms, calls of at most 2 s.
+// 500 ms, calls of at most 2 s, five minutes for going to every message.
 func (c Case) WithDefaults() Case {
 	number := func(field *int, zero int) {
 		if *field == 0 {
@@ -55,12 +81,18 @@ func (c Case) WithDefaults() Case {
 	number(&c.LeaseMS, 2000)
 	number(&c.SweepMS, 500)
 	number(&c.CallMS, 2000)
+	number(&c.Slots, slotsDefault)
+	number(&c.MessagesMS, 300_000)
 	return c
 }
 
 func (c Case) lease() time.Duration { return time.Duration(c.LeaseMS) * time.Millisecond }
 func (c Case) sweep() time.Duration { return time.Duration(c.SweepMS) * time.Millisecond }
+func (c Case) every() time.Duration { return time.Duration(c.EveryMS) * time.Millisecond }
 func (c Case) call() time.Duration  { return time.Duration(c.CallMS) * time.Millisecond }
+
+// takeover is how long an engine's end may keep its work from others.
+func (c Case) takeover() time.Duration { return c.lease() + 2*c.sweep() }
 
 // Timing is what faults are drawn by.
 func (c Case) Timing() fault.Timing { return fault.Timing{Lease: c.lease(), Call: c.call()} }
@@ -75,10 +107,28 @@ func (c Case) Validate() error {
 	}
 	within("engines", c.Engines, 1, enginesMost)
 	within("in_flight", c.InFlight, 1, inFlightMost)
+	within("cancel", c.Cancel, 0, inFlightMost)
 	within("faults", len(c.Faults), 0, faultsMost)
 	within("lease_ms", c.LeaseMS, 100, 3_600_000)
 	within("sweep_ms", c.SweepMS, 1, 3_600_000)
+	within("every_ms", c.EveryMS, 0, 3_600_000)
+	within("last_ms", c.LastMS, 0, lastMost)
+	within("instances", c.Instances, 0, instancesMost)
+	within("slots", c.Slots, 1, slotsMost)
+	if c.Soak && (c.Engines < 2 || c.LastMS < soakLeastMS) {
+		errs = append(errs, fmt.Errorf("a soak has %d engines for %d ms; it needs 2, of which one lives long, and %d ms", c.Engines, c.LastMS, soakLeastMS))
+	}
+	if c.RatePerS < 0 || c.RatePerS > rateMost {
+		errs = append(errs, fmt.Errorf("rate_per_s is %v, must be from 0 to %d", c.RatePerS, rateMost))
+	}
 	within("call_ms", c.CallMS, 1, 3_600_000)
+	if c.KneeShare < 0 || c.KneeShare > 1 || c.KneeShare > 0 && c.RatePerS > 0 {
+		errs = append(errs, fmt.Errorf("knee_share is %v with a rate_per_s of %v, must be from 0 to 1, and one of them 0", c.KneeShare, c.RatePerS))
+	}
+	within("messages_ms", c.MessagesMS, -1, 24*3_600_000)
+	if c.Server != ServerAny && c.Server != ServerDocker {
+		errs = append(errs, fmt.Errorf("server is %q; write %q, or nothing for any", c.Server, ServerDocker))
+	}
 	if _, err := c.spec(); err != nil {
 		errs = append(errs, err)
 	}
@@ -111,15 +161,7 @@ func (c Case) build() ([]scenarios.Workload, error) {
 	}
 	var out []scenarios.Workload
 	for _, l := range c.Workloads {
-		s, err := scenarios.Find(l.Scenario)
-		if err != nil {
-			return nil, err
-		}
-		size := l.Size
-		if size == 0 {
-			size = s.DefaultSizes[0]
-		}
-		w, err := s.Build(size, scenarios.Options{Seed: 1})
+		w, err := l.build()
 		if err != nil {
 			return nil, err
 		}
@@ -129,6 +171,34 @@ func (c Case) build() ([]scenarios.Workload, error) {
 		out = append(out, w)
 	}
 	return out, nil
+}
+
+func (l Workload) build() (scenarios.Workload, error) {
+	s, err := scenarios.Find(l.Scenario)
+	if err != nil {
+		return l.program(err)
+	}
+	size := l.Size
+	if size == 0 {
+		size = s.DefaultSizes[0]
+	}
+	return s.Build(size, scenarios.Options{Seed: 1})
+}
+
+// program builds the workload of one of the programs. noScenario is why it is none of a scenario.
+func (l Workload) program(noScenario error) (scenarios.Workload, error) {
+	list, err := scenarios.Programs()
+	if err != nil {
+		return scenarios.Workload{}, err
+	}
+	i := slices.IndexFunc(list, func(p scenarios.Program) bool { return p.Name == l.Scenario })
+	switch {
+	case i < 0:
+		return scenarios.Workload{}, fmt.Errorf("%w; nor is there such a program in scenarios/programs", noScenario)
+	case l.Size != 0:
+		return scenarios.Workload{}, fmt.Errorf("%s is a program, which has no size", l.Scenario)
+	}
+	return list[i].Workload(ir.Limits{})
 }
 
 // Load reads a case from a file.

@@ -9,8 +9,11 @@
 // it goes on: of a process that is killed all is known but what it had not said.
 //
 //  1. Load: instances are kept in flight until enough have ended and every engine has worked.
+//     Where faults of the plan go from message to message, engines stop, are killed and start before the first:
+//     the messages that came by then are the baseline.
 //  2. Faults: the plan, one after the other, under the same load. A fault whose moment never came is tried
-//     again.
+//     again, and so is one that is to make statements fail, and of whose SQLSTATEs no engine got one. What goes
+//     from message to message goes on until it was at all of the baseline.
 //  3. Liveness: nothing more is submitted, and every instance must end within the lease, two sweeps, the
 //     longest call and its own work.
 //  4. Inspection: every instance is read once more, the engines stop, the store is swept, and what it still
@@ -20,7 +23,11 @@
 // # The verdict
 //
 // [Fail] where an invariant is violated or an engine's process ended by itself. [Inconclusive] where the run
-// shows less than was asked for: a planned fault did not happen, the load was not there, an oracle had nothing
-// to judge, or the world broke. [Pass] else. A failing case can be made smaller with [Shrink], is saved as a
-// file, and can be run again; since the moments are those of real processes, it need not fail each time.
+// shows less than was asked for: a planned fault did not happen, or not at every message at which it should have,
+// the load was not there, an oracle had nothing to judge, or the world broke. [Pass] else. A failing case can be
+// made smaller with [Shrink], is saved as a file, and can be run again; since the moments are those of real
+// processes, it need not fail each time.
+//
+// How work came back after faults is measured beside that, and held against what is promised of it
+// (Result.RecoveryMS); the verdict does not go by it, since it depends on what else the machine does.
 package chaos

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"pulley/bench"
 	"pulley/engine"
@@ -55,6 +58,13 @@ func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) error
 		return err
 	}
 	h.lines.say(saying{Say: sayReady})
+	gauging, stop := context.WithCancel(ctx)
+	var gauges sync.WaitGroup
+	defer gauges.Wait()
+	defer stop()
+	if s.Case.Soak {
+		gauges.Go(func() { h.gauge(gauging) })
+	}
 	for input.Scan() {
 		var o order
 		if err := json.Unmarshal(input.Bytes(), &o); err != nil {
@@ -80,12 +90,14 @@ type host struct {
 	engine   *engine.Engine
 	edges    *edges
 	slow     *slowness
+	clock    *clock
 	repeats  *repeats
 	submits  sync.WaitGroup
 }
 
 func newHost(ctx context.Context, s setup, out io.Writer, hooks Hooks) (*host, error) {
-	h := &host{setup: s, lines: &lines{out: out}, edges: &edges{}}
+	h := &host{setup: s, lines: &lines{out: out}}
+	h.edges = &edges{source: s.Source, deadlocked: func() { h.lines.say(saying{Say: sayDeadlock}) }}
 	workloads, err := s.Case.build()
 	if err != nil {
 		return nil, err
@@ -102,6 +114,7 @@ func newHost(ctx context.Context, s setup, out io.Writer, hooks Hooks) (*host, e
 		return nil, err
 	}
 	h.slow = &slowness{Executor: actions, told: h.misbehaved}
+	h.clock = &clock{told: h.misbehaved}
 	spec, err := s.Case.spec()
 	if err != nil {
 		return nil, err
@@ -111,18 +124,15 @@ func newHost(ctx context.Context, s setup, out io.Writer, hooks Hooks) (*host, e
 	}
 	h.engine, err = engine.New(engine.Config{
 		Backend: h.store, Workers: h.slow, Owner: s.Source, Batch: spec.Batch(),
-		Slots: slots, Lease: s.Case.lease(), Poll: s.Case.sweep() / 2, Sweep: s.Case.sweep(),
+		Slots: s.Case.Slots, Lease: s.Case.lease(), Poll: s.Case.sweep() / 2, Sweep: s.Case.sweep(),
 		RetryMax: s.Case.sweep(), CallTimeout: s.Case.call(), Drain: s.Case.lease(),
-		Observer: h.witness.observer(h.problem),
+		Clock: h.clock.now, Observer: h.witness.observer(h.problem),
 	})
 	if err != nil {
 		h.store.Close()
 	}
 	return h, err
 }
-
-// slots is how many actions an engine runs at once.
-const slots = 16
 
 // open opens the store with what can make it misbehave around it.
 func (h *host) open(ctx context.Context, spec bench.BackendSpec, hooks Hooks) error {
@@ -144,6 +154,23 @@ func (h *host) open(ctx context.Context, spec bench.BackendSpec, hooks Hooks) er
 	return nil
 }
 
+// gaugeEvery is the time between two of a process's own figures.
+const gaugeEvery = time.Second
+
+// gauge tells of the process until ctx ends.
+func (h *host) gauge(ctx context.Context) {
+	tick := time.NewTicker(gaugeEvery)
+	defer tick.Stop()
+	for {
+		h.lines.say(saying{Say: sayGoroutines, N: runtime.NumGoroutine()})
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 func (h *host) misbehaved() { h.lines.say(saying{Say: sayMisbehaved}) }
 
 func (h *host) problem(err error) { h.lines.say(saying{Say: sayProblem, Text: err.Error()}) }
@@ -153,10 +180,23 @@ func (h *host) follow(ctx context.Context, o order) {
 	if o.Submit != nil {
 		h.submits.Go(func() { h.submit(ctx, *o.Submit) })
 	}
+	if o.Cancel != uuid.Nil {
+		h.submits.Go(func() { h.cancel(ctx, o.Cancel) })
+	}
 	if o.Fault != nil {
 		h.edges.arm(o.Fault.Die)
+		h.clock.jump(time.Duration(o.Fault.JumpMS) * time.Millisecond)
 		h.slow.set(time.Duration(o.Fault.SlowMS) * time.Millisecond)
 		h.repeats.set(o.Fault.Repeat)
+	}
+}
+
+// cancel asks once: where it is not known what came of that, the instance may go on to its own end.
+func (h *host) cancel(ctx context.Context, id uuid.UUID) {
+	ctx, cancel := context.WithTimeout(ctx, h.Case.call())
+	defer cancel()
+	if _, err := h.engine.Cancel(ctx, id, "by chance"); err != nil {
+		h.problem(err)
 	}
 }
 

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"pulley/bench"
 	"pulley/chaos/check"
-	"pulley/chaos/fault"
 	"pulley/engine/backend"
 	"pulley/engine/expr"
 	"pulley/engine/graph"
@@ -46,13 +46,10 @@ func (r *run) judge() error {
 		}
 	}
 	res.Instances = len(r.load.ids())
-	res.Messages = r.places.Coverage()
-	for _, way := range []fault.Way{fault.Before, fault.After, fault.KillOn, fault.KillOff} {
-		if left := r.places.Left(way); res.Messages.Done[way] > 0 && len(left) > 0 {
-			r.say("not %s: %v", way, left)
-		}
-	}
-	res.RecoveryMS = recovery(h, r.spans)
+	res.Messages = r.ledger.Places.Coverage()
+	res.Messages.Left = append(res.Messages.Left, r.left...)
+	r.times(h)
+	r.deadlocked()
 	for _, text := range r.world.unasked() {
 		res.Violations = append(res.Violations, Violation{Invariant: "process", Message: text})
 	}
@@ -68,8 +65,62 @@ func (r *run) judge() error {
 		examples := slices.Concat(res.Queue.Instances.Examples, res.Queue.Runs.Examples)
 		res.Violations = append(res.Violations, Violation{Invariant: "queue", Message: strings.Join(examples, "; ")})
 	}
+	r.excuse()
+	res.Lost = lostReplies(r.ledger.Lost(), h, badInstances(res.Violations))
+	r.missing(h)
 	res.conclude()
 	return nil
+}
+
+// times notes how the run went over time, and how work came back after faults.
+func (r *run) times(h check.History) {
+	applied := appliedIn(h)
+	if r.watch.share > 1 {
+		applied = r.watch.applied
+		r.result.Completions = len(applied)
+	}
+	if r.soak != nil {
+		r.result.Soak = r.soak.judge()
+	}
+	r.result.Timeline = timeline(applied, r.spans)
+	lives := livesOf(h)
+	rateWas, all := recovery(applied, lives, r.spans, r.steady, r.closed)
+	r.result.RecoveryMS = recoveryOf(rateWas, all)
+	r.result.RecoveryMS.BoundMS = milliseconds(int64(r.takeover()))
+	origin := int64(0)
+	if len(applied) > 0 {
+		origin = applied[0] // as in the timeline
+	}
+	own := time.Duration(0)
+	if len(r.spans) > 0 {
+		own = lives.ownWork(r.steady, r.spans[0].begun)
+	}
+	for i := range all {
+		s := &all[i]
+		s.stalled = func(ns int64) int64 { return r.stalls.within(s.over, s.over+min(ns, int64(time.Hour))) }
+	}
+	r.result.RecoveryMS.StalledMS = milliseconds(r.stalls.within(0, never))
+	r.result.RecoveryMS.Verdicts = r.recoveryVerdicts(all, own, origin)
+}
+
+// excuse drops what instances violate that have not ended, where a fault or a phase went wrong itself before they could.
+func (r *run) excuse() {
+	if r.broken && !r.lived {
+		r.result.Violations = slices.DeleteFunc(r.result.Violations, func(v Violation) bool { return v.Invariant == "I9" || v.Invariant == "queue" })
+	}
+}
+
+// missing doubts a run in which something of the load did not happen that was asked for.
+func (r *run) missing(h check.History) {
+	canceled := 0
+	for i := range h {
+		if h[i].Kind == check.Looked && h[i].Status == check.Canceled && h[i].Source != ownSource {
+			canceled++
+		}
+	}
+	if r.result.Canceled = canceled; canceled == 0 && r.Cancel > 0 {
+		r.result.doubt("no instance was canceled")
+	}
 }
 
 // oracles asks them.
@@ -78,6 +129,7 @@ func (r *run) oracles(h check.History) error {
 	if err != nil {
 		return err
 	}
+	r.result.Joins = contention(h, truth.graph)
 	report, err := check.Check(h, check.Rules{
 		Invariants: judged, Graph: truth.graph, Outcomes: truth.outcome,
 		Revokes: r.revokes, // every call is recorded before it is made, so that nothing is missing

@@ -21,6 +21,7 @@ type setup struct {
 // order is every later line. One field is set. The end of the input has the process stop in an orderly way.
 type order struct {
 	Submit *submission  `json:"submit,omitempty"`
+	Cancel uuid.UUID    `json:"cancel,omitzero"` // an instance
 	Fault  *fault.Order `json:"fault,omitempty"`
 }
 
@@ -35,6 +36,7 @@ type saying struct {
 	Say  word      `json:"say"`
 	ID   uuid.UUID `json:"id,omitzero"`
 	Text string    `json:"text,omitempty"`
+	N    int       `json:"n,omitempty"`
 }
 
 // word is what a process says.
@@ -44,7 +46,9 @@ const (
 	sayReady       word = "ready"       // the engine works
 	sayUnsubmitted word = "unsubmitted" // of an instance, whose submission has to be made again elsewhere
 	sayMisbehaved  word = "misbehaved"  // it followed a fault's order for once
+	sayGoroutines  word = "goroutines"  // N of them
 	sayProblem     word = "problem"     // the engine told of one
+	sayDeadlock    word = "deadlock"    // a statement of its own was the victim of one
 )
 
 // isSaying tells a saying from an event, by how its line begins.

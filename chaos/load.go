@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,18 +15,25 @@ import (
 // load keeps instances in flight. Engines are asked in turn to submit them; a submission that was not
 // acknowledged is made again by another engine, under the same id.
 type load struct {
-	inFlight  int
 	workloads int
+	cancelOf  int                                  // of so many one is canceled; zero: none
+	cancels   []flight                             // to be canceled now
+	cancel    func(engine int, id uuid.UUID)       // asks for it
 	send      func(engine int, s submission) error // fails where the engine's process has ended
 	engines   int
 	record    func(check.Event)
 	patience  time.Duration // after which a submission is made again
 
 	mu      sync.Mutex
+	pace    pace
 	open    map[uuid.UUID]*flight
 	all     []uuid.UUID // ever submitted
 	ended   int
-	next    int // engine
+	done    []done // ended and not cleared, of a soak; in the order of their ends
+	soak    bool
+	cleared map[uuid.UUID]bool
+	longest time.Duration // from the first request to submit an instance to its end
+	next    int           // engine
 	closing bool
 	change  chan struct{} // has one place: something ended, or has to be submitted again
 	idle    chan struct{} // closed when nothing is open after closing
@@ -37,12 +45,49 @@ type flight struct {
 	submission
 	engine int  // which was asked last; -1: none
 	stored bool // it was acknowledged
+	begun  time.Time
+	cancel bool // it is to be canceled
 	asked  time.Time
+}
+
+// pace is how instances are submitted.
+type pace struct {
+	most  int     // that are open
+	perS  float64 // evenly, from since on; zero: whenever one ends
+	since time.Time
+	begun int // since then
+}
+
+// due is how many more are to be submitted now, with so many open.
+func (p *pace) due(open int, now time.Time) int {
+	free := p.most - open
+	if p.perS == 0 {
+		return max(0, free)
+	}
+	return max(0, min(free, int(p.perS*now.Sub(p.since).Seconds())-p.begun))
+}
+
+// next is when it is worth while to ask again, if nothing ends before.
+func (p *pace) next(now time.Time) time.Duration {
+	if p.perS == 0 {
+		return lookEvery
+	}
+	at := p.since.Add(time.Duration(float64(p.begun+1) / p.perS * float64(time.Second)))
+	return min(lookEvery, max(time.Millisecond, at.Sub(now)))
+}
+
+// setPace has instances submitted in another way from now on.
+func (l *load) setPace(most int, perS float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pace = pace{most: most, perS: perS, since: time.Now()}
+	l.changed()
 }
 
 func newLoad(c Case, send func(int, submission) error, record func(check.Event)) *load {
 	return &load{
-		inFlight: c.InFlight, workloads: len(c.Workloads), engines: c.Engines, send: send, record: record, patience: 3 * c.call(),
+		cancelOf: c.Cancel, cancel: func(int, uuid.UUID) {},
+		pace: pace{most: c.InFlight, perS: c.RatePerS, since: time.Now()}, soak: c.Soak, cleared: map[uuid.UUID]bool{}, workloads: len(c.Workloads), engines: c.Engines, send: send, record: record, patience: 3 * c.call(),
 		open: map[uuid.UUID]*flight{}, change: make(chan struct{}, 1), idle: make(chan struct{}),
 	}
 }
@@ -62,17 +107,28 @@ func (l *load) heard(e check.Event) {
 	if f == nil {
 		return
 	}
-	if e.Kind == check.Submitted {
-		f.stored = f.stored || e.Answer == check.AnswerApplied || e.Answer == check.AnswerDuplicate
-		return
+	switch {
+	case e.Kind == check.Submitted:
+		stored := e.Answer == check.AnswerApplied || e.Answer == check.AnswerDuplicate
+		if stored && !f.stored && f.cancel {
+			l.cancels = append(l.cancels, *f)
+			l.changed()
+		}
+		f.stored = f.stored || stored
+	case e.Kind == check.Looked && (e.Status == check.Running || e.Status == ""):
+	default:
+		l.end(f)
 	}
-	l.end(f)
 }
 
 // end takes an instance out. The lock must be held.
 func (l *load) end(f *flight) {
 	delete(l.open, f.ID)
 	l.ended++
+	if l.soak {
+		l.done = append(l.done, done{f.ID, time.Now()})
+	}
+	l.longest = max(l.longest, time.Since(f.begun))
 	l.changed()
 	if l.closing && len(l.open) == 0 {
 		close(l.idle)
@@ -101,6 +157,16 @@ func (l *load) lost(engine int) {
 	l.changed()
 }
 
+// cancelMoreOf is how many instances there are to one that is canceled, where cancels are wanted soon.
+const cancelMoreOf = 3
+
+// cancelMore has more instances be canceled, if some are.
+func (l *load) cancelMore() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cancelOf = min(l.cancelOf, cancelMoreOf)
+}
+
 // close has nothing more submitted that is new. idle is closed when all has ended.
 func (l *load) close() {
 	l.mu.Lock()
@@ -119,6 +185,61 @@ func (l *load) count() (ended, open int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ended, len(l.open)
+}
+
+// done is an instance that has ended.
+type done struct {
+	id uuid.UUID
+	at time.Time
+}
+
+// takeEnded gives the instances that had ended at a time, each once.
+func (l *load) takeEnded(until time.Time) []uuid.UUID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []uuid.UUID
+	for _, d := range l.done {
+		if d.at.After(until) {
+			break
+		}
+		out = append(out, d.id)
+	}
+	l.done = l.done[len(out):]
+	return out
+}
+
+// giveBack has them taken again later.
+func (l *load) giveBack(ids []uuid.UUID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var back []done
+	for _, id := range ids {
+		back = append(back, done{id: id})
+	}
+	l.done = append(back, l.done...)
+}
+
+// gone notes that instances were removed, or will be no more.
+func (l *load) gone(ids []uuid.UUID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range ids {
+		l.cleared[id] = true
+	}
+}
+
+// left gives every instance that was not cleared.
+func (l *load) left() []uuid.UUID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.all), func(id uuid.UUID) bool { return l.cleared[id] })
+}
+
+// slowest is the longest that an instance took that has ended.
+func (l *load) slowest() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.longest
 }
 
 // ids gives every instance that anybody was asked to submit.
@@ -142,14 +263,31 @@ func (l *load) workloadOf() map[string]int {
 // lookEvery is the time between looks at instances whose end nobody told of.
 const lookEvery = 250 * time.Millisecond
 
-// run submits until ctx ends. It is one goroutine.
+// run submits until ctx ends, and looks meanwhile at what may have ended: beside submitting, since a server that is away
+// may let a look wait, and since there is always something to be submitted where there is load.
 func (l *load) run(ctx context.Context, store backend.Backend) {
+	var looks sync.WaitGroup
+	defer looks.Wait()
+	looks.Go(func() { l.lookOn(ctx, store) })
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		timer.Reset(l.fill())
+		select {
+		case <-l.change:
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// lookOn looks again and again until ctx ends.
+func (l *load) lookOn(ctx context.Context, store backend.Backend) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		l.fill()
 		select {
-		case <-l.change:
 		case <-tick.C:
 			l.look(ctx, store)
 		case <-ctx.Done():
@@ -158,12 +296,19 @@ func (l *load) run(ctx context.Context, store backend.Backend) {
 	}
 }
 
-// fill has submitted what is missing.
-func (l *load) fill() {
+// fill has submitted what is missing, and says when more may be.
+func (l *load) fill() time.Duration {
 	l.mu.Lock()
-	for !l.closing && len(l.open) < l.inFlight {
+	more := 0
+	if !l.closing {
+		more = l.pace.due(len(l.open), time.Now())
+	}
+	l.pace.begun += more
+	wait := l.pace.next(time.Now())
+	for range more {
 		id := uuid.New()
-		l.open[id] = &flight{submission: submission{ID: id, Workload: len(l.all) % l.workloads}, engine: -1}
+		canceled := l.cancelOf > 0 && len(l.all)%l.cancelOf == l.cancelOf-1
+		l.open[id] = &flight{submission: submission{ID: id, Workload: len(l.all) % l.workloads}, engine: -1, begun: time.Now(), cancel: canceled}
 		l.all = append(l.all, id)
 	}
 	var due []flight
@@ -174,10 +319,16 @@ func (l *load) fill() {
 			due = append(due, *f)
 		}
 	}
+	canceling := l.cancels
+	l.cancels = nil
 	l.mu.Unlock()
 	for _, f := range due {
 		l.ask(f)
 	}
+	for _, f := range canceling {
+		l.cancel((f.engine+1)%l.engines, f.ID) // another than the one that has its first tasks
+	}
+	return wait
 }
 
 // ask has an engine submit an instance: the one that is meant to, or, where it has ended, another.
@@ -200,7 +351,7 @@ func (l *load) look(ctx context.Context, store backend.Backend) {
 	l.mu.Lock()
 	var ids []uuid.UUID
 	for id, f := range l.open {
-		if time.Since(f.asked) > 2*lookEvery && len(ids) < lookBatch {
+		if time.Since(f.asked) > lookEvery && len(ids) < lookBatch {
 			ids = append(ids, id)
 		}
 	}

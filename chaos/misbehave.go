@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
 	"pulley/engine/plan"
@@ -18,15 +21,36 @@ import (
 )
 
 // edges kills its own process at an edge of a statement: its beginning, or its end. It sees batches, copies
-// and preparations as well.
-type edges struct{ left atomic.Int64 }
+// and preparations as well. It tells of statements that a deadlock ended.
+type edges struct {
+	source     string // the process
+	left       atomic.Int64
+	deadlocked func()
+}
 
 var (
 	_ pgx.QueryTracer    = (*edges)(nil)
 	_ pgx.BatchTracer    = (*edges)(nil)
 	_ pgx.CopyFromTracer = (*edges)(nil)
 	_ pgx.PrepareTracer  = (*edges)(nil)
+
+	_ pgxpool.AcquireTracer = (*edges)(nil)
 )
+
+// TraceAcquireStart implements pgxpool.AcquireTracer.
+func (e *edges) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	return ctx
+}
+
+// TraceAcquireEnd implements pgxpool.AcquireTracer: the wire is told what the connection will be used for.
+func (e *edges) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, got pgxpool.TraceAcquireEndData) {
+	if got.Err != nil || got.Conn == nil {
+		return
+	}
+	mark := markOf(ctx)
+	mark.Source = e.source
+	_ = mark.Send(got.Conn.PgConn().Conn()) // a connection that is lost is noticed by its user
+}
 
 // arm has the k-th edge from now on be the last; zero: none.
 func (e *edges) arm(k int) { e.left.Store(int64(k)) }
@@ -38,6 +62,17 @@ func (e *edges) pass() {
 	}
 }
 
+// deadlockDetected is the server's code for a statement that it ended because of a deadlock.
+const deadlockDetected = "40P01"
+
+// failed looks at how a statement ended.
+func (e *edges) failed(err error) {
+	var failed *pgconn.PgError
+	if errors.As(err, &failed) && failed.Code == deadlockDetected {
+		e.deadlocked()
+	}
+}
+
 // TraceQueryStart implements pgx.QueryTracer.
 func (e *edges) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	e.pass()
@@ -45,7 +80,10 @@ func (e *edges) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 }
 
 // TraceQueryEnd implements pgx.QueryTracer.
-func (e *edges) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) { e.pass() }
+func (e *edges) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
+	e.failed(data.Err)
+	e.pass()
+}
 
 // TraceBatchStart implements pgx.BatchTracer.
 func (e *edges) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
@@ -54,7 +92,10 @@ func (e *edges) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBat
 }
 
 // TraceBatchQuery implements pgx.BatchTracer.
-func (e *edges) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) { e.pass() }
+func (e *edges) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	e.failed(data.Err)
+	e.pass()
+}
 
 // TraceBatchEnd implements pgx.BatchTracer.
 func (e *edges) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) { e.pass() }
@@ -98,6 +139,27 @@ func (s *slowness) Execute(ctx context.Context, t backend.Task) (json.RawMessage
 		}
 	}
 	return s.Executor.Execute(ctx, t)
+}
+
+// clock is an engine's, which can be wrong.
+type clock struct {
+	told  func() // that somebody has read it since it jumped
+	ahead atomic.Int64
+	fresh atomic.Bool // nobody has
+}
+
+// jump has it be so far ahead of the right time.
+func (c *clock) jump(ahead time.Duration) {
+	if c.ahead.Swap(int64(ahead)) != int64(ahead) && ahead != 0 {
+		c.fresh.Store(true)
+	}
+}
+
+func (c *clock) now() time.Time {
+	if c.fresh.CompareAndSwap(true, false) {
+		c.told()
+	}
+	return time.Now().Add(time.Duration(c.ahead.Load()))
 }
 
 // repeats has completions reach the store in another order, and some of them again after a later call.

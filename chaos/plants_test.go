@@ -26,7 +26,7 @@ type forgets struct {
 }
 
 func (f *forgets) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
-	if f.calls.Add(1)%20 == 0 {
+	if f.calls.Add(1)%10 == 0 {
 		return allApplied(done), nil
 	}
 	return f.Store.Complete(ctx, shard, done, grant)
@@ -56,7 +56,7 @@ func (a answersEarly) Complete(ctx context.Context, shard int, done []backend.Co
 	done = slices.Clone(done)
 	grant.Max = 0
 	ctx = context.WithoutCancel(ctx)
-	time.AfterFunc(100*time.Millisecond, func() { _, _ = a.Store.Complete(ctx, shard, done, grant) })
+	time.AfterFunc(300*time.Millisecond, func() { _, _ = a.Store.Complete(ctx, shard, done, grant) })
 	return allApplied(done), nil
 }
 
@@ -70,23 +70,25 @@ func (d givesNothingOut) Claim(context.Context, int, backend.Grant) (backend.Com
 
 // TestPlantedBugsAreCaught plants bugs, and wants each to be found by its invariant.
 func TestPlantedBugsAreCaught(t *testing.T) {
-	kills := slices.Repeat([]fault.Fault{{Kind: "process.kill", When: fault.When{Event: "answered", N: 10}}}, 3)
+	kills := slices.Repeat([]fault.Fault{{Kind: "process.kill", When: fault.When{Event: "answered", N: 10}}}, 6)
 	for _, p := range []struct {
-		bug, invariant string
-		faults         []fault.Fault
+		bug        string
+		invariants []string // of which one is violated
+		faults     []fault.Fault
 	}{
-		{"forgets", "I8", nil},
-		{"applies twice", "I3", []fault.Fault{{Kind: "process.repeat", K: 100, HoldMS: 300}}},
-		{"answers early", "I8", kills},
-		{"gives nothing out", "I9", kills[:1]},
+		{"forgets", []string{"I8", "I3"}, nil}, // a failure that is forgotten, and then tried again, is applied twice
+		{"applies twice", []string{"I3"}, []fault.Fault{{Kind: "process.repeat", K: 100, HoldMS: 300}}},
+		{"answers early", []string{"I8"}, kills},
+		{"gives nothing out", []string{"I9"}, kills[:1]},
 	} {
 		t.Run(p.bug, func(t *testing.T) {
 			t.Parallel()
 			c := shortCase("push")
 			c.Faults = p.faults
 			res := runCase(t, c, plantVariable+"="+p.bug)
-			if res.Verdict != Fail || !slices.Contains(res.Invariants(), p.invariant) {
-				t.Errorf("the verdict is %s by %v, want fail by %s", res.Verdict, res.Invariants(), p.invariant)
+			found := slices.ContainsFunc(res.Invariants(), func(i string) bool { return slices.Contains(p.invariants, i) })
+			if res.Verdict != Fail || !found {
+				t.Errorf("the verdict is %s by %v, want fail by one of %v", res.Verdict, res.Invariants(), p.invariants)
 			}
 		})
 	}

@@ -2,49 +2,54 @@ package chaos
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"pulley/chaos/check"
+	"pulley/reports/record"
 )
 
-// Recovery is how fast work came back after faults, in milliseconds from each fault's end.
-type Recovery struct {
-	First    Percentiles `json:"first"`          // until a completion was applied
-	Rate     Percentiles `json:"rate_95"`        // until completions were applied at 95 % of the rate before the first fault
-	Finished Percentiles `json:"finished"`       // until all instances that were open had ended
-	RateWas  float64     `json:"rate_was_per_s"` // before the first fault
-}
-
-// Percentiles are of so many faults; the others were followed by the next one, or the run's end, too soon.
-type Percentiles struct {
-	N   int     `json:"n"`
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
-}
-
-func percentiles(ms []float64) Percentiles {
+func percentiles(ms []float64) record.RecoveryPercentiles {
 	if len(ms) == 0 {
-		return Percentiles{}
+		return record.RecoveryPercentiles{}
 	}
 	slices.Sort(ms)
 	at := func(q float64) float64 { return ms[min(len(ms)-1, int(q*float64(len(ms))))] }
-	return Percentiles{N: len(ms), P50: at(0.5), P99: at(0.99), Max: ms[len(ms)-1]}
+	return record.RecoveryPercentiles{N: len(ms), P50: at(0.5), P99: at(0.99), Max: ms[len(ms)-1]}
 }
 
-func (r Recovery) text() string {
+// recoveryText words how work came back, over all faults and by kind, and how that stands to what is promised.
+func recoveryText(r record.Recovery) string {
 	var b strings.Builder
-	line := func(what string, p Percentiles) {
+	line := func(what string, p record.RecoveryPercentiles, of int) {
 		if p.N > 0 {
-			fmt.Fprintf(&b, "  %-44s p50 %.0f ms, p99 %.0f ms, max %.0f ms (%d faults)\n", what, p.P50, p.P99, p.Max, p.N)
+			fmt.Fprintf(&b, "  %-44s p50 %.0f ms, p99 %.0f ms, max %.0f ms (%d of %d faults)\n", what, p.P50, p.P99, p.Max, p.N, of)
 		}
 	}
-	line("to the first completion", r.First)
-	line(fmt.Sprintf("to 95 %% of the earlier rate (%.0f/s)", r.RateWas), r.Rate)
-	line("until all that was open had ended", r.Finished)
+	line("to the first completion", r.First, r.Faults)
+	line(fmt.Sprintf("to 95 %% of the earlier rate (first %.0f/s)", r.RateWas), r.Rate, r.Faults)
+	line("until each instance that was open went on", r.WentOn, r.Faults)
+	line("until all that was open had ended", r.Finished, r.Faults)
+	for _, kind := range slices.Sorted(maps.Keys(r.Kinds)) {
+		if k := r.Kinds[kind]; len(r.Kinds) > 1 {
+			line(kind+": first completion", k.First, k.Faults)
+			line(kind+": 95 % of the rate", k.Rate, k.Faults)
+			line(kind+": all went on", k.WentOn, k.Faults)
+			line(kind+": all had ended", k.Finished, k.Faults)
+		}
+	}
+	if r.StalledMS > 0 {
+		fmt.Fprintf(&b, "  for %.0f ms in all the machine had no time for the run\n", r.StalledMS)
+	}
+	for _, v := range r.Verdicts {
+		fmt.Fprintf(&b, "  recovery from %s: %s\n", v.Kind, recoveryVerdictText(v))
+		for _, one := range v.Beyond[:min(len(v.Beyond), textMost)] {
+			fmt.Fprintf(&b, "    %s\n", one)
+		}
+	}
 	return b.String()
 }
 
@@ -54,11 +59,8 @@ const (
 	rateLeast  = 10   // completions that it has at least
 )
 
-// recovery reads from a history how work came back after each fault.
-func recovery(h check.History, spans []span) Recovery {
-	if len(spans) == 0 {
-		return Recovery{}
-	}
+// applied are the moments at which completions were applied, in order.
+func appliedIn(h check.History) []int64 {
 	var applied []int64
 	for i := range h {
 		if h[i].Kind == check.Answered && h[i].Answer == check.AnswerApplied {
@@ -66,29 +68,110 @@ func recovery(h check.History, spans []span) Recovery {
 		}
 	}
 	slices.Sort(applied)
-	out := Recovery{RateWas: rateBefore(applied, spans[0].begun)}
-	lives := livesOf(h)
-	var first, rate, finished []float64
+	return applied
+}
+
+// seen is how work came back after a fault, in nanoseconds from its end; never: that was not seen.
+type seen struct {
+	span
+	window      int64 // until the next fault begins, or without end
+	loaded      int64 // of this, as long as there was load, with a rate to reach
+	first, rate int64
+	stalled     func(ns int64) int64 // of so long after it, how long the machine had no time for the run; nil: it always had
+
+	open, inHand comeback // of all instances that were open at its end, and of those that a killed engine had in hand
+}
+
+// comeback is how some instances went on after a fault.
+type comeback struct {
+	n        int    // instances
+	wentOn   int64  // all of them
+	finished int64  // they had all ended
+	last     string // the one that went on last
+}
+
+// never is when something happens that does not.
+const never = math.MaxInt64
+
+// within is a time after a fault, or never where it is not before the end of what is the fault's own.
+func within(at, over, window int64) int64 {
+	if at == never || at-over >= window {
+		return never
+	}
+	return at - over
+}
+
+// recovery reads from the completions and instances of a history how work came back after each fault. The earlier rate is
+// that since the fault before, or before the first; what was before a moment says nothing about it, and from closed on
+// nothing new is submitted.
+func recovery(applied []int64, all lives, spans []span, since, closed int64) (rateWas float64, seenOf []seen) {
+	if len(spans) == 0 {
+		return 0, nil
+	}
+	begin, _ := slices.BinarySearch(applied, since)
+	rateWas = rateBefore(applied[begin:], spans[0].begun)
 	for i, s := range spans {
-		over, next := s.over, int64(math.MaxInt64)
+		one := seen{span: s, window: never, first: never, rate: never}
+		next := int64(never)
 		if i+1 < len(spans) {
 			next = spans[i+1].begun
+			one.window = next - s.over
 		}
-		from, _ := slices.BinarySearch(applied, over)
+		earlier := rateWas
+		if i > 0 { // a machine that others use as well is not as fast all the time
+			begin, _ = slices.BinarySearch(applied, spans[i-1].over)
+			earlier = rateBefore(applied[begin:], s.begun)
+		}
+		if earlier > 0 {
+			one.loaded = max(0, min(next, closed)-s.over)
+		}
+		from, _ := slices.BinarySearch(applied, s.over)
 		to, _ := slices.BinarySearch(applied, next)
-		after := applied[from:to]
+		after := applied[from:max(from, to)]
 		if len(after) > 0 {
-			first = append(first, milliseconds(after[0]-over))
+			one.first = after[0] - s.over
 		}
-		if at, found := regained(after, out.RateWas); found {
-			rate = append(rate, milliseconds(at-over))
+		if at, found := regained(after, earlier); found {
+			one.rate = at - s.over
 		}
-		if at, found := lives.finished(over); found && at < next {
-			finished = append(finished, milliseconds(at-over))
+		one.open = all.after(s.over, one.window, "")
+		one.inHand = comeback{wentOn: never, finished: never}
+		if s.killed != "" {
+			one.inHand = all.after(s.over, one.window, s.killed)
 		}
+		seenOf = append(seenOf, one)
 	}
-	out.First, out.Rate, out.Finished = percentiles(first), percentiles(rate), percentiles(finished)
+	return rateWas, seenOf
+}
+
+// recoveryOf has the percentiles over all faults, and by kind.
+func recoveryOf(rateWas float64, all []seen) record.Recovery {
+	kinds := map[string][]seen{}
+	for _, s := range all {
+		kinds[s.fault.Kind] = append(kinds[s.fault.Kind], s)
+	}
+	out := record.Recovery{RecoveryTimes: timesOf(all), RateWas: rateWas, Kinds: map[string]record.RecoveryTimes{}}
+	for kind, some := range kinds {
+		out.Kinds[kind] = timesOf(some)
+	}
 	return out
+}
+
+func timesOf(all []seen) record.RecoveryTimes {
+	over := func(of func(seen) int64) record.RecoveryPercentiles {
+		var ms []float64
+		for _, s := range all {
+			if ns := of(s); ns != never {
+				ms = append(ms, milliseconds(ns))
+			}
+		}
+		return percentiles(ms)
+	}
+	return record.RecoveryTimes{
+		Faults: len(all),
+		First:  over(func(s seen) int64 { return s.first }), Rate: over(func(s seen) int64 { return s.rate }),
+		WentOn: over(func(s seen) int64 { return s.open.wentOn }), Finished: over(func(s seen) int64 { return s.open.finished }),
+	}
 }
 
 func milliseconds(ns int64) float64 { return float64(ns/1000) / 1000 }
@@ -115,54 +198,133 @@ func regained(applied []int64, rate float64) (at int64, found bool) {
 	return 0, false
 }
 
-// life is an instance from its submission to its end.
-type life struct{ begun, ended int64 }
+// life is an instance from its submission to its end; ended is never where none was seen.
+type life struct {
+	id           string
+	begun, ended int64
+	applied      []int64 // when completions of it were, in order
+	held         []hold
+}
+
+// hold is a time in which an engine's process had something of an instance in hand: it had leased a node run, and no
+// answer to its completion, or it had been asked to submit the instance, and had no answer either.
+type hold struct {
+	process  string
+	from, to int64 // never: it did not get one
+}
+
+func (l *life) isInHand(process string, at int64) bool {
+	return slices.ContainsFunc(l.held, func(h hold) bool { return h.process == process && h.from <= at && at < h.to })
+}
 
 type lives []life
 
-// livesOf collects the instances of a history that ended.
+// holding is what begins and ends a hold, of an instance.
+type holding struct {
+	process     string
+	token, call int64
+}
+
+// hold notes what an event says of what its process has in hand. begun are holds of the instance, by their places.
+func (l *life) hold(e *check.Event, begun map[holding]int) {
+	var of holding
+	switch e.Kind {
+	case check.Leased, check.Answered, check.Released:
+		of = holding{process: e.Source, token: e.Token}
+	case check.Submitting, check.Submitted:
+		of = holding{process: e.Source, call: e.Call}
+	default:
+		return
+	}
+	if e.Kind == check.Leased || e.Kind == check.Submitting {
+		begun[of] = len(l.held)
+		l.held = append(l.held, hold{process: e.Source, from: e.AtNS, to: never})
+	} else if i, known := begun[of]; known {
+		l.held[i].to = min(l.held[i].to, e.AtNS)
+	}
+}
+
+// livesOf collects the instances of a history. An end that nobody told of is when it was found.
 func livesOf(h check.History) lives {
-	begun, ended := map[string]int64{}, map[string]int64{}
+	by := map[string]*life{}
+	begun := map[string]map[holding]int{}
 	for i := range h {
 		e := &h[i]
 		if e.Instance == "" {
 			continue
 		}
-		if _, known := begun[e.Instance]; !known && e.Kind != check.Looked {
-			begun[e.Instance] = e.AtNS
+		l := by[e.Instance]
+		if l == nil {
+			l = &life{id: e.Instance, begun: never, ended: never}
+			by[e.Instance], begun[e.Instance] = l, map[holding]int{}
 		}
-		over := e.Kind == check.Ended || e.Kind == check.Looked && e.Status != check.Running && e.Status != ""
-		if _, known := ended[e.Instance]; over && !known {
-			ended[e.Instance] = e.AtNS
+		l.hold(e, begun[e.Instance])
+		if e.Kind != check.Looked {
+			l.begun = min(l.begun, e.AtNS)
+		}
+		if e.Kind == check.Answered && e.Answer == check.AnswerApplied {
+			l.applied = append(l.applied, e.AtNS)
+		}
+		if e.Kind == check.Ended || e.Kind == check.Looked && e.Status != check.Running && e.Status != "" {
+			l.ended = min(l.ended, e.AtNS)
 		}
 	}
-	var out lives
-	for id, b := range begun {
-		if e, over := ended[id]; over {
-			out = append(out, life{b, e})
-		}
+	out := make(lives, 0, len(by))
+	for _, id := range slices.Sorted(maps.Keys(by)) {
+		slices.Sort(by[id].applied)
+		out = append(out, *by[id])
 	}
 	return out
 }
 
-// finished is when the last instance ended that was open at a moment.
-func (l lives) finished(at int64) (int64, bool) {
-	latest := int64(0)
-	for _, one := range l {
-		if one.begun < at && one.ended >= at {
-			latest = max(latest, one.ended)
+// after gives how the instances that were open at a moment came back in the time from it on, or those of them that a process
+// had in hand then: until each had a completion applied or had ended.
+func (l lives) after(at, window int64, process string) comeback {
+	var c comeback
+	for i := range l {
+		one := &l[i]
+		if one.begun >= at || one.ended < at || process != "" && !one.isInHand(process, at) {
+			continue
+		}
+		c.n++
+		next := one.ended
+		if i, _ := slices.BinarySearch(one.applied, at); i < len(one.applied) {
+			next = min(next, one.applied[i])
+		}
+		if c.finished = max(c.finished, one.ended); next > c.wentOn {
+			c.wentOn, c.last = next, one.id
 		}
 	}
-	return latest, latest > 0
+	if c.n == 0 {
+		return comeback{wentOn: never, finished: never}
+	}
+	c.wentOn, c.finished = within(c.wentOn, at, window), within(c.finished, at, window)
+	return c
 }
 
-// longestBefore is the longest life of an instance that ended before a moment.
-func longestBefore(h check.History, until int64) time.Duration {
-	longest := int64(0)
-	for _, one := range livesOf(h) {
-		if one.ended < until {
-			longest = max(longest, one.ended-one.begun)
-		}
+// windowsMost bounds the windows of a timeline; one is no shorter than windowLeast.
+const (
+	windowsMost = 600
+	windowLeast = 100 * time.Millisecond
+)
+
+// timeline counts completions by time, with the faults beside them.
+func timeline(applied []int64, spans []span) record.Timeline {
+	out := record.Timeline{Completions: []int{}, Faults: []record.FaultTime{}}
+	if len(applied) == 0 {
+		return out
 	}
-	return time.Duration(longest)
+	origin, last := applied[0], applied[len(applied)-1]
+	window := max(int64(windowLeast), (last-origin)/windowsMost+1)
+	out.WindowMS = milliseconds(window)
+	out.Completions = make([]int, (last-origin)/window+1)
+	for _, at := range applied {
+		out.Completions[(at-origin)/window]++
+	}
+	for _, s := range spans {
+		out.Faults = append(out.Faults, record.FaultTime{
+			Kind: s.fault.Kind, BeginMS: milliseconds(s.begun - origin), EndMS: milliseconds(s.over - origin),
+		})
+	}
+	return out
 }

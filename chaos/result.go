@@ -9,6 +9,7 @@ import (
 
 	"pulley/chaos/check"
 	"pulley/chaos/fault"
+	"pulley/reports/record"
 )
 
 // Verdict is how a run ended.
@@ -29,9 +30,16 @@ type Result struct {
 	Missed     map[string]int    `json:"missed"`     // tries of faults whose moment did not come, by kind
 	LeftOut    map[string]string `json:"left_out"`   // kinds that were asked for and cannot be had here, and why
 	Violations []Violation       `json:"violations"` // the first few of each invariant
-	Messages   fault.Coverage    `json:"messages"`   // that were seen, and how many of them something happened at
-	RecoveryMS Recovery          `json:"recovery_ms"`
-	Seed       uint64            `json:"seed"`
+
+	// States are errors of the server that reached engines while a kind of fault was there, by SQLSTATE.
+	States map[string]map[string]int `json:"states"`
+
+	// Lost is what became of commits that took place and whose reply was lost.
+	Lost LostReplies `json:"lost_replies"`
+
+	Messages   fault.Coverage  `json:"messages"` // that were seen, and how many of them something happened at
+	RecoveryMS record.Recovery `json:"recovery_ms"`
+	Seed       uint64          `json:"seed"`
 
 	Backend     string         `json:"backend"`
 	Workloads   []Workload     `json:"workloads"`
@@ -39,15 +47,24 @@ type Result struct {
 	Judged      map[string]int `json:"judged"`      // how much each oracle looked at
 	Queue       check.Queue    `json:"queue"`       // what went in and came out, counted by itself
 	Instances   int            `json:"instances"`   // that were submitted
+	Canceled    int            `json:"canceled"`    // of these, as far as was heard
 	Completions int            `json:"completions"` // that were applied, as far as was heard
 	Unknown     int            `json:"unknown"`     // calls whose outcome could not be found out at once
 	Stale       int            `json:"stale"`       // completions that were turned down
 	Events      int            `json:"events"`      // lines of the history
+	RatePerS    float64        `json:"rate_per_s"`  // instances that were submitted in a second; 0: whenever one had ended
+	KneePerS    float64        `json:"knee_per_s"`  // the highest rate of instances that was reached; 0: it was not looked for
+	Deadlocks   Deadlocks      `json:"deadlocks"`
+	Joins       Joins          `json:"joins"`
 	LivenessMS  int64          `json:"liveness_ms"` // from the last fault's end until every instance had ended
 	Warnings    []string       `json:"warnings"`
 	Repeat      string         `json:"repeat,omitempty"` // the command that runs the case again
 
+	Timeline record.Timeline `json:"timeline"`
+	Soak     *record.Soak    `json:"soak,omitempty"`
+
 	Case    Case          `json:"-"`
+	Places  *fault.Places `json:"-"` // what was done at which messages, with what was known before
 	History check.History `json:"-"`
 }
 
@@ -61,7 +78,7 @@ type Violation struct {
 func newResult(c Case) *Result {
 	return &Result{
 		Why: []string{}, Faults: map[string]int{}, Missed: map[string]int{}, LeftOut: map[string]string{}, Judged: map[string]int{},
-		Violations: []Violation{}, Warnings: []string{},
+		Violations: []Violation{}, States: map[string]map[string]int{}, Warnings: []string{},
 		Seed: c.Seed, Backend: c.Backend, Workloads: c.Workloads, Engines: c.Engines, Case: c,
 	}
 }
@@ -132,15 +149,19 @@ func (r *Result) Text() string {
 		}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {
-		fmt.Fprintf(&b, "  %-22s %d\n", kind, r.Faults[kind])
+		fmt.Fprintf(&b, "  %-22s %d%s\n", kind, r.Faults[kind], statesText(r.States[kind]))
 	}
 	for _, kind := range slices.Sorted(maps.Keys(r.LeftOut)) {
 		fmt.Fprintf(&b, "  %-22s left out: %s\n", kind, r.LeftOut[kind])
 	}
-	for _, way := range slices.Sorted(maps.Keys(r.Messages.Done)) {
-		fmt.Fprintf(&b, "  %d of %d messages of %d kinds of transactions: %s\n", r.Messages.Done[way], r.Messages.Messages, r.Messages.Transactions, way)
+	coverageText(&b, r.Messages)
+	b.WriteString(r.Lost.text())
+	b.WriteString(recoveryText(r.RecoveryMS))
+	fmt.Fprintf(&b, "  deadlocks: %d by the server, %d seen by the engines; %d joins, %d of them contended\n",
+		r.Deadlocks.Server, r.Deadlocks.Engines, r.Joins.All, r.Joins.Contended)
+	if r.Soak != nil {
+		soakText(&b, r.Soak)
 	}
-	b.WriteString(r.RecoveryMS.text())
 	fmt.Fprintf(&b, "  after the last fault every instance had ended within %d ms; %d calls were of unknown outcome, %d completions stale\n", r.LivenessMS, r.Unknown, r.Stale)
 	for _, w := range r.Warnings {
 		fmt.Fprintf(&b, "  warning: %s\n", w)
@@ -149,6 +170,16 @@ func (r *Result) Text() string {
 		fmt.Fprintf(&b, "  again: %s\n", r.Repeat)
 	}
 	return b.String()
+}
+
+// soakText words what is judged of a soak.
+func soakText(b *strings.Builder, s *record.Soak) {
+	fmt.Fprintf(b, "  growth: %s\n", s.Method)
+	for _, g := range s.Growth {
+		if g.Judged {
+			fmt.Fprintf(b, "  %-44s %.0f to %.0f %s (%+.1f %%)\n", g.Name, g.Begin, g.End, g.Unit, 100*(g.End/g.Begin-1))
+		}
+	}
 }
 
 // textMost is how many violations of an invariant a text shows.

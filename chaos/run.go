@@ -16,6 +16,8 @@ import (
 	"pulley/chaos/fault"
 	"pulley/engine/backend"
 	"pulley/engine/pgserver"
+	"pulley/engine/pgserver/pgwire"
+	"pulley/reports/record"
 )
 
 // Config is what a run needs beside its case.
@@ -25,6 +27,10 @@ type Config struct {
 
 	// Progress hears of what goes on, a line each, without a newline. Nil: nobody does.
 	Progress func(line string)
+
+	// Known is what earlier runs of the backend have done at which messages: this one comes to the others first. It is
+	// not changed. Nil: nothing.
+	Known *fault.Places
 }
 
 func (c Config) say(format string, args ...any) {
@@ -36,8 +42,10 @@ func (c Config) say(format string, args ...any) {
 // Bounds of the phases. What depends on the case's own times is worked out from them.
 const (
 	warmRounds   = 2                // so many instances for each that is in flight end before the first fault
+	warmPaced    = 4                // in flight for each engine, where a rate is given
 	warmWithin   = time.Minute      // and have so long for it
 	triesMost    = 4                // of a fault whose moment does not come
+	enoughWithin = time.Minute      // between two ends of instances, where so many are asked for
 	whenWithin   = 3 * time.Second  // how long an event is waited for that a fault is to begin at
 	faultWithin  = 2 * time.Minute  // of one fault, beyond its own time
 	livenessSlow = 10               // so many times the longest instance before the faults is an instance's own work afterwards
@@ -55,17 +63,30 @@ type run struct {
 	store  backend.Backend // past all wires
 	result *Result
 	spans  []span // of the faults that happened
-	find   func(kind string) (fault.Kind, error)
 
+	deadlocks deadlocks
+	soak      *soak         // nil: this is none
+	longest   time.Duration // that an instance took before the first fault
+	steady    int64         // on check.MachineClock: since when the load is what the run is about
+	closed    int64         // and until when
+	find      func(kind string) (fault.Kind, error)
+
+	stalls   stalls // of the machine; read once the load has ended
 	recorder *check.Recorder
-	places   *fault.Places
-	revokes  bool // the store's leases die with the owner of a shard
+	disk     *disk // the server's own; nil: it has none
+	front    *pgwire.Proxy
+	ledger   *fault.Ledger
+	left     []string // messages to which faults of the plan should have come
+	revokes  bool     // the store's leases die with the owner of a shard
+	broken   bool     // a fault or a phase went wrong itself
+	lived    bool     // all instances ended in the liveness phase
 }
 
 // span is when a fault was.
 type span struct {
 	fault       fault.Fault
-	begun, over int64 // on check.MachineClock
+	begun, over int64  // on check.MachineClock
+	killed      string // the engine's process that it ended, if that is what it does
 }
 
 // Run runs a case. An error means that there was no run: the case is not valid, there is no server, or ctx
@@ -80,16 +101,24 @@ func Run(ctx context.Context, c Case, cfg Config) (*Result, error) {
 	}
 	starting, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	server, err := openServer(starting, c.Engines, func(line string) { cfg.say("%s", line) })
+	d, err := c.mountDisk()
 	if err != nil {
 		return nil, err
 	}
+	server, err := openServer(starting, c, d, func(line string) { cfg.say("%s", line) })
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
 	defer func() {
-		if err := server.Close(context.WithoutCancel(ctx)); err != nil {
+		if err := errors.Join(server.Close(context.WithoutCancel(ctx)), d.close()); err != nil {
 			cfg.say("ending the server: %v", err)
 		}
 	}()
-	r := &run{Case: c, Config: cfg, watch: newWatch(), result: newResult(c), find: fault.Find, places: fault.NewPlaces()}
+	r := &run{Case: c, Config: cfg, disk: d, watch: newWatch(), result: newResult(c), find: fault.Find, ledger: fault.NewLedger()}
+	r.result.Places = r.ledger.Places
+	if cfg.Known != nil {
+		r.ledger.Places.GoOn(cfg.Known)
+	}
 	if err := r.perform(ctx, server); err != nil {
 		return nil, err
 	}
@@ -102,13 +131,19 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	if err != nil {
 		return err
 	}
-	if r.store, err = spec.Open(ctx, openOptions(r.Case, server.DSN(), ownSource, nil)); err != nil {
+	if r.front, err = openFront(server); err != nil {
+		return err
+	}
+	defer r.front.Close()
+	if r.store, err = spec.Open(ctx, openOptions(r.Case, r.front.DSN(), ownSource, nil)); err != nil {
 		return err
 	}
 	defer r.store.Close()
 	r.revokes = spec.Name() == "journal"
 	r.load = newLoad(r.Case, r.send, func(e check.Event) { r.record(e) })
-	r.watch.load = r.load
+	r.load.cancel = func(engine int, id uuid.UUID) { _ = r.tell(engine, order{Cancel: id}) }
+	r.watch.load, r.watch.orphans = r.load, newOrphans(r.store.Shards())
+	r.watch.share = r.share()
 	r.recorder = check.NewRecorder(r, check.Recording{Source: ownSource})
 	if r.world, err = r.openWorld(server); err != nil {
 		return err
@@ -117,28 +152,31 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	if kinds := r.lacking(); len(kinds) > 0 {
 		return fmt.Errorf("the plan has faults that this world cannot have: %v", kinds)
 	}
-	broken := r.phases(ctx)
+	r.deadlocks = deadlocks{admin: r.world.Admin}
+	err = r.phases(ctx)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if broken != nil {
-		r.result.doubt("%v", broken)
+	if err != nil {
+		r.broken = true
+		r.result.doubt("%v", err)
 	}
 	return r.judge()
 }
 
-// Lacking says of each kind that a run on this machine cannot have, why not. It starts a server to find out, if
-// it has to.
-func Lacking(ctx context.Context, kinds []fault.Kind, log func(string)) (map[string]string, error) {
+// Lacking says of each kind that a run on this machine cannot have, why not. It starts a server as a case names it to
+// find out, if it has to.
+func Lacking(ctx context.Context, server string, kinds []fault.Kind, log func(string)) (map[string]string, error) {
 	if !slices.ContainsFunc(kinds, func(k fault.Kind) bool { return k.Lacks != nil }) {
 		return map[string]string{}, nil
 	}
-	server, err := openServer(ctx, 1, log)
+	opened, err := openServer(ctx, Case{Engines: 1, Server: server}, nil, log)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{server: server}
-	return lacking(w, kinds), server.Close(context.WithoutCancel(ctx))
+	w := &world{server: opened}
+	w.disk, w.noDisk = mountDisk()
+	return lacking(w, kinds), errors.Join(opened.Close(context.WithoutCancel(ctx)), w.disk.close())
 }
 
 func lacking(w *world, kinds []fault.Kind) map[string]string {
@@ -178,10 +216,28 @@ func (r *run) phases(ctx context.Context) error {
 	defer tasks.Wait()
 	defer stop()
 	tasks.Go(func() { r.load.run(loading, r.store) })
+	tasks.Go(func() { r.stalls.watch(loading) })
+	r.pacing(ctx)
+	if r.Soak {
+		r.soak = &soak{run: r, series: map[string]*record.SoakSeries{}}
+		tasks.Go(func() { r.soak.goOn(loading) })
+	}
 	if err := r.warm(ctx); err != nil {
 		return err
 	}
+	r.longest = r.load.slowest()
+	if err := r.rehearse(ctx); err != nil {
+		return err
+	}
 	if err := r.faults(ctx); err != nil {
+		return err
+	}
+	if !r.broken {
+		if err := r.goEverywhere(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.enough(ctx); err != nil {
 		return err
 	}
 	if err := r.live(ctx); err != nil {
@@ -195,16 +251,19 @@ func (r *run) phases(ctx context.Context) error {
 // warm waits until enough instances have ended and every engine has worked.
 func (r *run) warm(ctx context.Context) error {
 	want := warmRounds * r.InFlight
+	if r.RatePerS > 0 { // InFlight is a bound then
+		want = min(want, warmRounds*warmPaced*r.Engines)
+	}
 	for begun := time.Now(); ; {
 		ended, _ := r.load.count()
-		if ended >= want && r.watch.working() == r.Engines {
+		if ended >= want && r.watch.working() == r.Engines && time.Since(begun) >= r.every() {
 			r.say("load: %d instances have ended", ended)
 			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if time.Since(begun) > warmWithin {
+		if time.Since(begun) > warmWithin+r.every() {
 			return fmt.Errorf("the load before the first fault was not there: %d of %d instances ended and %d of %d engines worked within %v",
 				ended, want, r.watch.working(), r.Engines, warmWithin)
 		}
@@ -219,10 +278,16 @@ func (r *run) faults(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		r.space(ctx)
+		r.deadlocks.look(ctx)
 		happened := false
 		for try := 0; try < triesMost && !happened; try++ {
-			if happened, err = r.inject(ctx, kind, f); err != nil {
-				return fmt.Errorf("fault %d, %s: %w", i+1, f, err)
+			if happened, err = r.inject(ctx, kind, f); ctx.Err() != nil {
+				return err
+			} else if err != nil { // no further ones, but what was begun is to be seen to its end
+				r.broken = true
+				r.result.doubt("fault %d, %s: %v", i+1, f, err)
+				return nil
 			}
 			if !happened {
 				f.K = max(1, f.K/2) // its moment may be too far off
@@ -232,8 +297,30 @@ func (r *run) faults(ctx context.Context) error {
 			r.result.doubt("fault %d, %s, did not happen in %d tries", i+1, f, triesMost)
 		}
 	}
-	if len(r.Faults) > 0 { // so that recovery can be seen
+	if r.space(ctx); len(r.Faults) > 0 { // so that recovery can be seen
 		r.watch.await(ctx, string(check.Ended), r.InFlight, r.lease())
+	}
+	return nil
+}
+
+// space waits until the next fault may begin, for the sake of what is to be seen before it.
+func (r *run) space(ctx context.Context) {
+	if n := len(r.spans); n > 0 {
+		pause(ctx, r.every()-time.Duration(check.MachineClock()-r.spans[n-1].begun))
+	}
+}
+
+// enough waits until the load has lasted, and as many instances have ended, as was asked for.
+func (r *run) enough(ctx context.Context) error {
+	pause(ctx, time.Duration(r.LastMS)*time.Millisecond-time.Duration(check.MachineClock()-r.steady))
+	for ended, _ := r.load.count(); ended < r.Instances; {
+		if !r.watch.await(ctx, string(check.Ended), 1, enoughWithin) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return fmt.Errorf("%d of %d instances ended, and no other within %v", ended, r.Instances, enoughWithin)
+		}
+		ended, _ = r.load.count()
 	}
 	return nil
 }
@@ -248,11 +335,20 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	defer cancel()
 	s := span{fault: f, begun: check.MachineClock()}
 	r.record(check.Event{Kind: check.Struck, Bad: f.String()})
+	before, victim := r.ledger.Failed(), ""
+	if kind.Name == killing {
+		victim = r.world.engines[f.Engine].process().source
+	}
+	var over atomic.Int64
 	var count atomic.Int64
 	err = kind.Inject(injecting, r.world, f, func() {
-		s.over = check.MachineClock()
+		over.Store(check.MachineClock())
 		count.Add(1)
 	})
+	s.over, s.killed = over.Load(), victim
+	if err == nil && !r.failedAsMeant(ctx, kind, before) {
+		err = fault.ErrMissed
+	}
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
@@ -268,6 +364,29 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	return true, nil
 }
 
+// failedWithin is how long an error may be on its way when a fault is over.
+const failedWithin = time.Second
+
+// failedAsMeant counts the errors that a fault made reach engines, and says whether those came without which it has not
+// happened.
+func (r *run) failedAsMeant(ctx context.Context, kind fault.Kind, before map[string]int) bool {
+	after := r.ledger.Failed()
+	for end := time.Now().Add(failedWithin); !kind.Happened(before, after) && time.Now().Before(end) && ctx.Err() == nil; after = r.ledger.Failed() {
+		pause(ctx, time.Millisecond)
+	}
+	states := r.result.States[kind.Name]
+	for state, n := range after {
+		if more := n - before[state]; more > 0 {
+			if states == nil {
+				states = map[string]int{}
+				r.result.States[kind.Name] = states
+			}
+			states[state] += more
+		}
+	}
+	return kind.Happened(before, after)
+}
+
 // pause waits, unless ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
@@ -281,16 +400,14 @@ func pause(ctx context.Context, d time.Duration) {
 // live waits until every instance has ended, for as long as that may take (I9).
 func (r *run) live(ctx context.Context) error {
 	begun := time.Now()
-	longest := time.Duration(0)
-	if history, err := r.watch.history(); err == nil {
-		longest = longestBefore(history, r.firstFault())
-	}
-	bound := r.lease() + 2*r.sweep() + r.call() + max(livenessMin, livenessSlow*longest)
+	bound := r.takeover() + r.call() + max(livenessMin, livenessSlow*r.longest)
+	r.closed = check.MachineClock()
 	r.load.close()
 	timer := time.NewTimer(bound)
 	defer timer.Stop()
 	select {
 	case <-r.load.idle:
+		r.lived = true
 		r.result.LivenessMS = time.Since(begun).Milliseconds()
 		r.say("liveness: all instances have ended, after %d ms", r.result.LivenessMS)
 	case <-timer.C:
@@ -303,17 +420,9 @@ func (r *run) live(ctx context.Context) error {
 	return nil
 }
 
-// firstFault is when the first fault began; now where there was none.
-func (r *run) firstFault() int64 {
-	if len(r.spans) == 0 {
-		return check.MachineClock()
-	}
-	return r.spans[0].begun
-}
-
 // inspect reads every instance, stops the engines, sweeps, and counts what is left.
 func (r *run) inspect(ctx context.Context) error {
-	ids := r.load.ids()
+	ids := r.load.left()
 	for begin := 0; begin < len(ids); begin += lookBatch {
 		if err := r.look(ctx, ids[begin:min(len(ids), begin+lookBatch)]); err != nil {
 			return fmt.Errorf("reading the instances at the end: %w", err)
@@ -326,50 +435,92 @@ func (r *run) inspect(ctx context.Context) error {
 	}
 	sweeping, cancel := context.WithTimeout(ctx, sweepWithin)
 	defer cancel()
-	for shard := range r.store.Shards() {
-		for more := true; more; {
-			swept, err := r.store.Sweep(sweeping, shard)
-			if err != nil {
-				return fmt.Errorf("sweeping shard %d at the end: %w", shard, err)
-			}
-			more = swept.More
-		}
+	if !r.deadlocks.look(sweeping) {
+		r.result.doubt("the server did not say how many deadlocks there were")
 	}
-	counter, ok := r.store.(interface {
-		Leftovers(ctx context.Context) (map[string]int, error)
-	})
-	if !ok {
-		return fmt.Errorf("backend %s does not count what is left", r.Backend)
-	}
-	rows, err := counter.Leftovers(sweeping)
+	rows, err := r.clear(sweeping)
 	if err != nil {
-		return fmt.Errorf("counting what is left at the end: %w", err)
+		return err
 	}
 	r.record(check.Event{Kind: check.Inspected, Rows: rows})
 	return nil
 }
 
+// clear sweeps the store until nothing is left of instances that have ended, and says what is. An owner that was killed
+// may keep a part of the store until its lease is over, and somebody else's turn comes a sweep later.
+func (r *run) clear(ctx context.Context) (left map[string]int, err error) {
+	counter, ok := r.store.(interface {
+		Leftovers(ctx context.Context) (map[string]int, error)
+	})
+	if !ok {
+		return nil, fmt.Errorf("backend %s does not count what is left", r.Backend)
+	}
+	for until := time.Now().Add(2*r.lease() + 2*r.sweep()); ; {
+		for shard := range r.store.Shards() {
+			for more := true; more; {
+				var swept backend.Swept
+				if err := insist(ctx, func() (err error) { swept, err = r.store.Sweep(ctx, shard); return err }); err != nil {
+					return nil, fmt.Errorf("sweeping shard %d at the end: %w", shard, err)
+				}
+				more = swept.More
+			}
+		}
+		if err = insist(ctx, func() (err error) { left, err = counter.Leftovers(ctx); return err }); err != nil {
+			return nil, fmt.Errorf("counting what is left at the end: %w", err)
+		}
+		if total(left) == 0 || time.Now().After(until) {
+			return left, nil
+		}
+		pause(ctx, r.sweep()) // of a ctx that has ended the next sweep tells
+	}
+}
+
+func total(rows map[string]int) (n int) {
+	for _, r := range rows {
+		n += r
+	}
+	return n
+}
+
 func (r *run) look(ctx context.Context, ids []uuid.UUID) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepWithin)
 	defer cancel()
-	found, err := r.store.Lookup(ctx, ids)
-	if err != nil {
+	var found []backend.Instance
+	if err := insist(ctx, func() (err error) { found, err = r.store.Lookup(ctx, ids); return err }); err != nil {
 		return err
 	}
-	for i, in := range found {
-		in.ID = ids[i] // of an unknown one too
-		r.record(instanceEvent(check.Looked, in))
-	}
+	r.looked(ids, found)
 	return nil
 }
 
+// insistTries bounds how often the run's own store is asked at the end, and insistPause is between two times.
+const (
+	insistTries = 20
+	insistPause = 50 * time.Millisecond
+)
+
+// insist asks the run's own store again where that fails: a fault may have ended each of its connections, which it
+// notices one by one.
+func insist(ctx context.Context, ask func() error) error {
+	for try := 1; ; try++ {
+		err := ask()
+		if err == nil || try == insistTries || ctx.Err() != nil {
+			return err
+		}
+		pause(ctx, insistPause)
+	}
+}
+
 // send asks an engine for a submission.
-func (r *run) send(engine int, s submission) error {
+func (r *run) send(engine int, s submission) error { return r.tell(engine, order{Submit: &s}) }
+
+// tell gives an engine an order.
+func (r *run) tell(engine int, o order) error {
 	p := r.world.engines[engine].process()
 	if !p.alive() {
 		return errGone
 	}
-	return p.tell(order{Submit: &s})
+	return p.tell(o)
 }
 
 // ownSource is the source of what the run itself records.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"strconv"
 	"sync"
 	"time"
 
@@ -16,14 +18,19 @@ import (
 // watch hears what the processes say while they say it: it keeps the history, counts its events for whoever
 // waits for some, and tells the load of what concerns it.
 type watch struct {
-	load *load
+	load    *load
+	orphans *orphans
 
 	mu       sync.Mutex
-	sources  map[string]*bytes.Buffer // histories, by who wrote them
-	counts   map[string]int           // events, by kind
-	worked   map[int]bool             // engines that had a completion answered
+	sources  map[string][]byte // histories, by who wrote them; only ever appended to
+	counts   map[string]int    // events, by kind
+	worked   map[int]bool      // engines that had a completion answered
 	waiting  []*awaited
-	problems []string // the first few of the engines
+	problems []string    // the first few of the engines
+	gauges   map[int]int // goroutines, by engine
+	share    uint32      // of so many instances one is kept in the history
+	applied  []int64     // when completions were, where the history does not have them all
+	deadlock int         // statements of the engines that were victims of one
 }
 
 // awaited is somebody who waits for events.
@@ -40,7 +47,7 @@ const noEngine = -1
 const problemsMost = 20
 
 func newWatch() *watch {
-	return &watch{sources: map[string]*bytes.Buffer{}, counts: map[string]int{}, worked: map[int]bool{}}
+	return &watch{orphans: newOrphans(1), sources: map[string][]byte{}, counts: map[string]int{}, worked: map[int]bool{}, gauges: map[int]int{}, share: 1}
 }
 
 // eventPrefix begins every event's line: the kind is its first field.
@@ -57,8 +64,9 @@ func (w *watch) hear(engine int, source string, line []byte) word {
 		return ""
 	}
 	w.note(engine, source, string(kind[:end]), line)
+	w.orphans.heard(check.Kind(kind[:end]), line)
 	switch check.Kind(kind[:end]) {
-	case check.Submitted, check.Ended:
+	case check.Submitted, check.Ended, check.Looked:
 		var e check.Event
 		if json.Unmarshal(line, &e) == nil {
 			w.load.heard(e)
@@ -70,10 +78,12 @@ func (w *watch) hear(engine int, source string, line []byte) word {
 func (w *watch) note(engine int, source, kind string, line []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.sources[source] == nil {
-		w.sources[source] = &bytes.Buffer{}
+	if w.share == 1 || w.keeps(instanceIn(line)) {
+		w.sources[source] = append(w.sources[source], line...)
 	}
-	w.sources[source].Write(line)
+	if w.share > 1 && kind == string(check.Answered) && bytes.Contains(line, []byte(appliedText)) {
+		w.applied = append(w.applied, check.MachineClock()) // about when it was said
+	}
 	w.counts[kind]++
 	if kind == string(check.Answered) {
 		w.worked[engine] = true
@@ -93,6 +103,36 @@ func (w *watch) note(engine int, source, kind string, line []byte) {
 	w.waiting = kept
 }
 
+// What is looked for in the line of an event.
+const (
+	appliedText  = `"answer":"applied"`
+	instanceText = `"instance":"`
+)
+
+// instanceIn is the instance that an event's line is about; "" for none.
+func instanceIn(line []byte) string {
+	_, rest, found := bytes.Cut(line, []byte(instanceText))
+	if !found {
+		return ""
+	}
+	id, _, _ := bytes.Cut(rest, []byte{'"'})
+	return string(id)
+}
+
+// keeps says whether the history has the events of an instance. It has all that are about none.
+func (w *watch) keeps(instance string) bool {
+	n, err := strconv.ParseUint(instance[:min(8, len(instance))], 16, 32) // ids are random
+	return err != nil || uint32(n)%w.share == 0
+}
+
+// gauge is what an engine said last about its goroutines.
+func (w *watch) gauge(engine int) (n int, said bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, said = w.gauges[engine]
+	return n, said
+}
+
 // listen takes a saying.
 func (w *watch) listen(engine int, line []byte) word {
 	var s saying
@@ -102,6 +142,14 @@ func (w *watch) listen(engine int, line []byte) word {
 	switch s.Say {
 	case sayUnsubmitted:
 		w.load.unsubmitted(s.ID)
+	case sayGoroutines:
+		w.mu.Lock()
+		w.gauges[engine] = s.N
+		w.mu.Unlock()
+	case sayDeadlock:
+		w.mu.Lock()
+		w.deadlock++
+		w.mu.Unlock()
 	case sayProblem:
 		w.problem(fmt.Sprintf("engine %d: %s", engine, s.Text))
 	}
@@ -117,7 +165,13 @@ func (w *watch) problem(text string) {
 }
 
 // lost says that an engine's process has ended.
-func (w *watch) lost(engine int) { w.load.lost(engine) }
+func (w *watch) lost(engine int, source string) {
+	w.load.lost(engine)
+	w.mu.Lock()
+	said := w.sources[source]
+	w.mu.Unlock()
+	w.orphans.leave(said)
+}
 
 // await waits until n more events of a kind have come, for so long at most, and says whether they came.
 func (w *watch) await(ctx context.Context, kind string, n int, most time.Duration) bool {
@@ -154,10 +208,11 @@ func (w *watch) working() int {
 // history gives everything that was said, in the order of its times.
 func (w *watch) history() (check.History, error) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	sources := maps.Clone(w.sources) // it is not read under the lock: who says something waits for that
+	w.mu.Unlock()
 	var parts []check.History
-	for source, text := range w.sources {
-		part, _, err := check.ReadHistory(bytes.NewReader(text.Bytes()))
+	for source, text := range sources {
+		part, _, err := check.ReadHistory(bytes.NewReader(text))
 		if err != nil {
 			return nil, fmt.Errorf("what %s said: %w", source, err)
 		}

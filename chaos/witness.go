@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/chaos/check"
+	"pulley/chaos/fault"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
@@ -45,6 +46,7 @@ func (w *witness) observer(problem func(error)) engine.Observer {
 // Submit implements backend.Backend.
 func (w *witness) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
 	c := w.begin()
+	ctx = c.marked(ctx, "submit", 0)
 	var events []check.Event
 	for _, s := range subs {
 		events = append(events, c.event(check.Submitting, s.ID))
@@ -64,6 +66,7 @@ func (w *witness) Submit(ctx context.Context, subs []backend.Submission, grant b
 // Claim implements backend.Backend.
 func (w *witness) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
 	c := w.begin()
+	ctx = c.marked(ctx, fault.Claiming, shard)
 	w.recorder.Record(c.event(check.Claiming, uuid.Nil))
 	out, err := w.Store.Claim(ctx, shard, grant)
 	e := c.event(check.Claimed, uuid.Nil)
@@ -77,6 +80,7 @@ func (w *witness) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 // Complete implements backend.Backend.
 func (w *witness) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
 	c := w.begin()
+	ctx = c.marked(ctx, completing(done), shard)
 	var events []check.Event
 	for _, d := range done {
 		e := attempt(check.Offered, d.Program, d.Lease, d.Attempt)
@@ -100,16 +104,17 @@ func (w *witness) Complete(ctx context.Context, shard int, done []backend.Comple
 	return out, err
 }
 
-// handedBack is what a lease is prolonged by at least; below, it is given back.
+// handedBack is the lease that a task keeps when it is given back; whoever prolongs one wants more.
 const handedBack = time.Millisecond
 
 // Extend implements backend.Backend.
 func (w *witness) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	c := w.begin()
-	asking, answering := check.Extending, check.Extended
-	if grant.Lease < handedBack {
-		asking, answering = check.Released, ""
+	asking, answering, operation := check.Extending, check.Extended, "extend"
+	if grant.Lease <= handedBack {
+		asking, answering, operation = check.Released, "", "release"
 	}
+	ctx = c.marked(ctx, operation, shard)
 	w.recorder.Record(w.leases(c, asking, leases)...)
 	held, err := w.Store.Extend(ctx, shard, leases, grant)
 	if answering == "" {
@@ -129,6 +134,66 @@ func (w *witness) Extend(ctx context.Context, shard int, leases []backend.Lease,
 	}
 	w.recorder.Record(events...)
 	return held, err
+}
+
+// Cancel implements backend.Canceler.
+func (w *witness) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
+	c := w.begin()
+	ctx = c.marked(ctx, "cancel", 0)
+	var events []check.Event
+	for _, id := range ids {
+		events = append(events, check.Event{Kind: check.Canceling, Instance: id.String()})
+	}
+	w.recorder.Record(events...)
+	found, err := w.Store.Cancel(ctx, ids, reason)
+	events = events[:0]
+	for i, in := range found {
+		in.ID = ids[i] // of an unknown one too
+		events = append(events, instanceEvent(check.Looked, in))
+	}
+	w.recorder.Record(events...)
+	return found, err
+}
+
+// Sweep implements backend.Backend.
+func (w *witness) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
+	return w.Store.Sweep(call{}.marked(ctx, "sweep", shard), shard)
+}
+
+// Lookup implements backend.Backend.
+func (w *witness) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
+	return w.Store.Lookup(call{}.marked(ctx, "lookup", 0), ids)
+}
+
+// Notify implements backend.Listener.
+func (w *witness) Notify(ctx context.Context) error {
+	return w.Store.Notify(call{}.marked(ctx, "notify", 0))
+}
+
+// completing names the operation of a call.
+func completing(done []backend.Completion) string {
+	switch {
+	case slices.ContainsFunc(done, func(d backend.Completion) bool { return d.Failure != nil && retried(d) }):
+		return "retry"
+	case len(done) > 1:
+		return "group commit"
+	}
+	return "complete"
+}
+
+// markKey is of what a context says is done on the connections that are acquired with it.
+type markKey struct{}
+
+// marked notes what the call does.
+func (c call) marked(ctx context.Context, operation string, shard int) context.Context {
+	return context.WithValue(ctx, markKey{}, fault.Mark{Operation: operation, Shard: shard, Call: c.number})
+}
+
+func markOf(ctx context.Context) fault.Mark {
+	if m, ok := ctx.Value(markKey{}).(fault.Mark); ok {
+		return m
+	}
+	return fault.Mark{Operation: fault.Background}
 }
 
 // call is a call of the store under way.
@@ -180,7 +245,7 @@ func (w *witness) leases(c call, k check.Kind, leases []backend.Lease) []check.E
 // answerOf is the answer to the i-th of a call.
 func answerOf(outcomes []backend.Outcome, i int, err error) check.Answer {
 	switch {
-	case backend.IsUnknown(err):
+	case backend.IsUnknown(err), err == nil && i < len(outcomes) && backend.IsUnknown(outcomes[i].Err):
 		return check.AnswerUnknown
 	case err != nil || i >= len(outcomes) || outcomes[i].Answer == backend.Again:
 		return check.AnswerNone

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"pulley/chaos/check"
 	"pulley/chaos/fault"
 	"pulley/engine/pgserver"
+	"pulley/engine/pgserver/pgwire"
 )
 
 // openOptions say how somebody opens the store of a case; tracer may be nil.
@@ -34,6 +36,10 @@ var sessionsSQL string
 // world is the server, the wires and the engines of a run. It implements fault.World.
 type world struct {
 	server  *pgserver.Server
+	front   *pgwire.Proxy // to the server, wherever that is, for the run itself
+	disk    *disk         // the server's; nil: it has none of its own, and noDisk says why
+	noDisk  error
+	ledger  *fault.Ledger
 	engines []*engineHost
 }
 
@@ -55,6 +61,20 @@ func (w *world) Server() fault.Server {
 	}
 	return w.server
 }
+
+// Standby implements fault.World.
+func (w *world) Standby() (fault.Standby, error) { return w.server, w.server.CanFollow() }
+
+// Disk implements fault.World.
+func (w *world) Disk() (fault.Disk, error) {
+	if w.disk == nil {
+		return nil, w.noDisk
+	}
+	return w.disk, nil
+}
+
+// Failed implements fault.World.
+func (w *world) Failed() map[string]int { return w.ledger.Failed() }
 
 // Admin implements fault.World.
 func (w *world) Admin(ctx context.Context) (*pgx.Conn, error) {
@@ -89,6 +109,8 @@ func (h *engineHost) Start(ctx context.Context) error {
 	s := setup{Case: h.kase, DSN: h.wire.DSN(), Index: h.index, Source: fmt.Sprintf("engine %d.%d", h.index, h.runs)}
 	s.Case.Faults = nil
 	h.mu.Unlock()
+	h.wire.Starting(true)
+	defer h.wire.Starting(false)
 	p, err := startProcess(h.command, s, h.hear)
 	if err != nil && p == nil {
 		return err
@@ -122,7 +144,7 @@ func (h *engineHost) ended(p *process) {
 	if started && !p.expected {
 		h.unasked = append(h.unasked, fmt.Sprintf("the process of %s ended by itself: %v: %s", p.source, p.err, p.stderr.String()))
 	}
-	h.watch.lost(h.index)
+	h.watch.lost(h.index, p.source)
 	h.past.Go(func() { h.forget(p) })
 }
 
@@ -239,9 +261,9 @@ func (h *engineHost) close() {
 
 // openWorld makes a wire and a place for each engine; start starts them.
 func (r *run) openWorld(server *pgserver.Server) (*world, error) {
-	w := &world{server: server}
+	w := &world{server: server, front: r.front, disk: r.disk, ledger: r.ledger}
 	for i := range r.Engines {
-		wire, err := fault.NewWire(server.DSN(), r.places)
+		wire, err := fault.NewWire(server.DSN(), r.ledger, r.watch.orphans.due)
 		if err != nil {
 			w.close()
 			return nil, err
@@ -299,10 +321,29 @@ const (
 	connectionsEngine = 20
 )
 
-// openServer starts a Postgres that is the run's own.
-func openServer(ctx context.Context, engines int, log func(string)) (*pgserver.Server, error) {
+// noticingLoss has a server that is taken off its network notice soon that nobody is there any more.
+var noticingLoss = map[string]string{
+	"tcp_keepalives_idle": "1", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "2", "tcp_user_timeout": "2000",
+}
+
+// openServer starts a Postgres that is the run's own, on a disk of its own if one is given.
+func openServer(ctx context.Context, c Case, d *disk, log func(string)) (*pgserver.Server, error) {
+	settings := map[string]string{"max_connections": strconv.Itoa(connectionsOwn + connectionsEngine*c.Engines)}
+	if nap := c.nap(); nap > 0 {
+		settings["autovacuum_naptime"] = strconv.Itoa(int(nap/time.Second)) + "s"
+	}
+	dir := ""
+	if d != nil {
+		dir = d.dir()
+	}
+	ways := []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}
+	if c.Server == ServerDocker {
+		ways = []pgserver.Way{pgserver.WayDocker}
+		maps.Copy(settings, noticingLoss)
+	}
 	return pgserver.Open(ctx, pgserver.Options{
-		Settings: map[string]string{"max_connections": strconv.Itoa(connectionsOwn + connectionsEngine*engines)},
-		Ways:     []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}, Log: log, StartTimeout: startWithin,
+		TempDir:  dir,
+		Settings: settings,
+		Ways:     ways, Log: log, StartTimeout: startWithin,
 	})
 }

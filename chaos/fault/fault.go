@@ -22,7 +22,7 @@ type Fault struct {
 	Engine int    `json:"engine"` // whom it hits, from 0; a fault of the server hits all
 
 	HoldMS int  `json:"hold_ms,omitempty"` // how long it lasts
-	K      int  `json:"k,omitempty"`       // which message, commit or statement edge, from 1; of a delay or a slow worker, milliseconds
+	K      int  `json:"k,omitempty"`       // which message, commit or statement edge, from 1; of a delay, a slow worker or a jump of a clock, milliseconds
 	Server bool `json:"server,omitempty"`  // it counts the server's messages, not the client's
 	Late   bool `json:"late,omitempty"`    // the message arrives, and nothing after it
 	Bytes  int  `json:"bytes,omitempty"`   // of a piece
@@ -65,6 +65,14 @@ type Kind struct {
 	// Lacks says in a few words why a world cannot have it, and gives "" where it can. Nil: every world can.
 	Lacks func(World) string
 
+	// States are SQLSTATEs. It has not happened unless an error with one of them has reached an engine. Nil: it
+	// need not make a statement fail.
+	States []string
+
+	// Left lists the messages of the baseline to which it has not come, if it goes from one to the next. Nil: it
+	// does not.
+	Left func(*Places) []string
+
 	// Draw fills in the parameters that the kind has. Nil: it has none.
 	Draw func(r *rand.Rand, t Timing, f *Fault)
 
@@ -87,6 +95,10 @@ type World interface {
 	Engine(i int) Engine
 	Wire(i int) *Wire                             // between an engine and the server
 	Server() Server                               // nil: it cannot be stopped
+	Standby() (Standby, error)                    // the server's; an error says why it can have none
+	Container() (Container, error)                // the server's; an error says why it is in none
+	Disk() (Disk, error)                          // the server's; an error says why it has none of its own
+	Failed() map[string]int                       // errors that have reached engines, by SQLSTATE
 	Admin(ctx context.Context) (*pgx.Conn, error) // a superuser's connection past all wires; the caller closes it
 }
 
@@ -117,20 +129,44 @@ type Server interface {
 	Start(ctx context.Context) error
 }
 
+// Standby is what a server does that can have a standby. *pgserver.Server does.
+type Standby interface {
+	Follow(ctx context.Context) error   // there is one, and every commit waits for it
+	Unfollow(ctx context.Context) error // there is none
+	Promote(ctx context.Context) error  // the server is killed, and its standby takes its place
+}
+
+// Container is what can happen to the container that a server is in.
+type Container interface {
+	Pause(ctx context.Context) error      // its processes stand still
+	Unpause(ctx context.Context) error    // they go on
+	Restart(ctx context.Context) error    // it is killed and started again, and its server answers
+	Disconnect(ctx context.Context) error // it is in no network
+	Connect(ctx context.Context) error    // it is again, and its server answers
+}
+
+// Disk is a small disk that a server has its data on, and nobody else.
+type Disk interface {
+	Fill() error // no byte is left
+	Free() error // what filled it goes
+}
+
 // Order is what a process is told to do. One field is set.
 type Order struct {
 	SlowMS int `json:"slow_ms,omitempty"` // every action takes so much longer, until the next order
 	Die    int `json:"die,omitempty"`     // it kills itself at this edge of a statement, from 1
+	JumpMS int `json:"jump_ms,omitempty"` // its clock is so far ahead, or behind, until the next order
 	Repeat int `json:"repeat,omitempty"`  // completions are offered in another order and again, in so many of a hundred calls, until the next order
 }
 
 // Kinds lists all kinds, by group.
 func Kinds() []Kind {
 	return []Kind{
-		wireCut, wireReset, wireStall, wireDelay, wireSlice, wireDrop, wireSwallow, wireCommit, wireEvery,
-		processKill, processEvery, processEdge, processPause, processStop, processSlow, processRepeat,
-		postgresTerminate, postgresCancel, postgresLocks, postgresSerializable, postgresConnections,
-		postgresRestart, postgresImmediate, postgresKill,
+		wireCut, wireReset, wireStall, wireDelay, wireSlice, wireDrop, wireSwallow, wireCommit, wireCommits, wireEvery,
+		processKill, processEvery, processStart, processEdge, processPause, processClock, processStop, processSlow, processRepeat,
+		postgresTerminate, postgresCancel, postgresLocks, postgresTimeout, postgresDeadlocks, postgresSerializable, postgresConnections,
+		postgresRestart, postgresImmediate, postgresKill, postgresPromote, postgresDisk,
+		containerPause, containerKill, containerDisconnect,
 	}
 }
 
@@ -207,6 +243,24 @@ func (k Kind) draw(r *rand.Rand, engines int, t Timing) Fault {
 // between draws milliseconds between two lengths.
 func between(r *rand.Rand, least, most time.Duration) int {
 	return int((least + time.Duration(r.Int64N(int64(most-least)+1))).Milliseconds())
+}
+
+// until has a fault go on for its time, and then until an error with a state has reached an engine, more than there were
+// before, if that takes no longer than armedFor.
+func until(ctx context.Context, w World, f Fault, state string, before int) error {
+	err := wait(ctx, f.Hold())
+	for end := time.Now().Add(armedFor); err == nil && w.Failed()[state] == before; {
+		if time.Now().After(end) {
+			return fmt.Errorf("%w: no statement failed with %s", ErrMissed, state)
+		}
+		err = wait(ctx, time.Millisecond)
+	}
+	return err
+}
+
+// Happened says whether one of the kind's states, if it has some, came between two counts of World.Failed.
+func (k Kind) Happened(before, after map[string]int) bool {
+	return len(k.States) == 0 || slices.ContainsFunc(k.States, func(s string) bool { return after[s] > before[s] })
 }
 
 // wait returns when a time is over, and fails when ctx ends before.

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 	"reflect"
@@ -41,7 +42,7 @@ func TestDrawIsTheSamePlanForASeed(t *testing.T) {
 
 func TestSelect(t *testing.T) {
 	all := Names(Kinds())
-	for words, want := range map[string]int{"all": len(all), "none": 0, "wire.cut": 1, "wire.cut process.kill": 2, "wire wire.cut": 9} {
+	for words, want := range map[string]int{"all": len(all), "none": 0, "wire.cut": 1, "wire.cut process.kill": 2, "wire wire.cut": 10} {
 		got, err := Select(strings.Fields(words))
 		if err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v, want %d kinds", words, Names(got), err, want)
@@ -114,7 +115,7 @@ func TestSessionKnowsItsCommits(t *testing.T) {
 	} {
 		s := newSession()
 		for i, m := range talk {
-			if got, _ := s.follow(message(m.client, m.kind, m.body)); got != m.commits {
+			if got, _, _ := s.follow(message(m.client, m.kind, m.body), false); got != m.commits {
 				t.Errorf("%s: message %d tells of a commit: %v", name, i, got)
 			}
 		}
@@ -126,14 +127,14 @@ func TestPlacesOfATransaction(t *testing.T) {
 	const z = "\x00"
 	s := newSession()
 	seen := func(client bool, kind byte, body string) string {
-		_, at := s.follow(message(client, kind, body))
+		_, at, _ := s.follow(message(client, kind, body), false)
 		if at.K == 0 {
 			return "none"
 		}
 		return at.String()
 	}
 	update := "UPDATE queue SET token = 1"
-	named, prepared := nameOf(update), nameOf("prepare "+update)
+	named, prepared := "connect, "+nameOf(update), "connect, prepare "
 	for i, m := range []struct {
 		client bool
 		kind   byte
@@ -148,9 +149,9 @@ func TestPlacesOfATransaction(t *testing.T) {
 		{true, 'P', "s" + z + update + z, prepared + ": message 01 of the client"},
 		{true, 'S', "", prepared + ": message 02 of the client"},
 		{false, 'Z', "I", prepared + ": message 01 of the server"},
-		{true, 'Q', "begin" + z, "begin: message 01 of the client"},
-		{false, 'C', "BEGIN" + z, "begin: message 01 of the server"},
-		{false, 'Z', "T", "begin: message 02 of the server"},
+		{true, 'Q', "begin" + z, "connect, begin: message 01 of the client"},
+		{false, 'C', "BEGIN" + z, "connect, begin: message 01 of the server"},
+		{false, 'Z', "T", "connect, begin: message 02 of the server"},
 		{true, 'B', z + "s" + z, named + ": message 01 of the client"},
 		{false, 'D', "", named + ": message 01 of the server"},
 		{false, 'D', "", "none"},
@@ -168,21 +169,123 @@ func TestPlacesOfATransaction(t *testing.T) {
 
 func TestPlacesAreTakenOnce(t *testing.T) {
 	p := NewPlaces()
-	one, two := Place{Transaction: "a", K: 1}, Place{Transaction: "b", Server: true, K: 2}
+	one, two, start := Place{Operation: "a", K: 1}, Place{Operation: "b", Server: true, K: 2}, Place{Operation: Starting, K: 1}
+	for _, at := range []Place{one, two, start, one, two, start, {Operation: "rare", K: 1}, {}} {
+		p.see(at)
+	}
+	p.Baseline()
 	for i, want := range []Way{Before, After, ""} {
 		if got := p.take(one, Before, After); got != want {
 			t.Errorf("time %d: %q, want %q", i, got, want)
 		}
 	}
-	p.see(two)
-	p.see(Place{})
-	if c := p.Coverage(); c.Transactions != 2 || c.Messages != 2 || c.Done[Before] != 1 || c.Done[After] != 1 {
+	c := p.Coverage()
+	if c.Transactions != 4 || c.Messages != 4 || c.Baseline != 3 || c.Done[Before] != 1 || c.Covered[After] != 1 {
 		t.Errorf("%+v", c)
 	}
-	if left := p.Left(After); len(left) != 1 || left[0] != two {
+	if o := c.Operations["a"]; o.Transactions != 1 || o.Client != 1 || o.Server != 0 || o.Covered[Before] != 1 {
+		t.Errorf("a: %+v", o)
+	}
+	if left := p.Left(false, Before, After); len(left) != 2 || !strings.HasPrefix(left[0], "b: message 02 of the server: not ") {
 		t.Errorf("left are %v", left)
+	}
+	if left := p.Left(true, startWays...); len(left) != len(startWays) {
+		t.Errorf("of the start are left %v", left)
 	}
 	if got := p.take(Place{}, Before); got != "" {
 		t.Errorf("what is no place is taken: %q", got)
+	}
+	p.Only(true)
+	if got := p.take(Place{Operation: "new", K: 1}, Before); got != "" {
+		t.Errorf("what is not of the baseline is taken: %q", got)
+	}
+}
+
+// TestPlacesGoOn has a run come to what the one before has left, and not take what that saw under faults for its baseline.
+func TestPlacesGoOn(t *testing.T) {
+	one, two, rare := Place{Operation: "a", K: 1}, Place{Operation: "b", K: 2}, Place{Operation: "rare", K: 1}
+	first, all := NewPlaces(), NewPlaces()
+	for _, at := range []Place{one, two, one, two} {
+		first.see(at)
+	}
+	first.Baseline()
+	for range 3 { // in three rounds
+		first.take(one, Before)
+		first.again(Before)
+	}
+	first.see(rare)
+	first.see(rare)
+	all.Add(first)
+	second := NewPlaces()
+	second.GoOn(all)
+	second.Baseline()
+	if c := second.Coverage(); c.Baseline != 2 || c.Messages != 0 || c.Covered[Before] != 1 {
+		t.Errorf("the second begins with %+v", c)
+	}
+	if left := second.Left(false, Before); len(left) != 1 || !strings.HasPrefix(left[0], "b: ") {
+		t.Errorf("left are %v", left)
+	}
+	if got := second.take(one, Before); got != "" {
+		t.Errorf("what the first did is done again at once: %q", got)
+	}
+	if second.again(Before); second.take(one, Before) != Before {
+		t.Error("in the second round it is not done again")
+	}
+	if second.take(two, Before) != Before {
+		t.Error("what the first left is not done")
+	}
+	if all.Add(second); len(all.Left(false, Before)) != 0 || all.Coverage().Messages != 3 {
+		t.Errorf("both: %+v", all.Coverage())
+	}
+}
+
+// TestMarksAndErrorsAreSeen has an engine say what it does, and the server fail.
+func TestMarksAndErrorsAreSeen(t *testing.T) {
+	var sent bytes.Buffer
+	want := Mark{Operation: Claiming, Shard: 3, Source: "engine 0.1", Call: 7}
+	if err := want.Send(&sent); err != nil {
+		t.Fatal(err)
+	}
+	m := &pgwire.Message{Client: true, Data: sent.Bytes()}
+	if got, ok := markIn(m); !ok || got != want {
+		t.Errorf("the mark is %+v, %v", got, ok)
+	}
+	if _, ok := markIn(message(true, 'Q', "{}")); ok {
+		t.Error("a query is taken for a mark")
+	}
+	s := newSession()
+	s.mark(want)
+	if _, at, of := s.follow(message(true, 'Q', "SELECT 1\x00"), false); at.Operation != Claiming || of != want {
+		t.Errorf("it is of %q, %+v", at.Operation, of)
+	}
+	if _, at, _ := newSession().follow(message(true, 'Q', "SELECT 1\x00"), true); at.Operation != Starting {
+		t.Errorf("it is of %q, want a start", at.Operation)
+	}
+	l := NewLedger()
+	l.passed(message(false, 'E', "SERROR\x00C40P01\x00Mdeadlock detected\x00\x00"))
+	l.passed(message(false, 'N', "SWARNING\x00C25P01\x00\x00"))
+	if got := l.Failed(); len(got) != 1 || got["40P01"] != 1 {
+		t.Errorf("errors are %v, want one deadlock", got)
+	}
+	k := Kind{States: []string{"40001", "40P01"}}
+	if k.Happened(l.Failed(), l.Failed()) || !k.Happened(map[string]int{}, l.Failed()) {
+		t.Error("a fault happens where none of its errors came, or not where one did")
+	}
+}
+
+// TestPurposeOfStatements tells a journal's appends and its recovery from other statements.
+func TestPurposeOfStatements(t *testing.T) {
+	for sql, want := range map[string]string{
+		"WITH x AS (SELECT 1) INSERT INTO events SELECT 1":                           "complete, append",
+		"-- Takes a shard.\nUPDATE shards\nSET owner = $2":                           Recovering,
+		"prepare -- x\nSELECT seq, data\nFROM events WHERE shard = $1":               Recovering,
+		"SELECT id, workflow, input\nFROM instances WHERE shard = $1":                Recovering,
+		"SELECT EXISTS (SELECT FROM events WHERE shard = $1)":                        "complete",
+		"WITH a AS (SELECT 1) UPDATE shards s SET expires_at = 1":                    "complete",
+		"UPDATE shards s SET expires_at = greatest(s.expires_at, clock_timestamp())": Recovering,
+	} {
+		if got := purpose(sql, "complete"); got != want {
+			t.Errorf("%s: %q, want %q", sql, got, want)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
@@ -11,13 +10,14 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// Place is a message of a kind of transaction. Transactions are told apart by the statement that they begin
-// with, and messages by how many came before on their side; messages of one type in a row, such as rows of a
-// result, count as the first of them.
+// Place is a message of a kind of transaction. Transactions are told apart by the operation that they are of and
+// the statement that they begin with, and messages by how many came before on their side; messages of one type in a
+// row, such as rows of a result, count as the first of them.
 type Place struct {
-	Transaction string // how it begins, with a checksum; "connect": before the first statement
-	Server      bool   // the server's message; else the client's
-	K           int    // from 1
+	Operation string // see Mark; Starting, Connecting
+	Statement string // how it begins; empty: before the first
+	Server    bool   // the server's message; else the client's
+	K         int    // from 1
 }
 
 // Way is what was done at a place.
@@ -25,54 +25,125 @@ type Way string
 
 // The ways.
 const (
-	Before  Way = "lost"          // the message was lost, and its connection with it
-	After   Way = "last"          // it arrived, and nothing after it
-	KillOn  Way = "killed before" // the engine was killed before it arrived
-	KillOff Way = "killed after"  // the engine was killed after it had arrived
+	Before Way = "lost"      // the message was lost, and its connection with it
+	After  Way = "last"      // it arrived, and nothing after it
+	Kill   Way = "killed at" // the engine was killed before it arrived, which is after the one before had
 )
 
 // placesMost bounds the messages of a side in one transaction that are told apart: one with many statements
 // repeats itself.
 const placesMost = 64
 
-// Places remembers the places that came while faults went from place to place, and what was done at which. It
-// is safe for concurrent use.
+// Places remembers the places that came, which of them belong to the baseline, and what was done at which. It is
+// safe for concurrent use.
 type Places struct {
-	mu   sync.Mutex
-	seen map[Place]bool
-	done map[Way]map[Place]bool
+	mu     sync.Mutex
+	seen   map[Place]int // how often
+	base   map[Place]bool
+	done   map[Way]map[Place]int // how often
+	rounds map[Way]int           // how often it may be done at a place, beyond once
+	only   bool                  // places of the baseline are gone to, once, and no others
 }
 
 // NewPlaces makes an empty one.
-func NewPlaces() *Places { return &Places{seen: map[Place]bool{}, done: map[Way]map[Place]bool{}} }
+func NewPlaces() *Places {
+	return &Places{seen: map[Place]int{}, base: map[Place]bool{}, done: map[Way]map[Place]int{}, rounds: map[Way]int{}}
+}
 
 // see notes a place.
 func (p *Places) see(at Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at.K > 0 {
-		p.seen[at] = true
+		p.seen[at]++
 	}
 }
 
-// take gives the first of the ways that has not been gone at a place, and notes that it is; "" if there is none.
+// baselineLeast is how often a place must have come to belong to the baseline: what came once need not come again.
+const baselineLeast = 2
+
+// Baseline has the places that came so far be those at which something is to be done.
+func (p *Places) Baseline() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at, times := range p.seen {
+		if times >= baselineLeast {
+			p.base[at] = true
+		}
+	}
+}
+
+// GoOn begins where others have stopped: their baseline belongs to this one's, and what they did need not be done again.
+// Which messages come without faults is seen anew.
+func (p *Places) GoOn(from *Places) { p.include(from, false) }
+
+// Add takes in what others have seen and done.
+func (p *Places) Add(o *Places) { p.include(o, true) }
+
+func (p *Places) include(o *Places, seen bool) {
+	o.mu.Lock()
+	base, done, came := maps.Clone(o.base), map[Way]map[Place]int{}, map[Place]int{}
+	for way, places := range o.done {
+		done[way] = maps.Clone(places)
+	}
+	if seen {
+		came = maps.Clone(o.seen)
+	}
+	o.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.Copy(p.base, base)
+	for at, times := range came {
+		p.seen[at] += times
+	}
+	for way, places := range done {
+		if p.done[way] == nil {
+			p.done[way] = map[Place]int{}
+		}
+		for at, times := range places {
+			if times > 0 {
+				p.done[way][at] = 1 // how often is of the rounds of each
+			}
+		}
+	}
+}
+
+// again has each of the ways gone at every place once more.
+func (p *Places) again(ways ...Way) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range ways {
+		if !p.only {
+			p.rounds[w]++
+		}
+	}
+}
+
+// take gives the first of the ways that has not been gone at a place in this round, and notes that it is; "" if
+// there is none.
 func (p *Places) take(at Place, ways ...Way) Way {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if at.K == 0 {
+	if at.K == 0 || p.only && !p.base[at] {
 		return ""
 	}
-	p.seen[at] = true
 	for _, w := range ways {
 		if p.done[w] == nil {
-			p.done[w] = map[Place]bool{}
+			p.done[w] = map[Place]int{}
 		}
-		if !p.done[w][at] {
-			p.done[w][at] = true
+		if most := p.rounds[w]; p.done[w][at] == 0 || p.done[w][at] <= most && !p.only {
+			p.done[w][at]++
 			return w
 		}
 	}
 	return ""
+}
+
+// Only says whether nothing is done any more at places that are not of the baseline.
+func (p *Places) Only(baseline bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.only = baseline
 }
 
 // Coverage is how much of what was seen something was done at.
@@ -80,33 +151,78 @@ type Coverage struct {
 	Transactions int         `json:"transactions"` // kinds of them
 	Messages     int         `json:"messages"`     // of all of these
 	Done         map[Way]int `json:"done"`         // messages, by what was done at them
+
+	Baseline   int                          `json:"baseline"`   // messages that came before the first fault
+	Covered    map[Way]int                  `json:"covered"`    // of these, by what was done at them
+	Operations map[string]OperationCoverage `json:"operations"` // the baseline by operation
+	Left       []string                     `json:"left"`       // places and ways to which the plan's faults should have gone, and did not
+}
+
+// OperationCoverage is that of the baseline's transactions of one operation.
+type OperationCoverage struct {
+	Transactions int         `json:"transactions"` // kinds of them, by the statement that they begin with
+	Client       int         `json:"client"`       // messages
+	Server       int         `json:"server"`
+	Covered      map[Way]int `json:"covered"`
 }
 
 // Coverage gives it.
 func (p *Places) Coverage() Coverage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := Coverage{Messages: len(p.seen), Done: map[Way]int{}}
-	kinds := map[string]bool{}
+	c := Coverage{
+		Messages: len(p.seen), Done: map[Way]int{}, Baseline: len(p.base), Covered: map[Way]int{},
+		Operations: map[string]OperationCoverage{}, Left: []string{},
+	}
+	kinds := map[[2]string]bool{}
 	for at := range p.seen {
-		kinds[at.Transaction] = true
+		kinds[[2]string{at.Operation, at.Statement}] = true
 	}
 	c.Transactions = len(kinds)
 	for way, places := range p.done {
 		c.Done[way] = len(places)
 	}
+	clear(kinds)
+	for at := range p.base {
+		o := c.Operations[at.Operation]
+		if o.Covered == nil {
+			o.Covered = map[Way]int{}
+		}
+		if kind := [2]string{at.Operation, at.Statement}; !kinds[kind] {
+			kinds[kind] = true
+			o.Transactions++
+		}
+		if at.Server {
+			o.Server++
+		} else {
+			o.Client++
+		}
+		for way, places := range p.done {
+			if places[at] > 0 {
+				o.Covered[way]++
+				c.Covered[way]++
+			}
+		}
+		c.Operations[at.Operation] = o
+	}
 	return c
 }
 
-// Left lists the places at which a way has not been gone, in order.
-func (p *Places) Left(way Way) []Place {
+// Left lists the places of the baseline, those of starts or the others, to which some of the ways have not been gone,
+// with the way, in order.
+func (p *Places) Left(starts bool, ways ...Way) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	left := maps.Clone(p.seen)
-	for at := range p.done[way] {
-		delete(left, at)
+	left := []string{}
+	for at := range p.base {
+		for _, way := range ways {
+			if (at.Operation == Starting) == starts && p.done[way][at] == 0 {
+				left = append(left, fmt.Sprintf("%s: not %s", at, way))
+			}
+		}
 	}
-	return slices.SortedFunc(maps.Keys(left), func(a, b Place) int { return strings.Compare(a.String(), b.String()) })
+	slices.Sort(left)
+	return left
 }
 
 // String words the place for a person.
@@ -115,27 +231,29 @@ func (p Place) String() string {
 	if p.Server {
 		side = "server"
 	}
-	return fmt.Sprintf("%s: message %02d of the %s", p.Transaction, p.K, side)
+	statement := p.Statement
+	if statement != "" {
+		statement = ", " + statement
+	}
+	return fmt.Sprintf("%s%s: message %02d of the %s", p.Operation, statement, p.K, side)
 }
 
-// transaction follows one transaction of a connection. Its zero value stands before the first.
+// transaction follows one transaction of a connection.
 type transaction struct {
-	name  string
-	count [2]int  // of client and server
-	last  [2]byte // types
+	operation string
+	name      string  // empty: before the first statement
+	count     [2]int  // of client and server
+	last      [2]byte // types
 }
-
-// connecting names what comes before the first statement of a connection.
-const connecting = "connect"
 
 // follow takes a message in and gives its place; statement is the SQL that it names, if it does. The message
-// by which the server is ready outside of a transaction is the last of one.
-func (t *transaction) follow(m *pgwire.Message, statement string) Place {
-	if t.name == "" {
-		t.name = connecting
+// by which the server is ready outside of a transaction is the last of one, and the next is of the operation.
+func (t *transaction) follow(m *pgwire.Message, statement, operation string) Place {
+	if statement != "" && (t.name == "" || t.name == beginning) {
+		*t = transaction{operation: purpose(statement, operation), name: nameOf(statement)}
 	}
-	if statement != "" && (t.name == "" || t.name == connecting || t.name == beginning) {
-		*t = transaction{name: nameOf(statement)}
+	if t.operation == "" {
+		t.operation = operation
 	}
 	side := 0
 	if !m.Client {
@@ -147,9 +265,9 @@ func (t *transaction) follow(m *pgwire.Message, statement string) Place {
 	} else {
 		return Place{}
 	}
-	at := Place{Transaction: t.name, Server: !m.Client, K: t.count[side]}
+	at := Place{Operation: t.operation, Statement: t.name, Server: !m.Client, K: t.count[side]}
 	if ready(m) {
-		*t = transaction{name: connecting}
+		*t = transaction{}
 	}
 	if at.K > placesMost {
 		return Place{}
@@ -165,13 +283,18 @@ func ready(m *pgwire.Message) bool {
 // beginning names a transaction of which only the BEGIN has been seen.
 const beginning = "begin"
 
-// nameOf names a transaction by the statement that it begins with.
+// preparing begins the name of a statement that is prepared. What is prepared has no names of its own.
+const preparing = "prepare "
+
+// nameOf names a transaction by the statement that it begins with: by its first words, which parts that are left out
+// of it do not change.
 func nameOf(sql string) string {
 	words := strings.Join(strings.Fields(sql), " ")
-	if strings.HasPrefix(strings.ToLower(words), "begin") {
+	switch {
+	case strings.HasPrefix(strings.ToLower(words), "begin"):
 		return beginning
+	case strings.HasPrefix(words, preparing):
+		return preparing
 	}
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(words))
-	return fmt.Sprintf("%.40s… %08x", words, sum.Sum32())
+	return fmt.Sprintf("%.40s", words)
 }

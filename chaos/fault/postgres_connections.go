@@ -18,15 +18,16 @@ const connectionsMost = 2000
 
 // postgresConnections takes every connection that the server has, and the engines' too.
 var postgresConnections = Kind{
-	Name: "postgres.connections",
-	Doc:  "the engines' sessions are ended, and for a while others have all connections of the server",
-	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
+	Name:   "postgres.connections",
+	Doc:    "the engines' sessions are ended, and for a while others have all connections of the server",
+	States: []string{tooManyConnections},
+	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		admin, err := w.Admin(ctx)
 		if err != nil {
 			return err
 		}
-		taken := []*pgx.Conn{admin}
+		before, taken := w.Failed()[tooManyConnections], []*pgx.Conn{admin}
 		defer func() {
 			for _, conn := range taken {
 				_ = conn.Close(context.WithoutCancel(ctx))
@@ -45,7 +46,7 @@ var postgresConnections = Kind{
 		if taken, err = exhaust(ctx, w, taken); err != nil {
 			return err
 		}
-		return wait(ctx, f.Hold())
+		return until(ctx, w, f, tooManyConnections, before)
 	},
 }
 

@@ -15,22 +15,44 @@ var lockSQL string
 
 // postgresLocks locks the store's tables, so that every statement waits until it gives up.
 var postgresLocks = Kind{
-	Name: "postgres.locks",
-	Doc:  "every table of the store is locked for a while, and statements that wait for 50 ms fail with a lock timeout",
-	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
+	Name:   "postgres.locks",
+	Doc:    "every table of the store is locked for a while, and statements that wait for 50 ms fail with a lock timeout",
+	States: []string{lockNotAvailable},
+	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		return withDefault(ctx, w, "lock_timeout", "50ms", over, func(admin *pgx.Conn) error {
-			tx, err := admin.Begin(ctx)
-			if err != nil {
+		return locked(ctx, w, f, "lock_timeout", lockNotAvailable, over)
+	},
+}
+
+// lockNotAvailable is the server's code for a lock that was waited for in vain.
+const lockNotAvailable = "55P03"
+
+// locked has every table of the store be locked, and statements give up after a while by a setting, with a state.
+func locked(ctx context.Context, w World, f Fault, setting, state string, over func()) error {
+	before := w.Failed()[state]
+	return withDefault(ctx, w, setting, "50ms", over, func(admin *pgx.Conn) error {
+		for try := 1; ; try++ {
+			err := lockedOnce(ctx, w, f, admin, state, before)
+			if !isVictim(err) || try == lockTries {
 				return err
 			}
-			_, err = tx.Exec(ctx, lockSQL)
-			if err == nil {
-				err = wait(ctx, f.Hold())
-			}
-			return errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
-		})
-	},
+		}
+	})
+}
+
+// lockTries is how often the tables are locked anew where the fault's own session was the victim of a deadlock with an
+// engine's: it locks them all, in an order that is not the engines'.
+const lockTries = 5
+
+func lockedOnce(ctx context.Context, w World, f Fault, admin *pgx.Conn, state string, before int) error {
+	tx, err := admin.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err = tx.Exec(ctx, lockSQL); err == nil {
+		err = until(ctx, w, f, state, before)
+	}
+	return errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
 }
 
 var (

@@ -14,8 +14,9 @@ const Application = "pulley chaos"
 
 // postgresTerminate ends the server's sessions.
 var postgresTerminate = Kind{
-	Name: "postgres.terminate",
-	Doc:  "every session of the engines is ended with pg_terminate_backend",
+	Name:   "postgres.terminate",
+	Doc:    "every session of the engines is ended with pg_terminate_backend; each counts",
+	States: []string{"57P01"},
 	Inject: func(ctx context.Context, w World, _ Fault, over func()) error {
 		admin, err := w.Admin(ctx)
 		if err != nil {
@@ -29,7 +30,9 @@ var postgresTerminate = Kind{
 		if ended == 0 {
 			return fmt.Errorf("%w: the engines had no session", ErrMissed)
 		}
-		over()
+		for range ended {
+			over()
+		}
 		return nil
 	},
 }

@@ -2,10 +2,13 @@ package fault
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"pulley/engine/pgserver/pgwire"
 )
@@ -14,71 +17,134 @@ import (
 // statement, and more.
 var processEvery = Kind{
 	Name: "process.every",
-	Doc:  "an engine is killed at every message of every kind of transaction that comes, once before it and once after, and started again",
+	Doc:  "engines are killed at every message of every kind of transaction that comes, started again, and so on",
+	Left: func(p *Places) []string { return p.Left(false, Kill) },
 	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease, 2*t.Lease) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		hold, cancel := context.WithTimeout(ctx, f.Hold())
 		defer cancel()
-		count := 0
-		for hold.Err() == nil {
-			happened, err := killAtNewPlace(ctx, hold, w, f.Engine, over)
-			if err != nil {
-				return err
-			}
-			if happened {
-				count++
-			}
-		}
-		if count == 0 && ctx.Err() == nil {
-			return ErrMissed
-		}
-		return context.Cause(ctx)
+		return everyEngine(ctx, w, func(i int) (int, error) { return killAtNewPlaces(ctx, hold, w, i, over) })
 	},
 }
 
-// killAtNewPlace kills an engine at the next place at which none was killed, if one comes before hold ends,
-// and starts it again.
-func killAtNewPlace(ctx, hold context.Context, w World, engine int, over func()) (happened bool, err error) {
-	wire, e := w.Wire(engine), w.Engine(engine)
-	var mu sync.Mutex
-	spent := false // it happened, or must not any more
-	killed := make(chan error, 1)
-	wire.set(func(_ *pgwire.Message, s sight) pgwire.Verdict {
-		mu.Lock()
-		defer mu.Unlock()
-		if spent {
-			return pass
+// everyEngine does something with all engines at once that counts what happened.
+func everyEngine(ctx context.Context, w World, do func(engine int) (int, error)) error {
+	errs, counts := make([]error, w.Engines()), make([]int, w.Engines())
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { counts[i], errs[i] = do(i) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if slices.Max(counts) == 0 && ctx.Err() == nil {
+		return fmt.Errorf("%w: it has come to every message that came", ErrMissed)
+	}
+	return context.Cause(ctx)
+}
+
+// stopEvery is how often an engine is told to stop while it is to be killed: each so many-th time.
+const stopEvery = 4
+
+// killAtNewPlaces does so with one engine, and counts how often.
+func killAtNewPlaces(ctx, hold context.Context, w World, engine int, over func()) (count int, err error) {
+	for turn := 1; hold.Err() == nil; turn++ {
+		k := newKilling(w, engine)
+		happened, err := false, error(nil)
+		if turn%stopEvery == 0 {
+			happened, err = k.whileStopping(ctx, over)
+		} else {
+			happened, err = k.before(ctx, hold, over)
 		}
-		way := wire.places.take(s.place, KillOn, KillOff)
-		if way == "" {
-			return pass
+		if err != nil {
+			return count, err
 		}
-		spent = true
-		killed <- e.Signal(syscall.SIGKILL)
-		return pgwire.Verdict{Deliver: way == KillOff, End: pgwire.Close}
-	})
-	defer wire.set(nil)
+		if happened {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// killing kills an engine at the next place at which none was killed.
+type killing struct {
+	wire   *Wire
+	engine Engine
+	killed chan error // has a place
+
+	mu    sync.Mutex
+	spent bool // it happened, or must not any more
+	begun time.Time
+}
+
+// noNewPlace is how long a place is waited for at which no engine was killed, before each is taken again.
+const noNewPlace = 100 * time.Millisecond
+
+func newKilling(w World, engine int) *killing {
+	k := &killing{wire: w.Wire(engine), engine: w.Engine(engine), killed: make(chan error, 1), begun: time.Now()}
+	k.wire.set(k.judge)
+	return k
+}
+
+func (k *killing) judge(_ *pgwire.Message, s sight) pgwire.Verdict {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.spent {
+		return pass
+	}
+	if k.wire.ledger.Places.take(s.place, Kill) == "" {
+		if time.Since(k.begun) > noNewPlace {
+			k.begun = time.Now()
+			k.wire.ledger.Places.again(Kill)
+		}
+		return pass
+	}
+	k.spent = true
+	k.killed <- k.engine.Signal(syscall.SIGKILL)
+	return pgwire.Verdict{End: pgwire.Close}
+}
+
+// disarm says whether the engine was killed; it is not any more.
+func (k *killing) disarm() bool {
+	k.wire.set(nil)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	was := k.spent
+	k.spent = true
+	return was
+}
+
+// before waits for the place until hold ends, and starts a killed engine again.
+func (k *killing) before(ctx, hold context.Context, over func()) (happened bool, err error) {
 	select {
-	case err = <-killed:
+	case err = <-k.killed:
+		k.disarm()
 	case <-hold.Done():
-		mu.Lock()
-		late := spent
-		spent = true
-		mu.Unlock()
-		if !late {
+		if !k.disarm() {
 			return false, nil
 		}
-		err = <-killed
+		err = <-k.killed
 	}
 	if err != nil {
 		return false, err
 	}
 	over()
-	wire.set(nil)
-	select {
-	case <-e.Gone():
-	case <-ctx.Done():
-		return false, fmt.Errorf("a killed engine has not ended: %w", context.Cause(ctx))
+	if err := ended(ctx, k.engine); err != nil {
+		return false, err
 	}
-	return true, e.Start(ctx)
+	return true, k.engine.Start(ctx)
+}
+
+// whileStopping has the engine stop meanwhile in an orderly way, so that it can be killed at that too.
+func (k *killing) whileStopping(ctx context.Context, over func()) (happened bool, err error) {
+	stopped := k.engine.Stop(ctx)
+	if k.disarm() {
+		over()
+		return true, k.engine.Start(ctx)
+	}
+	if stopped != nil {
+		return false, stopped
+	}
+	return false, k.engine.Start(ctx)
 }

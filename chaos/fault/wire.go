@@ -18,9 +18,12 @@ const armedFor = 5 * time.Second
 // a rule.
 type Wire struct {
 	proxy  *pgwire.Proxy
-	places *Places
-	mu     sync.Mutex
-	rule   rule
+	ledger *Ledger
+	due    func(shard int) bool // leases of engines that are gone have run out
+
+	mu       sync.Mutex
+	rule     rule
+	starting bool
 }
 
 // rule says what is done about a message. It is called as a pgwire.Judge is.
@@ -36,9 +39,10 @@ type sight struct {
 // pass lets a message through.
 var pass = pgwire.Verdict{Deliver: true}
 
-// NewWire makes one to the server of a DSN; faults that go from place to place note them. The caller closes it.
-func NewWire(dsn string, places *Places) (*Wire, error) {
-	w := &Wire{places: places}
+// NewWire makes one to the server of a DSN, which notes what it sees in a ledger; due says whether leases of engines
+// that are gone have run out in a shard. The caller closes it.
+func NewWire(dsn string, ledger *Ledger, due func(shard int) bool) (*Wire, error) {
+	w := &Wire{ledger: ledger, due: due}
 	var err error
 	w.proxy, err = pgwire.Listen(dsn, w.open)
 	return w, err
@@ -47,20 +51,50 @@ func NewWire(dsn string, places *Places) (*Wire, error) {
 // DSN leads to the server by this wire.
 func (w *Wire) DSN() string { return w.proxy.DSN() }
 
+// Point has the engine's new connections go to the server of another DSN, where that has moved.
+func (w *Wire) Point(dsn string) error { return w.proxy.Point(dsn) }
+
+// Starting says whether the engine's process is being started: what it does then belongs to that.
+func (w *Wire) Starting(yes bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.starting = yes
+}
+
 // Close ends all connections.
 func (w *Wire) Close() { w.proxy.Close() }
+
+// state is the rule in force, and whether the engine is being started.
+func (w *Wire) state() (rule, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rule, w.starting
+}
 
 func (w *Wire) open(conn uint64) pgwire.Judge {
 	s := newSession()
 	return func(m *pgwire.Message) pgwire.Verdict {
-		commit, place := s.follow(m)
-		w.mu.Lock()
-		rule := w.rule
-		w.mu.Unlock()
-		if rule == nil {
-			return pass
+		rule, starting := w.state()
+		if mark, ok := markIn(m); ok {
+			if mark.Operation == Claiming && w.due != nil && w.due(mark.Shard) {
+				mark.Operation = Reclaiming
+			}
+			s.mark(mark)
+			return pgwire.Verdict{}
 		}
-		return rule(m, sight{conn, commit, place})
+		commit, place, of := s.follow(m, starting)
+		w.ledger.Places.see(place)
+		v := pass
+		if rule != nil {
+			v = rule(m, sight{conn, commit, place})
+		}
+		switch {
+		case v.Deliver:
+			w.ledger.passed(m)
+		case commit:
+			w.ledger.lose(of)
+		}
+		return v
 	}
 }
 
@@ -118,6 +152,7 @@ type session struct {
 	statements map[string]string // prepared ones
 	writes     bool              // the transaction has written
 	failed     bool              // it cannot commit any more
+	of         Mark
 	now        transaction
 }
 
@@ -130,15 +165,29 @@ func writesRows(sql string) bool {
 	return writing.MatchString(strings.NewReplacer("FOR UPDATE", "", "for update", "").Replace(sql))
 }
 
-// follow takes a message in, and says where it stands and whether it tells the client of a commit that wrote
-// something: the completion of COMMIT, or, without a BEGIN, that the server is ready again.
-func (s *session) follow(m *pgwire.Message) (commit bool, at Place) {
+// mark says what the next transactions are of.
+func (s *session) mark(of Mark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.Client {
-		return false, s.now.follow(m, s.followClient(m))
+	s.of, s.now = of, transaction{}
+}
+
+// follow takes a message in, and says where it stands, what it is of, and whether it tells the client of a commit that
+// wrote something: the completion of COMMIT, or, without a BEGIN, that the server is ready again.
+func (s *session) follow(m *pgwire.Message, starting bool) (commit bool, at Place, of Mark) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	operation := s.of.Operation
+	switch {
+	case starting:
+		operation = Starting
+	case operation == "":
+		operation = Connecting
 	}
-	return s.followServer(m), s.now.follow(m, "")
+	if m.Client {
+		return false, s.now.follow(m, s.followClient(m), operation), s.of
+	}
+	return s.followServer(m), s.now.follow(m, "", operation), s.of
 }
 
 func (s *session) followServer(m *pgwire.Message) (commit bool) {
@@ -170,7 +219,7 @@ func (s *session) followClient(m *pgwire.Message) (statement string) {
 		name, rest := pgwire.Text(m.Body())
 		sql, _ := pgwire.Text(rest)
 		s.statements[name] = sql
-		return "prepare " + sql
+		return preparing + sql
 	case 'B':
 		_, rest := pgwire.Text(m.Body())
 		name, _ := pgwire.Text(rest)

@@ -13,19 +13,22 @@ import (
 // message of each kind of transaction, once before it and once after.
 var wireEvery = Kind{
 	Name: "wire.every",
-	Doc:  "connections of all engines end at every message of every kind of transaction that comes, once before it and once after",
+	Doc:  "connections of all engines end at every message of every kind of transaction that comes, before it and after, and then again",
+	Left: func(p *Places) []string { return p.Left(false, Before, After) },
 	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.K, f.HoldMS = everyGap, between(r, 2*t.Lease, 3*t.Lease) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		pace := newPacer(f.K)
 		for i := range w.Engines() {
 			wire := w.Wire(i)
 			wire.set(func(_ *pgwire.Message, s sight) pgwire.Verdict {
-				wire.places.see(s.place)
-				if !pace.due() {
+				if s.place.Operation == Starting || !pace.due() {
 					return pass
 				}
-				way := wire.places.take(s.place, Before, After)
+				way := wire.ledger.Places.take(s.place, Before, After)
 				if way == "" {
+					if pace.idle() {
+						wire.ledger.Places.again(Before, After)
+					}
 					return pass
 				}
 				pace.went(over)
@@ -34,8 +37,19 @@ var wireEvery = Kind{
 			defer wire.set(nil)
 		}
 		err := wait(ctx, f.Hold())
+		if err == nil { // what is done once in a life is met as well
+			err = anew(ctx, w.Engine(f.Engine))
+		}
 		return pace.close(err)
 	},
+}
+
+// anew has an engine stop in an orderly way, and a new one take its place.
+func anew(ctx context.Context, e Engine) error {
+	if err := e.Stop(ctx); err != nil && ctx.Err() != nil {
+		return err
+	}
+	return e.Start(ctx) // also where it gave up stopping, since its connections are cut
 }
 
 // everyGap is the least time between two cuts, in milliseconds: work must go on meanwhile.
@@ -50,7 +64,9 @@ type pacer struct {
 	closed bool
 }
 
-func newPacer(gapMS int) *pacer { return &pacer{gap: time.Duration(gapMS) * time.Millisecond} }
+func newPacer(gapMS int) *pacer {
+	return &pacer{gap: time.Duration(gapMS) * time.Millisecond, next: time.Now()}
+}
 
 // due says whether the next may happen.
 func (p *pacer) due() bool {
@@ -58,6 +74,20 @@ func (p *pacer) due() bool {
 	defer p.mu.Unlock()
 	return !p.closed && !time.Now().Before(p.next)
 }
+
+// idle says that nothing has happened for a while, though it might have, once for each while.
+func (p *pacer) idle() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.next) < idleGaps*p.gap {
+		return false
+	}
+	p.next = time.Now()
+	return true
+}
+
+// idleGaps is how long a while is, in gaps.
+const idleGaps = 5
 
 // went notes that one happens.
 func (p *pacer) went(over func()) {

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"pulley/chaos"
 	"pulley/chaos/check"
 	"pulley/chaos/fault"
+	"pulley/reports"
 	"pulley/reports/record"
 )
 
@@ -27,17 +30,25 @@ const engineCommand = "chaos-engine"
 
 // chaosCmd is pulley chaos.
 type chaosCmd struct {
-	Scenarios []string      `arg:"" optional:"" help:"What to run, as NAME or NAME=SIZE: ${scenarios}. Default: fanout chain loop spread, small."`
+	Scenarios []string      `arg:"" optional:"" help:"What to run, as NAME or NAME=SIZE: ${scenarios}. Or a program of scenarios/programs. Default: fanout chain loop spread, small, and retry_in_spread."`
 	Backend   string        `default:"push" help:"The scheduler, with its options after colons. Default: push."`
 	Faults    []string      `default:"all" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas. Default: all."`
+	Server    string        `enum:"any,docker" default:"any" help:"any: Postgres from binaries of this machine, or what else there is; docker: in a container, as faults of containers need it. Default: docker if --faults names container, any otherwise."`
 	Seed      uint64        `default:"1" help:"Of the plan of faults. Default: 1."`
 	Duration  time.Duration `default:"30s" help:"How long things go wrong, about; every kind happens at least once. Default: 30s."`
 	Engines   int           `default:"2" help:"Engines, each a process of its own. Default: 2."`
-	InFlight  int           `default:"8" help:"Instances at once. Default: 8."`
+	InFlight  int           `default:"0" help:"Instances at once. Default: 8; 400 with --rate."`
+	Cancel    int           `default:"10" help:"Of so many instances one is canceled while it runs; 0 for none, as with --soak. Default: 10."`
+	Slots     int           `default:"16" help:"Actions that an engine runs at once. Default: 16."`
+	Rate      string        `placeholder:"RATE" help:"Instances submitted in a second, evenly, with --in-flight as the most at once; 60% for a share of the highest rate, which is then found first. Default: whenever one ends."`
+	Every     time.Duration `placeholder:"TIME" help:"From one fault's begin to the next, at least. Default: no longer than the plan says."`
+	Soak      bool          `help:"Look for growth: memory, goroutines, connections, tables. The load is --rate 60% if nothing else is said, faults are --every 10s, for --duration; ended instances are removed."`
+	Instances int           `placeholder:"N" help:"The load goes on until so many have ended, even if no fault is left. Default: 0."`
 	Lease     time.Duration `default:"2s" help:"Of tasks. Default: 2s."`
+	Messages  time.Duration `default:"5m" help:"How much longer wire.every, process.every and process.start may go on until they were at every message. Default: 5m."`
 	Format    string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
 	Replay    string        `placeholder:"FILE" help:"Run the case of a file again; other flags but --format, --out and --shrink count for nothing."`
-	Out       string        `default:"out/chaos" placeholder:"DIR" help:"Where case.json, result.json and history.ndjson are written. Default: out/chaos."`
+	Out       string        `default:"out/chaos" placeholder:"DIR" help:"Where case.json, result.json, report.html and history.ndjson are written. Default: out/chaos."`
 	Shrink    time.Duration `default:"2m" help:"How long a smaller case is looked for that fails too; 0 for not at all. Default: 2m."`
 }
 
@@ -65,8 +76,7 @@ func (o *chaosCmd) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	kase, kinds, err := o.kase()
-	if err != nil {
+	if _, _, err := o.kase(); err != nil {
 		return err
 	}
 	if err := writable(o.Out); err != nil {
@@ -74,24 +84,37 @@ func (o *chaosCmd) Run(c *console) error {
 	}
 	ctx, stop := interruptible()
 	defer stop()
+	res, err := o.run(ctx, c, cfg)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	if err := o.write(res); err != nil {
+		return err
+	}
+	return o.print(c, res)
+}
+
+// run runs the case, and smaller ones if it fails.
+func (o *chaosCmd) run(ctx context.Context, c *console, cfg chaos.Config) (*chaos.Result, error) {
+	kase, kinds, err := o.kase()
+	if err != nil {
+		return nil, err
+	}
 	leftOut := map[string]string{}
 	if o.Replay == "" {
 		if leftOut, err = o.plan(ctx, c, &kase, kinds); err != nil {
-			return ended(ctx, err)
+			return nil, err
 		}
 	}
 	res, err := chaos.Run(ctx, kase, cfg)
 	if err != nil {
-		return ended(ctx, err)
+		return nil, err
 	}
 	if res.Verdict == chaos.Fail && o.Shrink > 0 {
 		res = chaos.Shrink(ctx, res, cfg, o.Shrink)
 	}
 	res.LeftOut = leftOut
-	if err := o.write(res); err != nil {
-		return err
-	}
-	return o.print(c, res)
+	return res, nil
 }
 
 // engineConfig has engines started as this program's hidden command.
@@ -116,25 +139,71 @@ func (o *chaosCmd) kase() (chaos.Case, []fault.Kind, error) {
 	if err != nil {
 		return chaos.Case{}, nil, fmt.Errorf("--faults: %w", err)
 	}
+	if o.Soak {
+		o.Rate = cmp.Or(o.Rate, "60%")
+		o.Every = cmp.Or(o.Every, soakEvery)
+	}
 	kase := chaos.Case{
-		Backend: o.Backend, Seed: o.Seed, Engines: o.Engines, InFlight: o.InFlight,
+		Backend: o.Backend, Seed: o.Seed, Engines: o.Engines, InFlight: o.InFlight, Cancel: o.Cancel, Slots: o.Slots,
+		EveryMS: int(o.Every.Milliseconds()), MessagesMS: int(o.Messages.Milliseconds()), Instances: o.Instances,
 		LeaseMS: int(o.Lease.Milliseconds()), CallMS: int(o.Lease.Milliseconds()), SweepMS: int(o.Lease.Milliseconds() / 4),
 	}
-	for name, n := range map[string]int{"engines": o.Engines, "in-flight": o.InFlight, "lease": int(o.Lease.Milliseconds())} {
+	if o.Server == chaos.ServerDocker || slices.ContainsFunc(o.Faults, func(word string) bool { return strings.HasPrefix(word, "container") }) {
+		kase.Server = chaos.ServerDocker
+	}
+	if kase.Soak = o.Soak; o.Soak {
+		kase.LastMS = int(o.Duration.Milliseconds())
+		kase.MessagesMS = -1 // going to every message would be a load of its own
+	}
+	if kase.RatePerS, kase.KneeShare, err = rate(o.Rate); err != nil {
+		return kase, nil, err
+	}
+	if o.InFlight < 0 || o.Every < 0 || o.Instances < 0 {
+		return kase, nil, errors.New("--in-flight, --every and --instances must not be negative")
+	}
+	for name, n := range map[string]int{"engines": o.Engines, "slots": o.Slots, "lease": int(o.Lease.Milliseconds())} {
 		if n < 1 {
 			return kase, nil, fmt.Errorf("--%s must be positive", name)
 		}
 	}
+	if kase.InFlight == 0 && o.Rate != "" {
+		kase.InFlight = inFlightPaced
+	}
+	kase = kase.WithDefaults()
 	if kase.Workloads, err = workloads(o.Scenarios); err != nil {
 		return kase, nil, err
 	}
 	return kase, kinds, kase.Validate()
 }
 
+// soakEvery is the time between the faults of a soak, if nothing else is said.
+const soakEvery = 10 * time.Second
+
+// inFlightPaced bounds the instances at once where a rate is given: it should not be met.
+const inFlightPaced = 400
+
+// rate reads a number of instances in a second, or a share of the highest rate; neither where the text is empty.
+func rate(text string) (perS, share float64, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	number, isShare := strings.CutSuffix(text, "%")
+	n, err := strconv.ParseFloat(number, 64)
+	switch {
+	case err != nil || !(n > 0):
+		return 0, 0, fmt.Errorf("--rate %q: write instances per second, as in 50, or a share of the highest rate, as in 60%%", text)
+	case isShare && n > 100:
+		return 0, 0, fmt.Errorf("--rate %q: more than the highest rate; write 100%% at most", text)
+	case isShare:
+		return 0, n / 100, nil
+	}
+	return n, 0, nil
+}
+
 // workloads reads NAME or NAME=SIZE.
 func workloads(words []string) ([]chaos.Workload, error) {
 	if len(words) == 0 {
-		words = []string{"fanout", "chain", "loop", "spread"}
+		words = []string{"fanout", "chain", "loop", "spread", "retry_in_spread"}
 	}
 	var out []chaos.Workload
 	for _, word := range words {
@@ -154,7 +223,7 @@ func workloads(words []string) ([]chaos.Workload, error) {
 
 // plan draws the faults of the kinds that this machine can have, and gives the others.
 func (o *chaosCmd) plan(ctx context.Context, c *console, kase *chaos.Case, kinds []fault.Kind) (leftOut map[string]string, err error) {
-	leftOut, err = chaos.Lacking(ctx, kinds, func(string) {})
+	leftOut, err = chaos.Lacking(ctx, kase.Server, kinds, func(string) {})
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +238,9 @@ func (o *chaosCmd) plan(ctx context.Context, c *console, kase *chaos.Case, kinds
 	if len(have) == 0 && len(kinds) > 0 {
 		return nil, errors.New("--faults: this machine can have none of them")
 	}
-	kase.Faults = kase.Plan(have, o.Duration)
+	if kase.Faults = kase.Plan(have, o.Duration); o.Soak {
+		kase.Faults = kase.SoakPlan(have, o.Duration)
+	}
 	return leftOut, nil
 }
 
@@ -187,6 +258,9 @@ func (o *chaosCmd) write(res *chaos.Result) error {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(o.Out, "result.json"), text, 0o644); err != nil {
+		return err
+	}
+	if err := record.WriteFile(filepath.Join(o.Out, "report.html"), func(w io.Writer) error { return reports.WriteChaosHTML(w, res.Record()) }); err != nil {
 		return err
 	}
 	return record.WriteFile(filepath.Join(o.Out, "history.ndjson"), func(w io.Writer) error { return check.WriteHistory(w, res.History) })

@@ -1,0 +1,63 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+
+	"pulley/chaos/fault"
+	"pulley/engine/pgserver"
+	"pulley/engine/pgserver/pgwire"
+)
+
+// The servers that a case can ask for.
+const (
+	ServerAny    = ""       // from binaries on this machine; else in a container; else from a download
+	ServerDocker = "docker" // in a container
+)
+
+// moving is the container of a world's server. Where it comes back under another address, the wires lead there.
+type moving struct {
+	*pgserver.Container
+	world *world
+}
+
+var _ fault.Container = moving{}
+
+// Restart implements fault.Container.
+func (m moving) Restart(ctx context.Context) error {
+	return errors.Join(m.Container.Restart(ctx), m.world.point())
+}
+
+// Connect implements fault.Container.
+func (m moving) Connect(ctx context.Context) error {
+	return errors.Join(m.Container.Connect(ctx), m.world.point())
+}
+
+// errNoContainer says what to do about a server without one.
+var errNoContainer = errors.New("the server is in no container; with Docker, --server docker has it in one")
+
+// Container implements fault.World.
+func (w *world) Container() (fault.Container, error) {
+	c, err := w.server.Container()
+	if err != nil {
+		return nil, errNoContainer
+	}
+	return moving{c, w}, nil
+}
+
+// point has all wires lead to where the server is now.
+func (w *world) point() error {
+	dsn := w.server.DSN()
+	errs := []error{w.front.Point(dsn)}
+	for _, h := range w.engines {
+		errs = append(errs, h.wire.Point(dsn))
+	}
+	return errors.Join(errs...)
+}
+
+// openFront makes the wire of the run itself, which lets everything pass.
+func openFront(server *pgserver.Server) (*pgwire.Proxy, error) {
+	return pgwire.Listen(server.DSN(), func(uint64) pgwire.Judge {
+		return func(*pgwire.Message) pgwire.Verdict { return pgwire.Verdict{Deliver: true} }
+	})
+}

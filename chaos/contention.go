@@ -1,0 +1,85 @@
+package chaos
+
+import (
+	"strings"
+
+	"pulley/chaos/check"
+	"pulley/engine/graph"
+)
+
+// Joins counts the runs of nodes that wait for several others. Of one that is contended, completions that it
+// waited for were applied by several engines, so that their commits met in its counter.
+type Joins struct {
+	All       int `json:"all"`
+	Contended int `json:"contended"`
+}
+
+// join is a run of a node that waits for several.
+type join struct {
+	instance string
+	node     graph.NodeID
+	path     string
+}
+
+// contention counts joins by the completions right before them.
+func contention(h check.History, of func(instance string) *graph.Graph) Joins {
+	places := map[join]string{} // whose engine's completion was the first, and then more
+	out := Joins{}
+	names := map[*graph.Graph]map[string]*graph.Node{}
+	for i := range h {
+		e := &h[i]
+		if e.Kind != check.Answered || e.Answer != check.AnswerApplied || e.Again {
+			continue
+		}
+		g := of(e.Instance)
+		if g == nil {
+			continue
+		}
+		if names[g] == nil {
+			names[g] = nodesOf(g)
+		}
+		from := names[g][e.Node]
+		if from == nil {
+			continue
+		}
+		place, _, _ := strings.Cut(e.Source, ".") // each life of an engine is a source of its own
+		for _, edge := range g.Out(from.ID) {
+			to := g.Nodes[edge.To]
+			if !joins(edge, to) {
+				continue
+			}
+			key := join{e.Instance, to.ID, outer(e.Path, to.Depth)}
+			switch first, known := places[key]; {
+			case !known:
+				places[key] = place
+				out.All++
+			case first != place && first != several:
+				places[key] = several
+				out.Contended++
+			}
+		}
+	}
+	return out
+}
+
+// several stands for more than one engine.
+const several = "several"
+
+// joins says whether an edge is one of several that its target waits for.
+func joins(e *graph.Edge, to *graph.Node) bool {
+	return (e.Kind == graph.Forward || e.Kind == graph.Soft) && (to.Required > 1 || to.Kind == graph.Aggregate)
+}
+
+func nodesOf(g *graph.Graph) map[string]*graph.Node {
+	out := map[string]*graph.Node{}
+	for _, n := range g.Nodes {
+		out[n.Name] = n
+	}
+	return out
+}
+
+// outer keeps so many numbers of a path, from the outside.
+func outer(path string, depth int) string {
+	parts := strings.Split(path, ".")
+	return strings.Join(parts[:min(depth, len(parts))], ".")
+}

@@ -1,0 +1,67 @@
+package chaos
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/chaos/fault"
+)
+
+//go:embed sql/deadlocks.sql
+var deadlocksSQL string
+
+// Deadlocks counts those of a run. A crash of the server loses its own count since it was last looked at, before
+// each fault; what the engines saw is not lost.
+type Deadlocks struct {
+	Server  int64 `json:"server"`  // by pg_stat_database
+	Engines int   `json:"engines"` // statements of engines that were ended by one
+}
+
+// deadlocks follows the server's count, which begins anew after a crash.
+type deadlocks struct {
+	admin       func(context.Context) (*pgx.Conn, error)
+	last, total int64
+}
+
+// look takes in the count as it is now, and says whether it could be read.
+func (d *deadlocks) look(ctx context.Context) bool {
+	if d.admin == nil {
+		return false
+	}
+	conn, err := d.admin(ctx)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var n int64
+	if err := conn.QueryRow(ctx, deadlocksSQL).Scan(&n); err != nil {
+		return false
+	}
+	if n < d.last {
+		d.last = 0
+	}
+	d.total += n - d.last
+	d.last = n
+	return true
+}
+
+// locksTables are the kinds of faults that take locks of the engines' tables themselves: a deadlock with one is not the
+// engines' doing.
+var locksTables = []string{"postgres.locks", "postgres.timeout", "postgres.deadlocks"}
+
+// deadlocked notes the counts, and a violation where the engines have deadlocks of their own.
+func (r *run) deadlocked() {
+	res := r.result
+	r.watch.mu.Lock()
+	res.Deadlocks = Deadlocks{Server: r.deadlocks.total, Engines: r.watch.deadlock}
+	r.watch.mu.Unlock()
+	if n := max(res.Deadlocks.Server, int64(res.Deadlocks.Engines)); n > 0 && !slices.ContainsFunc(r.Faults, func(f fault.Fault) bool { return slices.Contains(locksTables, f.Kind) }) {
+		res.Violations = append(res.Violations, Violation{
+			Invariant: "deadlock", Message: fmt.Sprintf("%d deadlocks, though nobody but the engines locks rows", n),
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulley/chaos/fault"
+)
+
+// TestDeadlocksAreViolations has a deadlock of the engines fail a run, unless a fault locks tables itself.
+func TestDeadlocksAreViolations(t *testing.T) {
+	seen := 0
+	e := &edges{deadlocked: func() { seen++ }}
+	e.failed(fmt.Errorf("commit: %w", &pgconn.PgError{Code: "40P01"}))
+	e.TraceQueryEnd(t.Context(), nil, pgx.TraceQueryEndData{Err: &pgconn.PgError{Code: "40P01"}})
+	e.failed(&pgconn.PgError{Code: "40001"})
+	e.failed(errors.New("40P01"))
+	if seen != 2 {
+		t.Errorf("%d deadlocks were seen, want 2", seen)
+	}
+	for kind, want := range map[string]Verdict{"wire.cut": Fail, locksTables[0]: Pass, locksTables[2]: Pass} {
+		r := &run{Case: Case{Faults: []fault.Fault{{Kind: kind}}}, watch: newWatch(), result: newResult(Case{})}
+		r.watch.deadlock = 1
+		r.deadlocked()
+		if r.result.conclude(); r.result.Verdict != want || r.result.Deadlocks.Engines != 1 {
+			t.Errorf("with %s the verdict is %s, want %s", kind, r.result.Verdict, want)
+		}
+	}
+}
+
+// TestDeadlocksOfTheServer makes one, and finds it in the server's count.
+func TestDeadlocksOfTheServer(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	server, err := openServer(ctx, Case{Engines: 1}, nil, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := server.Close(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	}()
+	w := &world{server: server}
+	conns := []*pgx.Conn{}
+	do := func(i int, sql string) error {
+		_, err := conns[i].Exec(ctx, sql)
+		return err
+	}
+	for i := range 2 {
+		conn, err := w.Admin(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+		if err := errors.Join(do(i, "SET deadlock_timeout = '10ms'"), do(i, "BEGIN"), do(i, "SELECT pg_advisory_xact_lock("+strconv.Itoa(i)+")")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := make(chan error, 1)
+	go func() { other <- do(0, "SELECT pg_advisory_xact_lock(1)") }()
+	failed := errors.Join(do(1, "SELECT pg_advisory_xact_lock(0)"), <-other)
+	for _, conn := range conns { // a session that ends tells of what it counted
+		_ = conn.Close(ctx)
+	}
+	if failed == nil {
+		t.Fatal("there was no deadlock")
+	}
+	d := deadlocks{admin: w.Admin}
+	for d.total == 0 && ctx.Err() == nil {
+		if !d.look(ctx) {
+			t.Fatal("the count could not be read")
+		}
+	}
+	if d.look(ctx); d.total != 1 {
+		t.Errorf("%d deadlocks were counted, want 1", d.total)
+	}
+	if d.last = 5; !d.look(ctx) || d.total != 2 { // as if the server had crashed, and counted anew
+		t.Errorf("%d deadlocks were counted over a crash, want 2", d.total)
+	}
+}

@@ -1,0 +1,142 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"pulley/chaos/fault"
+)
+
+// disk is a small disk in memory, mounted for a server to have its data on. It is in a directory of its own, beside a
+// lock: the kernel gives that up with the process, so that others can tell what is in use from what was left.
+type disk struct {
+	home string
+	lock *os.File
+}
+
+var _ fault.Disk = (*disk)(nil)
+
+const (
+	// diskSize has room for a server and some minutes of its log.
+	diskSize   = "768m"
+	diskPrefix = "pulley-disk-"
+	diskLock   = "lock"
+)
+
+// mountDisk makes one. Only who may mount can have it: root, on Linux. What runs that were killed have left goes.
+func mountDisk() (*disk, error) {
+	unmountLeft(os.TempDir())
+	home, err := os.MkdirTemp("", diskPrefix)
+	if err != nil {
+		return nil, err
+	}
+	d := &disk{home: home}
+	if err := d.mount(); err != nil {
+		return nil, errors.Join(fmt.Errorf("no small disk can be mounted for the server: %w", err), d.remove())
+	}
+	return d, nil
+}
+
+func (d *disk) mount() (err error) {
+	if d.lock, err = lockDisk(d.home, os.O_CREATE); err != nil {
+		return err
+	}
+	if err := errors.Join(os.Mkdir(d.dir(), 0o755), os.Chmod(d.home, 0o755)); err != nil { // servers run under another account
+		return err
+	}
+	return command("mount", "-t", "tmpfs", "-o", "mode=0755,size="+diskSize, "tmpfs", d.dir())
+}
+
+// lockDisk takes the lock of a disk; an error says that somebody has it, or that there is none.
+func lockDisk(home string, flags int) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(home, diskLock), os.O_RDWR|flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// unmountLeft unmounts the disks in a directory that nobody has. One that is busy still is left to the next run: the
+// server on it is about to be ended.
+func unmountLeft(root string) {
+	homes, _ := filepath.Glob(filepath.Join(root, diskPrefix+"*")) // fails for a malformed pattern only
+	for _, home := range homes {
+		if lock, err := lockDisk(home, 0); err == nil {
+			_ = (&disk{home: home, lock: lock}).close()
+		}
+	}
+}
+
+// command runs a program, whose output explains an error.
+func command(name string, args ...string) error {
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, strings.Join(strings.Fields(string(out)), " "))
+	}
+	return nil
+}
+
+// mountDisk makes the disk that the plan's faults need, if they need one.
+func (c Case) mountDisk() (*disk, error) {
+	if !slices.ContainsFunc(c.Faults, func(f fault.Fault) bool { return f.Kind == fault.DiskKind }) {
+		return nil, nil
+	}
+	return mountDisk()
+}
+
+// dir is where it is mounted.
+func (d *disk) dir() string { return filepath.Join(d.home, "disk") }
+
+func (d *disk) ballast() string { return filepath.Join(d.dir(), "ballast") }
+
+// zeros are without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// Fill implements fault.Disk.
+func (d *disk) Fill() error {
+	f, err := os.Create(d.ballast())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, zeros{})
+	if errors.Is(err, syscall.ENOSPC) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Free implements fault.Disk.
+func (d *disk) Free() error { return os.Remove(d.ballast()) }
+
+// close unmounts it. Nothing on it may be in use. Closing none is fine.
+func (d *disk) close() error {
+	if d == nil {
+		return nil
+	}
+	err := command("umount", d.dir())
+	if still := os.Remove(d.dir()); still != nil { // it is a mount
+		return errors.Join(err, still, d.lock.Close())
+	}
+	return d.remove()
+}
+
+// remove removes what is there when nothing is mounted.
+func (d *disk) remove() error {
+	err := os.RemoveAll(d.home)
+	if d.lock != nil {
+		err = errors.Join(err, d.lock.Close())
+	}
+	return err
+}

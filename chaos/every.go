@@ -1,0 +1,111 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"pulley/chaos/check"
+	"pulley/chaos/fault"
+)
+
+// everyKinds are the kinds of the plan that go from one message to the next, each once.
+func (r *run) everyKinds() []fault.Kind {
+	if r.MessagesMS < 0 {
+		return nil
+	}
+	var out []fault.Kind
+	for _, f := range r.Faults {
+		kind, err := r.find(f.Kind)
+		if err == nil && kind.Left != nil && !slices.ContainsFunc(out, func(k fault.Kind) bool { return k.Name == kind.Name }) {
+			out = append(out, kind)
+		}
+	}
+	return out
+}
+
+// rehearse has every kind of transaction happen without a message being lost, where the plan has faults that go to each:
+// engines stop and start, one is killed, and its leases are taken back. What came by then is the baseline.
+func (r *run) rehearse(ctx context.Context) error {
+	if len(r.everyKinds()) > 0 {
+		s := span{fault: fault.Fault{Kind: "rehearsal"}, begun: check.MachineClock()}
+		if err := r.restartAll(ctx); err != nil {
+			return fmt.Errorf("the rehearsal: %w", err)
+		}
+		s.over = check.MachineClock()
+		r.spans = append(r.spans, s)
+	}
+	r.ledger.Places.Baseline()
+	return nil
+}
+
+// rehearsalRounds is how often what is rare is rehearsed: twice seen, a message belongs to the baseline.
+const rehearsalRounds = 3
+
+func (r *run) restartAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for range rehearsalRounds {
+		for _, h := range r.world.engines {
+			if err := h.Stop(ctx); err != nil {
+				return err
+			}
+			if err := h.Start(ctx); err != nil {
+				return err
+			}
+		}
+		h := r.world.engines[0]
+		if err := h.Signal(syscall.SIGKILL); err != nil {
+			return err
+		}
+		select {
+		case <-h.Gone():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := h.Start(ctx); err != nil {
+			return err
+		}
+		pause(ctx, r.lease()+r.sweep()) // the leases run out, and are taken back
+		r.watch.await(ctx, string(check.Ended), r.InFlight, r.lease())
+	}
+	return nil
+}
+
+// goEverywhere has the faults that go from message to message go on until they were at all of the baseline.
+func (r *run) goEverywhere(ctx context.Context) error {
+	places := r.ledger.Places
+	places.Only(true)
+	defer places.Only(false)
+	r.load.cancelMore()
+	begun := time.Now()
+	for turn := 0; time.Since(begun) < time.Duration(r.MessagesMS)*time.Millisecond; turn++ {
+		idle := true
+		for _, kind := range r.everyKinds() {
+			if len(kind.Left(places)) == 0 {
+				continue
+			}
+			idle = false
+			f := fault.Fault{Kind: kind.Name, Engine: turn % r.Engines, HoldMS: r.LeaseMS, K: everyGapMS}
+			if _, err := r.inject(ctx, kind, f); err != nil {
+				return fmt.Errorf("going on with %s: %w", f, err)
+			}
+		}
+		if idle {
+			break
+		}
+	}
+	for _, kind := range r.everyKinds() {
+		left := kind.Left(places)
+		r.left = append(r.left, left...)
+		if len(left) > 0 {
+			r.result.doubt("%s has not come to %d messages of the baseline, such as %s", kind.Name, len(left), left[0])
+		}
+	}
+	return nil
+}
+
+// everyGapMS is the least time between two cuts while what is left is gone to.
+const everyGapMS = 5

@@ -1,0 +1,128 @@
+package fault
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"sync"
+
+	"pulley/engine/pgserver/pgwire"
+)
+
+// Ledger is what all wires of a run note together. It is safe for concurrent use.
+type Ledger struct {
+	Places *Places
+
+	mu     sync.Mutex
+	failed map[string]int // errors that reached an engine, by SQLSTATE
+	lost   []Mark         // commits that took place and whose reply was lost
+}
+
+// NewLedger makes an empty one.
+func NewLedger() *Ledger { return &Ledger{Places: NewPlaces(), failed: map[string]int{}} }
+
+// Failed gives how many errors of the server have reached an engine, by SQLSTATE. The caller owns the map.
+func (l *Ledger) Failed() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.failed)
+}
+
+// Lost lists the commits that took place and whose reply was lost, by what they were of. The caller owns the slice.
+func (l *Ledger) Lost() []Mark {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.lost)
+}
+
+// passed notes a message that reaches its side.
+func (l *Ledger) passed(m *pgwire.Message) {
+	if m.Client || m.Type() != 'E' {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed[stateOf(m.Body())]++
+}
+
+// lose notes a commit whose reply is lost.
+func (l *Ledger) lose(of Mark) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost = append(l.lost, of)
+}
+
+// stateOf reads the SQLSTATE in the body of an error.
+func stateOf(body []byte) string {
+	for len(body) > 1 && body[0] != 0 {
+		field := body[0]
+		var text string
+		if text, body = pgwire.Text(body[1:]); field == 'C' {
+			return text
+		}
+	}
+	return ""
+}
+
+// Mark says what an engine uses a connection for from now on, until the next one. It goes over the connection itself,
+// so that it comes between the right messages, and a Wire keeps it from the server.
+type Mark struct {
+	Operation string `json:"operation"`
+	Shard     int    `json:"shard"`
+	Source    string `json:"source"` // the engine's process
+	Call      int64  `json:"call"`   // of the store, as in the history; zero: none
+}
+
+// Claiming is the operation of a mark that a claim has.
+const Claiming = "claim"
+
+// Operations that marks do not name.
+const (
+	Starting   = "start"      // until a new process is ready
+	Connecting = "connect"    // a connection's beginning, or one that nothing was said of
+	Background = "background" // what an engine's store does by itself
+	Reclaiming = "reclaim"    // a claim while leases of an engine that is gone have run out in the shard
+	Recovering = "recovery"   // reading what a former owner of a shard has left
+)
+
+// markType is that of a mark's message. The protocol has none such.
+const markType = 1
+
+// Send writes the mark to a connection on which nothing is under way.
+func (m Mark) Send(conn io.Writer) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Write(pgwire.NewMessage(markType, text))
+	return err
+}
+
+// markIn reads the mark that a message is, if it is one.
+func markIn(m *pgwire.Message) (mark Mark, ok bool) {
+	if !m.Client || m.Startup || m.Type() != markType {
+		return mark, false
+	}
+	return mark, json.Unmarshal(m.Body(), &mark) == nil
+}
+
+var (
+	appends  = regexp.MustCompile(`(?i)insert\s+into\s+events\b`)
+	recovers = regexp.MustCompile(`(?i)^(prepare )?(\s*--[^\n]*\n)*\s*(update\s+shards\b|select\s+seq\b[^;]*\sfrom\s+events\s+where|select\s+id,\s*workflow\b[^;]*\sfrom\s+instances\s+where)`)
+)
+
+// purpose tells apart, by the statement, what one operation does in ways that its name does not say: appending to a
+// journal, and reading it again. A shard's taking over begins the latter.
+func purpose(statement, operation string) string {
+	switch {
+	case operation == Starting:
+		return operation
+	case appends.MatchString(statement):
+		return operation + ", append"
+	case recovers.MatchString(statement):
+		return Recovering
+	}
+	return operation
+}

@@ -1,0 +1,74 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// DiskKind is the kind that needs a server on a disk of its own.
+const DiskKind = "postgres.disk"
+
+// diskFull is the server's code for it.
+const diskFull = "53100"
+
+// postgresDisk fills the disk that the server has its data on. The server may crash by that, since it cannot write its
+// log, and cannot always recover before there is room again.
+var postgresDisk = Kind{
+	Name:   DiskKind,
+	Doc:    "the disk of the server's data is full for a while, so that statements fail, or the server does; then there is room again",
+	States: []string{diskFull},
+	Lacks: func(w World) string {
+		if w.Server() == nil {
+			return "the server was not started from binaries, so that it has no disk of its own"
+		}
+		if _, err := w.Disk(); err != nil {
+			return err.Error()
+		}
+		return ""
+	},
+	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		disk, err := w.Disk()
+		if err != nil {
+			return err
+		}
+		before := w.Failed()[diskFull]
+		err = disk.Fill()
+		if err == nil {
+			err = until(ctx, w, f, diskFull, before)
+		}
+		if freeErr := disk.Free(); freeErr != nil {
+			return fmt.Errorf("making room on the server's disk: %w", errors.Join(err, freeErr))
+		}
+		if backErr := back(ctx, w); backErr != nil {
+			return errors.Join(err, backErr)
+		}
+		over()
+		return err
+	},
+}
+
+// backWithin bounds how long a server may take to answer again.
+const backWithin = time.Minute
+
+// back waits until the server answers, and starts it where it has ended.
+func back(ctx context.Context, w World) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, backWithin, fmt.Errorf("the server does not answer within %v", backWithin))
+	defer cancel()
+	for {
+		err := w.Server().Start(ctx)
+		if err == nil {
+			admin, e := w.Admin(ctx)
+			if e == nil {
+				return admin.Close(ctx)
+			}
+			err = e
+		}
+		if waited := wait(ctx, 20*time.Millisecond); waited != nil {
+			return fmt.Errorf("%w: %w", waited, err)
+		}
+	}
+}

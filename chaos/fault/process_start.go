@@ -1,0 +1,91 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"syscall"
+
+	"pulley/engine/pgserver/pgwire"
+)
+
+// startWays are the ways that are gone at the messages of a start.
+var startWays = []Way{Before, Kill}
+
+// processStart has starts of an engine go wrong at their messages.
+var processStart = Kind{
+	Name: "process.start",
+	Doc:  "engines are killed and started again, and a start goes wrong: at each of its messages the connection ends, or the process is killed; then it is started once more",
+	Left: func(p *Places) []string { return p.Left(true, startWays...) },
+	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease, 2*t.Lease) },
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		hold, cancel := context.WithTimeout(ctx, f.Hold())
+		defer cancel()
+		return everyEngine(ctx, w, func(i int) (count int, err error) {
+			for happened := true; hold.Err() == nil && happened; {
+				if happened, err = startAtNewPlace(ctx, w, i, over); err != nil {
+					return count, err
+				}
+				if happened {
+					count++
+				}
+			}
+			return count, nil
+		})
+	},
+}
+
+// startAtNewPlace kills an engine, has its start go wrong at the first message at which none did, and starts it again.
+func startAtNewPlace(ctx context.Context, w World, engine int, over func()) (happened bool, err error) {
+	wire, e := w.Wire(engine), w.Engine(engine)
+	if err := e.Signal(syscall.SIGKILL); err != nil {
+		return false, fmt.Errorf("killing an engine: %w", err)
+	}
+	if err := ended(ctx, e); err != nil {
+		return false, err
+	}
+	var mu sync.Mutex
+	var way Way
+	wire.set(func(_ *pgwire.Message, s sight) pgwire.Verdict {
+		mu.Lock()
+		defer mu.Unlock()
+		if way != "" || s.place.Operation != Starting {
+			return pass
+		}
+		if way = wire.ledger.Places.take(s.place, startWays...); way == "" {
+			return pass
+		}
+		if way == Kill {
+			_ = e.Signal(syscall.SIGKILL) // it has just been started
+		}
+		return pgwire.Verdict{End: pgwire.Close}
+	})
+	failed := e.Start(ctx)
+	wire.set(nil)
+	mu.Lock()
+	defer mu.Unlock()
+	switch {
+	case way == "":
+		return false, failed
+	case way == Kill:
+		if err := ended(ctx, e); err != nil {
+			return false, err
+		}
+	}
+	over()
+	if failed != nil || way == Kill {
+		return true, e.Start(ctx)
+	}
+	return true, nil
+}
+
+// ended waits until a killed engine's process has.
+func ended(ctx context.Context, e Engine) error {
+	select {
+	case <-e.Gone():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("a killed engine has not ended: %w", context.Cause(ctx))
+	}
+}

@@ -1,0 +1,53 @@
+package chaos
+
+import (
+	"context"
+	"time"
+
+	"pulley/chaos/check"
+)
+
+// The knee is the rate beyond which more instances at once do not end sooner. It is looked for in steps, each with
+// twice as many instances at once as the one before.
+const (
+	kneeFirst  = 2               // instances at once for each engine
+	kneeSettle = time.Second     // at the begin of a step, which is not counted
+	kneeStep   = 3 * time.Second // that is
+	kneeGain   = 1.1             // a step that brings less is the last
+)
+
+// knee finds it, in instances ended per second.
+func (r *run) knee(ctx context.Context) float64 {
+	best := 0.0
+	for open := kneeFirst * r.Engines; ctx.Err() == nil; open *= 2 {
+		r.load.setPace(min(open, r.InFlight), 0)
+		pause(ctx, kneeSettle)
+		before, _ := r.load.count()
+		begun := time.Now()
+		pause(ctx, kneeStep)
+		after, _ := r.load.count()
+		rate := float64(after-before) / time.Since(begun).Seconds()
+		r.say("knee: %.1f instances/s with %d at once", rate, min(open, r.InFlight))
+		last := rate < kneeGain*best || open >= r.InFlight
+		if best = max(best, rate); last {
+			break
+		}
+	}
+	return best
+}
+
+// pacing begins the load that the run is about: at the case's rate, or at its share of the knee.
+func (r *run) pacing(ctx context.Context) {
+	if share := r.KneeShare; share > 0 {
+		knee := r.knee(ctx)
+		r.RatePerS = max(rateLeastPerS, share*knee)
+		r.result.KneePerS = knee
+		r.say("load: %.1f instances/s, %.0f %% of the knee", r.RatePerS, 100*share)
+		r.load.setPace(r.InFlight, r.RatePerS)
+	}
+	r.result.RatePerS = r.RatePerS
+	r.steady = check.MachineClock()
+}
+
+// rateLeastPerS is a rate at which something happens, on the slowest machine.
+const rateLeastPerS = 0.5

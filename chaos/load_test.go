@@ -1,0 +1,56 @@
+package chaos
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/chaos/check"
+	"pulley/engine/backend"
+)
+
+// endedStore says of every instance that it has ended.
+type endedStore struct{ backend.Backend }
+
+func (endedStore) Lookup(_ context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
+	out := make([]backend.Instance, len(ids))
+	for i, id := range ids {
+		out[i] = backend.Instance{ID: id, Status: backend.Completed}
+	}
+	return out, nil
+}
+
+// TestEndsAreFoundUnderLoad has an instance end whose engine dies before it tells, while others end all the time: it is
+// found to have ended soon, and not only once nothing else happens for a while. Else its end would count as the
+// recovery from what killed the engine.
+func TestEndsAreFoundUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var found []time.Duration
+		begun := time.Now()
+		l := newLoad(Case{InFlight: 1, Workloads: make([]Workload, 1), Engines: 1, CallMS: 1000},
+			func(int, submission) error { return nil },
+			func(e check.Event) {
+				if e.Kind == check.Looked {
+					found = append(found, time.Since(begun))
+				}
+			})
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			l.run(ctx, endedStore{})
+		}()
+		for range 1000 {
+			time.Sleep(time.Millisecond) // of the bubble's own time
+			l.changed()
+		}
+		stop()
+		<-over
+		if len(found) == 0 || found[0] > 3*lookEvery {
+			t.Errorf("ends were found after %v, want the first within %v", found, 3*lookEvery)
+		}
+	})
+}

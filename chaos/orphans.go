@@ -1,0 +1,96 @@
+package chaos
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+
+	"pulley/chaos/check"
+	"pulley/engine/backend"
+)
+
+// orphans are the leases of engines' processes that have ended, until others have them: whoever claims work in their
+// shards when their time is over takes them back.
+type orphans struct {
+	mu     sync.Mutex
+	shards int
+	leases map[orphanKey]orphan
+}
+
+type orphanKey struct{ instance, node, path string }
+
+type orphan struct {
+	shard int
+	until int64
+}
+
+func newOrphans(shards int) *orphans {
+	return &orphans{shards: shards, leases: map[orphanKey]orphan{}}
+}
+
+func keyOf(e *check.Event) orphanKey { return orphanKey{e.Instance, e.Node, e.Path} }
+
+// leave reads from what a process said which leases it had.
+func (o *orphans) leave(said []byte) {
+	held := map[orphanKey]orphan{}
+	for line := range bytes.Lines(said) {
+		var e check.Event
+		if json.Unmarshal(line, &e) != nil {
+			continue
+		}
+		switch e.Kind {
+		case check.Leased:
+			held[keyOf(&e)] = orphan{backend.ShardOf(idOf(e), o.shards), e.UntilNS}
+		case check.Extended:
+			if was, known := held[keyOf(&e)]; known && e.UntilNS > was.until {
+				held[keyOf(&e)] = orphan{was.shard, e.UntilNS}
+			}
+		case check.Answered:
+			if e.Answer == check.AnswerApplied || e.Answer == check.AnswerStale {
+				delete(held, keyOf(&e))
+			}
+		case check.Released:
+			delete(held, keyOf(&e))
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for k, lease := range held {
+		o.leases[k] = lease
+	}
+}
+
+// heard takes in an event, after which a lease may not be one of them any more.
+func (o *orphans) heard(kind check.Kind, line []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.leases) == 0 || kind != check.Leased && kind != check.Ended && kind != check.Looked {
+		return
+	}
+	var e check.Event
+	if json.Unmarshal(line, &e) != nil {
+		return
+	}
+	if kind == check.Leased {
+		delete(o.leases, keyOf(&e))
+		return
+	}
+	for k := range o.leases {
+		if k.instance == e.Instance && e.Status != check.Running {
+			delete(o.leases, k)
+		}
+	}
+}
+
+// due says whether some have run out in a shard.
+func (o *orphans) due(shard int) bool {
+	now := check.MachineClock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, lease := range o.leases {
+		if lease.shard == shard && lease.until < now {
+			return true
+		}
+	}
+	return false
+}

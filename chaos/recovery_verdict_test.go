@@ -1,0 +1,215 @@
+package chaos
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pulley/chaos/check"
+	"pulley/chaos/fault"
+	"pulley/reports/record"
+)
+
+// killedAt makes a history of instances, open from before the kills on, and kills: each instance has a completion applied
+// so long after each, and ends so long after all; zero: never.
+func killedAt(kills []int64, instances ...[]time.Duration) (check.History, []span) {
+	var h check.History
+	var spans []span
+	for _, at := range kills {
+		spans = append(spans, span{fault: fault.Fault{Kind: killing, Engine: 1}, begun: at, over: at})
+	}
+	for i, afters := range instances {
+		id := string(rune('a' + i))
+		h = append(h, check.Event{Kind: check.Submitting, Instance: id, AtNS: 1})
+		for k, after := range afters {
+			if after > 0 {
+				h = append(h, check.Event{Kind: check.Answered, Answer: check.AnswerApplied, Instance: id, AtNS: kills[k] + int64(after)})
+			}
+		}
+		if afters[len(afters)-1] > 0 {
+			h = append(h, check.Event{Kind: check.Ended, Status: check.Completed, Instance: id, AtNS: kills[len(kills)-1] + int64(time.Minute)})
+		}
+	}
+	return h, spans
+}
+
+// TestRecoveryVerdict holds kills against the bound of 1.5 s. A kill after which an instance did not go on at all is
+// beyond it, as is one that the next kill follows later than that; one that the next follows sooner decides nothing.
+func TestRecoveryVerdict(t *testing.T) {
+	const second = int64(time.Second)
+	soon, late := 1400*time.Millisecond, 1600*time.Millisecond
+	c := Case{LeaseMS: 1000, SweepMS: 250}
+	for name, w := range map[string]struct {
+		kills     []int64
+		instances [][]time.Duration
+		verdict   string
+		decided   int
+		beyond    []string
+	}{
+		"in time":               {[]int64{10 * second, 20 * second}, [][]time.Duration{{soon, soon}, {1, 1}}, record.RecoveryMet, 2, nil},
+		"late":                  {[]int64{10 * second, 20 * second}, [][]time.Duration{{1, 1}, {soon, late}}, record.RecoveryMissed, 2, []string{"20.0 s: engine 1 was killed, and instance b went on after 1600 ms"}},
+		"not before the next":   {[]int64{10 * second, 12 * second}, [][]time.Duration{{0, soon}, {1, 1}}, record.RecoveryMissed, 2, []string{"10.0 s: engine 1 was killed, and instance a went on not within 2000 ms"}},
+		"the next comes sooner": {[]int64{10 * second, 11 * second}, [][]time.Duration{{0, soon}, {1, 1}}, record.RecoveryUndecided, 1, nil},
+		"stuck":                 {[]int64{10 * second}, [][]time.Duration{{1}, {0}}, record.RecoveryMissed, 1, []string{"instance b went on never"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, spans := killedAt(w.kills, w.instances...)
+			_, all := recovery(appliedIn(h), livesOf(h), spans, 0, never)
+			got := c.recoveryVerdicts(all, 0, 0)
+			if len(got) != 1 || got[0].Verdict != w.verdict || got[0].Decided != w.decided || got[0].Faults != len(w.kills) || len(got[0].Beyond) != len(w.beyond) {
+				t.Fatalf("got %+v, want it %s, %d decided, beyond %q", got, w.verdict, w.decided, w.beyond)
+			}
+			for i, text := range w.beyond {
+				if !strings.Contains(got[0].Beyond[i], text) {
+					t.Errorf("beyond is %q, want %q in it", got[0].Beyond[i], text)
+				}
+			}
+		})
+	}
+}
+
+// TestRateVerdict holds a killed Postgres against the earlier rate: reached in time, too late, not while there was load,
+// or not to be seen since the load ended.
+func TestRateVerdict(t *testing.T) {
+	const second = int64(time.Second)
+	for name, w := range map[string]struct {
+		resumes, closed int64 // seconds after the kill; resumes 0: it does not
+		verdict         string
+	}{
+		"in time":      {4, 20, record.RecoveryMet},
+		"late":         {6, 20, record.RecoveryMissed},
+		"not":          {0, 20, record.RecoveryMissed},
+		"not any more": {0, 3, record.RecoveryUndecided},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var applied []int64
+			for at := int64(0); at < 10*second; at += second / 20 {
+				applied = append(applied, at)
+			}
+			kill := 10 * second
+			for at := w.resumes * second; at > 0 && at < 20*second; at += second / 20 {
+				applied = append(applied, kill+at)
+			}
+			slices.Sort(applied)
+			_, all := recovery(applied, nil, []span{{fault: fault.Fault{Kind: "postgres.kill"}, begun: kill, over: kill}}, 0, kill+w.closed*second)
+			got := Case{}.recoveryVerdicts(all, 0, 0)
+			if len(got) != 1 || got[0].Verdict != w.verdict {
+				t.Errorf("got %+v, want it %s", got, w.verdict)
+			}
+		})
+	}
+}
+
+// TestNothingInHand has an engine be killed where there is nothing that could come back: nothing is said of that.
+func TestNothingInHand(t *testing.T) {
+	h, spans := killedAt([]int64{int64(time.Minute)})
+	_, all := recovery(appliedIn(h), livesOf(h), spans, 0, never)
+	if got := (Case{}).recoveryVerdicts(all, 0, 0); len(got) != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestOwnWork has instances go on every second, two late: p99 of a hundred and more pauses leaves the latest out. What
+// lies after the first fault counts for nothing; and what is an instance's own work comes on top of the bound.
+func TestOwnWork(t *testing.T) {
+	second := int64(time.Second)
+	var all lives
+	for range 150 {
+		all = append(all, life{begun: 10 * second, applied: []int64{11 * second}, ended: 12 * second})
+	}
+	all = append(all, life{begun: 10 * second, applied: []int64{13 * second}, ended: 90 * second}, life{begun: 0, ended: 50 * second})
+	if got := all.ownWork(second, 60*second); got != time.Second {
+		t.Errorf("own work is %v, want 1s", got)
+	}
+	if got := (lives{}).ownWork(0, second); got != 0 {
+		t.Errorf("of no instances, own work is %v", got)
+	}
+	h, spans := killedAt([]int64{10 * second}, []time.Duration{1700 * time.Millisecond})
+	_, after := recovery(appliedIn(h), livesOf(h), spans, 0, never)
+	for own, want := range map[time.Duration]string{0: record.RecoveryMissed, 300 * time.Millisecond: record.RecoveryMet} {
+		got := Case{LeaseMS: 1000, SweepMS: 250}.recoveryVerdicts(after, own, 0)[0]
+		if got.Verdict != want || got.OwnMS != milliseconds(int64(own)) || got.BoundMS != 1500+got.OwnMS {
+			t.Errorf("with %v of own work it is %+v, want it %s", own, got, want)
+		}
+	}
+}
+
+// TestEarlierRate has the machine be half as fast from the second kill of the server on as before: after the third the rate
+// is held against what it was before that, and after the second against what it was before that.
+func TestEarlierRate(t *testing.T) {
+	const second = int64(time.Second)
+	var applied []int64
+	for at := int64(0); at < 40*second; {
+		applied = append(applied, at)
+		if at += second / 40; at > 20*second {
+			at += second / 40
+		}
+	}
+	var spans []span
+	for _, at := range []int64{10 * second, 20 * second, 30 * second} {
+		spans = append(spans, span{fault: fault.Fault{Kind: crashing}, begun: at, over: at})
+	}
+	_, all := recovery(applied, nil, spans, 0, 40*second)
+	if late := []bool{all[0].rate > second, all[1].rate > second, all[2].rate > second}; !slices.Equal(late, []bool{false, true, false}) {
+		t.Errorf("the rate comes late after %v, want the second alone", late)
+	}
+}
+
+// TestInHand has an engine be killed while it holds a lease and is submitting, and another hold a lease. Of the first alone
+// is counted when instances went on; what it had been answered before it had not in hand any more.
+func TestInHand(t *testing.T) {
+	const second = int64(time.Second)
+	h := check.History{
+		{Kind: check.Submitting, Instance: "a", Source: "killed", Call: 1, AtNS: 1},
+		{Kind: check.Submitted, Instance: "a", Source: "killed", Call: 1, AtNS: 2},
+		{Kind: check.Leased, Instance: "a", Source: "killed", Token: 1, AtNS: 2},
+		{Kind: check.Submitting, Instance: "b", Source: "killed", Call: 2, AtNS: 3},
+		{Kind: check.Submitting, Instance: "c", Source: "killed", Call: 3, AtNS: 3},
+		{Kind: check.Submitted, Instance: "c", Source: "killed", Call: 3, AtNS: 4},
+		{Kind: check.Leased, Instance: "c", Source: "killed", Token: 2, AtNS: 4},
+		{Kind: check.Answered, Answer: check.AnswerApplied, Instance: "c", Source: "killed", Token: 2, AtNS: 5},
+		{Kind: check.Leased, Instance: "c", Source: "alive", Token: 3, AtNS: 5},
+	}
+	for id, at := range map[string]int64{"a": 11 * second, "b": 12 * second, "c": 19 * second} {
+		h = append(h, check.Event{Kind: check.Ended, Status: check.Completed, Instance: id, AtNS: at})
+	}
+	at := 10 * second
+	_, all := recovery(nil, livesOf(h), []span{{fault: fault.Fault{Kind: killing}, begun: at, over: at, killed: "killed"}}, 0, never)
+	if got := all[0].inHand; got != (comeback{n: 2, wentOn: 2 * second, finished: 2 * second, last: "b"}) {
+		t.Errorf("in hand: %+v, want a and b", got)
+	}
+	if got := all[0].open; got != (comeback{n: 3, wentOn: 9 * second, finished: 9 * second, last: "c"}) {
+		t.Errorf("open: %+v, want all three", got)
+	}
+	for i, want := range []string{record.RecoveryMet, record.RecoveryMissed} {
+		if got := (Case{LeaseMS: 1000, SweepMS: 500}).recoveryVerdicts(all, 0, 0)[i]; got.Verdict != want {
+			t.Errorf("%+v, want it %s", got, want)
+		}
+	}
+}
+
+// TestStalls has a look at the clock be late by 300 ms after a kill: what took that much too long is not decided, what took
+// longer still is too late all the same.
+func TestStalls(t *testing.T) {
+	const second = int64(time.Second)
+	at := 10 * second
+	var s stalls
+	last := at
+	for _, now := range []int64{at + int64(stallBeat), at + int64(stallBeat+stallLeast), at + int64(2*stallBeat+stallLeast) + 3*second/10} {
+		last = s.beat(last, now)
+	}
+	if len(s) != 1 || s.within(0, never) != 3*second/10 || s.within(at, last-second/10) != 2*second/10 || s.within(0, at) != 0 {
+		t.Fatalf("stalls are %v", s)
+	}
+	for took, want := range map[time.Duration]string{
+		1400 * time.Millisecond: record.RecoveryMet, 1700 * time.Millisecond: record.RecoveryUndecided, 1900 * time.Millisecond: record.RecoveryMissed,
+	} {
+		h, spans := killedAt([]int64{at}, []time.Duration{took})
+		_, all := recovery(appliedIn(h), livesOf(h), spans, 0, never)
+		all[0].stalled = func(ns int64) int64 { return s.within(at, at+ns) }
+		if got := (Case{LeaseMS: 1000, SweepMS: 250}).recoveryVerdicts(all, 0, 0)[0]; got.Verdict != want {
+			t.Errorf("after %v: %+v, want it %s", took, got, want)
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package chaos
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/chaos/check"
+	"pulley/chaos/fault"
+	"pulley/engine/backend"
+	"pulley/reports/record"
+)
+
+var (
+	//go:embed sql/sizes.sql
+	sizesSQL string
+	//go:embed sql/connections.sql
+	connectionsSQL string
+	//go:embed sql/schema.sql
+	schemaSQL string
+	//go:embed sql/clear.sql
+	clearSQL string
+)
+
+// What a soak goes by.
+const (
+	soakSamples  = 360 // over its length, about
+	soakKept     = 400_000
+	soakEvents   = 6000             // in a second, at most, about: of these so many are kept
+	soakClear    = 2 * time.Second  // between two times that ended instances are cleared
+	soakRetained = 10 * time.Second // how long an instance stays that has ended
+	soakSettle   = 6                // the sixth part of it is left out before the first window: engines fill their pools, tables their pages
+	soakWindow   = 10               // the tenth part of it is a window, if that is not shorter than a round of the faults
+	soakMost     = 1.1              // the last window's median may be so many times the first's
+)
+
+// share is of how many instances one is in the history: of a long run all would be too many.
+func (c Case) share() uint32 {
+	if !c.Soak {
+		return 1
+	}
+	return uint32(max(1, time.Duration(c.LastMS)*time.Millisecond/time.Second*soakEvents/soakKept))
+}
+
+// A soak stands for a day of load. The server's vacuum comes round once a minute; in a soak it does so as often as in
+// that day, as far as the server's setting goes: with a fault every few seconds, of which many have it begin anew, it
+// would hardly come round at all.
+const (
+	soakStandsFor = 24 * time.Hour
+	napUsual      = time.Minute
+	napLeast      = time.Second
+)
+
+// nap is the time between two rounds of the server's vacuum; zero: its own.
+func (c Case) nap() time.Duration {
+	length := time.Duration(c.LastMS) * time.Millisecond
+	if !c.Soak || length >= soakStandsFor {
+		return 0
+	}
+	return max(napLeast, time.Duration(float64(napUsual)*float64(length)/float64(soakStandsFor)).Truncate(napLeast))
+}
+
+// windows are the seconds in which what may grow begins and ends: at the end of the settling, and before the end of the
+// soak. Each has every kind of fault once if there is the time, since what they leave differs.
+func (c Case) windows() (settled, window float64) {
+	length := float64(c.LastMS) / 1000
+	settled = length / soakSettle
+	kinds := map[string]bool{}
+	for _, f := range c.Faults {
+		kinds[f.Kind] = true
+	}
+	round := float64(len(kinds)) * c.every().Seconds()
+	return settled, min(max(length/soakWindow, round), (length-settled)/2)
+}
+
+// ends are the kinds that end an engine's process. The first engine is spared by them in a soak: what grows in a
+// process is seen in one that lives long.
+var ends = []string{"process.kill", "process.edge", "process.stop"}
+
+// SoakPlan draws faults for a soak of so long, with EveryMS between two.
+func (c Case) SoakPlan(kinds []fault.Kind, length time.Duration) []fault.Fault {
+	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k fault.Kind) bool { return k.Name == "process.every" })
+	n := int(length/max(c.every(), time.Second)) - 1
+	plan := fault.Draw(c.Seed, kinds, max(0, min(n, faultsMost)), c.Engines, c.Timing())
+	for i, f := range plan {
+		if f.Engine == 0 && c.Engines > 1 && slices.Contains(ends, f.Kind) {
+			plan[i].Engine = 1 + i%(c.Engines-1)
+		}
+	}
+	return plan
+}
+
+// soak samples what may grow, and clears ended instances as a user would.
+type soak struct {
+	*run
+	series  map[string]*record.SoakSeries
+	cleared int
+}
+
+// goOn samples and clears until ctx ends.
+func (s *soak) goOn(ctx context.Context) {
+	every := min(5*time.Second, max(200*time.Millisecond, time.Duration(s.LastMS)*time.Millisecond/soakSamples))
+	cleared := time.Now()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		step, cancel := context.WithTimeout(ctx, s.call())
+		s.sample(step)
+		if time.Since(cleared) >= soakClear {
+			s.clear(step)
+			cleared = time.Now()
+		}
+		cancel()
+	}
+}
+
+// add takes in one value; ok is false where it could not be had.
+func (s *soak) add(at float64, name, unit string, v float64, ok bool) {
+	one := s.series[name]
+	if one == nil {
+		one = &record.SoakSeries{Name: name, Unit: unit}
+		s.series[name] = one
+	}
+	one.AtS = append(one.AtS, at)
+	if !ok {
+		one.Values = append(one.Values, nil)
+		return
+	}
+	one.Values = append(one.Values, &v)
+}
+
+// The series that are judged.
+const (
+	seriesMemory      = "memory of engine 0"
+	seriesGoroutines  = "goroutines of engine 0"
+	seriesConnections = "connections of all engines"
+	seriesTables      = "tables"
+	seriesIndexes     = "indexes"
+)
+
+const bytesUnit = "bytes"
+
+func (s *soak) sample(ctx context.Context) {
+	at := float64(check.MachineClock()-s.steady) / 1e9
+	for i, e := range s.world.engines {
+		rss, ok := residentBytes(e.process().cmd.Process.Pid)
+		s.add(at, fmt.Sprintf("memory of engine %d", i), bytesUnit, rss, ok)
+		g, ok := s.watch.gauge(i)
+		s.add(at, fmt.Sprintf("goroutines of engine %d", i), "", float64(g), ok)
+	}
+	conn, err := s.world.Admin(ctx)
+	if err != nil {
+		return // the server may be down
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var n float64
+	err = conn.QueryRow(ctx, connectionsSQL, fault.Application).Scan(&n)
+	s.add(at, seriesConnections, "", n, err == nil)
+	rows, err := conn.Query(ctx, sizesSQL)
+	if err != nil {
+		return
+	}
+	type size struct {
+		Name           string
+		Table, Indexes float64
+	}
+	sizes, err := pgx.CollectRows(rows, pgx.RowToStructByPos[size])
+	if err != nil {
+		return
+	}
+	var tables, indexes float64
+	for _, one := range sizes {
+		tables, indexes = tables+one.Table, indexes+one.Indexes
+		s.add(at, "table "+one.Name, bytesUnit, one.Table, true)
+		s.add(at, "indexes of "+one.Name, bytesUnit, one.Indexes, true)
+	}
+	s.add(at, seriesTables, bytesUnit, tables, true)
+	s.add(at, seriesIndexes, bytesUnit, indexes, true)
+}
+
+// residentBytes is the memory that a process has now, where the system tells.
+func residentBytes(pid int) (float64, bool) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 2 {
+		return 0, false
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	return float64(pages) * float64(os.Getpagesize()), err == nil && pages > 0
+}
+
+// clear reads instances that ended some time ago once more, and removes them.
+func (s *soak) clear(ctx context.Context) {
+	ids := s.load.takeEnded(time.Now().Add(-soakRetained))
+	for len(ids) > 0 {
+		n := min(len(ids), lookBatch)
+		if err := s.clearSome(ctx, ids[:n]); err != nil {
+			s.load.giveBack(ids) // the server may be down
+			return
+		}
+		ids = ids[n:]
+	}
+}
+
+func (s *soak) clearSome(ctx context.Context, ids []uuid.UUID) error {
+	found, err := s.store.Lookup(ctx, ids)
+	if err != nil {
+		return err
+	}
+	s.looked(ids, found)
+	conn, err := s.world.Admin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var schema string
+	if err := conn.QueryRow(ctx, schemaSQL).Scan(&schema); err != nil {
+		return err
+	}
+	tag, err := conn.Exec(ctx, clearSQL, ids)
+	if err != nil {
+		return err
+	}
+	s.cleared += int(tag.RowsAffected())
+	s.load.gone(ids)
+	return nil
+}
+
+// looked records how instances stand that must have ended. Of those that the history does not have, one that has
+// not is a violation at once.
+func (r *run) looked(ids []uuid.UUID, found []backend.Instance) {
+	for i, in := range found {
+		in.ID = ids[i] // of an unknown one too
+		if r.watch.keeps(in.ID.String()) {
+			r.record(instanceEvent(check.Looked, in))
+		} else if in.Status == backend.Running || in.Status == "" {
+			r.result.Violations = append(r.result.Violations, Violation{
+				Invariant: "I8", Message: fmt.Sprintf("instance %s was acknowledged, and its status is %q in the end", in.ID, in.Status),
+			})
+		}
+	}
+}
+
+// judge holds the end of each series against its begin.
+func (s *soak) judge() *record.Soak {
+	length := float64(s.LastMS) / 1000
+	settled, long := s.windows()
+	out := &record.Soak{
+		EveryS: length / soakSamples,
+		Method: fmt.Sprintf("Over %.0f s of load, with faults. The first %.0f s are left out; begin and end are medians over the %.0f s after them and over the "+
+			"last %.0f s. What is judged may end %.0f %% above its begin. Engine 0 lives through the whole run; %d instances were removed %v after they had ended. %s",
+			length, settled, long, long, 100*(soakMost-1), s.cleared, soakRetained, s.napText()),
+	}
+	judged := []string{seriesMemory, seriesGoroutines, seriesConnections, seriesTables, seriesIndexes}
+	names := slices.Sorted(maps.Keys(s.series))
+	slices.SortStableFunc(names, func(a, b string) int { return rank(judged, a) - rank(judged, b) })
+	for _, name := range names {
+		one := s.series[name]
+		out.Series = append(out.Series, *one)
+		begin, first := window(one, settled, settled+long)
+		end, last := window(one, length-long, length)
+		g := record.Growth{Name: name, Unit: one.Unit, Begin: begin, End: end, Within: end <= soakMost*begin, Judged: rank(judged, name) < len(judged)}
+		out.Growth = append(out.Growth, g)
+		switch {
+		case g.Judged && !(first && last):
+			s.result.doubt("growth: of %s there are too few samples", name)
+		case g.Judged && !g.Within:
+			s.result.Violations = append(s.result.Violations, Violation{
+				Invariant: "growth", Message: fmt.Sprintf("%s: %.0f at the begin, %.0f at the end %s", name, begin, end, one.Unit),
+			})
+		}
+	}
+	return out
+}
+
+// napText says how often the server's vacuum came round, where that is not as usual.
+func (c Case) napText() string {
+	if c.nap() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The server's vacuum came round every %v instead of every %v, since the run stands for %v.", c.nap(), napUsual, soakStandsFor)
+}
+
+// rank is a name's place in a list, its length if it is not there.
+func rank(list []string, name string) int {
+	if i := slices.Index(list, name); i >= 0 {
+		return i
+	}
+	return len(list)
+}
+
+// window is the median of a series from one time to another.
+func window(s *record.SoakSeries, from, to float64) (median float64, ok bool) {
+	var values []float64
+	for i, at := range s.AtS {
+		if at >= from && at <= to && s.Values[i] != nil {
+			values = append(values, *s.Values[i])
+		}
+	}
+	if len(values) == 0 {
+		return 0, false
+	}
+	slices.Sort(values)
+	return values[len(values)/2], true
+}

@@ -1,0 +1,52 @@
+package chaos
+
+import (
+	"context"
+	"time"
+
+	"pulley/chaos/check"
+)
+
+const (
+	stallBeat  = 10 * time.Millisecond // between two looks at the clock
+	stallLeast = 40 * time.Millisecond // by which a look is late where the machine has no time for the run
+)
+
+// stall is a time in which the machine had none for the run: it was busy with something else, or stood still.
+type stall struct {
+	from, to int64 // on check.MachineClock
+}
+
+// stalls are those of a run, in order.
+type stalls []stall
+
+// watch notes stalls until ctx ends.
+func (s *stalls) watch(ctx context.Context) {
+	tick := time.NewTicker(stallBeat)
+	defer tick.Stop()
+	last := check.MachineClock()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		last = s.beat(last, check.MachineClock())
+	}
+}
+
+// beat takes a look at the clock, and gives its time.
+func (s *stalls) beat(last, now int64) int64 {
+	if due := last + int64(stallBeat); now-due >= int64(stallLeast) {
+		*s = append(*s, stall{due, now})
+	}
+	return now
+}
+
+// within is how long the machine had no time for the run in a time.
+func (s stalls) within(from, to int64) (ns int64) {
+	for _, one := range s {
+		ns += max(0, min(to, one.to)-max(from, one.from))
+	}
+	return ns
+}

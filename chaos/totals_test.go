@@ -1,0 +1,43 @@
+package chaos
+
+import (
+	"strings"
+	"testing"
+
+	"pulley/chaos/fault"
+)
+
+// TestTotals counts runs until the goals are reached, and one that fails.
+func TestTotals(t *testing.T) {
+	totals := NewTotals(map[Goal]int{Cuts: 10, Crashes: 1})
+	add := func(verdict Verdict, faults map[string]int) {
+		totals.Add(&Result{Backend: "push", Verdict: verdict, Faults: faults, Completions: 5})
+	}
+	if add(Pass, map[string]int{"wire.every": 7, "wire.cut": 2, "wire.delay": 9}); totals.Enough() || totals.Reached[Cuts] != 9 {
+		t.Errorf("%d cuts, enough %v, want 9 and false", totals.Reached[Cuts], totals.Enough())
+	}
+	if add(Pass, map[string]int{"wire.drop": 1, "postgres.kill": 1}); !totals.Passed() || totals.Faults["push"]["wire.delay"] != 9 {
+		t.Errorf("%+v, want passed", totals)
+	}
+	totals.Add(&Result{Verdict: Pass, Lost: LostReplies{Commits: 7, Later: 2, Wrong: 1}})
+	if add(Fail, nil); !totals.Enough() || totals.Passed() {
+		t.Errorf("%+v passed with a run that failed", totals)
+	}
+	for _, part := range []string{"4 runs (3 pass, 1 fail, 0 inconclusive)", "of the lost commits 6 settled rightly", "1 of 1 crashes, 10 of 10 cuts", "15 completions"} {
+		if !strings.Contains(totals.Line(), part) {
+			t.Errorf("%q lacks %q", totals.Line(), part)
+		}
+	}
+}
+
+// TestTotalsCover has what a run did at messages be known to the next of its backend, and to no other.
+func TestTotalsCover(t *testing.T) {
+	totals := NewTotals(nil)
+	totals.Add(&Result{Backend: "push", Verdict: Pass, Places: fault.NewPlaces()})
+	if _, there := totals.Messages["push"]; !there {
+		t.Error("of push there is no coverage")
+	}
+	if totals.Known("push") == totals.Known("push") || totals.Known("journal") == nil {
+		t.Error("what is known is not the caller's own")
+	}
+}

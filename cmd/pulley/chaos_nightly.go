@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"pulley/chaos"
+)
+
+// chaosNightlyCmd is pulley chaos-nightly: many runs, one after the other, until enough has gone wrong.
+type chaosNightlyCmd struct {
+	Backends   []string      `default:"push,journal,eager,pull,pull:scan=sql" help:"The schedulers that runs go over, joined by commas. Default: all."`
+	Faults     []string      `default:"all" help:"The kinds of faults of the first of a round's runs. Default: all."`
+	Seed       uint64        `default:"1" help:"Of the first round; each round over the schedulers has the next. Default: 1."`
+	Length     time.Duration `default:"60s" help:"How long things go wrong in a run, about. Default: 60s."`
+	Cuts       int           `default:"10000" help:"So many connections are cut, over all runs. Default: 10000."`
+	Kills      int           `default:"5000" help:"So many engines are killed. Default: 5000."`
+	Terminated int           `default:"1000" help:"So many sessions are ended by the server. Default: 1000."`
+	Crashes    int           `default:"100" help:"So often the server crashes. Default: 100."`
+	Lost       int           `default:"1000" help:"So many commits take place and their reply is lost. Default: 1000."`
+	Messages   time.Duration `default:"15m" help:"At the end, how long each scheduler's connections and engines may be cut and killed at the messages of its transactions at which no run has done so. 0: not at all. Default: 15m."`
+	Jobs       int           `default:"2" help:"So many runs at a time, each with a server of its own. Default: 2."`
+	Most       time.Duration `default:"10h" help:"No run begins after so long. Default: 10h."`
+	Out        string        `default:"out/nightly" placeholder:"DIR" help:"Where totals.json and a folder for each run that does not pass are written. Default: out/nightly."`
+}
+
+// Help is the end of the command's help.
+func (chaosNightlyCmd) Help() string {
+	return "Each round has three runs on each scheduler: one with every kind of fault, or those of --faults, one with many cuts, lost replies, ended " +
+		"sessions and crashes, and one with many kills; what is reached is not run for again. In the end each scheduler is cut and killed " +
+		"at the messages at which no run has done so. A run that does not pass is kept in a folder of its own, and the others go on. " +
+		"The last line, and totals.json after each run, say what has happened over all.\n\n" +
+		"Exit status: 0 if every run passed and every number was reached; 1 if one failed or a number was not reached; 3 if none " +
+		"failed and one was inconclusive; 2 for a mistake in the command line."
+}
+
+// dense are sets of kinds of which there can be many in a short time, and what they are for.
+var dense = []struct {
+	kinds []string
+	goals []chaos.Goal
+}{
+	{[]string{"wire.every", "wire.commits", "postgres.terminate", "postgres.immediate", "postgres.kill"}, []chaos.Goal{chaos.Cuts, chaos.Lost, chaos.Terminated, chaos.Crashes}},
+	{[]string{"process.every"}, []chaos.Goal{chaos.Kills}},
+}
+
+// everyMessage are the kinds that go from one message to the next.
+var everyMessage = []string{"wire.every", "process.every", "process.start"}
+
+// Run goes from run to run.
+func (o *chaosNightlyCmd) Run(c *console) error {
+	cfg, err := engineConfig(c)
+	if err != nil {
+		return err
+	}
+	if len(o.Backends) == 0 || o.Length < 0 || o.Most < 0 || o.Messages < 0 || o.Jobs < 1 {
+		return errors.New("--backends must name one, --length, --most and --messages must not be negative, and --jobs must be positive")
+	}
+	for _, b := range o.Backends {
+		if _, _, err := o.one(b, o.Seed, o.Faults...).kase(); err != nil {
+			return err
+		}
+	}
+	if err := writable(o.Out); err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	totals := chaos.NewTotals(map[chaos.Goal]int{
+		chaos.Cuts: o.Cuts, chaos.Kills: o.Kills, chaos.Terminated: o.Terminated, chaos.Crashes: o.Crashes, chaos.Lost: o.Lost,
+	})
+	n := &nightly{chaosNightlyCmd: o, c: c, cfg: cfg, totals: totals, begun: time.Now()}
+	for seed := o.Seed; seed == o.Seed || !totals.Enough() && time.Since(n.begun) < o.Most; seed++ {
+		if err := n.round(ctx, seed); err != nil {
+			return ended(ctx, err)
+		}
+	}
+	if err := n.everywhere(ctx); err != nil {
+		return ended(ctx, err)
+	}
+	return o.finish(c, totals)
+}
+
+// nightly is the command under way.
+type nightly struct {
+	*chaosNightlyCmd
+	c     *console
+	cfg   chaos.Config
+	begun time.Time
+
+	mu     sync.Mutex // guards totals, and what is written and said of them
+	totals *chaos.Totals
+}
+
+// round runs every backend with the kinds that were asked for, and with those of which more are wanted.
+func (n *nightly) round(ctx context.Context, seed uint64) error {
+	sets := [][]string{n.Faults}
+	for _, d := range dense {
+		if seed == n.Seed || slices.ContainsFunc(d.goals, n.totals.Lacks) {
+			sets = append(sets, d.kinds)
+		}
+	}
+	var runs []*chaosCmd
+	for i, kinds := range sets {
+		for _, backend := range n.Backends {
+			one := n.one(backend, seed, kinds...)
+			one.Out = filepath.Join(n.Out, fmt.Sprintf("%s-%d-%d", options.Replace(backend), seed, i+1))
+			runs = append(runs, one)
+		}
+	}
+	return n.all(ctx, runs)
+}
+
+// everywhere has the faults that go to each message come to those that the rounds have left, for every backend.
+func (n *nightly) everywhere(ctx context.Context) error {
+	var runs []*chaosCmd
+	for _, backend := range n.Backends {
+		if n.Messages <= 0 || len(n.totals.Messages[backend].Left) == 0 {
+			continue
+		}
+		one := n.one(backend, n.Seed, everyMessage...)
+		one.Messages, one.Duration = n.Messages, time.Second
+		one.Out = filepath.Join(n.Out, options.Replace(backend)+"-messages")
+		runs = append(runs, one)
+	}
+	return n.all(ctx, runs)
+}
+
+// all makes runs, Jobs at a time. After an error no further run begins.
+func (n *nightly) all(ctx context.Context, list []*chaosCmd) error {
+	var runs errgroup.Group
+	runs.SetLimit(n.Jobs)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	for _, one := range list {
+		runs.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			err := n.run(ctx, one)
+			if err != nil {
+				stop(err)
+			}
+			return err
+		})
+	}
+	return runs.Wait()
+}
+
+// run makes one run, counts it, and keeps it where it does not pass.
+func (n *nightly) run(ctx context.Context, one *chaosCmd) error {
+	cfg := n.cfg
+	cfg.Progress = func(line string) { n.cfg.Progress(filepath.Base(one.Out) + ": " + line) }
+	n.mu.Lock()
+	cfg.Known = n.totals.Known(one.Backend)
+	n.mu.Unlock()
+	res, err := one.run(ctx, n.c, cfg)
+	if ctx.Err() != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err != nil { // such as a server that did not start: the others go on
+		res = failedRun(one.Backend, err)
+	}
+	n.totals.Add(res)
+	n.totals.Seconds = time.Since(n.begun).Seconds()
+	if res.Verdict != chaos.Pass {
+		n.totals.Kept = append(n.totals.Kept, one.Out)
+		if err == nil {
+			err = one.write(res)
+		}
+		n.c.say("%s: %s: %v", one.Out, res.Verdict, append(res.Why, res.Invariants()...))
+	}
+	if err := n.write(n.totals); err != nil {
+		return err
+	}
+	n.c.say("%s", n.totals.Line())
+	return nil
+}
+
+// options makes a backend's name fit for a folder.
+var options = strings.NewReplacer(":", "-", "=", "-")
+
+// one is a run of the round as its own command.
+func (o *chaosNightlyCmd) one(backend string, seed uint64, faults ...string) *chaosCmd {
+	return &chaosCmd{
+		Backend: backend, Faults: faults, Seed: seed, Duration: o.Length, Engines: 2, Slots: 16, Lease: time.Second, Shrink: 0, Messages: -time.Millisecond,
+	}
+}
+
+// failedRun stands for a run that there was none of.
+func failedRun(backend string, err error) *chaos.Result {
+	return &chaos.Result{Backend: backend, Verdict: chaos.Inconclusive, Why: []string{err.Error()}}
+}
+
+func (o *chaosNightlyCmd) write(t *chaos.Totals) error {
+	text, err := json.MarshalIndent(t, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(o.Out, "totals.json"), append(text, '\n'), 0o644)
+}
+
+// finish prints the totals, and gives the status that they stand for.
+func (o *chaosNightlyCmd) finish(c *console, t *chaos.Totals) error {
+	if err := c.print(t.Line() + "\n"); err != nil {
+		return err
+	}
+	switch {
+	case t.Passed():
+		return nil
+	case t.Verdicts[chaos.Fail] > 0 || !t.Enough():
+		return &status{code: exitFailed}
+	}
+	return &status{code: exitInconclusive}
+}
