@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// The exit statuses.
+const (
+	exitSurvived = 1
+	exitMistake  = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// options are the command line.
+type options struct {
+	only   string
+	format string
+	jobs   int
+	list   bool
+	race   bool
+}
+
+// run is the program.
+func run(args []string, out, problems io.Writer) int {
+	o, err := parse(args, problems)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintln(problems, "mutants:", err)
+		return exitMistake
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		fmt.Fprintln(problems, "mutants:", err)
+		return exitMistake
+	}
+	chosen, err := choose(table(), root, o.only)
+	if err != nil {
+		fmt.Fprintln(problems, "mutants:", err)
+		return exitMistake
+	}
+	if o.list {
+		list(out, chosen)
+		return 0
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	outcomes, err := plantAll(ctx, root, chosen, o, problems)
+	if err := errors.Join(write(out, outcomes, o.format), err); err != nil {
+		fmt.Fprintln(problems, "mutants:", err)
+		return exitMistake
+	}
+	return status(outcomes)
+}
+
+func parse(args []string, problems io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
+	flags.SetOutput(problems)
+	flags.StringVar(&o.only, "only", "", "a `pattern`: only mutants whose names match")
+	flags.StringVar(&o.format, "format", "text", "text or json")
+	flags.IntVar(&o.jobs, "jobs", 1, "mutants at once; more than one needs as many processors, since checks have deadlines")
+	flags.BoolVar(&o.list, "list", false, "list the mutants and the commands of their checks, and plant none")
+	flags.BoolVar(&o.race, "race", false, "build tests with the race detector")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return o, fmt.Errorf("it takes no arguments, but %q; name mutants with --only", flags.Args())
+	case o.format != "text" && o.format != "json":
+		return o, fmt.Errorf("--format is %q; write text or json", o.format)
+	case o.jobs < 1 || o.jobs > 64:
+		return o, fmt.Errorf("--jobs is %d; choose from 1 to 64", o.jobs)
+	}
+	return o, nil
+}
+
+// moduleRoot is the folder of go.mod.
+func moduleRoot() (string, error) {
+	text, err := exec.Command("go", "env", "GOMOD").Output()
+	file := strings.TrimSpace(string(text))
+	if err != nil || file == "" || file == os.DevNull {
+		return "", errors.New("this is not inside of the module; run it in the project's folder")
+	}
+	return filepath.Dir(file), nil
+}
+
+// choose gives the mutants whose names match, all of which must be in order.
+func choose(all []mutant, root, only string) ([]mutant, error) {
+	pattern, err := regexp.Compile(only)
+	if err != nil {
+		return nil, fmt.Errorf("--only: %w", err)
+	}
+	var chosen []mutant
+	for _, m := range all {
+		if !pattern.MatchString(m.Name) {
+			continue
+		}
+		if err := m.validate(root); err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, m)
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no mutant's name matches %q; --list has them", only)
+	}
+	return chosen, nil
+}
+
+// plantAll runs the checks as they are, and then plants every mutant. Interrupted, it gives what it has.
+func plantAll(ctx context.Context, root string, mutants []mutant, o options, progress io.Writer) ([]outcome, error) {
+	dir, err := os.MkdirTemp("", "pulley-mutants-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // what cannot be removed there harms nobody
+	p := &planter{root: root, dir: dir, race: o.race, lingers: lingersWithin, builds: map[string]*build{}}
+	var mu sync.Mutex
+	say := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(progress, format+"\n", args...)
+	}
+	checks := checksOf(mutants)
+	ends := make([]baseline, len(checks))
+	each(ctx, o.jobs, len(checks), func(i int) {
+		began, word := time.Now(), "sound"
+		if ends[i] = p.baseline(ctx, checks[i]); ends[i].err != nil {
+			word = broken
+		}
+		say("%-9s %6.1f s  %s", word, time.Since(began).Seconds(), checks[i].command())
+	})
+	without := map[string]baseline{}
+	for i, c := range checks {
+		without[c.command()] = ends[i]
+	}
+	outcomes := make([]outcome, len(mutants))
+	each(ctx, o.jobs, len(mutants), func(i int) {
+		m := mutants[i]
+		if got := p.try(ctx, m, without[m.Check.command()]); ctx.Err() == nil {
+			outcomes[i] = got
+			say("%-9s %6.1f s  %s", got.Outcome, got.Seconds, m.Name)
+		}
+	})
+	return slices.DeleteFunc(outcomes, func(o outcome) bool { return o.Outcome == "" }), context.Cause(ctx)
+}
+
+// checksOf gives the checks that mutants name, each once.
+func checksOf(mutants []mutant) (checks []check) {
+	seen := map[string]bool{}
+	for _, m := range mutants {
+		if m.Equivalent == "" && !seen[m.Check.command()] {
+			seen[m.Check.command()] = true
+			checks = append(checks, m.Check)
+		}
+	}
+	return checks
+}
+
+// each does n things, some at once, until ctx ends.
+func each(ctx context.Context, jobs, n int, do func(int)) {
+	var wg sync.WaitGroup
+	places := make(chan struct{}, jobs)
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			do(i)
+		})
+	}
+	wg.Wait()
+}
+
+// status is the exit status that follows from outcomes.
+func status(outcomes []outcome) int {
+	code := 0
+	for _, o := range outcomes {
+		switch o.Outcome {
+		case broken:
+			return exitMistake
+		case survived:
+			code = exitSurvived
+		}
+	}
+	return code
+}
+
+// list prints mutants with the commands of their checks.
+func list(out io.Writer, mutants []mutant) {
+	for _, m := range mutants {
+		fmt.Fprintf(out, "%s (%s)\n    %s\n    %s\n", m.Name, m.Invariant, m.What, m.Check.command())
+		if m.Equivalent != "" {
+			fmt.Fprintf(out, "    equivalent: %s\n", m.Equivalent)
+		}
+	}
+	fmt.Fprintf(out, "%d mutants\n", len(mutants))
+}
+
+// write prints outcomes.
+func write(out io.Writer, outcomes []outcome, format string) error {
+	if format == "json" {
+		text, err := json.MarshalIndent(outcomes, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "%s\n", text)
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	counts := map[string]int{}
+	fmt.Fprintln(w, "mutant\toutcome\tby\tcheck\tseconds\tafter\twhat")
+	for _, o := range outcomes {
+		counts[o.Outcome]++
+		after := o.After
+		if o.Seed > 1 {
+			after += fmt.Sprintf(", %d seeds", o.Seed)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1f\t%s\t%s\n", o.Mutant, o.Outcome, o.Invariant, o.By, o.Seconds, after, o.What)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, o := range outcomes {
+		if o.Why != "" {
+			fmt.Fprintf(out, "\n%s: %s: %s\n", o.Mutant, o.Outcome, o.Why)
+		}
+	}
+	_, err := fmt.Fprintf(out, "\n%d mutants: %d caught, %d survived, %d equivalent, %d broken\n",
+		len(outcomes), counts[caught], counts[survived], counts[equivalent], counts[broken])
+	return err
+}

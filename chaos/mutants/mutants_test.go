@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestTable holds every mutant against the code as it stands: what it replaces is there, once.
+func TestTable(t *testing.T) {
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, m := range table() {
+		if err := m.validate(root); err != nil {
+			t.Error(err)
+		}
+		if seen[m.Name] {
+			t.Errorf("two mutants have the name %s", m.Name)
+		}
+		seen[m.Name] = true
+		if m.Check.Case == "" && !slices.ContainsFunc(testNames(m.Check.Run), func(name string) bool { return defined(t, root, m.Check.Package, name) }) {
+			t.Errorf("mutant %s: no test of %s is named by %s", m.Name, m.Check.Package, m.Check.Run)
+		}
+	}
+	if len(seen) < 20 {
+		t.Errorf("there are %d mutants, want 20 at least", len(seen))
+	}
+	// Each report that was read of another system, by its project and number.
+	for _, report := range []string{
+		"river-1302", "river-1258", "river-1318", "dbos-java-491", "vercel-workflow-3081", "absurd-61", "pgflow-645", "pgflow-621",
+		"hatchet-2475", "hatchet-1540", "waymark-132", "waymark-149", "waymark-152", "awa-246", "multica-7389", "job-queue-benchmarking",
+	} {
+		if !slices.ContainsFunc(table(), func(m mutant) bool { return strings.HasPrefix(m.Name, report+"-") && m.Equivalent == "" }) {
+			t.Errorf("no mutant is the bug of %s", report)
+		}
+	}
+}
+
+// testNames gives the tests that a pattern of -run may name.
+func testNames(run string) []string { return regexp.MustCompile(`Test\w+`).FindAllString(run, -1) }
+
+// defined says whether a package's tests have a function of the name.
+func defined(t *testing.T, root, pkg, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && bytes.Contains(text, []byte("func "+name+"(t *testing.T)"))
+	})
+}
+
+// TestValidate refuses mutants that cannot be planted, or that nothing could catch.
+func TestValidate(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "f"), []byte("a b a\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	good := mutant{Name: "m", What: "w", Invariant: "I1", Says: "no", Edits: []edit{{"f", "b", "c"}}, Check: check{Package: "p", Run: "T"}}
+	if err := good.validate(root); err != nil {
+		t.Error(err)
+	}
+	if texts, err := good.mutated(root); err != nil || texts["f"] != "a c a\n" {
+		t.Errorf("it becomes %q, %v", texts, err)
+	}
+	for says, spoil := range map[string]func(*mutant){
+		"stands 2 times":     func(m *mutant) { m.Edits = []edit{{"f", "a", "c"}} },
+		"stands 0 times":     func(m *mutant) { m.Edits = []edit{{"f", "b", "c"}, {"f", "b", "d"}} },
+		"changes nothing":    func(m *mutant) { m.Edits = []edit{{"f", "b", "b"}} },
+		"no such file":       func(m *mutant) { m.Edits = []edit{{"g", "b", "c"}} },
+		"an invariant":       func(m *mutant) { m.Invariant = "" },
+		"a test or a chaos":  func(m *mutant) { m.Check.Case = "c.json" },
+		"failing test must":  func(m *mutant) { m.Says = "" },
+		"error parsing rege": func(m *mutant) { m.Says = "(" },
+	} {
+		m := good
+		spoil(&m)
+		if err := m.validate(root); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want an error that says %q", err, says)
+		}
+	}
+}
+
+// TestJudge says of ends of checks which of them have caught a mutant.
+func TestJudge(t *testing.T) {
+	test := mutant{Invariant: "I3", Says: "answered \\w+", Check: check{Package: "p", Run: "T"}}
+	run := mutant{Invariant: "I8", Check: check{Case: "c.json"}}
+	for _, c := range []struct {
+		name string
+		m    mutant
+		f    finding
+		end  string
+		says string
+	}{
+		{"passes", test, finding{text: "answered applied"}, survived, ""},
+		{"fails as it must", test, finding{failed: true, text: "x\n  f.go:1: answered applied, want stale\ny"}, caught, "f.go:1: answered applied, want stale"},
+		{"fails in another way", test, finding{failed: true, text: "panic: no server"}, survived, ""},
+		{"the invariant", run, finding{failed: true, names: []string{"I8"}, text: "fail: \nI8: gone\n"}, caught, "I8: gone"},
+		{"another invariant", run, finding{failed: true, names: []string{"I9"}, text: "fail: \nI9: late\n"}, survived, ""},
+		{"inconclusive", run, finding{unsettled: "no load"}, survived, ""},
+	} {
+		end, says, why := judge(c.m, c.f)
+		if end != c.end || says != c.says || (why == "") != (end == caught) {
+			t.Errorf("%s: %s by %q (%s), want %s by %q", c.name, end, says, why, c.end, c.says)
+		}
+	}
+	if got := failedTests("--- FAIL: T (0.1s)\n    --- FAIL: T/a (0.1s)\n        --- FAIL: T/a/b (0.0s)\n    --- FAIL: T/c (0.0s)\n"); !slices.Equal(got, []string{"T/a/b", "T/c"}) {
+		t.Errorf("the tests that failed are %q", got)
+	}
+}
+
+// TestSaid finds words in what a test says itself: in no name of a test, no stack, and no line before its end.
+func TestSaid(t *testing.T) {
+	for text, want := range map[string]string{
+		"=== RUN   TestWords\n    --- FAIL: TestWords (0.00s)\n": "",
+		"=== RUN   TestA\n    a_test.go:1: words\n":              "    a_test.go:1: words",
+		"words":          "words",
+		"panic: words\n": "panic: words",
+		"panic: test timed out after 5m\n\tTestA/words (5m)\n":   "",
+		"panic: nil\n\ngoroutine 7 [running]:\npulley.words()\n": "",
+	} {
+		if line, yes := said(regexp.MustCompile("words"), text); line != want || yes != (want != "") {
+			t.Errorf("of %q it is %q, want %q", text, line, want)
+		}
+	}
+}
+
+// TestHangs has a check say what it must and then hang, with a child: it is ended, and so is the child. One that
+// says nothing of it runs to its end.
+func TestHangs(t *testing.T) {
+	alive := filepath.Join(t.TempDir(), "alive")
+	if err := syscall.Mkfifo(alive, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	held, err := os.OpenFile(alive, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Close() }() // it was only read
+	p := &planter{lingers: time.Millisecond}
+	words := regexp.MustCompile("words")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := p.output(ctx, words, "", "sh", "-c", `exec 3>"$0"; sleep 600 & printf '=== RUN   TestA/b\n    some words\n'; wait`, alive)
+	if err == nil || !r.ended || r.by != "TestA/b" {
+		t.Errorf("it ended by %q, %v, %v; want it ended, by what TestA/b said", r.by, r.ended, err)
+	}
+	if err := held.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := held.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("its child goes on: %v", err)
+	}
+	if r, err := p.output(ctx, words, "", "sh", "-c", `echo else; exit 3`); err == nil || r.ended || r.text != "else\n" {
+		t.Errorf("it says %q and ended by %v, %v; want it to end by itself", r.text, r.ended, err)
+	}
+}
+
+// TestHandful plants a bug that needs no server, one that changes nothing, one that does not build, and one whose
+// words are said anyway: the second survives, the others are no catches, and the exit status says so.
+func TestHandful(t *testing.T) {
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := choose(table(), root, "^aggregate-in-order-of-arrival$")
+	if err != nil || len(chosen) != 1 {
+		t.Fatalf("%d mutants, %v", len(chosen), err)
+	}
+	none := chosen[0]
+	none.Name, none.Edits = "none", []edit{{"engine/backend/memory/heap.go", "package memory", "// A remark.\npackage memory"}}
+	unbuildable := none
+	unbuildable.Name, unbuildable.Edits = "unbuildable", []edit{{"engine/backend/memory/heap.go", "package memory", "package memory."}}
+	loose := chosen[0]
+	loose.Name, loose.Says = "loose", "^PASS"
+	var told bytes.Buffer
+	outcomes, err := plantAll(t.Context(), root, append(chosen, none, unbuildable, loose), options{jobs: 1, race: raced}, &told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{caught, survived, broken, broken} {
+		if o := outcomes[i]; o.Outcome != want {
+			t.Errorf("%s: %s, want %s: %s", o.Mutant, o.Outcome, want, o.Why)
+		}
+	}
+	if a, b, c := status(outcomes[:1]), status(outcomes[:2]), status(outcomes); a != 0 || b != exitSurvived || c != exitMistake {
+		t.Errorf("the exit statuses are %d, %d, %d", a, b, c)
+	}
+	var text bytes.Buffer
+	if err := write(&text, outcomes, "text"); err != nil || !strings.Contains(text.String(), "4 mutants: 1 caught, 1 survived, 0 equivalent, 2 broken") {
+		t.Errorf("it prints %v:\n%s", err, text.String())
+	}
+}
+
+// TestCommandLine has mistakes told in one line, and a list given.
+func TestCommandLine(t *testing.T) {
+	for says, args := range map[string][]string{
+		"it takes no arguments": {"x"},
+		"write text or json":    {"--format", "xml"},
+		"choose from 1 to 64":   {"--jobs", "0"},
+		"no mutant's name":      {"--only", "there-is-none"},
+		"--only":                {"--only", "("},
+	} {
+		var out, problems bytes.Buffer
+		if code := run(args, &out, &problems); code != exitMistake || !strings.Contains(problems.String(), says) || strings.Count(problems.String(), "\n") != 1 {
+			t.Errorf("%q: status %d, %q, want %q in one line", args, code, problems.String(), says)
+		}
+	}
+	var out, problems bytes.Buffer
+	if code := run([]string{"--list", "--only", "river-1302"}, &out, &problems); code != 0 || !strings.Contains(out.String(), "go test ./engine/backend/postgres/push -run") {
+		t.Errorf("status %d, %s%s", code, out.String(), problems.String())
+	}
+}
