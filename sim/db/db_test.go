@@ -1,0 +1,254 @@
+package db_test
+
+import (
+	"cmp"
+	"errors"
+	"testing"
+
+	"pulley/sim/db"
+)
+
+// rig is a server with one table, and sessions that are taken forward by hand.
+type rig struct {
+	*db.Server
+	table *db.Table[int, int]
+	ready []*db.Session
+}
+
+func newRig() *rig {
+	r := &rig{Server: &db.Server{}}
+	r.table = db.NewTable[int, int](r.Server, "t", cmp.Compare[int])
+	r.Ready = func(s *db.Session) { r.ready = append(r.ready, s) }
+	return r
+}
+
+// statement is a function as a statement.
+type statement func(x *db.Exec) error
+
+func (s statement) Run(x *db.Exec) error { return s(x) }
+
+// put upserts a value.
+func (r *rig) put(key, value int) db.Statement {
+	return statement(func(x *db.Exec) error {
+		_, _, err := r.table.Upsert(x, key, value, func(int) (int, bool, error) { return value, true, nil })
+		return err
+	})
+}
+
+// do executes a batch and gives its error, or a state where it waits.
+func (r *rig) do(s *db.Session, batch ...db.Statement) (err error) {
+	err = errWaits
+	s.Execute(batch, func(e error) { err = e })
+	s.Run()
+	return err
+}
+
+var errWaits = errors.New("it waits")
+
+// goOn has those go on that were told that they can.
+func (r *rig) goOn() {
+	for len(r.ready) > 0 {
+		s := r.ready[0]
+		r.ready = r.ready[1:]
+		s.Run()
+	}
+}
+
+// value gives what is committed; -1: nothing.
+func (r *rig) value(key int) int {
+	got := -1
+	r.table.Committed(func(k, v int) bool {
+		if k == key {
+			got = v
+		}
+		return true
+	})
+	return got
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestIsolation wants nothing to be seen before it is committed, or after it was rolled back.
+func TestIsolation(t *testing.T) {
+	r := newRig()
+	a, b := r.Open(1), r.Open(2)
+	must(t, r.do(a, r.put(1, 1)))
+	must(t, r.do(a, db.Begin, r.put(1, 2), r.put(2, 2)))
+	seen := 0
+	look := statement(func(x *db.Exec) error {
+		seen = 0
+		r.table.All(x, func(v *db.Version[int, int]) bool { seen = seen*10 + v.Value; return true })
+		return nil
+	})
+	must(t, r.do(b, look))
+	if seen != 1 || r.value(1) != 1 {
+		t.Errorf("before the commit another sees %d", seen)
+	}
+	if must(t, r.do(a, look)); seen != 22 {
+		t.Errorf("before the commit the transaction itself sees %d", seen)
+	}
+	must(t, r.do(a, db.Rollback))
+	if must(t, r.do(b, look)); seen != 1 {
+		t.Errorf("after the rollback another sees %d", seen)
+	}
+	must(t, r.do(a, r.put(2, 3)))
+	if must(t, r.do(b, look)); seen != 13 {
+		t.Errorf("after the commit another sees %d", seen)
+	}
+}
+
+// TestWaitersReadAgain wants who waits for a row to go on with what it is then, in the order of coming; and a row that
+// was found by its address to be missed once it is another version.
+func TestWaitersReadAgain(t *testing.T) {
+	r := newRig()
+	a, b, c := r.Open(1), r.Open(2), r.Open(3)
+	must(t, r.do(a, r.put(1, 1)))
+	must(t, r.do(a, db.Begin, r.put(1, 10)))
+	add := func() db.Statement {
+		return statement(func(x *db.Exec) error {
+			_, _, err := r.table.Upsert(x, 1, 0, func(old int) (int, bool, error) { return old*2 + 1, true, nil })
+			return err
+		})
+	}
+	met, locked := true, 0
+	var found *db.Version[int, int]
+	byAddress := statement(func(x *db.Exec) error {
+		if found == nil {
+			found = r.table.Get(x, 1)
+		}
+		v, err := r.table.Lock(x, found, db.ForUpdate, db.Wait)
+		if err != nil {
+			return err
+		}
+		locked = v.Value
+		met, err = r.table.Update(x, v, db.NoKeyUpdate, 99)
+		return err
+	})
+	if err := r.do(b, add()); err != errWaits {
+		t.Fatalf("the second writer got %v", err)
+	}
+	if err := r.do(c, byAddress); err != errWaits {
+		t.Fatalf("the third got %v", err)
+	}
+	must(t, r.do(a, db.Commit))
+	r.goOn()
+	if got := r.value(1); got != 21 {
+		t.Errorf("the value is %d, not that of the first doubled by the second", got)
+	}
+	if locked != 21 || met {
+		t.Errorf("the third locked %d (met by its address: %t); want 21, which its snapshot does not have", locked, met)
+	}
+}
+
+// TestDeadlock wants the one that closes a circle to be given up, and the other to go on.
+func TestDeadlock(t *testing.T) {
+	r := newRig()
+	a, b := r.Open(1), r.Open(2)
+	must(t, r.do(a, r.put(1, 1), r.put(2, 1)))
+	must(t, r.do(a, db.Begin, r.put(1, 2)))
+	must(t, r.do(b, db.Begin, r.put(2, 3)))
+	if err := r.do(a, r.put(2, 2)); err != errWaits {
+		t.Fatalf("the first got %v", err)
+	}
+	if err := r.do(b, r.put(1, 3)); !errors.Is(err, db.ErrDeadlock) {
+		t.Fatalf("who closed the circle got %v", err)
+	}
+	r.goOn()
+	must(t, r.do(a, db.Commit))
+	if err := r.do(b, db.Commit); !errors.Is(err, db.ErrNoRollback) {
+		t.Errorf("the commit of what had failed gave %v", err)
+	}
+	if r.value(1) != 2 || r.value(2) != 2 {
+		t.Errorf("the values are %d and %d", r.value(1), r.value(2))
+	}
+}
+
+// TestUnique wants an insert to wait for another of its key, and to fail if that is committed.
+func TestUnique(t *testing.T) {
+	for _, end := range []db.Statement{db.Commit, db.Rollback} {
+		r := newRig()
+		a, b := r.Open(1), r.Open(2)
+		insert := statement(func(x *db.Exec) error { return r.table.Insert(x, 1, 1) })
+		must(t, r.do(a, db.Begin, insert))
+		var err error
+		b.Execute([]db.Statement{insert}, func(e error) { err = e })
+		if b.Run(); b.State() != db.Waiting {
+			t.Fatalf("the second insert is %s", b.State())
+		}
+		must(t, r.do(a, end))
+		r.goOn()
+		if want := end == db.Commit; errors.Is(err, db.ErrUnique) != want || r.value(1) != 1 {
+			t.Errorf("after %v the second insert gave %v", end, err)
+		}
+	}
+}
+
+// TestLockModes wants an append's lock on a key to let others through, but no change of the key; and those who do not
+// want to wait, not to.
+func TestLockModes(t *testing.T) {
+	r := newRig()
+	a, b, c := r.Open(1), r.Open(2), r.Open(3)
+	must(t, r.do(a, r.put(1, 1)))
+	lock := func(mode db.Mode, policy db.Policy, got *bool) db.Statement {
+		return statement(func(x *db.Exec) error {
+			v, err := r.table.Lock(x, r.table.Get(x, 1), mode, policy)
+			*got = v != nil
+			return err
+		})
+	}
+	var got bool
+	must(t, r.do(a, db.Begin, lock(db.KeyShare, db.Wait, &got)))
+	must(t, r.do(b, lock(db.KeyShare, db.Wait, &got)))
+	must(t, r.do(b, lock(db.NoKeyUpdate, db.Wait, &got)))
+	if must(t, r.do(b, lock(db.ForUpdate, db.SkipLocked, &got))); got {
+		t.Error("a locked row was not skipped")
+	}
+	if err := r.do(b, lock(db.ForUpdate, db.NoWait, &got)); !errors.Is(err, db.ErrLocked) {
+		t.Errorf("who does not wait got %v", err)
+	}
+	if err := r.do(c, lock(db.ForUpdate, db.Wait, &got)); err != errWaits {
+		t.Errorf("a change of the key got %v", err)
+	}
+	a.End()
+	r.goOn()
+	if c.State() != db.Idle || !got {
+		t.Errorf("when the holder is gone, the waiter is %s", c.State())
+	}
+}
+
+// TestCrash wants what was committed to stay, and nothing else; and steps of a statement to be where others can go first.
+func TestCrash(t *testing.T) {
+	r := newRig()
+	unlogged := db.NewTable[int, int](r.Server, "u", cmp.Compare[int])
+	unlogged.Unlogged = true
+	a, b := r.Open(1), r.Open(2)
+	must(t, r.do(a, r.put(1, 1), statement(func(x *db.Exec) error { return unlogged.Insert(x, 1, 1) })))
+	must(t, r.do(a, db.Begin, r.put(1, 2)))
+	asked := 0
+	r.Yield = func() bool { asked++; return asked == 2 }
+	b.Execute([]db.Statement{r.put(2, 2), r.put(3, 3)}, func(error) { t.Error("the answer of a crashed server came") })
+	if !b.Run() || b.State() != db.Running {
+		t.Fatalf("the second step was not interrupted: %s", b.State())
+	}
+	r.Crash()
+	if a.State() != db.Gone || b.State() != db.Gone || len(r.Sessions()) != 0 {
+		t.Error("a session outlived the crash")
+	}
+	rows := 0
+	unlogged.Committed(func(int, int) bool { rows++; return true })
+	if r.value(1) != 1 || r.value(2) != -1 || rows != 0 {
+		t.Errorf("after the crash there are %d and %d, and %d rows that were not logged", r.value(1), r.value(2), rows)
+	}
+	var q db.Sequence
+	if first := q.Next(); first != 1 {
+		t.Errorf("the sequence begins with %d", first)
+	}
+	if q.Crash(); q.Next() <= 2 {
+		t.Error("a sequence that crashed leaves nothing out")
+	}
+}

@@ -1,0 +1,154 @@
+package db
+
+import "slices"
+
+// Mode is how strongly a row is locked.
+type Mode uint8
+
+// The modes, weakest first.
+const (
+	KeyShare    Mode = iota + 1 // FOR KEY SHARE: the key stays
+	NoKeyUpdate                 // FOR NO KEY UPDATE, and updates that leave the key alone
+	ForUpdate                   // FOR UPDATE, deletes, and updates of a key
+)
+
+// conflicts says whether two transactions cannot have a row in these modes together.
+func conflicts(a, b Mode) bool {
+	if a > b {
+		a, b = b, a
+	}
+	return a == KeyShare && b == ForUpdate || a >= NoKeyUpdate
+}
+
+// lock is a row's: who has it, and who waits for it, in the order in which they came.
+type lock struct {
+	holders []grip
+	waiters []grip
+}
+
+type grip struct {
+	tx   *Tx
+	mode Mode
+}
+
+// held says whether a transaction has the row in the mode or a stronger one.
+func (l *lock) held(tx *Tx, mode Mode) bool {
+	for _, g := range l.holders {
+		if g.tx == tx && g.mode >= mode {
+			return true
+		}
+	}
+	return false
+}
+
+// free says whether nothing keeps a transaction from the row: no holder, and nobody who came before.
+func (l *lock) free(tx *Tx, mode Mode) bool {
+	has := false
+	for _, g := range l.holders {
+		if g.tx == tx {
+			has = true
+		} else if conflicts(g.mode, mode) {
+			return false
+		}
+	}
+	if has {
+		return true // who has it already goes first
+	}
+	for _, g := range l.waiters {
+		if g.tx == tx {
+			break
+		}
+		if conflicts(g.mode, mode) {
+			return false
+		}
+	}
+	return true
+}
+
+// take gives the row to a transaction, which stops waiting.
+func (l *lock) take(tx *Tx, mode Mode) {
+	if tx.waits == l {
+		l.leave(tx)
+	}
+	for i := range l.holders {
+		if l.holders[i].tx == tx {
+			l.holders[i].mode = max(l.holders[i].mode, mode)
+			return
+		}
+	}
+	l.holders = append(l.holders, grip{tx, mode})
+	tx.locks = append(tx.locks, l)
+}
+
+// wait puts a transaction behind the others that wait. It fails where that closes a circle.
+func (l *lock) wait(tx *Tx, mode Mode) error {
+	if tx.waits != l {
+		l.waiters = append(l.waiters, grip{tx, mode})
+		tx.waits = l
+		tx.waitMode = mode
+	}
+	if l.blockedBy(tx, mode, tx, 0) {
+		l.leave(tx)
+		l.wake()
+		return ErrDeadlock
+	}
+	return errWait
+}
+
+// circleMax bounds how deep circles of waiters are looked for; there are never so many transactions.
+const circleMax = 64
+
+// blockedBy says whether a transaction that waits in the mode waits, directly or by others, for a goal.
+func (l *lock) blockedBy(tx *Tx, mode Mode, goal *Tx, depth int) bool {
+	if depth > circleMax {
+		return false
+	}
+	reaches := func(g grip) bool {
+		if g.tx == tx || !conflicts(g.mode, mode) {
+			return false
+		}
+		if g.tx == goal && depth > 0 {
+			return true
+		}
+		next := g.tx.waits
+		return next != nil && next.blockedBy(g.tx, g.tx.waitMode, goal, depth+1)
+	}
+	if slices.ContainsFunc(l.holders, reaches) {
+		return true
+	}
+	for _, g := range l.holders {
+		if g.tx == tx {
+			return false // who has the row in a weaker mode goes before those that wait
+		}
+	}
+	for _, g := range l.waiters {
+		if g.tx == tx {
+			return false
+		}
+		if reaches(g) {
+			return true
+		}
+	}
+	return false
+}
+
+// leave takes a transaction from those that wait.
+func (l *lock) leave(tx *Tx) {
+	l.waiters = slices.DeleteFunc(l.waiters, func(g grip) bool { return g.tx == tx })
+	tx.waits = nil
+}
+
+// drop takes the row from a transaction that is over, and lets those go on that can.
+func (l *lock) drop(tx *Tx) {
+	l.holders = slices.DeleteFunc(l.holders, func(g grip) bool { return g.tx == tx })
+	l.wake()
+}
+
+// wake tells those that waited and can go on.
+func (l *lock) wake() {
+	for _, g := range l.waiters {
+		if l.free(g.tx, g.mode) {
+			g.tx.session.woken()
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package db
+
+import "slices"
+
+// Statement is something that a session executes. Run is called until it gives anything but a wait; how far it is, the
+// statement keeps itself, and so it does with its result.
+type Statement interface {
+	Run(x *Exec) error
+}
+
+// Exec is what a statement is given.
+type Exec struct {
+	Server   *Server
+	tx       *Tx
+	snapshot uint64
+	passed   bool // it was interrupted here before, and goes on now
+	yielded  bool
+}
+
+// Note tells who is told of the commit.
+func (x *Exec) Note(note any) { x.tx.Notes = append(x.tx.Notes, note) }
+
+// Begun is the number of the last commit before the transaction began.
+func (x *Exec) Begun() uint64 { return x.tx.begun }
+
+// Yield gives a wait if others are to go on first.
+func (x *Exec) Yield() error {
+	if x.yields() {
+		return errWait
+	}
+	x.passed = false
+	return nil
+}
+
+func (x *Exec) yields() bool {
+	if x.passed || x.Server.Yield == nil || !x.Server.Yield() {
+		return false
+	}
+	x.passed, x.yielded = true, true
+	return true
+}
+
+type control uint8
+
+// Begin, Commit and Rollback are statements of their own.
+const (
+	Begin control = iota + 1
+	Commit
+	Rollback
+)
+
+// Run is the session's.
+func (control) Run(*Exec) error { return nil }
+
+// State is what a session is doing.
+type State uint8
+
+// The states.
+const (
+	Idle      State = iota // outside of a transaction
+	InTx                   // between two batches of a transaction
+	Running                // a statement is under way
+	Waiting                // for another's lock
+	Gone                   // it has ended
+	StatesMax = iota
+)
+
+func (s State) String() string {
+	return [...]string{"idle", "between statements", "in a statement", "waiting for a lock", "gone"}[s]
+}
+
+// Session is a connection, as the server has it.
+type Session struct {
+	ID   int
+	Data any // of who opened it
+
+	server   *Server
+	tx       *Tx
+	explicit bool // Begin was given
+	failed   bool // and then something failed
+	batch    []Statement
+	at       int
+	exec     Exec
+	started  bool // the statement at hand has its snapshot
+	done     func(error)
+	state    State
+	ready    bool // it has been told to go on
+}
+
+// Open begins a session.
+func (s *Server) Open(id int) *Session {
+	session := &Session{ID: id, server: s}
+	s.sessions = append(s.sessions, session)
+	return session
+}
+
+// State says what the session does.
+func (s *Session) State() State { return s.state }
+
+// Tx is the transaction that is under way; nil: there is none.
+func (s *Session) Tx() *Tx { return s.tx }
+
+// Execute begins with a batch; done is told of its end, with the first error, which ends it. Run does it.
+func (s *Session) Execute(batch []Statement, done func(error)) {
+	s.batch, s.at, s.done, s.state = batch, 0, done, Running
+	s.started = false
+	s.exec = Exec{Server: s.server}
+}
+
+// Run goes on with a batch until it is over, waits, or is interrupted, and says whether it was: then Run is to be
+// called again.
+func (s *Session) Run() (again bool) {
+	s.ready = false
+	for s.state == Running || s.state == Waiting {
+		if s.at == len(s.batch) {
+			if s.tx != nil && !s.explicit && s.exec.yields() {
+				s.exec.yielded = false
+				return true
+			}
+			s.finish(nil)
+			return false
+		}
+		err := s.one(s.batch[s.at])
+		switch {
+		case err == nil:
+			s.at++
+		case Waits(err) && s.exec.yielded:
+			s.exec.yielded = false
+			s.state = Running
+			return true
+		case Waits(err):
+			s.state = Waiting
+			s.server.Waits++
+			return false
+		default:
+			if err == ErrDeadlock {
+				s.server.Deadlocks++
+			}
+			s.finish(err)
+			return false
+		}
+	}
+	return false
+}
+
+// one takes the statement at hand forward.
+func (s *Session) one(statement Statement) error {
+	if c, ok := statement.(control); ok {
+		return s.control(c)
+	}
+	if s.failed {
+		return ErrFailed
+	}
+	if s.tx == nil {
+		s.tx = s.server.begin(s)
+	}
+	x := &s.exec
+	if !s.started {
+		s.started = true
+		s.tx.command++
+		*x = Exec{Server: s.server, tx: s.tx, snapshot: s.server.seq}
+		s.server.active++
+	}
+	s.state = Running
+	err := statement.Run(x)
+	if err == nil || !Waits(err) {
+		s.started = false
+		s.server.active--
+		if l := s.tx.waits; l != nil {
+			l.leave(s.tx)
+			l.wake()
+		}
+	}
+	return err
+}
+
+func (s *Session) control(c control) error {
+	switch {
+	case c == Begin:
+		s.explicit = true
+		if s.tx == nil {
+			s.tx = s.server.begin(s)
+		}
+	case c == Rollback || s.failed:
+		if s.tx != nil {
+			s.server.abort(s.tx)
+		}
+		failed := s.failed
+		s.tx, s.explicit, s.failed = nil, false, false
+		if failed && c == Commit {
+			return ErrNoRollback
+		}
+	default:
+		if s.tx == nil {
+			return nil
+		}
+		x := &s.exec
+		if x.Server = s.server; x.yields() {
+			return errWait
+		}
+		x.passed = false
+		tx := s.tx
+		s.tx, s.explicit = nil, false
+		s.server.commit(tx)
+	}
+	return nil
+}
+
+// finish ends the batch.
+func (s *Session) finish(err error) {
+	switch {
+	case err != nil && s.explicit:
+		if !s.failed && s.tx != nil {
+			s.server.abort(s.tx) // its locks go at once
+			s.tx = s.server.begin(s)
+		}
+		s.failed = true
+	case err != nil && s.tx != nil:
+		s.server.abort(s.tx)
+		s.tx = nil
+	case s.tx != nil && !s.explicit:
+		tx := s.tx
+		s.tx = nil
+		s.server.commit(tx)
+	}
+	s.state = Idle
+	if s.explicit {
+		s.state = InTx
+	}
+	done := s.done
+	s.batch, s.done = nil, nil
+	s.server.collect()
+	if done != nil {
+		done(err)
+	}
+}
+
+// Fail ends the batch that is under way, if there is one, with an error.
+func (s *Session) Fail(err error) {
+	if s.state != Running && s.state != Waiting {
+		return
+	}
+	if s.started {
+		s.started = false
+		s.server.active--
+	}
+	s.finish(err)
+}
+
+// End closes the session. What is under way is taken back, and nobody is told.
+func (s *Session) End() { s.end() }
+
+func (s *Session) end() {
+	if s.state == Gone {
+		return
+	}
+	if s.started {
+		s.started = false
+		s.server.active--
+	}
+	s.state, s.done, s.batch = Gone, nil, nil
+	if s.tx != nil {
+		tx := s.tx
+		s.tx = nil
+		s.server.abort(tx)
+	}
+	s.server.sessions = slices.DeleteFunc(s.server.sessions, func(o *Session) bool { return o == s })
+	s.server.collect()
+}
+
+// woken has the session go on where it waited.
+func (s *Session) woken() {
+	if s.state != Waiting || s.ready {
+		return
+	}
+	s.ready = true
+	if s.server.Ready != nil {
+		s.server.Ready(s)
+	}
+}

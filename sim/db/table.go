@@ -1,0 +1,318 @@
+package db
+
+import "slices"
+
+// Table is rows by key, in the order of keys.
+type Table[K, V any] struct {
+	Name     string
+	Unlogged bool // a crash empties it
+
+	server  *Server
+	compare func(a, b K) int
+	rows    []*Row[K, V]
+}
+
+// Row is all versions of what stands under a key.
+type Row[K, V any] struct {
+	Key   K
+	table *Table[K, V]
+	head  *Version[K, V] // the newest; nil: there was never one, or it was undone
+	lock  lock
+	gone  bool // from the table
+}
+
+// Version is a row as one statement made it. It is a row's address, too.
+type Version[K, V any] struct {
+	Row     *Row[K, V]
+	Value   V
+	by      *Tx
+	command int
+	deleted bool
+	older   *Version[K, V]
+}
+
+// NewTable adds a table to a server.
+func NewTable[K, V any](s *Server, name string, compare func(a, b K) int) *Table[K, V] {
+	t := &Table[K, V]{Name: name, server: s, compare: compare}
+	s.tables = append(s.tables, t)
+	return t
+}
+
+// place finds a key's place.
+func (t *Table[K, V]) place(key K) (int, bool) {
+	lo, hi := 0, len(t.rows)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if t.compare(t.rows[mid].Key, key) < 0 {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, lo < len(t.rows) && t.compare(t.rows[lo].Key, key) == 0
+}
+
+func (t *Table[K, V]) row(key K) *Row[K, V] {
+	if i, ok := t.place(key); ok {
+		return t.rows[i]
+	}
+	return nil
+}
+
+// visible gives the version that a statement sees.
+func (r *Row[K, V]) visible(x *Exec) *Version[K, V] {
+	for v := r.head; v != nil; v = v.older {
+		if v.seen(x) {
+			if v.deleted {
+				return nil
+			}
+			return v
+		}
+	}
+	return nil
+}
+
+func (v *Version[K, V]) seen(x *Exec) bool {
+	if v.by == x.tx {
+		return v.command < x.tx.command
+	}
+	return v.by.seq != 0 && v.by.seq <= x.snapshot
+}
+
+// Get gives what a statement sees under a key, without a lock; nil: nothing.
+func (t *Table[K, V]) Get(x *Exec, key K) *Version[K, V] {
+	if r := t.row(key); r != nil {
+		return r.visible(x)
+	}
+	return nil
+}
+
+// Each calls f with what a statement sees from a key on, in order, until f says no. f must not add rows.
+func (t *Table[K, V]) Each(x *Exec, from K, f func(*Version[K, V]) bool) {
+	i, _ := t.place(from)
+	for ; i < len(t.rows); i++ {
+		if v := t.rows[i].visible(x); v != nil && !f(v) {
+			return
+		}
+	}
+}
+
+// All calls f with what a statement sees, in the order of keys. f must not add rows.
+func (t *Table[K, V]) All(x *Exec, f func(*Version[K, V]) bool) {
+	for i := 0; i < len(t.rows); i++ {
+		if v := t.rows[i].visible(x); v != nil && !f(v) {
+			return
+		}
+	}
+}
+
+// Policy says what happens to a statement that finds a row locked.
+type Policy uint8
+
+// The policies.
+const (
+	Wait       Policy = iota
+	SkipLocked        // the row is left out
+	NoWait            // the statement fails
+)
+
+// Lock locks the row of a version that the statement sees, and gives its newest version; nil: it is gone, or was
+// skipped. The newest version may be one that the statement does not see.
+func (t *Table[K, V]) Lock(x *Exec, v *Version[K, V], mode Mode, policy Policy) (*Version[K, V], error) {
+	r := v.Row
+	if !r.lock.held(x.tx, mode) {
+		if x.yields() {
+			return nil, errWait
+		}
+		if !r.lock.free(x.tx, mode) {
+			switch policy {
+			case SkipLocked:
+				return nil, nil
+			case NoWait:
+				return nil, ErrLocked
+			}
+			return nil, r.lock.wait(x.tx, mode)
+		}
+		r.lock.take(x.tx, mode)
+	}
+	x.passed = false
+	if r.head == nil || r.head.deleted {
+		return nil, nil
+	}
+	return r.head, nil
+}
+
+// Update replaces a version that was found by its address, and says whether it was met: it is not if the statement
+// does not see it, or something newer has come.
+func (t *Table[K, V]) Update(x *Exec, v *Version[K, V], mode Mode, value V) (bool, error) {
+	if ok, err := t.meet(x, v, mode); !ok || err != nil {
+		return false, err
+	}
+	t.add(x, v.Row, value, false)
+	return true, nil
+}
+
+// Delete takes away a version that was found by its address, and says whether it was met.
+func (t *Table[K, V]) Delete(x *Exec, v *Version[K, V]) (bool, error) {
+	if ok, err := t.meet(x, v, ForUpdate); !ok || err != nil {
+		return false, err
+	}
+	var none V
+	t.add(x, v.Row, none, true)
+	return true, nil
+}
+
+func (t *Table[K, V]) meet(x *Exec, v *Version[K, V], mode Mode) (bool, error) {
+	if !v.seen(x) {
+		return false, nil
+	}
+	r := v.Row
+	if !r.lock.held(x.tx, mode) {
+		if x.yields() {
+			return false, errWait
+		}
+		if !r.lock.free(x.tx, mode) {
+			return false, r.lock.wait(x.tx, mode)
+		}
+		r.lock.take(x.tx, mode)
+	}
+	x.passed = false
+	return r.head == v, nil
+}
+
+// add puts a version on top.
+func (t *Table[K, V]) add(x *Exec, r *Row[K, V], value V, deleted bool) {
+	r.head = &Version[K, V]{Row: r, Value: value, by: x.tx, command: x.tx.command, deleted: deleted, older: r.head}
+	x.tx.changed = append(x.tx.changed, r)
+}
+
+// claim finds the row of a key, for one who wants to insert it: locked, and with its newest version, which is nil if
+// there is none.
+func (t *Table[K, V]) claim(x *Exec, key K, mode Mode) (*Row[K, V], *Version[K, V], error) {
+	if x.yields() {
+		return nil, nil, errWait
+	}
+	i, ok := t.place(key)
+	if !ok {
+		r := &Row[K, V]{Key: key, table: t}
+		t.rows = slices.Insert(t.rows, i, r)
+		r.lock.take(x.tx, ForUpdate)
+		x.passed = false
+		return r, nil, nil
+	}
+	r := t.rows[i]
+	if r.head == nil || r.head.deleted || r.head.by.seq == 0 && r.head.by != x.tx {
+		mode = ForUpdate // whoever is to put the key here, or takes it away, is waited for
+	}
+	if !r.lock.held(x.tx, mode) {
+		if !r.lock.free(x.tx, mode) {
+			return nil, nil, r.lock.wait(x.tx, mode)
+		}
+		r.lock.take(x.tx, mode)
+	}
+	x.passed = false
+	if r.head == nil || r.head.deleted {
+		return r, nil, nil
+	}
+	return r, r.head, nil
+}
+
+// Insert adds a row, or fails with ErrUnique.
+func (t *Table[K, V]) Insert(x *Exec, key K, value V) error {
+	ok, err := t.InsertNew(x, key, value)
+	if err == nil && !ok {
+		err = ErrUnique
+	}
+	return err
+}
+
+// InsertNew adds a row unless there is one: ON CONFLICT DO NOTHING.
+func (t *Table[K, V]) InsertNew(x *Exec, key K, value V) (bool, error) {
+	r := t.row(key)
+	if r != nil && r.head != nil && !r.head.deleted && (r.head.by.seq != 0 || r.head.by == x.tx) {
+		return false, nil // it is there, and nobody has to be waited for: who deletes it, deletes it later
+	}
+	r, v, err := t.claim(x, key, ForUpdate)
+	if err != nil || v != nil {
+		return false, err
+	}
+	t.add(x, r, value, false)
+	return true, nil
+}
+
+// Upsert adds a row, or changes the newest version of what is there: ON CONFLICT DO UPDATE. change may refuse that, and
+// may fail.
+func (t *Table[K, V]) Upsert(x *Exec, key K, value V, change func(old V) (V, bool, error)) (V, bool, error) {
+	r, v, err := t.claim(x, key, NoKeyUpdate)
+	if err != nil {
+		return value, false, err
+	}
+	if v != nil {
+		var ok bool
+		if value, ok, err = change(v.Value); err != nil || !ok {
+			return value, false, err
+		}
+	}
+	t.add(x, r, value, false)
+	return value, true, nil
+}
+
+// undo takes back what a transaction did to the row.
+func (r *Row[K, V]) undo(tx *Tx) {
+	for r.head != nil && r.head.by == tx {
+		r.head = r.head.older
+	}
+}
+
+// prune forgets what nobody can see any more.
+func (r *Row[K, V]) prune() {
+	if r.gone {
+		return
+	}
+	if r.head != nil {
+		if r.head.by.seq == 0 {
+			return // somebody is at it: he prunes
+		}
+		r.head.older = nil
+	}
+	if (r.head == nil || r.head.deleted) && len(r.lock.holders)+len(r.lock.waiters) == 0 {
+		if i, ok := r.table.place(r.Key); ok && r.table.rows[i] == r {
+			r.table.rows = slices.Delete(r.table.rows, i, i+1)
+			r.gone = true
+		}
+	}
+}
+
+// Committed calls f with what is committed, in the order of keys: for checks from outside.
+func (t *Table[K, V]) Committed(f func(key K, value V) bool) {
+	for _, r := range t.rows {
+		if !r.report(f) {
+			return
+		}
+	}
+}
+
+// CommittedFrom is Committed from a key on.
+func (t *Table[K, V]) CommittedFrom(from K, f func(key K, value V) bool) {
+	i, _ := t.place(from)
+	for ; i < len(t.rows); i++ {
+		if !t.rows[i].report(f) {
+			return
+		}
+	}
+}
+
+func (r *Row[K, V]) report(f func(key K, value V) bool) bool {
+	v := r.head
+	for v != nil && v.by.seq == 0 {
+		v = v.older
+	}
+	return v == nil || v.deleted || f(r.Key, v.Value)
+}
+
+// crashed empties a table that a crash does not keep.
+func (t *Table[K, V]) crashed() {
+	if t.Unlogged {
+		t.rows = nil
+	}
+}

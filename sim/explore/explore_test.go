@@ -1,0 +1,128 @@
+package explore
+
+import (
+	"context"
+	"flag"
+	"strings"
+	"testing"
+	"time"
+)
+
+var seeds = flag.Uint64("seeds", 512, "how many seeds are played for each design")
+
+// TestSeeds plays seeds twice: no invariant may be violated, and both must give the same trace (I13). What there is must
+// have happened.
+func TestSeeds(t *testing.T) {
+	for _, backend := range Backends() {
+		t.Run(backend, func(t *testing.T) {
+			f, err := Search{Backend: backend, To: *seeds - 1, Twice: true}.Do(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Bad != nil {
+				t.Fatalf("seed %d: %s\nsee it with: pulley sim --backend %s --seeds %d..%d", f.Bad.Seed, strings.Join(f.Why, "\n"), backend, f.Bad.Seed, f.Bad.Seed)
+			}
+			if never := f.Never(); len(never) > 0 || f.Counts.Seeds != int(*seeds) {
+				t.Errorf("in %d seeds there was never: %s", f.Counts.Seeds, strings.Join(never, "; "))
+			}
+			t.Log(Progress{Counts: &f.Counts, Elapsed: f.Elapsed})
+		})
+	}
+}
+
+// TestBugs plants bugs. Each must be found, by the invariant that it breaks first.
+func TestBugs(t *testing.T) {
+	for _, backend := range Backends() {
+		for bug, invariants := range bugs[backend] {
+			t.Run(backend+"/"+bug, func(t *testing.T) {
+				f, err := Search{Backend: backend, Bug: bug, To: 8191}.Do(context.Background())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if f.Bad == nil {
+					t.Fatalf("not found in %d seeds", f.Counts.Seeds)
+				}
+				invariant, _, _ := strings.Cut(f.Why[0], ":")
+				if !strings.Contains(" "+invariants+" ", " "+invariant+" ") {
+					t.Errorf("seed %d found it by %s; want one of %s", f.Bad.Seed, f.Why[0], invariants)
+				}
+				t.Logf("seed %d: %.150s", f.Bad.Seed, f.Why[0])
+			})
+		}
+	}
+}
+
+// TestShrink makes the case of a planted bug smaller, which must show it still, when it was written and read.
+func TestShrink(t *testing.T) {
+	f, err := Search{Backend: "push", Bug: bugTokenIgnored, To: 1023}.Do(context.Background())
+	if err != nil || f.Bad == nil {
+		t.Fatalf("the bug was not found: %v", err)
+	}
+	small, why := Shrink(*f.Bad, f.Why, 10*time.Second)
+	if len(small.Faults) >= len(f.Bad.Faults) || len(small.Source) > len(f.Bad.Source) || len(small.Arrivals) > len(f.Bad.Arrivals) {
+		t.Errorf("%d faults, %d instances and %d bytes of program became %d, %d and %d", len(f.Bad.Faults), len(f.Bad.Arrivals),
+			len(f.Bad.Source), len(small.Faults), len(small.Arrivals), len(small.Source))
+	}
+	file := t.TempDir() + "/case.json"
+	if err := small.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, trace, err := Replay(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Violations) == 0 || r.Violations[0] != why[0] {
+		t.Errorf("played again it violates %q; want %q", r.Violations, why)
+	}
+	var words, drawing strings.Builder
+	if err := trace.Write(&words); err != nil || !strings.Contains(words.String(), "violation: "+why[0]) {
+		t.Errorf("the trace in words has no violation (%v):\n%.500s", err, words.String())
+	}
+	if err := trace.SVG(&drawing); err != nil || !strings.Contains(drawing.String(), `fill="#d00"`) || !strings.HasSuffix(drawing.String(), "</svg>\n") {
+		t.Errorf("the drawing has no violation in red (%v)", err)
+	}
+}
+
+// TestRefusedCases wants a case that makes no sense to be named.
+func TestRefusedCases(t *testing.T) {
+	var d drawn
+	load, err := d.workload(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*Case){
+		"engines is 0": func(c *Case) { c.Engines = 0 },
+		"lease_us is":  func(c *Case) { c.LeaseUS = 1 },
+		"arrival 0":    func(c *Case) { c.Arrivals = []Arrival{{Engine: 9}} },
+		"fault 0":      func(c *Case) { c.Faults = []Fault{{Kind: ""}} },
+	} {
+		c := draw(0, "push", load)
+		if change(&c); c.validate() == nil || !strings.Contains(c.validate().Error(), want) {
+			t.Errorf("the error is %v; want %q", c.validate(), want)
+		}
+	}
+}
+
+// BenchmarkSeeds plays worlds, with the making of their programs.
+func BenchmarkSeeds(b *testing.B) {
+	for _, backend := range Backends() {
+		b.Run(backend, func(b *testing.B) {
+			h := &hunt{Search: Search{Backend: backend, To: 1 << 40}, found: &Found{}}
+			var counts Counts
+			var number uint64
+			for b.Loop() {
+				if number%SeedsPerProgram == 0 {
+					if bad, why, err := h.program(number/SeedsPerProgram, &counts); bad != nil || err != nil {
+						b.Fatal(why, err)
+					}
+				}
+				number++
+			}
+			b.ReportMetric(float64(counts.Steps)/float64(counts.Seeds), "steps/seed")
+		})
+	}
+}

@@ -1,0 +1,185 @@
+package explore
+
+import (
+	"slices"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/dispatch"
+	"pulley/engine/graph"
+	"pulley/sim/db"
+)
+
+// judge holds what happens against the invariants, step by step.
+type judge struct {
+	touched []*instance
+	offers  map[int64]int // how often a completion was offered, by its token
+	calls   int
+	clocks  bool // the server's clock has jumped: leases end when nobody expects it
+}
+
+// The notes that statements leave in their transactions, beside happened.
+type (
+	// leasedNote is a lease that a transaction gave.
+	leasedNote struct {
+		inst     *instance
+		run      graph.Run
+		token    int64
+		attempt  int
+		snapshot uint64 // the last commit before the transaction began
+	}
+	// fencedNote is a new token for what is leased.
+	fencedNote struct {
+		inst  *instance
+		run   graph.Run
+		token int64
+	}
+	// endedNote is an instance whose row says that it has ended.
+	endedNote struct {
+		inst   *instance
+		status backend.Status
+	}
+)
+
+// commit takes in the notes of a transaction.
+func (j *judge) commit(w *world, tx *db.Tx) {
+	notes := tx.Notes
+	j.touched = j.touched[:0]
+	touch := func(inst *instance) *twin {
+		if !slices.Contains(j.touched, inst) {
+			j.touched = append(j.touched, inst)
+		}
+		return &inst.twin
+	}
+	for _, n := range notes {
+		switch n := n.(type) {
+		case *happened:
+			touch(n.inst).take(n)
+		case leasedNote:
+			w.note(Leased, n.inst.index, int64(n.run.Node), n.token, int64(n.attempt))
+			touch(n.inst)
+		case fencedNote:
+			touch(n.inst).retoken(n.run, n.token)
+		case endedNote:
+			touch(n.inst)
+		}
+	}
+	for _, inst := range j.touched {
+		inst.twin.settle(tx.Seq())
+	}
+	for _, n := range notes {
+		if e, ok := n.(endedNote); ok {
+			j.end(&e.inst.twin, e.status, tx.Seq())
+		}
+	}
+	for _, n := range notes {
+		l, ok := n.(leasedNote)
+		if ok && l.inst.twin.end != nil && l.snapshot >= l.inst.twin.endSeq {
+			l.inst.twin.wrong("I10", "%s was leased after the end", l.inst.twin.name(l.run))
+		}
+		if ok && l.inst.twin.end == nil {
+			if l.inst.twin.runs[l.run] != nil || !l.inst.twin.ever[l.run] { // else the same transaction has called it off
+				l.inst.twin.leased(l.run, l.token, l.attempt)
+			}
+		}
+	}
+	for _, inst := range j.touched {
+		if inst.twin.end != nil {
+			inst.twin.ended()
+			if status := w.store.instance(inst.index).status; status != inst.twin.status {
+				inst.twin.wrong("I7", "it ended as %s, and is stored as %s", inst.twin.status, status)
+			}
+		}
+		if len(w.result.Violations) == 0 {
+			w.store.committed(inst)
+		}
+	}
+}
+
+// end holds an end that the store has against the twin.
+func (j *judge) end(t *twin, status backend.Status, seq uint64) {
+	if status == backend.Canceled {
+		t.cancel(seq)
+	}
+	if t.end == nil || t.status != status {
+		t.wrong("I7", "the store ended it as %s, and its program did not", status)
+	}
+}
+
+// offered counts completions that go to the store.
+func (j *judge) offered(w *world, completions []backend.Completion) {
+	if j.offers == nil {
+		j.offers = map[int64]int{}
+	}
+	for i := range completions {
+		j.offers[completions[i].Lease.Token]++
+	}
+}
+
+// reply looks at what an engine is told.
+func (j *judge) reply(w *world, p *process, c *dispatch.Call, r *dispatch.Reply, begun int) {
+	if r.Err != nil {
+		return
+	}
+	for i, out := range r.Committed.Outcomes {
+		if c.Op != dispatch.OpComplete {
+			continue
+		}
+		l := c.Completions[i].Lease
+		inst := w.instanceOf(l.Key.Instance)
+		switch out.Answer {
+		case backend.Applied:
+			if !inst.twin.applied[l.Token] {
+				inst.twin.wrong("I8", "%s was answered as applied with token %d, and is not", inst.twin.name(l.Key.Run), l.Token)
+			}
+		case backend.Stale:
+			w.note(Stale, p.index, int64(inst.index), l.Token, 0)
+			if inst.twin.applied[l.Token] && j.offers[l.Token] == 1 {
+				inst.twin.wrong("I3", "%s was answered as stale with token %d, and was applied", inst.twin.name(l.Key.Run), l.Token)
+			}
+		case backend.Refused:
+			inst.twin.wrong("I12", "%s was refused: %v", inst.twin.name(l.Key.Run), out.Err)
+		}
+	}
+	for _, e := range r.Committed.Ended {
+		inst := w.instanceOf(e.ID)
+		if !inst.ended || inst.twin.status != e.Status {
+			inst.twin.wrong("I8", "an engine was told that it ended as %s, and it has not", e.Status)
+		}
+	}
+}
+
+// started looks at an attempt that begins: its arguments (I4), and who else may be at it (I11).
+func (j *judge) started(w *world, p *process, inst *instance, task *backend.Task) {
+	t, l := &inst.twin, task.Lease
+	if t.end != nil {
+		return // it does not know yet
+	}
+	if !t.ever[l.Key.Run] {
+		t.wrong("I5", "%s began, and was never enqueued", t.name(l.Key.Run))
+		return
+	}
+	if !w.load.expects(task.Action, l.Key.Run.Path, task.Args, task.Attempt) {
+		t.wrong("I4", "%s was called with %.100s as attempt %d; the reference interpreter does not do that", t.name(l.Key.Run), task.Args, task.Attempt)
+	}
+	r := t.runs[l.Key.Run]
+	if r == nil {
+		return // called off, or done by another after this lease was lost
+	}
+	until := int64(task.Expires.Sub(epoch))
+	for _, h := range r.holders {
+		if h.life == h.p.life && h.p.now() < h.until && h.token != l.Token && !j.clocks {
+			t.wrong("I11", "%s begins at %s until %v, and %s holds it until %v on its clock", t.name(l.Key.Run), engineNames[p.index],
+				time.Duration(until), engineNames[h.p.index], time.Duration(h.until))
+		}
+	}
+	r.holders = append(slices.DeleteFunc(r.holders, func(h holder) bool { return h.life != h.p.life }), holder{p: p, life: p.life, until: until, token: l.Token})
+}
+
+// dropped notes that an engine is not at a task any more.
+func (j *judge) dropped(w *world, l backend.Lease, p *process) {
+	inst := w.instanceOf(l.Key.Instance)
+	if r := inst.twin.runs[l.Key.Run]; r != nil {
+		r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.p == p && h.token == l.Token })
+	}
+}

@@ -1,0 +1,427 @@
+package explore
+
+import (
+	"errors"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/dispatch"
+	"pulley/engine/plan"
+)
+
+// process is an engine's: what package engine's shell is to the real one. It outlives its lives, of which there is
+// another after each death.
+type process struct {
+	w     *world
+	index int
+	life  uint32
+
+	alive, stopped, draining bool
+
+	frozen int64 // until when it stands still
+	slow   int64 // until when its messages take long
+	cutOff int64 // until when the server cannot be reached
+	deaf   int64 // until when it hears of no notifications
+	rate   int64 // of its clock: parts of a million that it is too fast
+	since  int64 // when that began
+	base   int64 // what the clock said then
+
+	machine *dispatch.Machine
+	client  client
+	inbox   []dispatch.Event
+	tasks   []*task
+	backlog []*instance
+	pending []*instance // by ticket; nil: answered
+	due     int64       // for which the next tick is on the calendar; -1: none
+	ticks   int
+	stepped bool
+
+	conns int
+	free  []*conn
+}
+
+// client is a design's side in a process. Each call tells its end by a last function, once, unless the process dies.
+type client interface {
+	submit(subs []backend.Submission, grant backend.Grant, k func(backend.Committed, error))
+	claim(shard int, grant backend.Grant, k func(backend.Committed, error))
+	complete(shard int, completions []backend.Completion, grant backend.Grant, k func(backend.Committed, error))
+	extend(shard int, leases []backend.Lease, grant backend.Grant, k func([]bool, error))
+	sweep(shard int, k func(backend.Swept, error))
+	cancel(inst *instance, k func(error))
+	close(k func())
+}
+
+// task is an attempt under way.
+type task struct {
+	id   dispatch.TaskID
+	task backend.Task
+	over bool
+}
+
+// now is the process' clock, which never goes back, in ns since its epoch.
+func (p *process) now() int64 {
+	d := p.w.now - p.since
+	return p.base + d + d/1_000_000*p.rate + d%1_000_000*p.rate/1_000_000
+}
+
+func (p *process) wall() time.Time { return epoch.Add(time.Duration(p.now())) }
+
+// until gives how long it is until the clock says something, at least 1.
+func (p *process) until(at int64) int64 {
+	d := at - p.now()
+	if p.rate != 0 {
+		d = d*1_000_000/(1_000_000+p.rate) + 1
+	}
+	return max(d, 1)
+}
+
+// drift has the clock go at another rate.
+func (p *process) drift(ppm int64) { p.base, p.since, p.rate = p.now(), p.w.now, ppm }
+
+// begin starts a life.
+func (p *process) begin() {
+	w := p.w
+	if w.stopping {
+		return // nothing is left to do
+	}
+	p.life++
+	p.alive, p.stopped, p.draining, p.frozen = true, false, false, 0
+	p.inbox, p.tasks, p.pending, p.free = nil, nil, nil, nil
+	p.due, p.stepped = -1, false
+	us := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+	m, err := dispatch.New(dispatch.Config{
+		Owner: engineNames[p.index], Shards: w.Shards, Slots: w.Slots, Prefetch: w.Prefetch, Batch: w.Batch, BatchBytes: 1 << 20,
+		Committers: w.Committers, Pending: 64, Queue: 64, Lease: us(w.LeaseUS), Grace: us(w.LeaseUS),
+		Poll: us(w.PollUS), Sweep: us(w.SweepUS), Notify: w.Engines > 1, RetryMin: 2 * time.Millisecond, RetryMax: 100 * time.Millisecond,
+	})
+	if err != nil {
+		w.violate("the case", "%v", err)
+		return
+	}
+	p.machine = m
+	p.client = w.store.client(p)
+	w.note(Began, p.index, int64(p.life), 0, 0)
+	w.after(0, p, func() {})
+}
+
+var engineNames = [...]string{"e0", "e1", "e2", "e3", "e4", "e5", "e6", "e7"}
+
+// die ends a life; another begins later. What its clients wait for they ask again.
+func (p *process) die(back int64) {
+	w := p.w
+	w.note(Died, p.index, int64(p.life), 0, 0)
+	p.life++
+	p.alive = false
+	for _, t := range p.tasks {
+		w.judge.dropped(w, t.task.Lease, p)
+	}
+	for _, c := range w.server.conns {
+		if c.p == p && !c.dead {
+			c.told, c.dead = true, true
+			c.reply = nil
+			w.after(w.rng.Int64N(us(2000))+w.patience(), nil, c.hangUp)
+		}
+	}
+	again := p.backlog
+	for _, inst := range p.pending {
+		if inst != nil {
+			again = append(again, inst)
+		}
+	}
+	p.backlog, p.pending, p.tasks, p.inbox = nil, nil, nil, nil
+	for _, inst := range again {
+		w.after(w.mean(us(20_000)), nil, func() { w.submit(inst, w.rng.IntN(w.Engines)) })
+	}
+	w.after(back, nil, p.begin)
+}
+
+// patience is how long a server takes to notice that a client is gone, beyond moments: seldom long.
+func (w *world) patience() int64 {
+	if w.rng.IntN(8) == 0 {
+		return w.rng.Int64N(us(w.LeaseUS))
+	}
+	return 0
+}
+
+// tell notes an event for the next step.
+func (p *process) tell(ev dispatch.Event) { p.inbox = append(p.inbox, ev) }
+
+// step has the machine decide, and begins what it says.
+func (p *process) step() {
+	if !p.alive || p.stopped {
+		return
+	}
+	if len(p.inbox) == 0 && len(p.backlog) == 0 && p.stepped && (p.due < 0 || p.now() < p.due) {
+		return
+	}
+	for again := true; again; {
+		p.feed()
+		p.stepped = true
+		for _, c := range p.machine.Step(p.wall(), p.inbox...) {
+			p.do(c)
+		}
+		clear(p.inbox)
+		p.inbox = p.inbox[:0]
+		again = !p.stopped && len(p.backlog) > 0 && p.machine.Room() > 0
+	}
+	next := int64(-1)
+	if at := p.machine.Next(); !at.IsZero() && !p.stopped {
+		next = int64(at.Sub(epoch))
+	}
+	if next == p.due {
+		return
+	}
+	p.due = next
+	p.ticks++
+	if next >= 0 {
+		p.tick(p.ticks)
+	}
+}
+
+// tick has the process decide at its deadline, unless that is moved before.
+func (p *process) tick(number int) {
+	p.w.after(p.until(p.due), p, func() {
+		if number == p.ticks && p.now() < p.due {
+			p.tick(number) // the clock's rate was changed
+		}
+	})
+}
+
+// feed hands over as many submissions as the machine takes.
+func (p *process) feed() {
+	n := min(len(p.backlog), p.machine.Room())
+	for _, inst := range p.backlog[:n] {
+		p.pending = append(p.pending, inst)
+		p.tell(dispatch.Submit{Ticket: dispatch.Ticket(len(p.pending)), Submission: backend.Submission{
+			ID: inst.id, Program: p.w.load.compiled, Input: p.w.load.Input,
+		}})
+	}
+	p.backlog = p.backlog[n:]
+}
+
+// do begins what a command says.
+func (p *process) do(c dispatch.Command) {
+	w := p.w
+	switch c := c.(type) {
+	case dispatch.Call:
+		p.call(c)
+	case *dispatch.Start:
+		p.start(c)
+	case dispatch.Cancel:
+		p.stop(c)
+	case dispatch.Answer:
+		p.answer(c)
+	case dispatch.Report:
+		w.result.Counts.Problems++
+		w.note(Reports, p.index, 0, 0, 0)
+		if w.trace != nil {
+			w.trace.say(c.Err.Error())
+		}
+	case dispatch.Stopped:
+		p.stopped = true
+		w.note(Stopped, p.index, int64(p.life), 0, 0)
+		p.stopped = false
+		p.alive = true
+		p.client.close(func() { p.stopped = true })
+	}
+}
+
+// call makes a call of the design.
+func (p *process) call(c dispatch.Call) {
+	w := p.w
+	w.note(Calls, p.index, int64(c.ID), int64(opNumber(c.Op)), int64(c.Shard))
+	begun := w.judge.calls
+	w.judge.calls++
+	end := func(r dispatch.Reply) {
+		r.Call = c.ID
+		w.note(Answers, p.index, int64(c.ID), int64(opNumber(c.Op)), code(r.Err))
+		if r.Err != nil && w.trace != nil {
+			w.trace.say(r.Err.Error())
+		}
+		w.judge.reply(w, p, &c, &r, begun)
+		p.tell(r)
+	}
+	committed := func(out backend.Committed, err error) { end(dispatch.Reply{Committed: out, Err: err}) }
+	switch c.Op {
+	case dispatch.OpSubmit:
+		p.client.submit(c.Submissions, c.Grant, committed)
+	case dispatch.OpClaim:
+		p.client.claim(c.Shard, c.Grant, committed)
+	case dispatch.OpComplete:
+		w.judge.offered(w, c.Completions)
+		p.client.complete(c.Shard, c.Completions, c.Grant, committed)
+	case dispatch.OpExtend:
+		p.client.extend(c.Shard, c.Leases, c.Grant, func(held []bool, err error) { end(dispatch.Reply{Held: held, Err: err}) })
+	case dispatch.OpSweep:
+		p.client.sweep(c.Shard, func(swept backend.Swept, err error) { end(dispatch.Reply{Swept: swept, Err: err}) })
+	case dispatch.OpNotify:
+		w.after(p.latency(), nil, func() { w.notify(p) })
+		w.after(2*p.latency(), p, func() { end(dispatch.Reply{}) })
+	}
+}
+
+func opNumber(op dispatch.Op) int {
+	for i, o := range [...]dispatch.Op{dispatch.OpSubmit, dispatch.OpClaim, dispatch.OpComplete, dispatch.OpExtend, dispatch.OpSweep, dispatch.OpNotify} {
+		if o == op {
+			return i
+		}
+	}
+	return -1
+}
+
+// notify has a notification travel to all other engines: if the server is there, and they listen.
+func (w *world) notify(from *process) {
+	if !w.server.up {
+		return
+	}
+	for _, p := range w.engines {
+		if p == from || !p.alive {
+			continue
+		}
+		if w.now < p.deaf || w.now < p.cutOff {
+			w.note(Unheard, p.index, 0, 0, 0)
+			continue
+		}
+		w.after(p.latency(), p, func() {
+			w.note(Woken, p.index, 0, 0, 0)
+			p.tell(dispatch.Woken{})
+		})
+	}
+}
+
+// start runs a task.
+func (p *process) start(c *dispatch.Start) {
+	w := p.w
+	t := &task{id: c.ID, task: c.Task}
+	p.tasks = append(p.tasks, t)
+	run := c.Task.Lease.Key.Run
+	inst := w.instanceOf(c.Task.Lease.Key.Instance)
+	w.note(Starts, p.index, int64(inst.index), int64(run.Node), c.Task.Lease.Token)
+	w.mixText(string(run.Path))
+	w.mixText(string(c.Task.Args))
+	w.judge.started(w, p, inst, &c.Task)
+	w.after(w.mean(us(w.ServiceUS)), p, func() { p.end(t) })
+}
+
+// end is when a task's time is over.
+func (p *process) end(t *task) {
+	if t.over {
+		return
+	}
+	p.leave(t)
+	c := &t.task
+	result, failure := p.w.load.act(c.Action, c.Args, c.Attempt)
+	if failure != nil {
+		f := *failure
+		f.Action, f.Pos = c.Action, c.Program.Graph().Nodes[c.Lease.Key.Run.Node].Pos
+		failure = &f
+	}
+	p.w.note(Done, p.index, int64(t.id), 0, 0)
+	p.tell(&dispatch.Done{Task: t.id, Result: result, Failure: failure})
+}
+
+func (p *process) leave(t *task) {
+	t.over = true
+	for i, o := range p.tasks {
+		if o == t {
+			p.tasks = append(p.tasks[:i], p.tasks[i+1:]...)
+			break
+		}
+	}
+	p.w.judge.dropped(p.w, t.task.Lease, p)
+}
+
+// stop cuts a task off, which gives in at once or, as some do, later.
+func (p *process) stop(c dispatch.Cancel) {
+	for _, t := range p.tasks {
+		if t.id != c.ID {
+			continue
+		}
+		p.leave(t)
+		lost := int64(0)
+		if errors.Is(c.Cause, dispatch.ErrLeaseLost) {
+			lost = 1
+		}
+		p.w.note(CutOff, p.index, int64(t.id), lost, 0)
+		p.w.after(p.w.mean(us(200)), p, func() {
+			p.tell(&dispatch.Done{Task: t.id, Failure: &plan.Failure{Type: "Cancelled", Message: "cancelled", Action: t.task.Action}})
+		})
+		return
+	}
+}
+
+// answer tells the client.
+func (p *process) answer(c dispatch.Answer) {
+	w := p.w
+	inst := p.pending[c.Ticket-1]
+	p.pending[c.Ticket-1] = nil
+	w.note(Answered, p.index, int64(inst.index), boolean(c.Err != nil), 0)
+	switch {
+	case c.Err != nil:
+		w.after(w.mean(us(20_000)), nil, func() { w.submit(inst, w.rng.IntN(w.Engines)) })
+	case c.Outcome.Answer == backend.Refused:
+		w.violate("I12", "instance %d was refused: %v", inst.index, c.Outcome.Err)
+	case !inst.taken:
+		w.violate("I8", "instance %d was answered %s, and is not stored", inst.index, c.Outcome.Answer)
+	default:
+		inst.known = true
+	}
+}
+
+func boolean(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// drain has an engine stop.
+func (p *process) drain() {
+	if !p.alive || p.draining {
+		return
+	}
+	p.draining = true
+	w := p.w
+	w.after(0, p, func() { p.tell(dispatch.Drain{Until: p.wall().Add(time.Duration(us(w.LeaseUS)))}) })
+}
+
+// submit is a client's that hands an instance to an engine, or waits until one listens.
+func (w *world) submit(inst *instance, engine int) {
+	if inst.known {
+		return
+	}
+	p := w.engines[engine%len(w.engines)]
+	if !p.alive || p.frozen > w.now || p.stopped || p.draining {
+		w.after(w.mean(us(20_000)), nil, func() { w.submit(inst, w.rng.IntN(w.Engines)) })
+		return
+	}
+	w.note(Submits, p.index, int64(inst.index), 0, 0)
+	p.backlog = append(p.backlog, inst)
+	w.after(0, p, func() {})
+}
+
+// cancel is a client's that wants an instance to end: through some engine, until that has answered.
+func (w *world) cancel(inst *instance) {
+	again := func() { w.after(w.mean(us(30_000)), nil, func() { w.cancel(inst) }) }
+	p := w.engines[w.rng.IntN(len(w.engines))]
+	if inst.ended {
+		return
+	}
+	if !p.alive || p.frozen > w.now || p.draining || !inst.taken {
+		again()
+		return
+	}
+	inst.canceled = true
+	w.note(Cancels, p.index, int64(inst.index), 0, 0)
+	life := p.life
+	p.client.cancel(inst, func(err error) {
+		if err == nil && !inst.ended {
+			w.violate("I7", "instance %d was canceled, and runs", inst.index)
+		}
+	})
+	w.after(us(500_000), nil, func() {
+		if p.life != life || !inst.ended {
+			w.cancel(inst)
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package explore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"pulley/chaos/check"
+	"pulley/chaos/check/programs"
+	"pulley/engine/backend"
+	"pulley/engine/expr"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+)
+
+// workload is a program with what the reference interpreter says of it. Many worlds share it, one after the other.
+type workload struct {
+	programs.Program
+	compiled *plan.Program
+	outcomes []check.Outcome
+	registry *worker.Registry
+
+	answers map[string]answer // of actions, by what they were asked
+	calls   map[string]int    // what actions may be asked, canonically, and the most attempts
+	asked   map[string]bool   // whether they may, by what they were asked
+	ends    map[string]string // how an end differs from all outcomes, by the end
+	names   map[graph.NodeID]string
+}
+
+// answer is what an action gives.
+type answer struct {
+	result  json.RawMessage
+	failure *plan.Failure
+}
+
+// errUndecided says that the reference interpreter does not decide how a program ends.
+var errUndecided = errors.New("explore: the reference interpreter does not decide how the program ends")
+
+// outcomesMax is how many runs of the reference are tried.
+const outcomesMax = 100
+
+// prepare compiles a program and asks the reference interpreter.
+func prepare(p programs.Program) (*workload, error) {
+	tree, err := ir.Parse("case.ir", []byte(p.Source), ir.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("explore: the program: %w", err)
+	}
+	g, err := graph.Compile(tree, ir.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("explore: the program: %w", err)
+	}
+	w := &workload{
+		Program: p, answers: map[string]answer{}, calls: map[string]int{}, asked: map[string]bool{}, ends: map[string]string{},
+	}
+	if w.compiled, err = plan.Compile(g); err != nil {
+		return nil, fmt.Errorf("explore: the program: %w", err)
+	}
+	if w.registry, err = worker.NewRegistry(worker.Builtins()...); err != nil {
+		return nil, err
+	}
+	reference, err := check.Prepare(tree, ir.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("explore: the program: %w", err)
+	}
+	outcomes, all := reference.Possible(p.Input, w.reference, check.Options{StepsMax: 100_000}, outcomesMax)
+	if !all || outcomes[0].Status != check.Completed && outcomes[0].Status != check.Failed {
+		return nil, errUndecided
+	}
+	w.outcomes = outcomes
+	for _, o := range outcomes {
+		for _, c := range o.Calls {
+			args := starlark.NewDict(len(c.Args))
+			for _, a := range c.Args {
+				_ = args.SetKey(starlark.String(a.Name), a.Value) // a new dict takes every string
+			}
+			key := callKey(c.Action, c.Path, args)
+			w.calls[key] = max(w.calls[key], c.Attempt)
+		}
+	}
+	return w, nil
+}
+
+func callKey(action, path string, args expr.Value) string {
+	return action + "\n" + path + "\n" + check.Canonical(args)
+}
+
+// act gives what an attempt at an action comes to; each is worked out once.
+func (w *workload) act(action string, args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
+	key := action + string(rune('0'+attempt)) + string(args)
+	got, ok := w.answers[key]
+	if !ok {
+		got.result, got.failure = w.registry.Execute(context.Background(), backend.Task{Action: action, Args: args, Attempt: attempt})
+		w.answers[key] = got
+	}
+	return got.result, got.failure
+}
+
+// reference has the interpreter call the same actions.
+func (w *workload) reference(name string, args check.Args, attempt int) (expr.Value, *check.Error) {
+	object := []byte{'{'}
+	for i, a := range args {
+		value, err := expr.Encode(a.Value)
+		if err != nil {
+			return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
+		}
+		if i > 0 {
+			object = append(object, ',')
+		}
+		object = append(fmt.Appendf(object, "%q:", a.Name), value...) // a name is an identifier
+	}
+	result, failure := w.act(name, append(object, '}'), attempt)
+	if failure != nil {
+		return nil, &check.Error{Type: failure.Type, Message: failure.Message}
+	}
+	value, err := expr.Decode(result, ir.Limits{})
+	if err != nil {
+		return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
+	}
+	return value, nil
+}
+
+// expects says whether the reference interpreter makes a call, in some outcome and with so many attempts (I4).
+func (w *workload) expects(action string, path graph.Path, args json.RawMessage, attempt int) bool {
+	key := action + "\n" + string(path) + string(rune('0'+attempt)) + string(args)
+	ok, known := w.asked[key]
+	if !known {
+		if value, err := expr.Decode(args, ir.Limits{}); err == nil {
+			ok = w.calls[callKey(action, string(path), value)] >= attempt
+		}
+		w.asked[key] = ok
+	}
+	return ok
+}
+
+// differs says how an end differs from every one that the reference interpreter gives; "" where it agrees with one (I7).
+func (w *workload) differs(status backend.Status, result json.RawMessage, failure *plan.Failure) string {
+	var key strings.Builder
+	key.WriteString(string(status))
+	key.Write(result)
+	end := check.End{Status: check.Status(status), Result: result}
+	if failure != nil {
+		key.WriteString(failure.String())
+		end.Error = &check.Error{Type: failure.Type, Message: failure.Message, Action: failure.Action, Pos: failure.Pos}
+	}
+	text, known := w.ends[key.String()]
+	if !known {
+		for i, o := range w.outcomes {
+			d := o.Differs(end)
+			if d == "" {
+				text = ""
+				break
+			}
+			if i == 0 {
+				text = d
+			}
+		}
+		w.ends[key.String()] = text
+	}
+	return text
+}

@@ -1,0 +1,110 @@
+package explore
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"pulley/engine/graph"
+)
+
+// committed implements store: what is stored of an instance that runs is what its twin has (I1, I2, I4, I6).
+func (s *pushStore) committed(inst *instance) {
+	t := &inst.twin
+	if t.end != nil || !inst.taken {
+		return
+	}
+	id := int32(inst.index)
+	n := 0
+	s.queue.CommittedFrom(runKey{inst: id, node: math32}, func(k runKey, q queued) bool {
+		if k.inst != id {
+			return false
+		}
+		n++
+		r := t.runs[k.run()]
+		switch {
+		case r == nil:
+			t.wrong("I10", "%s is queued, and was done, called off or never enqueued", t.name(k.run()))
+		case r.attempt != q.attempt:
+			t.wrong("I4", "%s is queued as attempt %d; it is at attempt %d", t.name(k.run()), q.attempt, r.attempt)
+		}
+		return true
+	})
+	if n != len(t.runs) {
+		t.wrong("I2", "%d node runs are queued; there should be %d: %s", n, len(t.runs), t.describe())
+	}
+	n = 0
+	s.readiness.CommittedFrom(runKey{inst: id, node: math32}, func(k runKey, r readiness) bool {
+		if k.inst != id {
+			return false
+		}
+		n++
+		if c := t.counters[k.run()]; c.completed != r.completed || c.required != r.required || c.soft != r.soft {
+			t.wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", t.name(k.run()), r.completed, r.required, c.completed, c.required)
+		}
+		return true
+	})
+	if n != len(t.counters) {
+		t.wrong("I2", "%d barriers have counters; there should be %d", n, len(t.counters))
+	}
+	s.compareValues(t, id)
+}
+
+func (s *pushStore) compareValues(t *twin, id int32) {
+	values, appended := 0, 0
+	s.inbox.CommittedFrom(valueKey{inst: id, id: math32}, func(k valueKey, v json.RawMessage) bool {
+		if k.inst != id {
+			return false
+		}
+		if k.element >= 0 {
+			appended++
+			return true
+		}
+		values++
+		if want := t.values[k.slot()]; !bytes.Equal(want, v) {
+			t.wrong("I4", "variable %d at %q is stored as %.60q; it is %.60q", k.id, k.path, v, want)
+		}
+		return true
+	})
+	want := 0
+	for _, list := range t.appended {
+		want += len(list)
+	}
+	if values != len(t.values) || appended != want {
+		t.wrong("I4", "%d values and %d appended are stored; there should be %d and %d", values, appended, len(t.values), want)
+	}
+	elements := 0
+	s.elements.CommittedFrom(valueKey{inst: id, id: math32}, func(k valueKey, c collected) bool {
+		if k.inst != id {
+			return false
+		}
+		elements += len(c.places)
+		if len(t.elements[graph.Run{Node: graph.NodeID(k.id), Path: graph.Path(k.path)}]) == 0 {
+			t.wrong("I6", "elements are stored of an aggregate that has none")
+		}
+		return true
+	})
+	want = 0
+	for _, list := range t.elements {
+		want += len(list)
+	}
+	if elements != want {
+		t.wrong("I6", "%d elements are stored; there should be %d", elements, want)
+	}
+}
+
+// leftovers implements store.
+func (s *pushStore) leftovers() map[string]int {
+	out := map[string]int{}
+	s.queue.Committed(func(k runKey, _ queued) bool { s.left(out, "queue", k.inst); return true })
+	s.readiness.Committed(func(k runKey, _ readiness) bool { s.left(out, "readiness", k.inst); return true })
+	s.inbox.Committed(func(k valueKey, _ json.RawMessage) bool { s.left(out, "inbox", k.inst); return true })
+	s.elements.Committed(func(k valueKey, _ collected) bool { s.left(out, "elements", k.inst); return true })
+	return out
+}
+
+func (b *base) left(out map[string]int, table string, inst int32) {
+	if b.ended(inst) {
+		out[fmt.Sprintf("%s of instance %d", table, inst)]++
+	}
+}

@@ -1,0 +1,171 @@
+package explore
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// shrinkSeeds is how many seeds a smaller case is tried with: what is left out changes what chance does after it.
+const shrinkSeeds = 6
+
+// Shrink looks for a smaller case that violates the same invariant: with fewer faults, instances, engines, statements
+// and steps. It stops after a while, and gives the least that it has found, with its violations.
+func Shrink(c Case, why []string, most time.Duration) (Case, []string) {
+	s := &shrinker{best: c, why: why, until: time.Now().Add(most)}
+	s.invariant, _, _ = strings.Cut(why[0], ":")
+	for size := -1; size != s.size() && s.time(); {
+		size = s.size()
+		s.faults()
+		s.arrivals()
+		s.numbers()
+		s.statements()
+		s.steps()
+	}
+	s.best.Why = s.why[0]
+	return s.best, s.why
+}
+
+type shrinker struct {
+	best      Case
+	why       []string
+	invariant string
+	load      *workload // of the best
+	until     time.Time
+}
+
+func (s *shrinker) time() bool { return time.Now().Before(s.until) }
+
+func (s *shrinker) size() int {
+	b := &s.best
+	return len(b.Faults) + len(b.Arrivals) + len(b.Source) + b.Engines + b.Slots + b.Shards + b.Grain
+}
+
+// try takes a case if it violates the same invariant, with its seed or one of a few others.
+func (s *shrinker) try(c Case) bool {
+	if !s.time() || c.validate() != nil {
+		return false
+	}
+	load := s.load
+	if load == nil || load.Source != c.Source {
+		var err error
+		if load, err = prepare(c.Program); err != nil {
+			return false
+		}
+	}
+	for i := range uint64(shrinkSeeds) {
+		c.Seed = s.best.Seed + i
+		if r := run(c, load, nil); len(r.Violations) > 0 && strings.HasPrefix(r.Violations[0], s.invariant+":") {
+			s.best, s.why, s.load = c, r.Violations, load
+			return true
+		}
+	}
+	return false
+}
+
+// faults leaves out faults: half of them, quarters, and so on to single ones.
+func (s *shrinker) faults() {
+	for n := len(s.best.Faults); n > 0; n /= 2 {
+		for at := 0; at < len(s.best.Faults) && s.time(); {
+			c := s.best
+			c.Faults = slices.Delete(slices.Clone(c.Faults), at, min(at+n, len(c.Faults)))
+			if !s.try(c) {
+				at += n
+			}
+		}
+	}
+}
+
+func (s *shrinker) arrivals() {
+	for n := len(s.best.Arrivals) - 1; n > 0; n /= 2 {
+		for at := len(s.best.Arrivals) - n; at > 0 && s.time(); at -= n {
+			c := s.best
+			c.Arrivals = slices.Delete(slices.Clone(c.Arrivals), at, min(at+n, len(c.Arrivals)))
+			s.try(c)
+		}
+	}
+	for i := range s.best.Arrivals {
+		if c := s.best; c.Arrivals[i].CancelUS > 0 {
+			c.Arrivals = slices.Clone(c.Arrivals)
+			c.Arrivals[i].CancelUS = 0
+			s.try(c)
+		}
+	}
+}
+
+// numbers makes what is counted as small as it can be.
+func (s *shrinker) numbers() {
+	for _, less := range []func(*Case){
+		func(c *Case) { c.Shards = 1 }, func(c *Case) { c.Engines-- }, func(c *Case) { c.Slots = max(c.Slots/2, 1) },
+		func(c *Case) { c.Prefetch = 0 }, func(c *Case) { c.Batch = 1 }, func(c *Case) { c.Committers = 1 }, func(c *Case) { c.Grain = 0 },
+	} {
+		for s.time() {
+			c := s.best
+			less(&c)
+			c.Arrivals = slices.Clone(c.Arrivals)
+			for i := range c.Arrivals {
+				c.Arrivals[i].Engine = min(c.Arrivals[i].Engine, c.Engines-1)
+			}
+			if same(&c, &s.best) || !s.try(c) {
+				break
+			}
+		}
+	}
+}
+
+func same(a, b *Case) bool {
+	return a.Shards == b.Shards && a.Engines == b.Engines && a.Slots == b.Slots && a.Prefetch == b.Prefetch && a.Batch == b.Batch &&
+		a.Committers == b.Committers && a.Grain == b.Grain
+}
+
+// statements leaves out lines of the program, each with the block that is below it.
+func (s *shrinker) statements() {
+	for at := 0; s.time(); {
+		lines := strings.SplitAfter(strings.TrimRight(s.best.Source, "\n")+"\n", "\n")
+		lines = lines[:len(lines)-1]
+		if at >= len(lines) {
+			return
+		}
+		end := at + 1
+		for end < len(lines) && indent(lines[end]) > indent(lines[at]) {
+			end++
+		}
+		c := s.best
+		c.Source = strings.Join(slices.Delete(slices.Clone(lines), at, end), "")
+		if !s.try(c) {
+			at++
+		}
+	}
+}
+
+func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// steps looks for a seed with which it takes fewer.
+func (s *shrinker) steps() {
+	load, err := prepare(s.best.Program)
+	if err != nil {
+		return
+	}
+	least := run(s.best, load, nil).Steps
+	first := s.best.Seed
+	for i := range uint64(100) {
+		if !s.time() {
+			return
+		}
+		c := s.best
+		c.Seed = first + i
+		if r := run(c, load, nil); r.Steps < least && len(r.Violations) > 0 && strings.HasPrefix(r.Violations[0], s.invariant+":") {
+			s.best, s.why, least = c, r.Violations, r.Steps
+		}
+	}
+}
+
+// Replay plays a case again and gives its trace.
+func Replay(c Case) (*Result, *Trace, error) {
+	load, err := prepare(c.Program)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := &Trace{load: load, case_: c}
+	return run(c, load, t), t, nil
+}

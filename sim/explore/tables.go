@@ -1,0 +1,91 @@
+package explore
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+	"pulley/sim/db"
+)
+
+// runKey is a node run's, and a barrier's, in a table.
+type runKey struct {
+	inst int32
+	node int32
+	path string
+}
+
+func compareRun(a, b runKey) int {
+	return cmp.Or(cmp.Compare(a.inst, b.inst), cmp.Compare(a.node, b.node), strings.Compare(a.path, b.path))
+}
+
+func (k runKey) run() graph.Run {
+	return graph.Run{Node: graph.NodeID(k.node), Path: graph.Path(k.path)}
+}
+
+func keyOf(inst *instance, run graph.Run) runKey {
+	return runKey{int32(inst.index), int32(run.Node), string(run.Path)}
+}
+
+// valueKey is a value's: of a slot with element -1, of what was appended to it from 0; of an aggregate, with its node in
+// the place of the variable.
+type valueKey struct {
+	inst    int32
+	id      int32
+	path    string
+	element int32
+}
+
+func compareValue(a, b valueKey) int {
+	return cmp.Or(cmp.Compare(a.inst, b.inst), cmp.Compare(a.id, b.id), strings.Compare(a.path, b.path), cmp.Compare(a.element, b.element))
+}
+
+func (k valueKey) slot() plan.Slot {
+	return plan.Slot{Var: graph.VarID(k.id), Scope: graph.Path(k.path)}
+}
+
+// instanceRow is an instance's.
+type instanceRow struct {
+	inst     *instance
+	status   backend.Status
+	untidy   bool
+	pending  bool
+	result   json.RawMessage
+	failure  *plan.Failure
+	endedBy  int64
+	snapshot int64
+}
+
+// base is what the stores of all designs on the database have.
+type base struct {
+	w         *world
+	tokens    db.Sequence
+	instances *db.Table[int32, instanceRow]
+}
+
+func newBase(w *world) base {
+	return base{w: w, instances: db.NewTable[int32, instanceRow](w.server.Server, "instances", cmp.Compare[int32])}
+}
+
+func (b *base) crashed() { b.tokens.Crash() }
+
+// instance implements store.
+func (b *base) instance(index int) stored {
+	var s stored
+	b.instances.CommittedFrom(int32(index), func(key int32, row instanceRow) bool {
+		if key == int32(index) {
+			s = stored{status: row.status, result: string(row.result)}
+		}
+		return false
+	})
+	return s
+}
+
+// ended says whether an instance has ended, as is committed.
+func (b *base) ended(index int32) bool {
+	s := b.instance(int(index)).status
+	return s != "" && s != backend.Running
+}
