@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"pulley/engine/graph"
 	"pulley/engine/ir"
@@ -14,10 +15,14 @@ import (
 type console struct {
 	in       io.Reader
 	out, err io.Writer
+
+	mu sync.Mutex // so that a line is said whole
 }
 
 // say writes a line to standard error. That it cannot be written is nobody's concern.
 func (c *console) say(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	_, _ = io.WriteString(c.err, oneLine(fmt.Sprintf(format, args...))+"\n")
 }
 

@@ -6,9 +6,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"pulley/sim/explore"
 )
 
 // The exit statuses besides 0 and those of signals.
@@ -22,24 +25,26 @@ const (
 type cli struct {
 	VersionFlag versionFlag `name:"version" help:"Print the version."`
 
-	Run     runCmd     `cmd:"" help:"Run one instance of a workflow, and print its result."`
-	Cancel  cancelCmd  `cmd:"" help:"End an instance that is in a database."`
-	Compare compareCmd `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
-	Claims  claimsCmd  `cmd:"" help:"Hold published claims about schedulers against measurements."`
-	Ceiling ceilingCmd `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
-	Chaos   chaosCmd   `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
-	Graph   graphCmd   `cmd:"" help:"Print the graph that a workflow compiles to."`
-	Doctor  doctorCmd  `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Run     runCmd          `cmd:"" help:"Run one instance of a workflow, and print its result."`
+	Cancel  cancelCmd       `cmd:"" help:"End an instance that is in a database."`
+	Compare compareCmd      `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
+	Claims  claimsCmd       `cmd:"" help:"Hold published claims about schedulers against measurements."`
+	Ceiling ceilingCmd      `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
+	Chaos   chaosCmd        `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
+	Nightly chaosNightlyCmd `cmd:"" name:"chaos-nightly" help:"Run all schedulers while things go wrong, again and again, until enough has."`
+	Sim     simCmd          `cmd:"" help:"Play schedulers in simulated worlds, seed by seed, and check every step."`
+	Graph   graphCmd        `cmd:"" help:"Print the graph that a workflow compiles to."`
+	Doctor  doctorCmd       `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
+	Version versionCmd      `cmd:"" help:"Print the version."`
 
 	ChaosEngine chaosEngineCmd `cmd:"" hidden:"" help:"An engine of pulley chaos, which starts it."`
 }
 
 const description = `pulley shows, with evidence, how durable workflow schedulers on Postgres behave.
 
-Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an invariant was violated (chaos) or no ` +
+Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an invariant was violated (chaos, sim) or no ` +
 	`Postgres was found (doctor); 2 for a mistake in the command line, a refused program or input, or an unusable database; ` +
-	`3 for a chaos run that is inconclusive; 130 after Ctrl-C.`
+	`3 for a run of chaos or sim that is inconclusive; 130 after Ctrl-C.`
 
 func main() {
 	// Only a channel, not Ignore, which the server that we start would inherit: with it a closed pipe
@@ -61,7 +66,7 @@ func pulley(args []string, c *console) (code int) {
 	}()
 	parser, err := kong.New(&cli{}, kong.Name("pulley"), kong.Description(description),
 		kong.Writers(c.out, c.err), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Vars{"scenarios": scenarioNames()}, kong.Bind(c))
+		kong.Vars{"scenarios": scenarioNames(), "bugs": strings.Join(explore.Bugs(""), ", ")}, kong.Bind(c))
 	if err != nil {
 		panic(err)
 	}

@@ -128,7 +128,7 @@ func TestCommandLine(t *testing.T) {
 		parts []string
 	}{
 		{"no command", nil, []string{"pulley: expected one of", `"run"`, `"compare"`, "see pulley --help"}},
-		{"unknown command", []string{"rum"}, []string{`unexpected argument rum, did you mean "run"?`}},
+		{"unknown command", []string{"rum"}, []string{`unexpected argument rum, did you mean one of "run", "sim"?`}},
 		{"unknown flag", []string{"run", prog, "--backends", "push"}, []string{"unknown flag --backends, did you mean \"--backend\"?", "see pulley run --help"}},
 		{"no file", []string{"run"}, []string{`expected "<file>"`, "see pulley run --help"}},
 		{"two files", []string{"graph", prog, prog}, []string{"unexpected argument"}},

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pulley/scenarios"
+	"pulley/sim/explore"
+)
+
+// simCmd is pulley sim.
+type simCmd struct {
+	Scenario string        `arg:"" optional:"" help:"The workload, as NAME or NAME=SIZE, of those that are written as a program. Default: random programs."`
+	Backend  string        `default:"push" help:"The scheduler's design: push or journal. Default: push."`
+	Seeds    string        `default:"0..9999" placeholder:"A..B" help:"From A to B, both included. Default: 0..9999."`
+	Replay   string        `placeholder:"FILE" help:"Play the case of a file again, print its steps, and draw them beside it as FILE.svg."`
+	Out      string        `default:"out/sim" placeholder:"DIR" help:"Where case.json is written after a violation. Default: out/sim."`
+	Shrink   time.Duration `default:"1m" help:"How long a smaller case is looked for; 0 for not at all. Default: 1m."`
+	Bug      string        `placeholder:"NAME" help:"Plant a bug in the design, to see that it is found: ${bugs}."`
+	Twice    bool          `help:"Play every seed twice, and compare the traces (I13)."`
+}
+
+// Help is the end of the command's help.
+func (simCmd) Help() string {
+	return "Each seed is a world of its own in virtual time: engines, whose deciding code is the real one, a database with " +
+		"transactions, locks and crashes, and a network, processes and clocks that fail. What a design commits is held against the " +
+		"invariants of the engine's documentation, step by step; at the end nothing fails any more, and all must end.\n\n" +
+		"The search stops at a violation. Its case is made smaller and written to DIR/case.json; --replay plays it again.\n\n" +
+		"Exit status: 0 without a violation; 1 with one; 3 if a kind of fault or step never happened, in 1,000 seeds or more; 2 for a mistake in the command line."
+}
+
+// Run searches, or plays one case.
+func (o *simCmd) Run(c *console) error {
+	if o.Replay != "" {
+		return o.replay(c)
+	}
+	s, err := o.search(c)
+	if err != nil {
+		return err
+	}
+	if err := writable(o.Out); err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	debug.SetGCPercent(400) // worlds are small and short
+	found, err := s.Do(ctx)
+	if err != nil && (found == nil || !errors.Is(err, context.Canceled)) {
+		return ended(ctx, err)
+	}
+	if _, err := fmt.Fprint(c.out, found.Report()); err != nil {
+		return err
+	}
+	switch {
+	case found.Bad != nil:
+		return o.bad(c, found)
+	case err != nil:
+		return ended(ctx, err)
+	case found.Counts.Seeds >= 1000 && len(found.Never()) > 0:
+		return &status{code: exitInconclusive}
+	}
+	return nil
+}
+
+func (o *simCmd) search(c *console) (explore.Search, error) {
+	s := explore.Search{Backend: o.Backend, Bug: o.Bug, Twice: o.Twice}
+	if !slices.Contains(explore.Backends(), o.Backend) {
+		return s, fmt.Errorf("--backend is %q; choose from %s", o.Backend, strings.Join(explore.Backends(), ", "))
+	}
+	if o.Bug != "" && !slices.Contains(explore.Bugs(o.Backend), o.Bug) {
+		return s, fmt.Errorf("--bug is %q; choose from %s", o.Bug, strings.Join(explore.Bugs(o.Backend), ", "))
+	}
+	from, to, ok := strings.Cut(o.Seeds, "..")
+	var err error
+	if s.From, err = strconv.ParseUint(from, 10, 62); err != nil || !ok {
+		return s, fmt.Errorf("--seeds is %q; give them as A..B", o.Seeds)
+	}
+	if s.To, err = strconv.ParseUint(to, 10, 62); err != nil || s.To < s.From {
+		return s, fmt.Errorf("--seeds is %q; give them as A..B, the greater last", o.Seeds)
+	}
+	if o.Shrink < 0 {
+		return s, errors.New("--shrink must not be negative")
+	}
+	if o.Scenario != "" {
+		if s.Workload, err = simWorkload(o.Scenario); err != nil {
+			return s, err
+		}
+	}
+	s.Progress = func(p explore.Progress) { c.say("%s", p) }
+	return s, nil
+}
+
+// simWorkload builds a scenario that is written as a program.
+func simWorkload(name string) (*scenarios.Workload, error) {
+	name, size, sized := strings.Cut(name, "=")
+	scenario, err := scenarios.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	if sized {
+		if n, err = strconv.Atoi(size); err != nil || n < 1 {
+			return nil, fmt.Errorf("%s=%s: the size is a number, at least 1", name, size)
+		}
+	}
+	w, err := scenario.Build(n, scenarios.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if w.Source == "" {
+		return nil, fmt.Errorf("scenario %s is not written as a program, and the reference interpreter cannot say what is right", name)
+	}
+	return &w, nil
+}
+
+// bad writes the case of a violation, and says how to see it again.
+func (o *simCmd) bad(c *console, found *explore.Found) error {
+	kase, why := *found.Bad, found.Why
+	kase.Why = why[0]
+	if o.Shrink > 0 {
+		c.say("seed %d: looking for a smaller case, for %v at most", kase.Seed, o.Shrink)
+		kase, why = explore.Shrink(kase, why, o.Shrink)
+	}
+	file := filepath.Join(o.Out, "case.json")
+	if err := kase.Save(file); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(c.out, "violation, seed %d: %s\nsmallest case: %d faults, %d instances, %d lines of program: %s\nsee it again with: pulley sim --replay %s\n",
+		found.Bad.Seed, found.Why[0], len(kase.Faults), len(kase.Arrivals), strings.Count(kase.Source, "\n"), why[0], file); err != nil {
+		return err
+	}
+	return &status{code: exitFailed}
+}
+
+// replay plays a case, prints its steps and draws them.
+func (o *simCmd) replay(c *console) error {
+	kase, err := explore.Load(o.Replay)
+	if err != nil {
+		return err
+	}
+	result, trace, err := explore.Replay(kase)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(c.out, "%s\ninput %s\n\n", kase.Source, kase.Input); err != nil {
+		return err
+	}
+	if err := trace.Write(c.out); err != nil {
+		return err
+	}
+	drawing := strings.TrimSuffix(o.Replay, ".json") + ".svg"
+	svg, err := os.Create(drawing)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(trace.SVG(svg), svg.Close()); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(c.out, "\n%d steps in %v, trace %s; drawn in %s\n", result.Steps, result.Virtual, result.Hash, drawing); err != nil {
+		return err
+	}
+	if len(result.Violations) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(c.out, strings.Join(result.Violations, "\n")); err != nil {
+		return err
+	}
+	return &status{code: exitFailed}
+}
