@@ -2,8 +2,11 @@ package explore
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 	"pulley/sim/db"
 )
 
@@ -155,6 +158,29 @@ func (c *conn) send(batch []db.Statement, k func(error)) {
 		return
 	}
 	w.after(c.p.latency(), nil, func() { c.arrive(batch) })
+}
+
+// query makes a round trip on a connection of its own.
+func (p *process) query(k func(error), batch ...db.Statement) {
+	p.connect(func(c *conn, err error) {
+		if err != nil {
+			k(err)
+			return
+		}
+		c.send(batch, func(err error) {
+			c.release()
+			k(err)
+		})
+	})
+}
+
+// unknown marks the error of something that commits when it leaves open whether it did.
+func unknown(err error) error {
+	var unfit *postgres.UnfitError
+	if postgres.Unconfirmed(err) && !errors.As(err, &unfit) {
+		return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	return err
 }
 
 // arrive is when a request reaches the server. A process may be dead by then.

@@ -89,3 +89,19 @@ func (b *base) ended(index int32) bool {
 	s := b.instance(int(index)).status
 	return s != "" && s != backend.Running
 }
+
+// deletion takes rows away by their addresses, one by one.
+type deletion[K, V any] struct {
+	table *db.Table[K, V]
+	found []*db.Version[K, V]
+	i     int
+}
+
+func (d *deletion[K, V]) run(x *db.Exec) error {
+	for ; d.i < len(d.found); d.i++ {
+		if _, err := d.table.Delete(x, d.found[d.i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
