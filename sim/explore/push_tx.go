@@ -38,7 +38,6 @@ type goOn struct {
 	key  runKey
 }
 
-
 // begin is apply.
 func (t *pushTx) begin(events []*pushEvent, k func(error)) {
 	t.k = k
