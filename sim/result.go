@@ -76,9 +76,10 @@ type Attempt struct {
 	Instance   int // by arrival, from 0
 	Node       string
 	Path       graph.Path
-	Attempt    int // from 1
-	Engine     int // from 0
-	Worker     int // of the engine, from 0
+	Attempt    int           // from 1
+	Engine     int           // from 0
+	Worker     int           // of the engine, from 0
+	Ready      time.Duration // since when it could have been started; of a delivery after a lost lease its start
 	Start, End time.Duration
 	Fate       Fate
 }
@@ -155,7 +156,9 @@ func (w *world) finish() (*Result, error) {
 		r.Utilisation = busy / (float64(w.cfg.Engines) * float64(w.cfg.Workers) * float64(r.Makespan))
 	}
 	r.Waiting, r.Latency = percentiles(r.waits), percentiles(r.latencies)
-	r.Hash = hex.EncodeToString(w.hash.Sum(nil))
+	if !w.cfg.Quiet {
+		r.Hash = hex.EncodeToString(w.hash.Sum(nil))
+	}
 	return r, nil
 }
 
@@ -200,10 +203,12 @@ func (w *world) lookedUp(inst *instance, found backend.Instance) {
 	w.result.Instances = append(w.result.Instances, &Instance{
 		ID: inst.id, Arrived: inst.arrived, Status: found.Status, Result: found.Result, Failure: found.Failure,
 	})
-	inst.twin.ended(found)
+	if inst.twin != nil {
+		inst.twin.ended(found)
+	}
 	expected := w.cfg.Workload.Expected
 	switch {
-	case expected == nil, inst.twin.canceled:
+	case expected == nil, inst.twin != nil && inst.twin.canceled:
 	case found.Status != backend.Completed:
 		w.violate("instance %d is %s, and should be completed with %s: %v", inst.index, found.Status, brief(expected), found.Failure)
 	case string(found.Result) != string(expected):

@@ -10,9 +10,20 @@ import (
 
 	"pulley/chaos/check"
 	"pulley/engine/backend"
+	"pulley/engine/backend/memory"
 	"pulley/engine/dispatch"
 	"pulley/engine/plan"
 )
+
+// store is what a world's engines call, and what the world looks into at the end.
+type store interface {
+	backend.Backend
+	backend.Canceler
+	Leftovers(ctx context.Context) (map[string]int, error)
+	Check() error
+}
+
+var _ store = (*memory.Backend)(nil)
 
 // apply is the moment at which a call reaches the store. Where the process that sent it has died, it
 // may have been cut off on the way.
@@ -75,16 +86,22 @@ func (w *world) observe(e *engine, who string, c *dispatch.Call, done backend.Co
 	}
 	for _, t := range done.Tasks {
 		inst := w.byID[t.Lease.Key.Instance]
-		if inst == nil || inst.twin == nil {
+		if inst == nil || !inst.taken {
 			w.violate("I1: %s was given a task of instance %s, which was never taken", who, t.Lease.Key.Instance)
 			w.fail(errors.New("the store gives out what was never submitted"))
 			continue
 		}
-		inst.twin.leased(t.Lease.Key.Run)
-		w.log(who, "lease %d %s %d token %d", inst.index, w.program.RunName(t.Lease.Key.Run), t.Attempt, t.Lease.Token)
-		ev := w.of(check.Leased, inst, t.Lease.Key.Run)
-		ev.Token, ev.Attempt = t.Lease.Token, t.Attempt
-		w.record(ev)
+		if inst.twin != nil {
+			inst.twin.leased(t.Lease.Key.Run)
+		}
+		if !w.cfg.Quiet {
+			w.log(who, "lease %d %s %d token %d", inst.index, w.runName(t.Lease.Key.Run), t.Attempt, t.Lease.Token)
+		}
+		if w.cfg.Record {
+			ev := w.of(check.Leased, inst, t.Lease.Key.Run)
+			ev.Token, ev.Attempt = t.Lease.Token, t.Attempt
+			w.record(ev)
+		}
 	}
 	for _, end := range done.Ended {
 		w.ended(who, end)
@@ -103,13 +120,15 @@ func (w *world) wake(from *engine) {
 func (w *world) submitted(sub backend.Submission, out backend.Outcome) {
 	inst := w.byID[sub.ID]
 	switch {
-	case out.Answer == backend.Duplicate && inst.twin == nil:
+	case out.Answer == backend.Duplicate && !inst.taken:
 		w.violate("I8: instance %d is a duplicate, and was never taken", inst.index)
 	case out.Answer != backend.Applied:
-	case inst.twin != nil:
+	case inst.taken:
 		w.violate("I1: instance %d was taken twice", inst.index)
+	case w.program == nil:
+		inst.taken = true
 	default:
-		inst.twin = newTwin(w, inst, w.program)
+		inst.taken, inst.twin = true, newTwin(w, inst, w.program)
 		inst.twin.start(sub.Input)
 	}
 }
@@ -118,16 +137,22 @@ func (w *world) submitted(sub backend.Submission, out backend.Outcome) {
 // answer was lost, stays applied.
 func (w *world) answered(c backend.Completion, out backend.Outcome) {
 	inst := w.byID[c.Lease.Key.Instance]
-	ev := w.of(check.Answered, inst, c.Lease.Key.Run)
-	ev.Token, ev.Attempt = c.Lease.Token, c.Attempt
+	var ev check.Event
+	if w.cfg.Record {
+		ev = w.of(check.Answered, inst, c.Lease.Key.Run)
+		ev.Token, ev.Attempt = c.Lease.Token, c.Attempt
+	}
 	fate := Stale
 	switch out.Answer {
 	case backend.Applied:
-		if inst.twin == nil {
+		if !inst.taken {
 			w.violate("I8: a completion of instance %d was applied, and the instance never taken", inst.index)
 			return
 		}
 		fate, ev.Answer = Applied, check.AnswerApplied
+		if inst.twin == nil {
+			break
+		}
 		if ev.Again = inst.twin.complete(c, w.jitter); !ev.Again {
 			ev.Error = errorOf(c.Failure)
 		}
@@ -141,18 +166,21 @@ func (w *world) answered(c backend.Completion, out backend.Outcome) {
 	w.record(ev)
 	if record := w.results[c.Lease]; record != nil && record.Fate == Unanswered {
 		record.Fate = fate
+		delete(w.results, c.Lease) // its fate is decided
 	}
 }
 
 // ended notes that a commit ended an instance, which is the moment from which it lasts.
 func (w *world) ended(who string, end backend.Instance) {
 	inst := w.byID[end.ID]
-	if inst == nil || inst.twin == nil || inst.ended {
+	if inst == nil || !inst.taken || inst.ended {
 		w.violate("I7: instance %s ended, and was not running", end.ID)
 		return
 	}
 	inst.ended = true
-	inst.twin.ended(end)
+	if inst.twin != nil {
+		inst.twin.ended(end)
+	}
 	w.left--
 	w.log(who, "end %d %s %s", inst.index, end.Status, end.Result)
 	w.result.latencies = append(w.result.latencies, w.now-inst.arrived)

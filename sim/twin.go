@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"pulley/chaos/check"
 	"pulley/engine/backend"
@@ -273,12 +274,13 @@ func brief(v json.RawMessage) string {
 	return fmt.Sprintf("%q… (%d bytes)", v[:most], len(v))
 }
 
-// waited takes the time from readiness to the first start of an attempt.
-func (w *world) waited(key backend.Key) {
+// waited takes the time from readiness to the first start of an attempt, and gives the time of readiness.
+func (w *world) waited(key backend.Key) time.Duration {
 	at, ok := w.ready[key]
 	if !ok {
-		return // delivered again after its lease was lost: it was ready all the time
+		return w.now // delivered again after its lease was lost: it was ready all the time
 	}
 	delete(w.ready, key)
 	w.result.waits = append(w.result.waits, max(0, w.now-at))
+	return min(at, w.now)
 }

@@ -49,8 +49,8 @@ func Run(cfg Config) (*Result, error) {
 type world struct {
 	cfg     Config
 	rng     *rand.Rand
-	program *plan.Program
-	store   *memory.Backend
+	program *plan.Program // nil where jobs are counted
+	store   store
 	queue   events
 	now     time.Duration // since epoch; never goes back
 	seq     uint64        // of the last event made
@@ -79,16 +79,13 @@ type instance struct {
 	arrived  time.Duration
 	answered bool // the client knows that it is stored
 	ended    bool
-	twin     *twin // nil until the store has it
+	taken    bool  // by the store
+	twin     *twin // nil until the store has it, and where jobs are counted
 }
 
 func newWorld(cfg Config) (*world, error) {
-	program, err := plan.Compile(cfg.Workload.Graph)
-	if err != nil {
-		return nil, fmt.Errorf("sim: the workload's graph: %w", err)
-	}
 	w := &world{
-		cfg: cfg, program: program,
+		cfg:     cfg,
 		rng:     rand.New(rand.NewPCG(cfg.Seed, 0x70756c6c6579)),
 		byID:    map[uuid.UUID]*instance{},
 		ready:   map[backend.Key]time.Duration{},
@@ -96,13 +93,11 @@ func newWorld(cfg Config) (*world, error) {
 		hash:    sha256.New(),
 		left:    cfg.Instances,
 	}
-	w.store = memory.New(memory.Options{
-		Shards: cfg.Shards,
-		Clock:  w.clock,
-		Jitter: func() float64 { return w.jitter },
-	})
+	if err := w.open(); err != nil {
+		return nil, err
+	}
 	for i := range cfg.Engines {
-		e := &engine{w: w, index: i, slots: make([]bool, cfg.Workers)}
+		e := &engine{w: w, index: i, free: make([]int, 0, cfg.Workers)}
 		for _, f := range cfg.Faults {
 			if f.Engine == i {
 				e.faults = append(e.faults, f)
@@ -114,6 +109,26 @@ func newWorld(cfg Config) (*world, error) {
 		w.engines = append(w.engines, e)
 	}
 	return w, w.arrivals()
+}
+
+// open sets the store up.
+func (w *world) open() error {
+	if len(w.cfg.Jobs) > 0 {
+		counted, err := newCounted(w, w.cfg.Jobs)
+		w.store = counted
+		return err
+	}
+	program, err := plan.Compile(w.cfg.Workload.Graph)
+	if err != nil {
+		return fmt.Errorf("sim: the workload's graph: %w", err)
+	}
+	w.program = program
+	w.store = memory.New(memory.Options{
+		Shards: w.cfg.Shards,
+		Clock:  w.clock,
+		Jitter: func() float64 { return w.jitter },
+	})
+	return nil
 }
 
 // arrivals puts all submissions on the calendar.
@@ -293,6 +308,9 @@ func (w *world) violate(format string, args ...any) {
 
 // log writes a line of the trace.
 func (w *world) log(who string, format string, args ...any) {
+	if w.cfg.Quiet {
+		return
+	}
 	w.line = fmt.Appendf(w.line[:0], "%d %s ", w.now, who)
 	w.line = append(fmt.Appendf(w.line, format, args...), '\n')
 	_, _ = w.hash.Write(w.line) // a hash never fails

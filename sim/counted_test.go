@@ -1,0 +1,92 @@
+package sim_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"pulley/scenarios"
+	"pulley/sim"
+)
+
+// TestCountedEqualsPlanned simulates traces twice: planned by the core over the in-memory store, and counted in
+// arrays. The schedules must be the same, line by line: who ran what, where, and when.
+func TestCountedEqualsPlanned(t *testing.T) {
+	s, err := scenarios.Find("trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const scale = 0.01
+	for _, trace := range traces(t) {
+		t.Run(trace.Label(), func(t *testing.T) {
+			w, err := s.Build(0, scenarios.Options{Trace: trace, TimeScale: scale})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, workers := range []int{1, 2, 7, 64} {
+				planned := sim.Config{Seed: 5, Workload: w, Act: act(t), Service: sim.Recorded}
+				counted := sim.Config{Seed: 5, Jobs: sim.TraceJobs(trace, scale)}
+				var got [2]*sim.Result
+				for i, cfg := range []sim.Config{planned, counted} {
+					cfg.Workers, cfg.Instances, cfg.Between = workers, 3, sim.Exponential(10*time.Millisecond)
+					if got[i], err = sim.Run(cfg); err != nil {
+						t.Fatal(err)
+					}
+					right(t, got[i])
+				}
+				same(t, got[0], got[1])
+			}
+		})
+	}
+}
+
+// same demands the same schedule.
+func same(t *testing.T, a, b *sim.Result) {
+	t.Helper()
+	if len(a.Schedule) != len(b.Schedule) || len(a.Schedule) == 0 {
+		t.Fatalf("%d and %d attempts", len(a.Schedule), len(b.Schedule))
+	}
+	for i := range a.Schedule {
+		if *a.Schedule[i] != *b.Schedule[i] {
+			t.Fatalf("attempt %d: %+v and %+v", i, *a.Schedule[i], *b.Schedule[i])
+		}
+	}
+	if a.Makespan != b.Makespan || a.Waiting != b.Waiting || a.Latency != b.Latency {
+		t.Errorf("makespans %v and %v, waiting %v and %v", a.Makespan, b.Makespan, a.Waiting, b.Waiting)
+	}
+}
+
+// layered makes a graph of jobs in layers: each job has a parent in the layer before it and mostly a second one.
+func layered(jobs, width int, mean time.Duration, seed uint64) []sim.Job {
+	r := rand.New(rand.NewPCG(seed, 1))
+	made := make([]sim.Job, jobs)
+	for i := range made {
+		made[i].Time = time.Duration(float64(mean) * r.ExpFloat64())
+		if i < width {
+			continue
+		}
+		first := i/width*width - width
+		a, b := i-width, first+r.IntN(width)
+		if made[i].Parents = []int{a}; a != b {
+			made[i].Parents = []int{min(a, b), max(a, b)}
+		}
+	}
+	return made
+}
+
+// TestJobsStandAlone refuses what jobs cannot have.
+func TestJobsStandAlone(t *testing.T) {
+	jobs := layered(20, 4, time.Second, 1)
+	for want, cfg := range map[string]sim.Config{
+		"Jobs stand alone":      {Jobs: jobs, Record: true},
+		"in a cycle":            {Jobs: []sim.Job{{Parents: []int{1}}, {Parents: []int{0}}}},
+		"Quiet writes no trace": {Jobs: jobs, Quiet: true, Trace: &strings.Builder{}},
+		"Act is missing":        {Workload: workload(t, "chain", 3, scenarios.Options{})},
+		"or give Jobs":          {Act: act(t)},
+	} {
+		if _, err := sim.Run(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v; want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package sim
+
+// push adds a number to a heap with the least in front.
+func push(h *[]int, v int) {
+	s := append(*h, v)
+	i := len(s) - 1
+	for up := (i - 1) / 2; i > 0 && s[up] > s[i]; up = (i - 1) / 2 {
+		s[i], s[up] = s[up], s[i]
+		i = up
+	}
+	*h = s
+}
+
+// pop takes the least number off a heap that is not empty.
+func pop(h *[]int) int {
+	s := *h
+	least, last := s[0], len(s)-1
+	s[0] = s[last]
+	s = s[:last]
+	for i := 0; ; {
+		kid := 2*i + 1
+		if kid+1 < last && s[kid+1] < s[kid] {
+			kid++
+		}
+		if kid >= last || s[i] <= s[kid] {
+			*h = s
+			return least
+		}
+		s[i], s[kid] = s[kid], s[i]
+		i = kid
+	}
+}
