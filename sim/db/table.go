@@ -186,6 +186,16 @@ func (t *Table[K, V]) add(x *Exec, r *Row[K, V], value V, deleted bool) {
 	x.tx.changed = append(x.tx.changed, r)
 }
 
+// Change replaces the newest version of a row that the transaction has locked, whether the statement sees it or not: what
+// an UPDATE does with a row that it had to wait for, and whose condition holds still.
+func (t *Table[K, V]) Change(x *Exec, v *Version[K, V], value V) { t.add(x, v.Row, value, false) }
+
+// Remove takes away a row that the transaction has locked for update, as Change replaces it.
+func (t *Table[K, V]) Remove(x *Exec, v *Version[K, V]) {
+	var none V
+	t.add(x, v.Row, none, true)
+}
+
 // claim finds the row of a key, for one who wants to insert it: locked, and with its newest version, which is nil if
 // there is none.
 func (t *Table[K, V]) claim(x *Exec, key K, mode Mode) (*Row[K, V], *Version[K, V], error) {

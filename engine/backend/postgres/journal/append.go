@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -83,10 +82,10 @@ func (sh *shardState) send(ctx context.Context, t *tx) (appended, error) {
 	if err != nil {
 		return appended{}, notSent{err}
 	}
-	row, err := sh.exec(ctx, sh.buf.kinds, p)
+	row, err := sh.exec(ctx, t, sh.buf.kinds, p)
 	if isDuplicate(err) && len(t.births) > 0 {
 		sh.buf.kinds |= known
-		row, err = sh.exec(ctx, sh.buf.kinds, p)
+		row, err = sh.exec(ctx, t, sh.buf.kinds, p)
 	}
 	if err != nil {
 		return appended{}, err
@@ -136,43 +135,30 @@ var binaryFormat = []int16{pgx.BinaryFormatCode}
 
 // exec makes a prepared append, which answers with one row, in one round trip. args are those of all kinds. The row
 // is the caller's until the next call.
-func (sh *shardState) exec(ctx context.Context, k kinds, args [][]byte) ([][]byte, error) {
+func (sh *shardState) exec(ctx context.Context, t *tx, k kinds, args [][]byte) ([][]byte, error) {
 	s := statements[k]()
 	sh.params = sh.params[:0]
 	for _, i := range s.parameters {
 		sh.params = append(sh.params, args[i])
 	}
-	var row [][]byte
-	err := sh.conn(ctx, func(conn *pgxpool.Conn) error {
-		if _, err := conn.Conn().Prepare(ctx, s.name, s.sql); err != nil {
-			return notSent{err}
+	p := Prepared{Name: s.name, SQL: s.sql, Params: sh.params, tx: t}
+	var result *pgconn.Result
+	if sh.letter != nil {
+		result = sh.marked(ctx, p)
+	} else {
+		results, err := sh.b.store.Pool.Prepared(ctx, p)
+		if err != nil {
+			return nil, err
 		}
-		var result *pgconn.Result
-		if sh.letter != nil {
-			result = sh.marked(ctx, conn, s)
-		} else {
-			result = conn.Conn().PgConn().ExecPrepared(ctx, s.name, sh.params, binaryFormat, binaryFormat).Read()
-		}
-		if result.Err != nil {
-			return result.Err
-		}
-		if len(result.Rows) != 1 {
-			return fmt.Errorf("journal: %s gave %d rows", s.name, len(result.Rows))
-		}
-		row = result.Rows[0]
-		return nil
-	})
-	return row, err
-}
-
-// conn lends a connection.
-func (sh *shardState) conn(ctx context.Context, use func(*pgxpool.Conn) error) error {
-	conn, err := sh.b.store.Pool.Acquire(ctx)
-	if err != nil {
-		return notSent{err}
+		result = results[0]
 	}
-	defer conn.Release()
-	return use(conn)
+	if result.Err != nil {
+		return nil, result.Err
+	}
+	if len(result.Rows) != 1 {
+		return nil, fmt.Errorf("journal: %s gave %d rows", s.name, len(result.Rows))
+	}
+	return result.Rows[0], nil
 }
 
 // notSent is an error before anything was sent: nothing took place, whatever it was.
@@ -189,13 +175,13 @@ func isNotSent(err error) bool {
 // settle finds out what became of a transaction whose answer was lost. It takes a new epoch first, so that what
 // may still be under way can no longer take place, and then looks.
 func (sh *shardState) settle(ctx context.Context, t *tx) (happened bool, out appended, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	ctx, cancel := sh.b.clock.Within(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
 		if happened, out, err = sh.look(ctx, t); err == nil || errors.Is(err, errLost) || errors.Is(err, errGone) {
 			return happened, out, err
 		}
-		if try == settleTries || !rest(ctx, settlePause) {
+		if try == settleTries || !sh.b.rest(ctx, settlePause) {
 			return false, out, err
 		}
 	}

@@ -75,7 +75,7 @@ func (b *Backend) anywhere(ctx context.Context, shard int, take taking, call fun
 		if err = ask(); !errors.Is(err, errForeign) {
 			return err
 		}
-		if take == takeLate && !rest(ctx, yieldPause) {
+		if take == takeLate && !b.rest(ctx, yieldPause) {
 			return ctx.Err()
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/graph"
 )
 
 //go:embed migrations/*.sql
@@ -128,9 +129,31 @@ func (c Config) validate() error {
 	return nil
 }
 
+// withDefaults fills in what was left to it.
+func (c Config) withDefaults() Config {
+	if c.Store.Schema == "" {
+		c.Store.Schema = DefaultSchema
+	}
+	if c.Lease == 0 {
+		c.Lease = DefaultLease
+	}
+	if c.Memory == 0 {
+		c.Memory = DefaultMemory
+	}
+	if c.Park == 0 {
+		c.Park = DefaultPark
+	}
+	if c.Jitter == nil {
+		c.Jitter = rand.Float64
+	}
+	return c
+}
+
 // Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
 type Backend struct {
-	store  *postgres.Store
+	store  server
+	clock  Clock
+	leased func(uuid.UUID, graph.Run, int64, int) // nil: nobody is told of leases
 	jitter func() float64
 	lease  time.Duration // of a shard, at least
 	span   atomic.Int64  // the lease of a shard, in nanoseconds: longer than any that was granted on a node run
@@ -150,8 +173,9 @@ type Backend struct {
 	wakers map[*waker]struct{} // of those who want to hear of work
 	life   context.Context     // of what goes on in the background
 	stop   context.CancelFunc
-	tasks  sync.WaitGroup // the background's goroutines
-	kept   bool           // they have been started
+	tasks  atomic.Int32  // how much goes on in the background
+	idle   chan struct{} // something of that has ended
+	kept   bool          // they have been started
 	closed bool
 	mail   chan struct{} // somebody has asked for something
 	news   chan struct{} // an engine has come or gone
@@ -172,21 +196,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Store.Schema == "" {
-		cfg.Store.Schema = DefaultSchema
-	}
-	if cfg.Lease == 0 {
-		cfg.Lease = DefaultLease
-	}
-	if cfg.Memory == 0 {
-		cfg.Memory = DefaultMemory
-	}
-	if cfg.Park == 0 {
-		cfg.Park = DefaultPark
-	}
-	if cfg.Jitter == nil {
-		cfg.Jitter = rand.Float64
-	}
+	cfg = cfg.withDefaults()
 	store, err := postgres.Open(ctx, cfg.Store, migrations)
 	if err != nil {
 		return nil, err
@@ -195,22 +205,35 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		store.Close()
 		return nil, postgres.Explain(err)
 	}
+	return newBackend(cfg, Host{Store: store, Pool: pool{store.Pool}, Clock: machine{}}), nil
+}
+
+// On makes a backend on a host, whose schema is set up.
+func On(h Host, cfg Config) (*Backend, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return newBackend(cfg.withDefaults(), h), nil
+}
+
+func newBackend(cfg Config, h Host) *Backend {
 	b := &Backend{
-		store: store, jitter: cfg.Jitter, lease: cfg.Lease, name: uuid.NewString(), begun: time.Now(),
-		bytesMax: cfg.Memory, park: cfg.Park,
+		store: server{h.Store, h.Pool}, clock: h.Clock, leased: h.Leased,
+		jitter: cfg.Jitter, lease: cfg.Lease, name: h.Clock.NewID().String(), begun: h.Clock.Now(),
+		bytesMax: cfg.Memory, park: cfg.Park, idle: make(chan struct{}, 1),
 		wakers: map[*waker]struct{}{}, mail: make(chan struct{}, 1), news: make(chan struct{}, 1),
 	}
 	b.span.Store(int64(cfg.Lease))
 	b.life, b.stop = context.WithCancel(context.Background())
-	b.fair.Store(int32(store.Shards()))
-	for i := range store.Shards() {
+	b.fair.Store(int32(h.Store.Shards()))
+	for i := range h.Store.Shards() {
 		b.shards = append(b.shards, newShard(b, i))
 	}
-	return b, nil
+	return b
 }
 
 // now is the backend's clock, in nanoseconds; it never goes back.
-func (b *Backend) now() int64 { return int64(time.Since(b.begun)) }
+func (b *Backend) now() int64 { return int64(b.clock.Now().Sub(b.begun)) }
 
 // wall gives an instant of the backend's clock as a time.
 func (b *Backend) wall(at int64) time.Time { return b.begun.Add(time.Duration(at)) }
@@ -225,11 +248,11 @@ func (b *Backend) Close() {
 	b.closed = true
 	b.mu.Unlock()
 	b.stop()
-	b.tasks.Wait()
+	b.besidesOver()
 	if closed {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := b.clock.Within(context.Background(), closeTimeout)
 	defer cancel()
 	for _, sh := range b.shards {
 		if sh.lock(ctx) != nil {

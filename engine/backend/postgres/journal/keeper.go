@@ -27,9 +27,9 @@ func (b *Backend) keep() {
 		return
 	}
 	b.kept = true
-	b.tasks.Go(b.keeper)
-	b.tasks.Go(b.server)
-	b.tasks.Go(b.listener)
+	b.beside(b.keeper)
+	b.beside(b.server)
+	b.beside(b.listener)
 }
 
 // topic is what those say who ask the owner of a shard, by its number, and engines that have come or gone.
@@ -52,7 +52,7 @@ func (b *Backend) listener() {
 	}
 	for {
 		_ = b.store.ListenTo(b.life, topic, heard) // where it cannot, the keeper looks by itself
-		if !rest(b.life, b.tick()) {
+		if !b.rest(b.life, b.tick()) {
 			return
 		}
 	}
@@ -69,58 +69,48 @@ func nudge(c chan struct{}) {
 // tick is the pause between two rounds of the keeper.
 func (b *Backend) tick() time.Duration { return min(time.Duration(b.span.Load())/spanTicks, tickMax) }
 
-// rest waits, and says whether the context still lives.
-func rest(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // keeper prolongs the shards until the backend is closed, and never waits for one that is in use. Its errors are
 // those of the store, which calls run into by themselves; a lease that it cannot prolong runs out here before it
 // does there.
 func (b *Backend) keeper() {
-	timer := time.NewTimer(b.tick())
-	defer timer.Stop()
+	next := b.now() + int64(b.tick())
 	for {
-		ctx, cancel := context.WithTimeout(b.life, b.lease)
+		ctx, cancel := b.clock.Within(b.life, b.lease)
 		if held := b.held(); len(held) > 0 {
 			_ = b.renew(ctx, held)
 		}
 		b.look(ctx)
 		cancel()
-		select {
-		case <-b.life.Done():
+		switch b.clock.Wait(b.life, b.left(next), b.news) {
+		case Ended:
 			return
-		case <-b.news:
+		case Rested:
+			next = b.now() + int64(b.tick())
+		default:
 			b.wakeAll() // there may be shards to take
-		case <-timer.C:
-			timer.Reset(b.tick())
 		}
 	}
 }
 
 // server answers what others ask, and gives back shards that are others' part.
 func (b *Backend) server() {
-	ticker := time.NewTicker(b.tick())
-	defer ticker.Stop()
+	tick := b.tick()
+	next := b.now() + int64(tick)
 	for {
-		select {
-		case <-b.life.Done():
+		switch b.clock.Wait(b.life, b.left(next), b.mail) {
+		case Ended:
 			return
-		case <-b.mail:
-		case <-ticker.C:
+		case Rested:
+			next = b.now() + int64(tick)
 			b.tend(b.life)
 		}
 		b.spread(b.life)
 		b.serve(b.life)
 	}
 }
+
+// left is how long it is until an instant; not below zero.
+func (b *Backend) left(until int64) time.Duration { return time.Duration(max(until-b.now(), 0)) }
 
 // held lists the shards that are owned.
 func (b *Backend) held() []*shardState {

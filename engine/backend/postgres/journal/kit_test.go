@@ -107,18 +107,18 @@ func kill(b *Backend) {
 	b.closed = true
 	b.mu.Unlock()
 	b.stop()
-	b.tasks.Wait()
+	b.besidesOver()
 	b.store.Close()
 }
 
 // freeze stops what a backend does in the background, as if its process stood still, and cuts nothing off.
 func freeze(b *Backend) {
 	for _, sh := range b.shards {
-		sh.busy <- struct{}{}
+		<-sh.free
 		defer sh.unlock()
 	}
 	b.stop()
-	b.tasks.Wait()
+	b.besidesOver()
 }
 
 // finish drives every instance to its end, and wants the right results (I7, I9) and nothing left behind (I10).

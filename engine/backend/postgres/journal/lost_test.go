@@ -248,7 +248,7 @@ func (w *cutWorld) everyHandOver(c pgtest.Cut) int {
 	for c.K = 1; c.K <= 60; c.K++ {
 		w.warm()
 		w.proxy.Set(c)
-		sh.busy <- struct{}{}
+		<-sh.free
 		_ = sh.release(w.ctx) // it may be cut
 		sh.unlock()
 		first, _ := w.b.Claim(w.ctx, 0, granted(10))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -102,14 +101,14 @@ func (b *Backend) wireCompletions(ctx context.Context, completions []backend.Com
 
 // askCommitted asks the owner for what a claim or a completion would give.
 func (b *Backend) askCommitted(ctx context.Context, shard int, req request, out *backend.Committed) error {
-	sent := time.Now()
+	sent := b.wall(b.now())
 	r, err := b.ask(ctx, shard, req)
 	if err != nil {
 		return err
 	}
 	*out = backend.Committed{Ended: r.Ended, More: r.More}
 	if r.DueAfter > 0 {
-		out.NextDue = time.Now().Add(r.DueAfter)
+		out.NextDue = b.wall(b.now()).Add(r.DueAfter)
 	}
 	for _, o := range r.Outcomes {
 		outcome := backend.Outcome{Answer: o.Answer}
@@ -147,7 +146,7 @@ func (b *Backend) ask(ctx context.Context, shard int, req request) (response, er
 	if err != nil {
 		return response{}, err
 	}
-	id := uuid.New()
+	id := b.clock.NewID()
 	_, err = b.store.Pool.Exec(ctx, askSQL, shard, [16]byte(id), body, b.store.Channel(topic), strconv.Itoa(shard), sh.toDrop())
 	switch {
 	case err != nil && postgres.Unconfirmed(err):
@@ -169,9 +168,9 @@ func (b *Backend) ask(ctx context.Context, shard int, req request) (response, er
 
 // await waits for an answer, for as long as the owner to whom the request went is there.
 func (b *Backend) await(ctx context.Context, sh *shardState, id uuid.UUID, was standing) ([]byte, error) {
-	checked := time.Now()
+	checked := b.now()
 	for pause := askPauseMin; ; pause = min(2*pause, askPauseMax) {
-		alive := rest(ctx, pause)
+		alive := b.rest(ctx, pause)
 		var data []byte
 		err := b.store.Pool.QueryRow(ctx, fetchAnswerSQL, sh.number, [16]byte(id)).Scan(&data)
 		switch {
@@ -181,10 +180,10 @@ func (b *Backend) await(ctx context.Context, sh *shardState, id uuid.UUID, was s
 			return nil, ctx.Err()
 		case err != nil:
 			return nil, err
-		case time.Since(checked) < askCheck:
+		case b.now()-checked < int64(askCheck):
 			continue
 		}
-		checked = time.Now()
+		checked = b.now()
 		s, err := sh.standing(ctx)
 		if err != nil {
 			return nil, err
@@ -295,7 +294,7 @@ func (b *Backend) act(ctx context.Context, sh *shardState, req request, r *respo
 		err = fmt.Errorf("journal: no such call: %q", req.Op)
 	}
 	if err == nil {
-		r.fill(out)
+		r.fill(b, out)
 		for i, t := range out.Tasks {
 			if r.Tasks[i].Program, err = b.store.Number(ctx, t.Program); err != nil {
 				return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
@@ -305,10 +304,10 @@ func (b *Backend) act(ctx context.Context, sh *shardState, req request, r *respo
 	return err
 }
 
-func (r *response) fill(out backend.Committed) {
+func (r *response) fill(b *Backend, out backend.Committed) {
 	r.Ended, r.More = out.Ended, out.More
 	if !out.NextDue.IsZero() {
-		r.DueAfter = max(time.Until(out.NextDue), 1)
+		r.DueAfter = max(out.NextDue.Sub(b.wall(b.now())), 1)
 	}
 	for _, o := range out.Outcomes {
 		w := wireOutcome{Answer: o.Answer}
@@ -339,34 +338,26 @@ func (b *Backend) completions(ctx context.Context, wire []wireCompletion) ([]bac
 
 // insertPending makes the statement that leaves instances for the owner of their shard.
 func (b *Backend) insertPending(ctx context.Context, shard int, buf *buffers) (map[uuid.UUID]bool, error) {
-	conn, err := b.store.Pool.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Release()
-	born, err := b.pending(ctx, conn, shard, buf)
+	born, err := b.pending(ctx, shard, buf)
 	if postgres.Unconfirmed(err) && !isNotSent(err) {
 		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 	}
 	return born, err
 }
 
-func (b *Backend) pending(ctx context.Context, conn *pgxpool.Conn, shard int, buf *buffers) (map[uuid.UUID]bool, error) {
+func (b *Backend) pending(ctx context.Context, shard int, buf *buffers) (map[uuid.UUID]bool, error) {
 	const name = "journal_submit_pending"
-	if _, err := conn.Conn().Prepare(ctx, name, submitPendingSQL); err != nil {
-		return nil, notSent{err}
-	}
 	number := []byte{byte(shard >> 8), byte(shard)}
 	params := [][]byte{
 		number, buf.born.Append(nil), buf.workflow.Append(nil), buf.input.Append(nil), buf.bornStatus.Append(nil),
 		buf.bornResult.Append(nil), buf.bornFailure.Append(nil), []byte(b.store.Channel(topic)), []byte(strconv.Itoa(shard)),
 	}
-	result := conn.Conn().PgConn().ExecPrepared(ctx, name, params, binaryFormat, binaryFormat).Read()
-	if result.Err != nil {
-		return nil, result.Err
+	results, err := b.store.Pool.Prepared(ctx, Prepared{Name: name, SQL: submitPendingSQL, Params: params})
+	if err != nil {
+		return nil, err
 	}
-	if len(result.Rows) != 1 {
-		return nil, fmt.Errorf("journal: %s gave %d rows", name, len(result.Rows))
+	if len(results[0].Rows) != 1 {
+		return nil, fmt.Errorf("journal: %s gave %d rows", name, len(results[0].Rows))
 	}
-	return readUUIDs(result.Rows[0][1])
+	return readUUIDs(results[0].Rows[0][1])
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -138,6 +139,7 @@ func (sh *shardState) idle(now int64) []*instance {
 			break
 		}
 	}
+	slices.SortFunc(found, func(a, b *instance) int { return bytes.Compare(a.id[:], b.id[:]) })
 	return found
 }
 

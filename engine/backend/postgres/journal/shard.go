@@ -30,11 +30,11 @@ const (
 	renewTries = 3
 )
 
-// shardState is what this backend knows of one. Whoever holds busy may use the rest.
+// shardState is what this backend knows of one. Whoever has the value of free may use the rest.
 type shardState struct {
 	b      *Backend
 	number int
-	busy   chan struct{} // holds one value while somebody uses the shard
+	free   chan struct{} // holds one value while nobody uses the shard
 
 	wanted bool // it is about to be taken; guarded by the backend's mu
 
@@ -77,25 +77,25 @@ type handed struct {
 }
 
 func newShard(b *Backend, number int) *shardState {
-	return &shardState{b: b, number: number, busy: make(chan struct{}, 1), buf: newBuffers()}
+	sh := &shardState{b: b, number: number, free: make(chan struct{}, 1), buf: newBuffers()}
+	sh.unlock()
+	return sh
 }
 
 // lock waits for the use of the shard.
 func (sh *shardState) lock(ctx context.Context) error {
 	select {
-	case sh.busy <- struct{}{}:
+	case <-sh.free:
 		return nil
 	default:
 	}
-	select {
-	case sh.busy <- struct{}{}:
-		return nil
-	case <-ctx.Done():
+	if sh.b.clock.Wait(ctx, -1, sh.free) == Ended {
 		return ctx.Err()
 	}
+	return nil
 }
 
-func (sh *shardState) unlock() { <-sh.busy }
+func (sh *shardState) unlock() { sh.free <- struct{}{} }
 
 // standing is how the store sees a shard.
 type standing struct {

@@ -1,8 +1,10 @@
 package journal
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"pulley/engine/backend"
@@ -72,7 +74,7 @@ type stateSlot struct {
 func (t *tx) snapshot(inst *instance, token int64) error {
 	var s state
 	var failed error
-	inst.runs.each(func(_ address, r *run) {
+	for _, r := range inst.inOrder() {
 		args, err := backend.EncodeArgs(r.args)
 		if err != nil {
 			failed = err
@@ -82,7 +84,7 @@ func (t *tx) snapshot(inst *instance, token int64) error {
 			out.After = max(time.Duration(r.due-t.now), 1)
 		}
 		s.Runs = append(s.Runs, out)
-	})
+	}
 	inst.barriers.each(func(a address, bar *barrier) {
 		out := stateBarrier{Node: graph.NodeID(a.id), Path: a.path, Required: bar.required, Completed: bar.completed, Soft: bar.soft}
 		for _, e := range bar.elements {
@@ -106,6 +108,14 @@ func (t *tx) snapshot(inst *instance, token int64) error {
 	}
 	t.events = append(t.events, event{inst: inst, kind: kindSnapshot, timed: true, token: token, data: data})
 	return nil
+}
+
+// inOrder lists an instance's node runs in the order of their enqueues.
+func (inst *instance) inOrder() []*run {
+	runs := make([]*run, 0, inst.runs.len())
+	inst.runs.each(func(_ address, r *run) { runs = append(runs, r) })
+	slices.SortFunc(runs, func(a, b *run) int { return cmp.Compare(a.order, b.order) })
+	return runs
 }
 
 // restore makes an instance what a snapshot says.

@@ -17,7 +17,7 @@ func TestStatements(t *testing.T) {
 	}
 	w := newWorld(t, 1)
 	b := w.open()
-	conn, err := b.store.Pool.Acquire(context.Background())
+	conn, err := b.store.Pool.(pool).Acquire(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

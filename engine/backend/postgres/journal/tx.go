@@ -244,6 +244,9 @@ func (sh *shardState) file(r *run) {
 func (sh *shardState) lease(r *run, now int64, grant backend.Grant) {
 	sh.tokens++
 	r.place, r.token, r.due = leased, sh.tokens, now+int64(grant.Lease)
+	if told := sh.b.leased; told != nil {
+		told(r.inst.id, r.key, r.token, int(r.attempt))
+	}
 	sh.file(r)
 }
 

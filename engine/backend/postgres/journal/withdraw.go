@@ -11,10 +11,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 )
 
 // Where the answer to a request does not come, who asked withdraws it, and the request's row says what took place: an
@@ -53,27 +52,21 @@ func (l *letter) applies(t *tx) {
 }
 
 // marked makes a prepared append and marks the request that it is for: both take place, or neither.
-func (sh *shardState) marked(ctx context.Context, conn *pgxpool.Conn, s statement) *pgconn.Result {
-	const name = "journal_mark"
-	if _, err := conn.Conn().Prepare(ctx, name, markSQL); err != nil {
-		return &pgconn.Result{Err: notSent{err}}
-	}
-	tokens, err := conn.Conn().TypeMap().Encode(pgtype.Int8ArrayOID, pgtype.BinaryFormatCode, sh.letter.tokens, nil)
-	if err != nil {
-		return &pgconn.Result{Err: notSent{err}}
+func (sh *shardState) marked(ctx context.Context, p Prepared) *pgconn.Result {
+	tokens := postgres.Int8s()
+	for _, t := range sh.letter.tokens {
+		tokens.Int8(t)
 	}
 	shard := binary.BigEndian.AppendUint16(nil, uint16(sh.number))
 	epoch := binary.BigEndian.AppendUint64(nil, uint64(sh.epoch.Load()))
-	var batch pgconn.Batch
-	batch.ExecPrepared(s.name, sh.params, binaryFormat, binaryFormat)
-	batch.ExecPrepared(name, [][]byte{shard, epoch, sh.letter.id[:], tokens}, binaryFormat, binaryFormat)
-	results, err := conn.Conn().PgConn().ExecBatch(ctx, &batch).ReadAll()
+	mark := Prepared{Name: "journal_mark", SQL: markSQL, Params: [][]byte{shard, epoch, sh.letter.id[:], tokens.Append(nil)}}
+	results, err := sh.b.store.Pool.Prepared(ctx, p, mark)
 	var server *pgconn.PgError
 	switch {
 	case err == nil && len(results) == 2:
 		return results[0]
 	case err == nil:
-		err = fmt.Errorf("journal: %s and %s gave %d results", s.name, name, len(results))
+		err = fmt.Errorf("journal: %s and %s gave %d results", p.Name, mark.Name, len(results))
 	case errors.As(err, &server) && server.Code == markFailed && len(results) > 0 && len(results[0].Rows) == 1:
 		if fenced(results[0].Rows[0]) != nil {
 			return results[0]
@@ -120,11 +113,11 @@ func (b *Backend) withdraw(sh *shardState, id uuid.UUID, req request, sql string
 
 // insist makes a call that may be repeated until the server has said something to it, for a bounded time.
 func (b *Backend) insist(call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := b.clock.Within(context.Background(), closeTimeout)
 	defer cancel()
 	for pause := insistPause; ; pause *= 2 {
 		err := call(ctx)
-		if err == nil || errors.Is(err, pgx.ErrNoRows) || b.life.Err() != nil || !rest(ctx, pause) {
+		if err == nil || errors.Is(err, pgx.ErrNoRows) || b.life.Err() != nil || !b.rest(ctx, pause) {
 			return err
 		}
 	}

@@ -1,0 +1,180 @@
+package journal
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// Host is what a Backend stands on. Open gives it Postgres and the machine's clock; the simulator has a host of its own,
+// and drives the same code in a world of virtual time (D1).
+type Host struct {
+	Store Store
+	Pool  Pool
+	Clock Clock
+
+	// Leased is told of each lease that is given in memory, before anybody else is; nil: nobody.
+	Leased func(instance uuid.UUID, run graph.Run, token int64, attempt int)
+}
+
+// Store is what designs on Postgres share, as package postgres has it.
+type Store interface {
+	Shards() int
+	Number(ctx context.Context, p *plan.Program) (int32, error)
+	Program(ctx context.Context, number int32) (*plan.Program, error)
+	Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error)
+	Channel(topic string) string
+	Listen(ctx context.Context, wake func()) error
+	ListenTo(ctx context.Context, topic string, heard func(payload string)) error
+	Notify(ctx context.Context) error
+	Close()
+}
+
+// Pool is a pool of connections. Each of its calls is one round trip, and one transaction.
+type Pool interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+
+	// Prepared makes prepared statements and gives their results as far as it came. The values are the pool's until the
+	// next call. An error before anything was sent is wrapped by NotSent.
+	Prepared(ctx context.Context, list ...Prepared) ([]*pgconn.Result, error)
+}
+
+// Prepared is a prepared statement with its parameters; they, and its results, are binary.
+type Prepared struct {
+	Name, SQL string
+	Params    [][]byte
+	tx        *tx // of an append
+}
+
+// Clock is time, and what goes on in it beside the calls.
+type Clock interface {
+	// Now never goes back.
+	Now() time.Time
+	// Within is context.WithTimeout.
+	Within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
+	// Wait waits until something can be received from one of at most two channels, and gives its place; or until a pause
+	// is over, or the context has ended, and gives Rested or Ended. A pause below zero has no end.
+	Wait(ctx context.Context, pause time.Duration, from ...<-chan struct{}) int
+	// Go begins something beside the calls, later than now.
+	Go(f func())
+	// NewID gives an id that nobody else has.
+	NewID() uuid.UUID
+}
+
+// What Clock.Wait gives besides a place.
+const (
+	Rested = -1
+	Ended  = -2
+)
+
+// machine is the clock of the machine.
+type machine struct{}
+
+func (machine) Now() time.Time { return time.Now() }
+
+func (machine) Within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
+}
+
+func (machine) Wait(ctx context.Context, pause time.Duration, from ...<-chan struct{}) int {
+	var first, second <-chan struct{}
+	if len(from) > 0 {
+		first = from[0]
+	}
+	if len(from) > 1 {
+		second = from[1]
+	}
+	var over <-chan time.Time
+	if pause >= 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-first:
+		return 0
+	case <-second:
+		return 1
+	case <-over:
+		return Rested
+	case <-ctx.Done():
+		return Ended
+	}
+}
+
+func (machine) Go(f func()) { go f() } // Backend.beside has it end
+
+func (machine) NewID() uuid.UUID { return uuid.New() }
+
+// server is a store with its pool.
+type server struct {
+	Store
+	Pool Pool
+}
+
+// pool is a pool of connections to Postgres.
+type pool struct{ *pgxpool.Pool }
+
+// Prepared implements Pool.
+func (p pool) Prepared(ctx context.Context, list ...Prepared) ([]*pgconn.Result, error) {
+	lent, err := p.Acquire(ctx)
+	if err != nil {
+		return nil, notSent{err}
+	}
+	defer lent.Release()
+	conn := lent.Conn()
+	for i := range list {
+		if _, err := conn.Prepare(ctx, list[i].Name, list[i].SQL); err != nil {
+			return nil, notSent{err}
+		}
+	}
+	if len(list) == 1 {
+		result := conn.PgConn().ExecPrepared(ctx, list[0].Name, list[0].Params, binaryFormat, binaryFormat).Read()
+		return []*pgconn.Result{result}, result.Err
+	}
+	var batch pgconn.Batch
+	for i := range list {
+		batch.ExecPrepared(list[i].Name, list[i].Params, binaryFormat, binaryFormat)
+	}
+	return conn.PgConn().ExecBatch(ctx, &batch).ReadAll()
+}
+
+// NotSent marks an error before anything was sent: nothing took place, whatever it was.
+func NotSent(err error) error { return notSent{err} }
+
+// beside begins something that goes on until the backend is closed.
+func (b *Backend) beside(f func()) {
+	b.tasks.Add(1)
+	b.clock.Go(func() {
+		defer func() {
+			b.tasks.Add(-1)
+			nudge(b.idle)
+		}()
+		f()
+	})
+}
+
+// besidesOver waits until nothing goes on beside the calls.
+func (b *Backend) besidesOver() {
+	for b.tasks.Load() > 0 {
+		b.clock.Wait(context.Background(), -1, b.idle)
+	}
+}
+
+// rest waits, and says whether the context still lives.
+func (b *Backend) rest(ctx context.Context, pause time.Duration) bool {
+	return b.clock.Wait(ctx, pause) == Rested
+}
+
+var _ Store = (*postgres.Store)(nil)

@@ -1,0 +1,121 @@
+package journal
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// What follows lets a simulated host see what a backend asks it, and hold what it remembers against what is durable.
+
+//go:embed sql/*.sql
+var statementFiles embed.FS
+
+// SQL gives a statement as it is sent, by the name of its file. Appends are cut down, and have no text here.
+func SQL(name string) (string, error) {
+	text, err := statementFiles.ReadFile("sql/" + name + ".sql")
+	if err != nil {
+		return "", fmt.Errorf("journal: no statement %s: %w", name, err)
+	}
+	return string(text), nil
+}
+
+// Append is what one append is to make durable.
+type Append struct {
+	Shard  int
+	Epoch  int64
+	Known  bool // new instances that are there already are left out, instead of an error
+	Events []AppendedEvent
+	Ends   []AppendedEnd
+	Births []AppendedEnd
+}
+
+// AppendedEvent is the end of an attempt, or an instance's state.
+type AppendedEvent struct {
+	Instance uuid.UUID
+	Run      graph.Run
+	Seq      int64 // zero: it is not stored, since its instance ends with this append
+	Kind     int16
+	Timed    bool
+	Token    int64
+	Data     []byte
+}
+
+// Result, failure, a failure that is tried again, and state: the kinds of events.
+const (
+	KindResult   = kindResult
+	KindFailure  = kindFailure
+	KindRetry    = kindRetry
+	KindSnapshot = kindSnapshot
+)
+
+// AppendedEnd is an instance that ends, or one that is new.
+type AppendedEnd struct {
+	Instance backend.Instance
+	Input    json.RawMessage
+	Token    int64
+}
+
+// Append gives what a statement is to append; none where it is not an append.
+func (p Prepared) Append() (a Append, ok bool) {
+	t := p.tx
+	if t == nil {
+		return a, false
+	}
+	a = Append{Shard: t.sh.number, Epoch: t.sh.epoch.Load(), Known: t.sh.buf.kinds&known != 0}
+	seq := t.sh.seq
+	for i := range t.events {
+		e := &t.events[i]
+		out := AppendedEvent{Instance: e.inst.id, Run: e.key, Kind: e.kind, Timed: e.timed, Token: e.token, Data: e.data}
+		if !e.inst.gone {
+			out.Seq = seq
+			seq++
+		}
+		a.Events = append(a.Events, out)
+	}
+	for i := range t.ends {
+		a.Ends = append(a.Ends, AppendedEnd{Instance: t.ends[i].public, Token: t.ends[i].token})
+	}
+	for i := range t.births {
+		a.Births = append(a.Births, AppendedEnd{Instance: t.births[i].public, Input: t.births[i].input, Token: t.births[i].token})
+	}
+	return a, true
+}
+
+// Memory is told what the owner of a shard remembers of an instance.
+type Memory struct {
+	Run     func(run graph.Run, attempt int)
+	Barrier func(run graph.Run, required, completed, elements int, soft bool)
+	Value   func(slot plan.Slot, base json.RawMessage, appended int)
+}
+
+// Memory tells what the shard that an append is of has in memory of an instance, and says whether it is there.
+func (p Prepared) Memory(id uuid.UUID, m Memory) bool {
+	if p.tx == nil {
+		return false
+	}
+	inst := p.tx.sh.instances[id]
+	if inst == nil {
+		return false
+	}
+	inst.runs.each(func(_ address, r *run) { m.Run(r.key, int(r.attempt)) })
+	inst.barriers.each(func(a address, b *barrier) {
+		n := 0
+		for _, e := range b.elements {
+			if e != nil {
+				n++
+			}
+		}
+		m.Barrier(graph.Run{Node: graph.NodeID(a.id), Path: a.path}, int(b.required), int(b.completed), n, b.soft)
+	})
+	inst.slots.each(func(a address, v value) {
+		m.Value(plan.Slot{Var: graph.VarID(a.id), Scope: a.path}, v.base, len(v.appended))
+	})
+	return true
+}
