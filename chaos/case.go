@@ -30,6 +30,7 @@ type Case struct {
 	Seed      uint64        `json:"seed"`             // of the plan, and of what the processes draw
 	Engines   int           `json:"engines"`          // processes
 	Server    string        `json:"server,omitempty"` // ServerAny or ServerDocker
+	Hosts     string        `json:"hosts,omitempty"`  // HostsNone or HostsDocker
 	InFlight  int           `json:"in_flight"`        // instances at once
 	Cancel    int           `json:"cancel"`           // of so many instances one is canceled while it runs; zero: none is
 	Faults    []fault.Fault `json:"faults"`           // the plan, in order
@@ -128,6 +129,9 @@ func (c Case) Validate() error {
 	within("messages_ms", c.MessagesMS, -1, 24*3_600_000)
 	if c.Server != ServerAny && c.Server != ServerDocker {
 		errs = append(errs, fmt.Errorf("server is %q; write %q, or nothing for any", c.Server, ServerDocker))
+	}
+	if c.Hosts != HostsNone && c.Hosts != HostsDocker {
+		errs = append(errs, fmt.Errorf("hosts is %q; write %q, or nothing for none", c.Hosts, HostsDocker))
 	}
 	if _, err := c.spec(); err != nil {
 		errs = append(errs, err)

@@ -67,7 +67,7 @@ func runCase(t *testing.T, c Case, environment ...string) *Result {
 // COMMIT on all of them.
 func TestEveryKindOfFault(t *testing.T) {
 	designs := []string{"push", "journal", "eager", "pull:scan=app"}
-	lacking, err := Lacking(t.Context(), ServerAny, fault.Kinds(), func(string) {})
+	lacking, err := Lacking(t.Context(), Case{}, fault.Kinds(), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

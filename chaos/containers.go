@@ -15,6 +15,12 @@ const (
 	ServerDocker = "docker" // in a container
 )
 
+// The hosts that it can ask for: where its engines are.
+const (
+	HostsNone   = ""       // children of the run's process
+	HostsDocker = "docker" // each in a container of its own
+)
+
 // moving is the container of a world's server. Where it comes back under another address, the wires lead there.
 type moving struct {
 	*pgserver.Container

@@ -2,7 +2,9 @@ package chaos
 
 import (
 	"context"
+	"maps"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"pulley/chaos/fault"
 	"pulley/engine/pgserver/pgimage"
+	"pulley/reports/record"
 )
 
 // needContainers makes sure that there is Docker with an image of Postgres. Without it a test fails in CI, and says so
@@ -44,15 +47,46 @@ func TestContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := shortCase("push")
-	c.Server = ServerDocker
 	c.Faults = append(c.Plan(kinds, 0), c.Plan(kinds, 0)...)
+	runAll(t, c)
+}
+
+// TestHosts has everything happen to hosts of engines that can, twice each, and engines be killed and stopped in their
+// hosts in all the ways that there are.
+func TestHosts(t *testing.T) {
+	needContainers(t)
+	kinds, err := fault.Select([]string{"host", "process.kill", "process.edge", "process.pause", "process.stop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, design := range []string{"push", "journal"} {
+		t.Run(design, func(t *testing.T) {
+			t.Parallel()
+			c := shortCase(design)
+			c.Hosts = HostsDocker
+			c.Faults = append(c.Plan(kinds, 0), c.Plan(kinds[len(kinds)-3:], 0)...)
+			res := runAll(t, c)
+			kill := slices.IndexFunc(res.RecoveryMS.Verdicts, func(v record.RecoveryVerdict) bool { return v.Kind == "host.kill" })
+			if kill < 0 {
+				t.Error("nothing is said of recovery from killed hosts")
+			}
+		})
+	}
+}
+
+// runAll runs a case, which is to pass with every fault having happened.
+func runAll(t *testing.T, c Case) *Result {
+	t.Helper()
+	want := map[string]int{}
+	for _, f := range c.Faults {
+		want[f.Kind]++
+	}
 	res := runCase(t, c)
 	if res.Verdict != Pass {
 		t.Errorf("the verdict is %s by %v, want pass", res.Verdict, res.Invariants())
 	}
-	for _, k := range kinds {
-		if res.Faults[k.Name] != 2 {
-			t.Errorf("%s happened %d times, want 2", k.Name, res.Faults[k.Name])
-		}
+	if !maps.Equal(res.Faults, want) {
+		t.Errorf("%v happened, want %v", res.Faults, want)
 	}
+	return res
 }

@@ -3,6 +3,7 @@ package chaos
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 // process is one run of an engine's process.
 type process struct {
 	source string
-	cmd    *exec.Cmd
+	system execution
 	ready  chan struct{} // closed when its engine works
 	gone   chan struct{} // closed when it has ended and all that it said was heard
 	stderr tail
@@ -33,29 +34,58 @@ type process struct {
 // hearing takes what a process says, a line at a time, from one goroutine for each process.
 type hearing func(p *process, line []byte)
 
-// startProcess starts an engine. command is the program and its arguments.
-func startProcess(command []string, s setup, hear hearing) (*process, error) {
+// execution is a process of the system.
+type execution interface {
+	PID() int // on this machine
+	Signal(s os.Signal) error
+	Wait() error // once its output has ended; how it ended
+}
+
+// launcher starts processes, which have their input and output with them. What they say on their standard error goes to
+// said.
+type launcher func(ctx context.Context, said io.Writer) (system execution, in io.WriteCloser, out io.Reader, err error)
+
+// child is a child of this process.
+type child struct{ *exec.Cmd }
+
+// PID implements execution.
+func (c child) PID() int { return c.Process.Pid }
+
+// Signal implements execution.
+func (c child) Signal(s os.Signal) error { return c.Process.Signal(s) }
+
+// launchChild launches a command, which is the program and its arguments, as a child.
+func launchChild(command []string) launcher {
+	return func(_ context.Context, said io.Writer) (execution, io.WriteCloser, io.Reader, error) {
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Env = append(os.Environ(), EngineVariable+"=1")
+		cmd.Stderr = said
+		cmd.WaitDelay = time.Second
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return child{cmd}, in, out, cmd.Start()
+	}
+}
+
+// startProcess starts an engine.
+func startProcess(ctx context.Context, launch launcher, s setup, hear hearing) (*process, error) {
 	p := &process{source: s.Source, ready: make(chan struct{}), gone: make(chan struct{})}
-	p.cmd = exec.Command(command[0], command[1:]...)
-	p.cmd.Env = append(os.Environ(), EngineVariable+"=1")
-	p.cmd.Stderr = &p.stderr
-	p.cmd.WaitDelay = time.Second
+	var out io.Reader
 	var err error
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting an engine's process: %w", err)
+	if p.system, p.stdin, out, err = launch(ctx, &p.stderr); err != nil {
+		return nil, fmt.Errorf("starting an engine's process: %w: %s", err, p.stderr.String())
 	}
 	// It ends with the process's output, which ends with the process.
 	go func() {
 		defer close(p.gone)
 		p.listen(out, hear)
-		p.err = p.cmd.Wait()
+		p.err = p.system.Wait()
 	}()
 	return p, p.tell(s)
 }

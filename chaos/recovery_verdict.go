@@ -27,24 +27,14 @@ const rateBound = 5 * time.Second
 // The kinds of which something is promised.
 const (
 	killing  = "process.kill"
+	felling  = "host.kill" // kills the engine too
 	crashing = "postgres.kill"
 )
 
-var promises = []promise{
-	{
-		kind: killing, what: "what the engine had in hand went on", words: "lease and two sweeps", bound: Case.takeover,
-		took:    func(s seen) int64 { return s.inHand.wentOn },
-		watched: func(s seen) int64 { return s.window },
-		nothing: func(s seen) bool { return s.inHand.n == 0 },
-		beyond:  func(s seen) string { return wentOnText(s, s.inHand) },
-	},
-	{
-		kind: killing, what: "each instance that was open went on", words: "lease, two sweeps and its own work", bound: Case.takeover, own: true,
-		took:    func(s seen) int64 { return s.open.wentOn },
-		watched: func(s seen) int64 { return s.window },
-		nothing: func(s seen) bool { return s.open.n == 0 },
-		beyond:  func(s seen) string { return wentOnText(s, s.open) },
-	},
+// killings are the kinds that kill the engine of a fault, once.
+var killings = []string{killing, felling}
+
+var promises = slices.Concat(promisesOfKills(killing), promisesOfKills(felling), []promise{
 	{
 		kind: crashing, what: "95 % of the earlier rate", words: "5 s", bound: func(Case) time.Duration { return rateBound },
 		took:    func(s seen) int64 { return s.rate },
@@ -52,6 +42,26 @@ var promises = []promise{
 		nothing: func(seen) bool { return false },
 		beyond:  func(seen) string { return "the rate was reached" },
 	},
+})
+
+// promisesOfKills are those of a kind that kills an engine.
+func promisesOfKills(kind string) []promise {
+	return []promise{
+		{
+			kind: kind, what: "what the engine had in hand went on", words: "lease and two sweeps", bound: Case.takeover,
+			took:    func(s seen) int64 { return s.inHand.wentOn },
+			watched: func(s seen) int64 { return s.window },
+			nothing: func(s seen) bool { return s.inHand.n == 0 },
+			beyond:  func(s seen) string { return wentOnText(s, s.inHand) },
+		},
+		{
+			kind: kind, what: "each instance that was open went on", words: "lease, two sweeps and its own work", bound: Case.takeover, own: true,
+			took:    func(s seen) int64 { return s.open.wentOn },
+			watched: func(s seen) int64 { return s.window },
+			nothing: func(s seen) bool { return s.open.n == 0 },
+			beyond:  func(s seen) string { return wentOnText(s, s.open) },
+		},
+	}
 }
 
 func wentOnText(s seen, c comeback) string {

@@ -145,10 +145,16 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	r.watch.load, r.watch.orphans = r.load, newOrphans(r.store.Shards())
 	r.watch.share = r.share()
 	r.recorder = check.NewRecorder(r, check.Recording{Source: ownSource})
-	if r.world, err = r.openWorld(server); err != nil {
+	opening, opened := context.WithTimeout(ctx, startWithin)
+	r.world, err = r.openWorld(opening, server)
+	if opened(); err != nil {
 		return err
 	}
-	defer r.world.close()
+	defer func() {
+		if err := r.world.close(); err != nil {
+			r.say("ending the engines' hosts: %v", err)
+		}
+	}()
 	if kinds := r.lacking(); len(kinds) > 0 {
 		return fmt.Errorf("the plan has faults that this world cannot have: %v", kinds)
 	}
@@ -164,17 +170,17 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	return r.judge()
 }
 
-// Lacking says of each kind that a run on this machine cannot have, why not. It starts a server as a case names it to
-// find out, if it has to.
-func Lacking(ctx context.Context, server string, kinds []fault.Kind, log func(string)) (map[string]string, error) {
+// Lacking says of each kind that a run of a case on this machine cannot have, why not. It starts a server as the case
+// names it to find out, if it has to; of the case nothing else counts but its hosts.
+func Lacking(ctx context.Context, c Case, kinds []fault.Kind, log func(string)) (map[string]string, error) {
 	if !slices.ContainsFunc(kinds, func(k fault.Kind) bool { return k.Lacks != nil }) {
 		return map[string]string{}, nil
 	}
-	opened, err := openServer(ctx, Case{Engines: 1, Server: server}, nil, log)
+	opened, err := openServer(ctx, Case{Engines: 1, Server: c.Server}, nil, log)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{server: opened}
+	w := &world{server: opened, hosted: c.Hosts == HostsDocker}
 	w.disk, w.noDisk = mountDisk()
 	return lacking(w, kinds), errors.Join(opened.Close(context.WithoutCancel(ctx)), w.disk.close())
 }
@@ -336,7 +342,7 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	s := span{fault: f, begun: check.MachineClock()}
 	r.record(check.Event{Kind: check.Struck, Bad: f.String()})
 	before, victim := r.ledger.Failed(), ""
-	if kind.Name == killing {
+	if slices.Contains(killings, kind.Name) {
 		victim = r.world.engines[f.Engine].process().source
 	}
 	var over atomic.Int64

@@ -84,7 +84,7 @@ func (c Case) windows() (settled, window float64) {
 
 // ends are the kinds that end an engine's process. The first engine is spared by them in a soak: what grows in a
 // process is seen in one that lives long.
-var ends = []string{"process.kill", "process.edge", "process.stop"}
+var ends = []string{"process.kill", "process.edge", "process.stop", "host.kill"}
 
 // SoakPlan draws faults for a soak of so long, with EveryMS between two.
 func (c Case) SoakPlan(kinds []fault.Kind, length time.Duration) []fault.Fault {
@@ -157,7 +157,7 @@ const bytesUnit = "bytes"
 func (s *soak) sample(ctx context.Context) {
 	at := float64(check.MachineClock()-s.steady) / 1e9
 	for i, e := range s.world.engines {
-		rss, ok := residentBytes(e.process().cmd.Process.Pid)
+		rss, ok := residentBytes(e.process().system.PID())
 		s.add(at, fmt.Sprintf("memory of engine %d", i), bytesUnit, rss, ok)
 		g, ok := s.watch.gauge(i)
 		s.add(at, fmt.Sprintf("goroutines of engine %d", i), "", float64(g), ok)

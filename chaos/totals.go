@@ -25,7 +25,7 @@ const (
 var goalOf = map[string]Goal{
 	"wire.cut": Cuts, "wire.reset": Cuts, "wire.drop": Cuts, "wire.swallow": Cuts, "wire.commit": Cuts, "wire.commits": Cuts,
 	"wire.every":   Cuts,
-	"process.kill": Kills, "process.edge": Kills, "process.every": Kills,
+	"process.kill": Kills, "process.edge": Kills, "process.every": Kills, "host.kill": Kills,
 	"postgres.terminate": Terminated,
 	"postgres.immediate": Crashes, "postgres.kill": Crashes, "postgres.promote": Crashes,
 }

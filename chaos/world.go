@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"strconv"
 	"sync"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"pulley/bench"
 	"pulley/chaos/check"
 	"pulley/chaos/fault"
+	"pulley/chaos/hosts"
 	"pulley/engine/pgserver"
 	"pulley/engine/pgserver/pgwire"
 )
@@ -39,6 +41,8 @@ type world struct {
 	front   *pgwire.Proxy // to the server, wherever that is, for the run itself
 	disk    *disk         // the server's; nil: it has none of its own, and noDisk says why
 	noDisk  error
+	hosted  bool // engines are in containers
+	hosts   *hosts.Hosts
 	ledger  *fault.Ledger
 	engines []*engineHost
 }
@@ -86,7 +90,8 @@ func (w *world) Admin(ctx context.Context) (*pgx.Conn, error) {
 type engineHost struct {
 	index   int
 	kase    Case
-	command []string
+	launch  launcher
+	host    *hosts.Host // nil: it is in none
 	wire    *fault.Wire
 	watch   *watch
 	record  func(...check.Event)
@@ -111,7 +116,7 @@ func (h *engineHost) Start(ctx context.Context) error {
 	h.mu.Unlock()
 	h.wire.Starting(true)
 	defer h.wire.Starting(false)
-	p, err := startProcess(h.command, s, h.hear)
+	p, err := startProcess(ctx, h.launch, s, h.hear)
 	if err != nil && p == nil {
 		return err
 	}
@@ -205,13 +210,19 @@ func (h *engineHost) expect() *process {
 func (h *engineHost) Signal(s syscall.Signal) error {
 	p := h.process()
 	if s == syscall.SIGKILL {
-		p = h.expect()
-		h.record(check.Event{Kind: check.Killed, Process: p.source})
+		p = h.doom()
 	}
-	if err := p.cmd.Process.Signal(s); err != nil {
+	if err := p.system.Signal(s); err != nil {
 		return fmt.Errorf("signal %v to %s: %w", s, p.source, err)
 	}
 	return nil
+}
+
+// doom says that the current process is about to be killed.
+func (h *engineHost) doom() *process {
+	p := h.expect()
+	h.record(check.Event{Kind: check.Killed, Process: p.source})
+	return p
 }
 
 // Gone implements fault.Engine.
@@ -251,7 +262,7 @@ func (h *engineHost) Told() int {
 // close kills what is left, and waits for it.
 func (h *engineHost) close() {
 	if p := h.expect(); p != nil {
-		_ = p.cmd.Process.Kill() // it may have ended
+		_ = p.system.Signal(syscall.SIGKILL) // it may have ended
 		<-p.gone
 	}
 	h.endLife()
@@ -260,19 +271,39 @@ func (h *engineHost) close() {
 }
 
 // openWorld makes a wire and a place for each engine; start starts them.
-func (r *run) openWorld(server *pgserver.Server) (*world, error) {
-	w := &world{server: server, front: r.front, disk: r.disk, ledger: r.ledger}
-	for i := range r.Engines {
-		wire, err := fault.NewWire(server.DSN(), r.ledger, r.watch.orphans.due)
-		if err != nil {
-			w.close()
-			return nil, err
-		}
-		h := &engineHost{index: i, kase: r.Case, command: r.Command, wire: wire, watch: r.watch, record: r.record, admin: w.Admin}
-		h.life, h.endLife = context.WithCancel(context.Background())
-		w.engines = append(w.engines, h)
+func (r *run) openWorld(ctx context.Context, server *pgserver.Server) (*world, error) {
+	w := &world{server: server, front: r.front, disk: r.disk, ledger: r.ledger, hosted: r.Hosts == HostsDocker}
+	err := w.openHosts(ctx, r.Config)
+	for i := 0; i < r.Engines && err == nil; i++ {
+		err = r.addEngine(ctx, w, i)
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.close())
 	}
 	return w, nil
+}
+
+func (r *run) addEngine(ctx context.Context, w *world, i int) error {
+	listener, err := w.listen(ctx, r.Case)
+	if err != nil {
+		return err
+	}
+	wire, err := fault.NewWire(listener, w.server.DSN(), r.ledger, r.watch.orphans.due)
+	if err != nil {
+		return err
+	}
+	h := &engineHost{index: i, kase: r.Case, launch: launchChild(r.Command), wire: wire, watch: r.watch, record: r.record, admin: w.Admin}
+	h.life, h.endLife = context.WithCancel(context.Background())
+	w.engines = append(w.engines, h)
+	return w.giveHost(ctx, h, r.Command)
+}
+
+// listen listens where an engine reaches its wire.
+func (w *world) listen(ctx context.Context, c Case) (net.Listener, error) {
+	if w.hosts != nil {
+		return w.hosts.Listen(ctx, 3*c.lease()/2)
+	}
+	return net.Listen("tcp", "127.0.0.1:0")
 }
 
 // start starts all engines, at once.
@@ -306,10 +337,14 @@ func (w *world) unasked() []string {
 	return out
 }
 
-func (w *world) close() {
+func (w *world) close() (err error) {
+	if w.hosts != nil { // what is in them ends with them, even if it stands still
+		err = w.hosts.Close(context.Background())
+	}
 	for _, h := range w.engines {
 		h.close()
 	}
+	return err
 }
 
 // startWithin bounds the start of the server and of the engines.

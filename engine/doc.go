@@ -62,8 +62,9 @@
 //	chaos/check/programs       | programs of the whole language, at random                      | engine/ir
 //	chaos/check/differ         | holds a backend against the reference, one case at a time      | chaos/check, chaos/check/programs, engine/worker
 //	chaos/fault                | one kind of fault per file                                      | engine/pgserver, engine/pgserver/pgwire
+//	chaos/hosts                | containers for engines, which can be paused, killed, cut off    | engine/pgserver
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
-//	chaos                      | scenarios under faults, in processes, to history, check, verdict | engine, engine/pgserver, engine/pgserver/pgwire, scenarios, chaos/check, chaos/fault, bench
+//	chaos                      | scenarios under faults, in processes, to history, check, verdict | engine, engine/pgserver, engine/pgserver/pgwire, scenarios, chaos/check, chaos/fault, chaos/hosts, bench
 //	reports/record             | the schema of results, units in its names                      | –
 //	reports                    | renders records                                                | reports/record
 //	bench/stats                | medians, intervals, ratios, slopes                             | reports/record

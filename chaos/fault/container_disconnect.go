@@ -17,12 +17,17 @@ var containerDisconnect = Kind{
 		if err != nil {
 			return err
 		}
-		if err := c.Disconnect(ctx); err != nil {
-			return err
-		}
-		err = wait(ctx, f.Hold())
-		err = errors.Join(err, c.Connect(context.WithoutCancel(ctx)))
-		over()
-		return err
+		return disconnectContainer(ctx, c, f, over)
 	},
+}
+
+// disconnectContainer has a container be in no network for a fault's time.
+func disconnectContainer(ctx context.Context, c Container, f Fault, over func()) error {
+	if err := c.Disconnect(ctx); err != nil {
+		return err
+	}
+	err := wait(ctx, f.Hold())
+	err = errors.Join(err, c.Connect(context.WithoutCancel(ctx)))
+	over()
+	return err
 }

@@ -18,15 +18,20 @@ var containerPause = Kind{
 		if err != nil {
 			return err
 		}
-		if err := c.Pause(ctx); err != nil { // a kernel with much to do may not get all processes to stand still
-			_ = c.Unpause(context.WithoutCancel(ctx)) // nothing is to stay paused; it fails where nothing was
-			return fmt.Errorf("%w: %w", ErrMissed, err)
-		}
-		err = wait(ctx, f.Hold())
-		err = errors.Join(err, c.Unpause(context.WithoutCancel(ctx)))
-		over()
-		return err
+		return pauseContainer(ctx, c, f, over)
 	},
+}
+
+// pauseContainer has a container stand still for a fault's time.
+func pauseContainer(ctx context.Context, c Container, f Fault, over func()) error {
+	if err := c.Pause(ctx); err != nil { // a kernel with much to do may not get all processes to stand still
+		_ = c.Unpause(context.WithoutCancel(ctx)) // nothing is to stay paused; it fails where nothing was
+		return fmt.Errorf("%w: %w", ErrMissed, err)
+	}
+	err := wait(ctx, f.Hold())
+	err = errors.Join(err, c.Unpause(context.WithoutCancel(ctx)))
+	over()
+	return err
 }
 
 // noContainer says why a world has no container.

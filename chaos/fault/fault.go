@@ -97,6 +97,7 @@ type World interface {
 	Server() Server                               // nil: it cannot be stopped
 	Standby() (Standby, error)                    // the server's; an error says why it can have none
 	Container() (Container, error)                // the server's; an error says why it is in none
+	Host(i int) (Container, error)                // an engine's; an error says why engines are in none
 	Disk() (Disk, error)                          // the server's; an error says why it has none of its own
 	Failed() map[string]int                       // errors that have reached engines, by SQLSTATE
 	Admin(ctx context.Context) (*pgx.Conn, error) // a superuser's connection past all wires; the caller closes it
@@ -136,11 +137,11 @@ type Standby interface {
 	Promote(ctx context.Context) error  // the server is killed, and its standby takes its place
 }
 
-// Container is what can happen to the container that a server is in.
+// Container is what can happen to the container that the server is in, or an engine.
 type Container interface {
 	Pause(ctx context.Context) error      // its processes stand still
 	Unpause(ctx context.Context) error    // they go on
-	Restart(ctx context.Context) error    // it is killed and started again, and its server answers
+	Restart(ctx context.Context) error    // it is killed and started again, and its server answers; an engine is not in it again
 	Disconnect(ctx context.Context) error // it is in no network
 	Connect(ctx context.Context) error    // it is again, and its server answers
 }
@@ -167,6 +168,7 @@ func Kinds() []Kind {
 		postgresTerminate, postgresCancel, postgresLocks, postgresTimeout, postgresDeadlocks, postgresSerializable, postgresConnections,
 		postgresRestart, postgresImmediate, postgresKill, postgresPromote, postgresDisk,
 		containerPause, containerKill, containerDisconnect,
+		hostPause, hostKill, hostDisconnect,
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 var processPause = Kind{
 	Name: "process.pause",
 	Doc:  "an engine's process stands still for longer than a lease (SIGSTOP), and goes on as if nothing had been",
-	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, 11*t.Lease/10, 2*t.Lease) },
+	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = beyondLease(r, t) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		e := w.Engine(f.Engine)
 		if err := e.Signal(syscall.SIGSTOP); err != nil {
@@ -23,3 +23,6 @@ var processPause = Kind{
 		return err
 	},
 }
+
+// beyondLease draws a time that no lease outlasts.
+func beyondLease(r *rand.Rand, t Timing) int { return between(r, 11*t.Lease/10, 2*t.Lease) }

@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"fmt"
+	"net"
 	"regexp"
 	"strings"
 	"sync"
@@ -39,12 +40,12 @@ type sight struct {
 // pass lets a message through.
 var pass = pgwire.Verdict{Deliver: true}
 
-// NewWire makes one to the server of a DSN, which notes what it sees in a ledger; due says whether leases of engines
-// that are gone have run out in a shard. The caller closes it.
-func NewWire(dsn string, ledger *Ledger, due func(shard int) bool) (*Wire, error) {
+// NewWire makes one from a listener, which is the wire's from then on, to the server of a DSN. It notes what it sees in a
+// ledger; due says whether leases of engines that are gone have run out in a shard. The caller closes it.
+func NewWire(listener net.Listener, dsn string, ledger *Ledger, due func(shard int) bool) (*Wire, error) {
 	w := &Wire{ledger: ledger, due: due}
 	var err error
-	w.proxy, err = pgwire.Listen(dsn, w.open)
+	w.proxy, err = pgwire.Serve(listener, dsn, w.open)
 	return w, err
 }
 

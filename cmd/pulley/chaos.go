@@ -34,6 +34,7 @@ type chaosCmd struct {
 	Backend   string        `default:"push" help:"The scheduler, with its options after colons. Default: push."`
 	Faults    []string      `default:"all" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas. Default: all."`
 	Server    string        `enum:"any,docker" default:"any" help:"any: Postgres from binaries of this machine, or what else there is; docker: in a container, as faults of containers need it. Default: docker if --faults names container, any otherwise."`
+	Hosts     string        `enum:"none,docker" default:"none" help:"none: engines are processes of this machine; docker: each is in a container of its own, as faults of hosts need it. Default: docker if --faults names host, none otherwise."`
 	Seed      uint64        `default:"1" help:"Of the plan of faults. Default: 1."`
 	Duration  time.Duration `default:"30s" help:"How long things go wrong, about; every kind happens at least once. Default: 30s."`
 	Engines   int           `default:"2" help:"Engines, each a process of its own. Default: 2."`
@@ -151,6 +152,9 @@ func (o *chaosCmd) kase() (chaos.Case, []fault.Kind, error) {
 	if o.Server == chaos.ServerDocker || slices.ContainsFunc(o.Faults, func(word string) bool { return strings.HasPrefix(word, "container") }) {
 		kase.Server = chaos.ServerDocker
 	}
+	if o.Hosts == chaos.HostsDocker || slices.ContainsFunc(o.Faults, func(word string) bool { return strings.HasPrefix(word, "host") }) {
+		kase.Hosts = chaos.HostsDocker
+	}
 	if kase.Soak = o.Soak; o.Soak {
 		kase.LastMS = int(o.Duration.Milliseconds())
 		kase.MessagesMS = -1 // going to every message would be a load of its own
@@ -223,7 +227,7 @@ func workloads(words []string) ([]chaos.Workload, error) {
 
 // plan draws the faults of the kinds that this machine can have, and gives the others.
 func (o *chaosCmd) plan(ctx context.Context, c *console, kase *chaos.Case, kinds []fault.Kind) (leftOut map[string]string, err error) {
-	leftOut, err = chaos.Lacking(ctx, kase.Server, kinds, func(string) {})
+	leftOut, err = chaos.Lacking(ctx, *kase, kinds, func(string) {})
 	if err != nil {
 		return nil, err
 	}

@@ -65,15 +65,20 @@ func (c *conn) close(reset bool) {
 	})
 }
 
-// Listen starts a proxy on a port of this machine to the server of a DSN. The caller closes it.
+// Listen starts a proxy on a port of this machine, for its own processes, to the server of a DSN. The caller closes it.
 func Listen(dsn string, opener Opener) (*Proxy, error) {
-	upstream, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("pgwire: %w", err)
-	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("pgwire: %w", err)
+	}
+	return Serve(listener, dsn, opener)
+}
+
+// Serve starts a proxy on a listener of TCP, which is the proxy's from then on. The caller closes the proxy.
+func Serve(listener net.Listener, dsn string, opener Opener) (*Proxy, error) {
+	upstream, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("pgwire: %w", err), listener.Close())
 	}
 	p := &Proxy{listener: listener, upstream: upstream, opener: opener, conns: map[uint64]*conn{}, ended: make(chan struct{})}
 	p.tasks.Go(p.accept)
@@ -86,8 +91,9 @@ func (p *Proxy) DSN() string {
 		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
 	}
 	u := p.server()
-	return fmt.Sprintf("host=127.0.0.1 port=%d user=%s password=%s dbname=%s sslmode=disable",
-		p.listener.Addr().(*net.TCPAddr).Port, quote(u.User), quote(u.Password), quote(u.Database))
+	at := p.listener.Addr().(*net.TCPAddr)
+	return fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=%s sslmode=disable",
+		at.IP, at.Port, quote(u.User), quote(u.Password), quote(u.Database))
 }
 
 // server is where connections lead.

@@ -1,0 +1,211 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+)
+
+const (
+	startTick  = 2 * time.Millisecond // between two looks whether a process has begun
+	endTick    = 5 * time.Millisecond // or has ended
+	endTimeout = 10 * time.Second     // bounds how long the engine may take to say how it ended
+
+	heardWithin = time.Second // the last words of a process that has ended are heard
+)
+
+// redirect has a process's standard output and input be pipes. The order matters: whoever sees the input open knows that
+// the output is.
+const redirect = `exec "$@" >"$0.out" <"$0.in"`
+
+// Process is one that was started in a host.
+type Process struct {
+	Stdin  io.WriteCloser // the caller closes it
+	Stdout io.Reader      // ends with the process
+
+	host   *Host
+	exec   string // the engine's name of it
+	system *os.Process
+	stdout *os.File
+	stream client.HijackedResponse
+	heard  chan struct{} // closed when its standard error has ended
+}
+
+// Start runs a command in the host, with more in its environment; what it says on its standard error goes to said, until
+// Wait has returned. The caller calls Wait, after Stdout has ended.
+func (h *Host) Start(ctx context.Context, command, environment []string, said io.Writer) (*Process, error) {
+	p := &Process{host: h, heard: make(chan struct{})}
+	name := fmt.Sprintf("%.12s-%d", h.id, h.started.Add(1))
+	path := filepath.Join(h.hosts.folder.path, name)
+	defer func() { // whoever needs them has them open
+		_ = os.Remove(path + ".in")
+		_ = os.Remove(path + ".out")
+	}()
+	for _, end := range []string{".in", ".out"} {
+		if err := syscall.Mkfifo(path+end, 0o600); err != nil {
+			return nil, fmt.Errorf("making a pipe: %w", err)
+		}
+	}
+	var err error
+	if p.stdout, err = os.OpenFile(path+".out", os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
+		return nil, fmt.Errorf("opening a pipe: %w", err)
+	}
+	p.Stdout = p.stdout
+	if err := p.run(ctx, filepath.Join(pipes, name), command, environment, said); err != nil {
+		_ = p.stdout.Close()
+		return nil, err
+	}
+	if err := p.begin(ctx, path+".in"); err != nil {
+		p.kill()
+		return nil, errors.Join(err, p.Wait())
+	}
+	return p, nil
+}
+
+// run has the engine run the command.
+func (p *Process) run(ctx context.Context, pipe string, command, environment []string, said io.Writer) error {
+	docker := p.host.hosts.docker
+	created, err := docker.ExecCreate(ctx, p.host.id, client.ExecCreateOptions{
+		AttachStdout: true, AttachStderr: true, Env: environment,
+		Cmd: append([]string{"/bin/sh", "-c", redirect, pipe}, command...),
+	})
+	if err != nil {
+		return fmt.Errorf("starting a process in the host %.12s: %w", p.host.id, err)
+	}
+	p.exec = created.ID
+	attached, err := docker.ExecAttach(ctx, p.exec, client.ExecAttachOptions{})
+	if err != nil {
+		return fmt.Errorf("starting a process in the host %.12s: %w", p.host.id, err)
+	}
+	p.stream = attached.HijackedResponse
+	go func() { // it ends with the stream, which Wait closes
+		defer close(p.heard)
+		_, _ = stdcopy.StdCopy(said, said, p.stream.Reader)
+	}()
+	return nil
+}
+
+// begin waits until the process has its pipes, and the engine says which one it is. From then on it waits for what it is
+// told.
+func (p *Process) begin(ctx context.Context, input string) error {
+	tick := time.NewTicker(startTick)
+	defer tick.Stop()
+	for {
+		switch begun, err := p.begun(ctx, input); {
+		case err != nil:
+			return err
+		case begun:
+			return nil
+		}
+		select {
+		case <-p.heard:
+			return errors.New("the process ended before it began")
+		case <-ctx.Done():
+			return fmt.Errorf("the process did not begin: %w", context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}
+
+func (p *Process) begun(ctx context.Context, input string) (bool, error) {
+	if p.Stdin == nil {
+		stdin, err := os.OpenFile(input, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if errors.Is(err, syscall.ENXIO) { // nobody reads from it yet
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("opening a pipe: %w", err)
+		}
+		p.Stdin = stdin
+	}
+	found, err := p.host.hosts.docker.ExecInspect(ctx, p.exec, client.ExecInspectOptions{})
+	if err != nil {
+		return false, fmt.Errorf("the process of the host %.12s: %w", p.host.id, err)
+	}
+	return found.PID != 0, p.identify(found)
+}
+
+// identify takes hold of the process by its number.
+func (p *Process) identify(found client.ExecInspectResult) error {
+	if found.PID == 0 {
+		return nil
+	}
+	// Signals go to the number that the engine knows it by. Where that is no machine of its own, another process may
+	// have the number here.
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", found.PID))
+	if err == nil && !strings.Contains(string(text), p.host.id) {
+		err = errors.New("it is another's")
+	}
+	if err != nil {
+		return fmt.Errorf("the process %d of the host %.12s is not to be seen from here; run where the Docker engine runs: %w", found.PID, p.host.id, err)
+	}
+	p.system, err = os.FindProcess(found.PID)
+	return err
+}
+
+// PID is the process's number outside its container.
+func (p *Process) PID() int { return p.system.Pid }
+
+// Signal sends it a signal.
+func (p *Process) Signal(s os.Signal) error { return p.system.Signal(s) }
+
+// kill ends one that has not begun.
+func (p *Process) kill() {
+	if p.system != nil {
+		_ = p.system.Kill() // it may have ended
+	}
+	if p.Stdin != nil {
+		_ = p.Stdin.Close()
+	}
+}
+
+// Wait says how the process ended: nil, if with status 0. It is called once.
+func (p *Process) Wait() error {
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	err := p.status(ctx)
+	select {
+	case <-p.heard:
+	case <-time.After(heardWithin): // the engine may keep it open where the container has ended
+	}
+	p.stream.Close()
+	<-p.heard
+	if p.system != nil {
+		_ = p.system.Release()
+	}
+	return errors.Join(err, p.stdout.Close())
+}
+
+// status asks for the exit status until there is one.
+func (p *Process) status(ctx context.Context) error {
+	tick := time.NewTicker(endTick)
+	defer tick.Stop()
+	for {
+		found, err := p.host.hosts.docker.ExecInspect(ctx, p.exec, client.ExecInspectOptions{})
+		switch {
+		case errdefs.IsNotFound(err) || errdefs.IsConflict(err):
+			return errors.New("it ended with its container")
+		case err != nil:
+			return fmt.Errorf("how it ended is not known: %w", err)
+		case !found.Running && found.ExitCode != 0:
+			return fmt.Errorf("exit status %d", found.ExitCode)
+		case !found.Running && found.PID != 0:
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("how it ended is not known: %w", context.Cause(ctx))
+		}
+	}
+}
