@@ -85,6 +85,9 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 			t.Parallel()
 			c := shortCase("push")
 			c.Faults = p.faults
+			if p.bug == "gives nothing out" {
+				c.Workloads = c.Workloads[:2] // none is tried again: that too goes by Claim, and the load would not come about
+			}
 			res := runCase(t, c, plantVariable+"="+p.bug)
 			found := slices.ContainsFunc(res.Invariants(), func(i string) bool { return slices.Contains(p.invariants, i) })
 			if res.Verdict != Fail || !found {

@@ -48,7 +48,8 @@ func (sh *shardState) append(ctx context.Context, t *tx) (appended, error) {
 		case err == nil:
 			return out, nil
 		case errors.Is(err, errLost):
-			sh.forget()
+			t.rollback(savepoint{})
+			sh.suspend() // the later epoch may be of a call of this backend that was given up and came late
 			return out, err
 		case isNotSent(err), !postgres.Unconfirmed(err):
 			t.rollback(savepoint{})

@@ -295,29 +295,44 @@ func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error
 }
 
 // takeLeases takes over the leases that came with the shard. They are read first, and removed once they are known here:
-// the reply to either may be lost, and taking the shard again must find them.
+// the reply to either may be lost, and taking the shard again must find them. With errLost the shard has a later epoch,
+// be it of a call of this backend that was given up and came late: what is not seen may still be there.
 func (sh *shardState) takeLeases(ctx context.Context, epoch int64) error {
 	rows, err := sh.b.store.Pool.Query(ctx, takeLeasesSQL, sh.number, epoch)
 	if err != nil {
 		return err
 	}
 	now := sh.b.now()
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (handed, error) {
-		var h handed
-		var micros int64
-		err := row.Scan(&h.instance, &h.key.Node, &h.key.Path, &h.token, &micros)
-		h.due = now + micros*1000
-		return h, err
-	})
-	if err != nil || len(found) == 0 {
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (handed, error) { return scanHanded(row, now) })
+	switch {
+	case err != nil:
 		return err
+	case len(found) == 0:
+		return errLost
+	case found[0].instance == uuid.Nil:
+		return nil
 	}
 	sh.lost = slices.DeleteFunc(sh.lost, func(l handed) bool {
 		return slices.ContainsFunc(found, func(f handed) bool { return f.token == l.token })
 	})
 	sh.lost = append(sh.lost, found...)
-	_, err = sh.b.store.Pool.Exec(ctx, dropLeasesSQL, sh.number, epoch)
+	tag, err := sh.b.store.Pool.Exec(ctx, dropLeasesSQL, sh.number, epoch)
+	if err == nil && tag.RowsAffected() == 0 {
+		return errLost
+	}
 	return err
+}
+
+// scanHanded reads a lease that came with a shard; without an instance there is none.
+func scanHanded(row pgx.CollectableRow, now int64) (handed, error) {
+	var instance *uuid.UUID
+	var node *graph.NodeID
+	var path *graph.Path
+	var token, micros *int64
+	if err := row.Scan(&instance, &node, &path, &token, &micros); err != nil || instance == nil {
+		return handed{}, err
+	}
+	return handed{instance: *instance, key: graph.Run{Node: *node, Path: *path}, token: *token, due: now + *micros*1000}, nil
 }
 
 // fileAll puts the runs of instances where their places say, in the order of their enqueues.

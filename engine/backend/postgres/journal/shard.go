@@ -161,7 +161,11 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 	sh.until.Store(sent + span)
 	sh.epoch.Store(epoch) // from here on the lease is prolonged, however long loading takes
 	sh.b.keep()
-	if err := sh.load(ctx, epoch); err != nil {
+	switch err := sh.load(ctx, epoch); {
+	case errors.Is(err, errLost):
+		sh.forget()
+		return false, nil
+	case err != nil:
 		sh.forget()
 		return false, fmt.Errorf("taking over shard %d: %w", sh.number, err)
 	}
@@ -239,8 +243,8 @@ func (sh *shardState) release(ctx context.Context) error {
 		ids[i], nodes[i], paths[i] = l.instance, int32(l.key.Node), string(l.key.Path)
 		tokens[i], rests[i] = l.token, (l.due-now)/1000
 	}
-	_, err := sh.b.store.Pool.Exec(ctx, releaseSQL, sh.number, epoch, ids, nodes, paths, tokens, rests, sh.b.store.Channel(topic), engines)
-	if err == nil {
+	tag, err := sh.b.store.Pool.Exec(ctx, releaseSQL, sh.number, epoch, ids, nodes, paths, tokens, rests, sh.b.store.Channel(topic), engines)
+	if err == nil && tag.RowsAffected() > 0 { // else the shard has a later epoch, and nothing was handed over
 		sh.lost = nil
 	}
 	return postgres.Explain(err)

@@ -1,4 +1,5 @@
--- Reads the leases that came with a shard, and prolongs that on the shard until they are over. $1 shard, $2 epoch.
+-- Reads the leases that came with a shard, and prolongs that on the shard until they are over. No row: the shard is not
+-- owned in the epoch any more. A row without an instance: no leases came. $1 shard, $2 epoch.
 WITH fence AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1 AND s.epoch = $2 FOR KEY SHARE
 ), taken AS MATERIALIZED (
@@ -8,4 +9,5 @@ WITH fence AS MATERIALIZED (
     FROM (SELECT max(expires_at) AS latest FROM taken) t
     WHERE s.shard = $1 AND s.epoch = $2 AND s.expires_at < t.latest
 )
-SELECT instance_id, node, path, token, (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint FROM taken
+SELECT instance_id, node, path, token, (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint
+FROM fence LEFT JOIN taken ON true

@@ -1,0 +1,98 @@
+package journal
+
+import (
+	"errors"
+	"testing"
+
+	"pulley/engine/backend"
+)
+
+// late takes another epoch for a backend's only shard, behind its back: so does a call that was given up, and that the
+// server comes to only now.
+func (w *world) late(b *Backend) {
+	w.Helper()
+	if _, mine, err := b.shards[0].acquire(w.ctx, b.span.Load()); err != nil || !mine {
+		w.Fatalf("a late call: mine %v, %v", mine, err)
+	}
+}
+
+// TestLateEpoch has a backend's own call for an epoch come late: the leases on the shard's node runs hold all the same,
+// whatever comes next (I11).
+func TestLateEpoch(t *testing.T) {
+	for name, next := range map[string]func(w *world, b *Backend, held []backend.Task){
+		"append": func(w *world, b *Backend, held []backend.Task) {
+			w.late(b)
+			if _, err := b.Submit(w.ctx, []backend.Submission{w.instance(alone, alone.Program(w))}, granted(0)); err != nil {
+				w.Errorf("a submission: %v", err)
+			}
+		},
+		"release": func(w *world, b *Backend, held []backend.Task) {
+			w.late(b)
+			if err := w.holding(b, func(sh *shardState) error { return sh.release(w.ctx) }); err != nil {
+				w.Errorf("giving back: %v", err)
+			}
+		},
+		"load": func(w *world, b *Backend, held []backend.Task) {
+			err := w.holding(b, func(sh *shardState) error {
+				if err := sh.release(w.ctx); err != nil {
+					return err
+				}
+				epoch, _, err := sh.acquire(w.ctx, b.span.Load())
+				if err != nil {
+					return err
+				}
+				sh.epoch.Store(epoch)
+				w.late(b)
+				defer sh.forget()
+				return sh.load(w.ctx, epoch)
+			})
+			if !errors.Is(err, errLost) {
+				w.Errorf("loading in an epoch that is over: %v, want %v", err, errLost)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			b := w.open()
+			held := w.launch(b, fanned)
+			next(w, b, held)
+			holders := map[backend.Key]bool{}
+			for _, h := range held {
+				holders[h.Lease.Key] = true
+			}
+			var own []backend.Task
+			out, err := b.Claim(w.ctx, 0, granted(10))
+			for _, task := range out.Tasks {
+				if holders[task.Lease.Key] {
+					t.Errorf("I11: %v was handed out, and somebody holds it", task.Lease)
+				} else {
+					own = append(own, task)
+				}
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			for _, task := range append(own, held...) {
+				for _, o := range w.complete(b, ran(task)).Outcomes {
+					if o.Answer != backend.Applied {
+						t.Errorf("I3: %v, offered by who holds it: %s; want it applied", task.Lease, o.Answer)
+					}
+				}
+			}
+			if !t.Failed() {
+				w.finish(b)
+			}
+		})
+	}
+}
+
+// holding makes a call on a backend's only shard, as the owner's calls are made.
+func (w *world) holding(b *Backend, call func(*shardState) error) error {
+	w.Helper()
+	sh := b.shards[0]
+	if err := sh.lock(w.ctx); err != nil {
+		return err
+	}
+	defer sh.unlock()
+	return call(sh)
+}
