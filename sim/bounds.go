@@ -3,6 +3,8 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"pulley/engine/graph"
@@ -31,66 +33,145 @@ type Bounds struct {
 
 // Bound gives the bounds for so many instances of a workflow that start together on so many workers.
 func Bound(jobs []Job, instances, workers int) (Bounds, error) {
-	if instances < 1 || workers < 1 {
-		return Bounds{}, fmt.Errorf("sim: bounds for %d instances on %d workers; give at least one of each", instances, workers)
+	if instances < 1 {
+		return Bounds{}, fmt.Errorf("sim: bounds for %d instances; give at least one", instances)
 	}
 	finish, err := finishTimes(jobs)
 	if err != nil {
 		return Bounds{}, err
 	}
-	var b Bounds
-	for i, j := range jobs {
-		b.CriticalPath = max(b.CriticalPath, finish[i])
-		if b.Work += j.Time; b.Work < 0 || b.Work > longest/time.Duration(instances) {
-			return Bounds{}, errors.New("sim: the work of all jobs is over a hundred years; scale it down")
+	load := Load{CriticalPath: slices.Max(append(finish, 0))}
+	for _, j := range jobs {
+		if load.Work += j.Time; load.Work < 0 || load.Work > longest/time.Duration(instances) {
+			return Bounds{}, errTooLong
 		}
 	}
-	b.Work *= time.Duration(instances)
+	c := load.CriticalPath
+	return boundsOf(c, load.Work*time.Duration(instances), c, c-c/time.Duration(max(workers, 1)), workers)
+}
+
+// Load is an instance's part in the bounds.
+type Load struct {
+	Arrived      time.Duration
+	CriticalPath time.Duration // how long it takes where there are always enough workers
+	Work         time.Duration // of all its attempts
+	Pauses       bool          // part of the critical path may be pauses, in which nobody works: sleeps, waits before a retry
+}
+
+var errTooLong = errors.New("sim: the work of all jobs is over a hundred years; scale it down")
+
+// BoundLoads gives the bounds for instances that need not be alike nor arrive together. The makespan counts from time zero. With
+// rᵢ the arrivals, Cᵢ the critical paths, W the work of all and m the workers:
+//
+//	Lower = max(rᵢ + Cᵢ, W/m)
+//	Upper = W/m + max(rᵢ + (1 - 1/m) · Cᵢ)
+//
+// For Upper, follow the critical chain back from the instance that ends last: at any time before, either all workers
+// are busy, or a job of the chain is running, so that m - 1 may be idle, or its instance has not arrived. Where a
+// chain has pauses, all m may be idle in them, and Cᵢ counts whole.
+func BoundLoads(loads []Load, workers int) (Bounds, error) {
+	var path, work, lower, upper time.Duration
+	m := time.Duration(max(workers, 1))
+	for _, l := range loads {
+		path = max(path, l.CriticalPath)
+		if work += l.Work; work < 0 || work > longest {
+			return Bounds{}, errTooLong
+		}
+		lower = max(lower, l.Arrived+l.CriticalPath)
+		late := l.Arrived + l.CriticalPath
+		if !l.Pauses {
+			late -= l.CriticalPath / m
+		}
+		upper = max(upper, late)
+	}
+	return boundsOf(path, work, lower, upper, workers)
+}
+
+// boundsOf adds the area: what all workers need if none is ever idle.
+func boundsOf(path, work, lower, upper time.Duration, workers int) (Bounds, error) {
+	if workers < 1 {
+		return Bounds{}, fmt.Errorf("sim: bounds for %d workers; give at least one", workers)
+	}
 	m := time.Duration(workers)
-	area := (b.Work + m - 1) / m
-	b.Lower = max(b.CriticalPath, area)
-	b.Upper = area + b.CriticalPath - b.CriticalPath/m
-	return b, nil
+	area := (work + m - 1) / m
+	return Bounds{CriticalPath: path, Work: work, Lower: max(lower, area), Upper: area + upper}, nil
 }
 
 // finishTimes gives when each job ends where there are always enough workers.
 func finishTimes(jobs []Job) ([]time.Duration, error) {
-	children := make([][]int, len(jobs))
-	waits := make([]int, len(jobs))
-	var free []int
 	for i, j := range jobs {
 		if j.Time < 0 || j.Time > longest {
 			return nil, fmt.Errorf("sim: job %d takes %v; give a time from zero to a hundred years", i, j.Time)
 		}
+	}
+	order, err := jobOrder(jobs)
+	if err != nil {
+		return nil, err
+	}
+	finish := make([]time.Duration, len(jobs))
+	return finish, follow(jobs, order, func(job int) time.Duration { return jobs[job].Time }, finish)
+}
+
+// follow fills in when each job ends where there are always enough workers, with times of their own.
+func follow(jobs []Job, order []int32, takes func(job int) time.Duration, finish []time.Duration) error {
+	for _, i := range order {
+		var ready time.Duration
+		for _, p := range jobs[i].Parents {
+			ready = max(ready, finish[p])
+		}
+		if finish[i] = ready + takes(int(i)); finish[i] > longest {
+			return errors.New("sim: the critical path is over a hundred years; scale the jobs down")
+		}
+	}
+	return nil
+}
+
+// jobOrder gives an order in which jobs can be done one by one.
+func jobOrder(jobs []Job) ([]int32, error) {
+	if len(jobs) >= math.MaxInt32 {
+		return nil, fmt.Errorf("sim: %d jobs; give at most two thousand million", len(jobs))
+	}
+	first := make([]int32, len(jobs)+1) // where the children of each begin
+	waits := make([]int32, len(jobs))
+	edges := 0
+	for i, j := range jobs {
 		for _, p := range j.Parents {
 			if p < 0 || p >= len(jobs) {
 				return nil, fmt.Errorf("sim: job %d has parent %d of %d", i, p, len(jobs))
 			}
-			children[p] = append(children[p], i)
+			first[p+1]++
 		}
-		if waits[i] = len(j.Parents); waits[i] == 0 {
-			free = append(free, i)
+		waits[i] = int32(len(j.Parents))
+		if edges += len(j.Parents); edges > math.MaxInt32 {
+			return nil, errors.New("sim: the jobs have over two thousand million edges")
 		}
 	}
-	finish := make([]time.Duration, len(jobs)) // until a job is free: the latest end of its parents so far
-	ended := 0
-	for ; len(free) > 0; ended++ {
-		i := free[len(free)-1]
-		free = free[:len(free)-1]
-		if finish[i] += jobs[i].Time; finish[i] > longest {
-			return nil, errors.New("sim: the critical path is over a hundred years; scale the jobs down")
+	kids := make([]int32, edges)
+	for i := range jobs {
+		first[i+1] += first[i]
+	}
+	at := slices.Clone(first)
+	order := make([]int32, 0, len(jobs))
+	for i, j := range jobs {
+		for _, p := range j.Parents {
+			kids[at[p]] = int32(i)
+			at[p]++
 		}
-		for _, c := range children[i] {
-			finish[c] = max(finish[c], finish[i])
-			if waits[c]--; waits[c] == 0 {
-				free = append(free, c)
+		if len(j.Parents) == 0 {
+			order = append(order, int32(i))
+		}
+	}
+	for next := 0; next < len(order); next++ {
+		for _, kid := range kids[first[order[next]]:first[order[next]+1]] {
+			if waits[kid]--; waits[kid] == 0 {
+				order = append(order, kid)
 			}
 		}
 	}
-	if ended < len(jobs) {
-		return nil, fmt.Errorf("sim: %d of %d jobs wait for each other in a cycle", len(jobs)-ended, len(jobs))
+	if len(order) < len(jobs) {
+		return nil, fmt.Errorf("sim: %d of %d jobs wait for each other in a cycle", len(jobs)-len(order), len(jobs))
 	}
-	return finish, nil
+	return order, nil
 }
 
 // TraceJobs gives the tasks of a trace, each as long as its graph has it wait at the time scale.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -76,9 +75,6 @@ func newCounted(w *world, jobs []Job) (*counted, error) {
 	edges := 0
 	for _, j := range jobs {
 		edges += len(j.Parents)
-	}
-	if len(jobs) >= math.MaxInt32 || edges > math.MaxInt32 {
-		return nil, fmt.Errorf("sim: %d jobs with %d edges; at most two thousand million of each", len(jobs), edges)
 	}
 	c := &counted{
 		w: w, waits: make([]int32, len(jobs)), first: make([]int32, len(jobs)+1), kids: make([]int32, edges),
@@ -182,7 +178,7 @@ func (c *counted) Complete(_ context.Context, shard int, done []backend.Completi
 // enqueue makes a job ready.
 func (c *counted) enqueue(inst *countedInstance, job int32) countedRun {
 	r := countedRun{inst, job}
-	c.w.ready[r.key()] = c.w.now
+	c.w.becomes(r.key(), c.w.now)
 	return r
 }
 

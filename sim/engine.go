@@ -251,6 +251,7 @@ func (e *engine) start(c dispatch.Start) {
 		Engine: e.index, Worker: pop(&e.free), Ready: ready, Start: w.now,
 	}}
 	e.running[c.ID] = a
+	w.running.enter(w.now)
 	w.results[c.Task.Lease] = a.record
 	w.at(w.now+takes, occurrence{kind: done, engine: e, life: e.life, attempt: a, event: end})
 }
@@ -330,6 +331,7 @@ func (e *engine) close(a *attempt, fate Fate) {
 	delete(e.running, a.id)
 	push(&e.free, a.record.Worker)
 	a.record.End, a.record.Fate = e.w.now, fate
+	e.w.running.leave(e.w.now, a.record.Start)
 	e.w.result.Schedule = append(e.w.result.Schedule, a.record)
 }
 

@@ -38,6 +38,11 @@ type Result struct {
 	// Latency is, of each instance, from its arrival until it ended.
 	Latency Percentiles
 
+	// InSystem is how many instances were there, on an average over Makespan, and InQueue how many attempts waited that
+	// could have been started. Both are counted as time goes by, and not computed from Latency and Waiting; the world
+	// holds them against these by Little's law, exactly.
+	InSystem, InQueue float64
+
 	Schedule  []*Attempt  // in the order in which they ended
 	Instances []*Instance // in the order in which they arrived
 	Calls     map[dispatch.Op]int
@@ -88,6 +93,7 @@ type Attempt struct {
 type Instance struct {
 	ID      uuid.UUID
 	Arrived time.Duration
+	Ended   time.Duration
 	Status  backend.Status
 	Result  json.RawMessage // where it completed
 	Failure *plan.Failure   // where it failed
@@ -148,12 +154,16 @@ func (w *world) finish() (*Result, error) {
 		return nil, fmt.Errorf("sim: seed %d: after the run: %w", w.cfg.Seed, err)
 	}
 	w.checkStore()
+	w.little()
 	var busy float64
 	for _, a := range r.Schedule {
 		busy += float64(max(0, min(a.End, r.Makespan)-a.Start))
 	}
 	if r.Makespan > 0 {
 		r.Utilisation = busy / (float64(w.cfg.Engines) * float64(w.cfg.Workers) * float64(r.Makespan))
+	}
+	if r.Makespan > 0 {
+		r.InSystem, r.InQueue = w.present.area.over(r.Makespan), w.waiting.area.over(r.Makespan)
 	}
 	r.Waiting, r.Latency = percentiles(r.waits), percentiles(r.latencies)
 	if !w.cfg.Quiet {
@@ -201,7 +211,7 @@ func (w *world) inspect() error {
 func (w *world) lookedUp(inst *instance, found backend.Instance) {
 	w.record(w.endOf(check.Looked, inst, found))
 	w.result.Instances = append(w.result.Instances, &Instance{
-		ID: inst.id, Arrived: inst.arrived, Status: found.Status, Result: found.Result, Failure: found.Failure,
+		ID: inst.id, Arrived: inst.arrived, Ended: inst.endedAt, Status: found.Status, Result: found.Result, Failure: found.Failure,
 	})
 	if inst.twin != nil {
 		inst.twin.ended(found)

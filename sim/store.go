@@ -177,11 +177,12 @@ func (w *world) ended(who string, end backend.Instance) {
 		w.violate("I7: instance %s ended, and was not running", end.ID)
 		return
 	}
-	inst.ended = true
+	inst.ended, inst.endedAt = true, w.now
 	if inst.twin != nil {
 		inst.twin.ended(end)
 	}
 	w.left--
+	w.present.leave(w.now, inst.arrived)
 	w.log(who, "end %d %s %s", inst.index, end.Status, end.Result)
 	w.result.latencies = append(w.result.latencies, w.now-inst.arrived)
 	w.result.Makespan = w.now

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"pulley/chaos/check"
 	"pulley/engine/backend"
@@ -85,12 +84,12 @@ func (t *twin) complete(c backend.Completion, jitter float64) (again bool) {
 		return false
 	}
 	if p.Retry != nil {
-		t.w.ready[c.Lease.Key] = t.w.now + p.Retry.After
+		t.w.becomes(c.Lease.Key, t.w.now+p.Retry.After)
 		return true
 	}
 	t.done[run] = true
 	delete(t.open, run)
-	delete(t.w.ready, c.Lease.Key) // of a sleep, which nobody starts
+	t.w.leaves(c.Lease.Key) // of a sleep, which nobody starts
 	t.settle(p)
 	return false
 }
@@ -106,7 +105,7 @@ func (t *twin) leased(run graph.Run) {
 		t.wrong("I8", "%s was leased again after it was done", t.program.RunName(run))
 	case t.off[run]:
 		t.wrong("I10", "%s was leased after it was called off", t.program.RunName(run))
-	case t.w.ready[backend.Key{Instance: t.inst.id, Run: run}] > t.w.now:
+	case t.w.ready[t.key(run)].at > t.w.now:
 		t.wrong("I2", "%s was leased before it was due", t.program.RunName(run))
 	}
 }
@@ -173,10 +172,10 @@ func (t *twin) obey(p plan.Plan) []plan.Event {
 	for _, e := range p.Enqueues {
 		t.enqueue(e.Run)
 		t.open[e.Run] = true
-		t.w.ready[backend.Key{Instance: t.inst.id, Run: e.Run}] = t.w.now + e.After
+		t.w.becomes(t.key(e.Run), t.w.now+e.After)
 	}
 	if p.End != nil {
-		t.end = p.End
+		t.finish(p.End)
 	}
 	return events
 }
@@ -188,7 +187,7 @@ func (t *twin) clear(c plan.Clear) {
 		if slices.Contains(what.Runs, run.Node) && run.Path.Under(c.Path) {
 			t.off[run] = true
 			delete(t.open, run)
-			delete(t.w.ready, backend.Key{Instance: t.inst.id, Run: run})
+			t.w.leaves(t.key(run))
 		}
 	}
 	barrier := func(run graph.Run) bool { return slices.Contains(what.Barriers, run.Node) && run.Path.Under(c.Path) }
@@ -236,9 +235,20 @@ func (t *twin) enqueue(run graph.Run) {
 // cancel ends it from outside, if it runs.
 func (t *twin) cancel(reason string) {
 	if t.end == nil {
-		t.end, t.canceled = &plan.End{Failure: &plan.Failure{Type: backend.CanceledType, Message: reason}}, true
+		t.canceled = true
+		t.finish(&plan.End{Failure: &plan.Failure{Type: backend.CanceledType, Message: reason}})
 	}
 }
+
+// finish ends it. What is ready then is started no more.
+func (t *twin) finish(end *plan.End) {
+	t.end = end
+	for run := range t.open { // in any order: all of it happens at once
+		t.w.leaves(t.key(run))
+	}
+}
+
+func (t *twin) key(run graph.Run) backend.Key { return backend.Key{Instance: t.inst.id, Run: run} }
 
 // status is that of the end.
 func (t *twin) status() backend.Status {
@@ -272,15 +282,4 @@ func brief(v json.RawMessage) string {
 		return string(v)
 	}
 	return fmt.Sprintf("%q… (%d bytes)", v[:most], len(v))
-}
-
-// waited takes the time from readiness to the first start of an attempt, and gives the time of readiness.
-func (w *world) waited(key backend.Key) time.Duration {
-	at, ok := w.ready[key]
-	if !ok {
-		return w.now // delivered again after its lease was lost: it was ready all the time
-	}
-	delete(w.ready, key)
-	w.result.waits = append(w.result.waits, max(0, w.now-at))
-	return min(at, w.now)
 }

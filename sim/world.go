@@ -61,8 +61,9 @@ type world struct {
 	byID      map[uuid.UUID]*instance
 	left      int // instances that have not ended
 
-	jitter float64                       // of the call that the store carries out
-	ready  map[backend.Key]time.Duration // runs whose current attempt is, or will be, ready since then, and was not started
+	jitter                    float64                   // of the call that the store carries out
+	ready                     map[backend.Key]readiness // runs whose current attempt was not started
+	present, waiting, running level                     // instances; of ready, those that count; attempts
 
 	results  map[backend.Lease]*Attempt // of all attempts that started
 	result   Result
@@ -78,7 +79,9 @@ type instance struct {
 	id       uuid.UUID
 	arrived  time.Duration
 	answered bool // the client knows that it is stored
+	here     bool // it has arrived
 	ended    bool
+	endedAt  time.Duration
 	taken    bool  // by the store
 	twin     *twin // nil until the store has it, and where jobs are counted
 }
@@ -88,7 +91,7 @@ func newWorld(cfg Config) (*world, error) {
 		cfg:     cfg,
 		rng:     rand.New(rand.NewPCG(cfg.Seed, 0x70756c6c6579)),
 		byID:    map[uuid.UUID]*instance{},
-		ready:   map[backend.Key]time.Duration{},
+		ready:   map[backend.Key]readiness{},
 		results: map[backend.Lease]*Attempt{},
 		hash:    sha256.New(),
 		left:    cfg.Instances,
@@ -220,6 +223,10 @@ func (w *world) run() error {
 // life that is over come to nothing, but a call under way may have reached the store.
 func (w *world) happen(o *occurrence) {
 	e := o.engine
+	if o.kind == arrive && !o.instance.here {
+		o.instance.here = true
+		w.present.enter(w.now)
+	}
 	switch o.kind {
 	case apply:
 		w.apply(o)
