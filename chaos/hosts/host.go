@@ -3,7 +3,6 @@ package hosts
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -16,6 +15,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
+
+	"pulley/engine/pgserver"
 )
 
 // pipes is where a container sees the run's folder.
@@ -24,15 +25,16 @@ const pipes = "/pulley/pipes"
 //go:embed lifeline.sh
 var lifelineScript string
 
-// Host is a container in which processes are started. Its methods are not to be called at once, but for Close.
+// Host is a container in which processes are started. What happens to it is not to happen at once with another such thing,
+// but for Close.
 type Host struct {
 	hosts   *Hosts
-	id      string
 	address netip.Addr // the same for its whole life
 	started atomic.Int64
 
 	mu   sync.Mutex
-	life *client.HijackedResponse // the first process's standard input
+	id   string                   // of the container; empty: there is none
+	life *client.HijackedResponse // its first process's standard input
 }
 
 // Add starts a host.
@@ -40,25 +42,43 @@ func (h *Hosts) Add(ctx context.Context) (*Host, error) {
 	h.mu.Lock()
 	h.last = h.last.Next()
 	one := &Host{hosts: h, address: h.last}
+	h.all = append(h.all, one)
 	h.mu.Unlock()
 	if !h.subnet.Contains(one.address) {
 		return nil, fmt.Errorf("the network %s has no address left", h.network)
 	}
-	created, err := h.docker.ContainerCreate(ctx, one.options())
+	return one, one.up(ctx)
+}
+
+// up makes the container, takes hold of its first process and starts it, in this order: it never runs without somebody who
+// ends it.
+func (h *Host) up(ctx context.Context) error {
+	docker := h.hosts.docker
+	created, err := docker.ContainerCreate(ctx, h.options())
 	if err != nil {
-		return nil, fmt.Errorf("making a host in a container of %s: %w", h.docker.Image, err)
+		return fmt.Errorf("making a host in a container of %s: %w", docker.Image, err)
 	}
-	one.id = created.ID
 	h.mu.Lock()
-	h.all = append(h.all, one)
+	h.id = created.ID
 	h.mu.Unlock()
-	if err := one.hold(ctx); err != nil {
-		return nil, err
+	attached, err := docker.ContainerAttach(ctx, created.ID, client.ContainerAttachOptions{Stream: true, Stdin: true})
+	if err == nil {
+		h.mu.Lock()
+		h.life = &attached.HijackedResponse
+		h.mu.Unlock()
+		_, err = docker.ContainerStart(ctx, created.ID, client.ContainerStartOptions{})
 	}
-	if _, err := h.docker.ContainerStart(ctx, one.id, client.ContainerStartOptions{}); err != nil {
-		return nil, fmt.Errorf("starting a host in a container of %s: %w", h.docker.Image, err)
+	if err != nil {
+		return fmt.Errorf("starting a host in a container of %s: %w", docker.Image, err)
 	}
-	return one, nil
+	return nil
+}
+
+// container is its id.
+func (h *Host) container() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.id
 }
 
 // options say what the container is: it has one address, this process's user without privileges, two things to read, and
@@ -87,92 +107,100 @@ func (h *Host) endpoint() *network.EndpointSettings {
 	return &network.EndpointSettings{IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: h.address}}
 }
 
-// hold takes hold of the first process, so that it ends with this one.
-func (h *Host) hold(ctx context.Context) error {
-	attached, err := h.hosts.docker.ContainerAttach(ctx, h.id, client.ContainerAttachOptions{Stream: true, Stdin: true})
-	if err == nil {
-		_, err = attached.Conn.Write([]byte("\n"))
-	}
-	if err != nil {
-		return fmt.Errorf("taking hold of the host %.12s: %w", h.id, err)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.life != nil {
-		h.life.Close() // it ended with the container
-	}
-	h.life = &attached.HijackedResponse
-	return nil
-}
+// callTimeout bounds what is asked of the Docker engine for a host.
+const callTimeout = time.Minute
 
 // Pause has every process of the host stand still.
 func (h *Host) Pause(ctx context.Context) error {
-	if _, err := h.hosts.docker.ContainerPause(ctx, h.id, client.ContainerPauseOptions{}); err != nil {
-		return fmt.Errorf("pausing the host %.12s: %w", h.id, err)
-	}
-	return nil
+	return h.ask(ctx, "pausing it", func(ctx context.Context, id string) error {
+		_, err := h.hosts.docker.ContainerPause(ctx, id, client.ContainerPauseOptions{})
+		return err
+	})
 }
 
 // Unpause has them go on.
 func (h *Host) Unpause(ctx context.Context) error {
-	if _, err := h.hosts.docker.ContainerUnpause(ctx, h.id, client.ContainerUnpauseOptions{}); err != nil {
-		return fmt.Errorf("having the host %.12s go on: %w", h.id, err)
-	}
-	return nil
+	return h.ask(ctx, "having it go on", func(ctx context.Context, id string) error {
+		_, err := h.hosts.docker.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
+		return err
+	})
 }
 
-// Restart kills the container with SIGKILL, which is every process in it, and starts it again, with nothing in it and the
-// address that it had. The engine does both at once, since it removes a container of ours that has ended.
+// Restart kills the container with SIGKILL, which is every process in it, and starts another, with nothing in it, under
+// the address that it had. It is another since the Docker engine removes one that has ended; to have it started again
+// instead works most of the time only.
 func (h *Host) Restart(ctx context.Context) error {
-	atOnce := 0 // the first process does not heed what it is sent before
-	if _, err := h.hosts.docker.ContainerRestart(ctx, h.id, client.ContainerRestartOptions{Timeout: &atOnce}); err != nil {
-		return fmt.Errorf("killing the host %.12s: %w", h.id, err)
-	}
-	return h.hold(ctx)
+	return h.ask(ctx, "killing it and starting it again", func(ctx context.Context, _ string) error {
+		if err := h.Close(ctx); err != nil {
+			return err
+		}
+		return h.up(ctx)
+	})
 }
 
 // Disconnect takes the host off its network. Its connections know nothing of it: what is written to them waits.
 func (h *Host) Disconnect(ctx context.Context) error {
-	_, err := h.hosts.docker.NetworkDisconnect(ctx, h.hosts.network, client.NetworkDisconnectOptions{Container: h.id, Force: true})
-	if err != nil {
-		return fmt.Errorf("taking the host %.12s off its network: %w", h.id, err)
-	}
-	return nil
+	return h.ask(ctx, "taking it off its network", func(ctx context.Context, id string) error {
+		_, err := h.hosts.docker.NetworkDisconnect(ctx, h.hosts.network, client.NetworkDisconnectOptions{Container: id, Force: true})
+		return err
+	})
 }
 
 // Connect puts it into the network again, under the address that it had: connections go on that nobody has given up.
 func (h *Host) Connect(ctx context.Context) error {
-	_, err := h.hosts.docker.NetworkConnect(ctx, h.hosts.network, client.NetworkConnectOptions{Container: h.id, EndpointConfig: h.endpoint()})
-	if err != nil {
-		return fmt.Errorf("putting the host %.12s into its network again: %w", h.id, err)
+	return h.ask(ctx, "putting it into its network again", func(ctx context.Context, id string) error {
+		_, err := h.hosts.docker.NetworkConnect(ctx, h.hosts.network, client.NetworkConnectOptions{Container: id, EndpointConfig: h.endpoint()})
+		return err
+	})
+}
+
+// ask asks the Docker engine for something about the container, within callTimeout.
+func (h *Host) ask(ctx context.Context, what string, do func(ctx context.Context, id string) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("Docker has not answered within %v", callTimeout))
+	defer cancel()
+	id := h.container()
+	if err := do(ctx, id); err != nil {
+		return fmt.Errorf("the host %.12s: %s: %w", id, what, err)
 	}
 	return nil
 }
 
 // goneTick is the time between two looks whether a container has gone.
-const goneTick = 50 * time.Millisecond
+const goneTick = 20 * time.Millisecond
 
-// Close ends the host and every process in it, whatever state it is in, and waits until it is gone.
+// Close ends the host with SIGKILL and every process in it, whatever state it is in, and waits until it is gone.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
-	if h.life != nil {
-		h.life.Close()
-		h.life = nil
-	}
+	id, life := h.id, h.life
+	h.id, h.life = "", nil
 	h.mu.Unlock()
-	_, err := h.hosts.docker.ContainerRemove(ctx, h.id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if id == "" {
+		return nil
+	}
+	if life != nil {
+		defer life.Close() // not before: its first process would end by itself
+	}
+	if err := remove(ctx, h.hosts.docker, id); err != nil {
+		return fmt.Errorf("the host %.12s is left, remove it with docker rm -f: %w", id, err)
+	}
+	return nil
+}
+
+// remove kills a container and waits until it is gone.
+func remove(ctx context.Context, docker *pgserver.Docker, id string) error {
+	_, err := docker.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) { // in conflict with its removing itself
-		return fmt.Errorf("the host %.12s is left, remove it with docker rm -f: %w", h.id, err)
+		return err
 	}
 	tick := time.NewTicker(goneTick)
 	defer tick.Stop()
 	for {
-		if _, err := h.hosts.docker.ContainerInspect(ctx, h.id, client.ContainerInspectOptions{}); errdefs.IsNotFound(err) {
+		if _, err := docker.ContainerInspect(ctx, id, client.ContainerInspectOptions{}); errdefs.IsNotFound(err) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("the host %.12s is left, remove it with docker rm -f", h.id), context.Cause(ctx))
+			return context.Cause(ctx)
 		case <-tick.C:
 		}
 	}

@@ -24,6 +24,7 @@ const Program = "/pulley/engine"
 const (
 	label        = "pulley.chaos.hosts" // of containers and networks of ours; its value is the run's folder
 	closeTimeout = 30 * time.Second     // bounds Close, whatever its context says
+	sweepTimeout = 30 * time.Second     // bounds the removal of what earlier runs left
 	networkTries = 5                    // somebody else may take the addresses that were found free
 )
 
@@ -170,6 +171,8 @@ func (h *Hosts) sweep(ctx context.Context, log func(string)) {
 		}
 		return dead[path]
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, sweepTimeout, fmt.Errorf("not done within %v", sweepTimeout))
+	defer cancel()
 	filter := make(client.Filters).Add("label", label)
 	containers, err := h.docker.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
 	if err != nil {
@@ -178,8 +181,7 @@ func (h *Hosts) sweep(ctx context.Context, log func(string)) {
 	}
 	for _, item := range containers.Items {
 		if isDead(item.Labels) {
-			_, err := h.docker.ContainerRemove(ctx, item.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-			swept(log, fmt.Sprintf("the container %.12s", item.ID), err)
+			swept(log, fmt.Sprintf("the container %.12s", item.ID), remove(ctx, h.docker, item.ID))
 		}
 	}
 	networks, err := h.docker.NetworkList(ctx, client.NetworkListOptions{Filters: filter})

@@ -14,6 +14,8 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
+
+	"pulley/engine/pgserver"
 )
 
 const (
@@ -33,7 +35,8 @@ type Process struct {
 	Stdin  io.WriteCloser // the caller closes it
 	Stdout io.Reader      // ends with the process
 
-	host   *Host
+	docker *pgserver.Docker
+	host   string // the container's id
 	exec   string // the engine's name of it
 	system *os.Process
 	stdout *os.File
@@ -44,8 +47,8 @@ type Process struct {
 // Start runs a command in the host, with more in its environment; what it says on its standard error goes to said, until
 // Wait has returned. The caller calls Wait, after Stdout has ended.
 func (h *Host) Start(ctx context.Context, command, environment []string, said io.Writer) (*Process, error) {
-	p := &Process{host: h, heard: make(chan struct{})}
-	name := fmt.Sprintf("%.12s-%d", h.id, h.started.Add(1))
+	p := &Process{docker: h.hosts.docker, host: h.container(), heard: make(chan struct{})}
+	name := fmt.Sprintf("%.12s-%d", p.host, h.started.Add(1))
 	path := filepath.Join(h.hosts.folder.path, name)
 	defer func() { // whoever needs them has them open
 		_ = os.Remove(path + ".in")
@@ -74,18 +77,17 @@ func (h *Host) Start(ctx context.Context, command, environment []string, said io
 
 // run has the engine run the command.
 func (p *Process) run(ctx context.Context, pipe string, command, environment []string, said io.Writer) error {
-	docker := p.host.hosts.docker
-	created, err := docker.ExecCreate(ctx, p.host.id, client.ExecCreateOptions{
+	created, err := p.docker.ExecCreate(ctx, p.host, client.ExecCreateOptions{
 		AttachStdout: true, AttachStderr: true, Env: environment,
 		Cmd: append([]string{"/bin/sh", "-c", redirect, pipe}, command...),
 	})
 	if err != nil {
-		return fmt.Errorf("starting a process in the host %.12s: %w", p.host.id, err)
+		return fmt.Errorf("starting a process in the host %.12s: %w", p.host, err)
 	}
 	p.exec = created.ID
-	attached, err := docker.ExecAttach(ctx, p.exec, client.ExecAttachOptions{})
+	attached, err := p.docker.ExecAttach(ctx, p.exec, client.ExecAttachOptions{})
 	if err != nil {
-		return fmt.Errorf("starting a process in the host %.12s: %w", p.host.id, err)
+		return fmt.Errorf("starting a process in the host %.12s: %w", p.host, err)
 	}
 	p.stream = attached.HijackedResponse
 	go func() { // it ends with the stream, which Wait closes
@@ -128,9 +130,9 @@ func (p *Process) begun(ctx context.Context, input string) (bool, error) {
 		}
 		p.Stdin = stdin
 	}
-	found, err := p.host.hosts.docker.ExecInspect(ctx, p.exec, client.ExecInspectOptions{})
+	found, err := p.docker.ExecInspect(ctx, p.exec, client.ExecInspectOptions{})
 	if err != nil {
-		return false, fmt.Errorf("the process of the host %.12s: %w", p.host.id, err)
+		return false, fmt.Errorf("the process of the host %.12s: %w", p.host, err)
 	}
 	return found.PID != 0, p.identify(found)
 }
@@ -143,11 +145,11 @@ func (p *Process) identify(found client.ExecInspectResult) error {
 	// Signals go to the number that the engine knows it by. Where that is no machine of its own, another process may
 	// have the number here.
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", found.PID))
-	if err == nil && !strings.Contains(string(text), p.host.id) {
+	if err == nil && !strings.Contains(string(text), p.host) {
 		err = errors.New("it is another's")
 	}
 	if err != nil {
-		return fmt.Errorf("the process %d of the host %.12s is not to be seen from here; run where the Docker engine runs: %w", found.PID, p.host.id, err)
+		return fmt.Errorf("the process %d of the host %.12s is not to be seen from here; run where the Docker engine runs: %w", found.PID, p.host, err)
 	}
 	p.system, err = os.FindProcess(found.PID)
 	return err
@@ -191,7 +193,7 @@ func (p *Process) status(ctx context.Context) error {
 	tick := time.NewTicker(endTick)
 	defer tick.Stop()
 	for {
-		found, err := p.host.hosts.docker.ExecInspect(ctx, p.exec, client.ExecInspectOptions{})
+		found, err := p.docker.ExecInspect(ctx, p.exec, client.ExecInspectOptions{})
 		switch {
 		case errdefs.IsNotFound(err) || errdefs.IsConflict(err):
 			return errors.New("it ended with its container")

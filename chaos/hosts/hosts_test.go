@@ -1,0 +1,410 @@
+package hosts
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+	"go.uber.org/goleak"
+
+	"pulley/engine/pgserver/pgimage"
+)
+
+// roleVariable makes this test binary something else.
+const roleVariable = "PULLEY_HOSTS_TEST"
+
+// patience bounds everything that is to happen; quiet is how long something may be waited for that is not to.
+const (
+	patience = time.Minute
+	quiet    = 300 * time.Millisecond
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVariable) {
+	case "hosted":
+		hosted()
+	case "run":
+		if err := abandon(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	default:
+		goleak.VerifyTestMain(m)
+	}
+}
+
+// hosted is a process in a host. It does what it reads: say WORDS, exit, die, dial ADDRESS, send.
+func hosted() {
+	var conn net.Conn
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		word, rest, _ := strings.Cut(in.Text(), " ")
+		var err error
+		switch word {
+		case "die": // what it says before that is not lost, though nobody reads yet
+			for i := range 1000 {
+				fmt.Println("word", i)
+			}
+			err = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		case "exit":
+			fmt.Fprintln(os.Stderr, "last words")
+			os.Exit(3)
+		case "dial":
+			conn, err = net.Dial("tcp", rest)
+		case "send":
+			_, err = io.WriteString(conn, rest+"\n")
+		}
+		fmt.Println(rest, err)
+	}
+}
+
+// abandon is a run that is killed: of its two hosts one is paused.
+func abandon() error {
+	ctx := context.Background()
+	h, err := Open(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := h.Add(ctx); err != nil {
+		return err
+	}
+	paused, err := h.Add(ctx)
+	if err != nil {
+		return err
+	}
+	if err := paused.Pause(ctx); err != nil {
+		return err
+	}
+	fmt.Println(h.folder.path)
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// need makes sure that there is Docker with an image. Without it a test fails in CI, and says so elsewhere.
+func need(t *testing.T) {
+	t.Helper()
+	if os.Getenv("PULLEY_POSTGRES_IMAGE") != "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	docker, err := client.New(client.FromEnv)
+	if err == nil {
+		defer func() { _ = docker.Close() }()
+		err = pgimage.Ensure(ctx, docker)
+	}
+	switch {
+	case err == nil:
+		t.Setenv("PULLEY_POSTGRES_IMAGE", pgimage.Name)
+	case os.Getenv("CI") == "true":
+		t.Fatalf("CI must have Docker, and be able to make an image: %v", err)
+	default:
+		t.Skipf("this needs Docker with an image of Postgres: %v", err)
+	}
+}
+
+// open opens hosts until the test ends, and keeps what is logged.
+func open(t *testing.T) (h *Hosts, logged func() string) {
+	t.Helper()
+	var mu sync.Mutex
+	var lines []string
+	h, err := Open(t.Context(), func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, line)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return h, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Join(lines, "\n")
+	}
+}
+
+func add(t *testing.T, h *Hosts) *Host {
+	t.Helper()
+	one, err := h.Add(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return one
+}
+
+// running is a process and what it says.
+type running struct {
+	*Process
+	t    *testing.T
+	said *strings.Builder // on its standard error; read after it has ended
+	out  *bufio.Reader
+}
+
+func start(t *testing.T, h *Host) *running {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r := &running{t: t, said: &strings.Builder{}}
+	p, err := h.Start(ctx, []string{"env", "GORACE=atexit_sleep_ms=0", Program}, []string{roleVariable + "=hosted"}, r.said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Process, r.out = p, bufio.NewReader(p.Stdout)
+	return r
+}
+
+func (r *running) tell(words string) {
+	r.t.Helper()
+	if _, err := io.WriteString(r.Stdin, words+"\n"); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// hear gives the next line, or how the output ended.
+func (r *running) hear() string {
+	line, err := r.out.ReadString('\n')
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
+// want tells it something and wants an answer.
+func (r *running) want(words, answer string) {
+	r.t.Helper()
+	if r.tell(words); answer != "" {
+		if got := r.hear(); got != answer {
+			r.t.Errorf("after %q it says %q, want %q", words, got, answer)
+		}
+	}
+}
+
+// end wants its output to be over, and says how it ended.
+func (r *running) end() string {
+	r.t.Helper()
+	if rest, err := io.ReadAll(r.out); err != nil || len(rest) > 0 {
+		r.t.Errorf("it also says %q, %v", rest, err)
+	}
+	_ = r.Stdin.Close()
+	if err := r.Wait(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// TestProcesses runs some in one host, one after the other, that end in every way that there is.
+func TestProcesses(t *testing.T) {
+	need(t)
+	h, _ := open(t)
+	host := add(t, h)
+
+	p := start(t, host)
+	p.want("say a word", "a word <nil>")
+	_ = p.Stdin.Close()
+	if how := p.end(); how != "" {
+		t.Errorf("after its input ended it ends with %q", how)
+	}
+
+	p = start(t, host)
+	p.want("exit", "EOF")
+	if how := p.end(); how != "exit status 3" || p.said.String() != "last words\n" {
+		t.Errorf("it ends with %q, and said %q", how, p.said)
+	}
+
+	p = start(t, host)
+	p.tell("die")
+	for i := range 1000 {
+		if got, want := p.hear(), fmt.Sprint("word ", i); got != want {
+			t.Fatalf("it said %q before it was killed, want %q", got, want)
+		}
+	}
+	if how := p.end(); how != "exit status 137" {
+		t.Errorf("it ends with %q", how)
+	}
+
+	p = start(t, host)
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	if how := p.end(); how != "exit status 137" {
+		t.Errorf("it ends with %q", how)
+	}
+	if entries, err := os.ReadDir(h.folder.path); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v are left in the folder", entries, err)
+	}
+
+	var said strings.Builder
+	none, err := host.Start(t.Context(), []string{"/no/such/program"}, nil, &said)
+	if err == nil { // it has ended a moment later
+		_, _ = io.Copy(io.Discard, none.Stdout)
+		_ = none.Stdin.Close()
+		err = none.Wait()
+	}
+	if err == nil || !strings.Contains(said.String(), "/no/such/program") {
+		t.Errorf("a program that is not there: %v, %q", err, said.String())
+	}
+}
+
+// TestMishaps has everything happen to a host that can. Its pipes work while it is off its network, and a connection that
+// it had goes on afterwards.
+func TestMishaps(t *testing.T) {
+	need(t)
+	h, _ := open(t)
+	host := add(t, h)
+	listener, err := h.Listen(t.Context(), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	dial := "dial " + listener.Addr().String()
+	p := start(t, host)
+	p.want(dial, listener.Addr().String()+" <nil>")
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	in := bufio.NewReader(conn)
+	arrives := func(what string, within time.Duration) bool {
+		t.Helper()
+		_ = conn.SetReadDeadline(time.Now().Add(within))
+		got, err := in.ReadString('\n')
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) || err == nil && got != what+"\n" {
+			t.Fatalf("%q, %v arrives, want %q", got, err, what)
+		}
+		return err == nil
+	}
+	do := func(what string, f func(context.Context) error) {
+		t.Helper()
+		if err := f(t.Context()); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	p.want("send 1", "1 <nil>")
+	if !arrives("1", patience) {
+		t.Error("nothing arrives")
+	}
+	do("disconnect", host.Disconnect)
+	p.want("send 2", "2 <nil>")
+	if arrives("2", quiet) {
+		t.Error("it is not off its network")
+	}
+	do("connect", host.Connect)
+	if !arrives("2", patience) {
+		t.Error("the connection does not go on")
+	}
+	do("pause", host.Pause)
+	p.tell("send 3")
+	if arrives("3", quiet) {
+		t.Error("it does not stand still")
+	}
+	do("unpause", host.Unpause)
+	if got := p.hear(); got != "3 <nil>" || !arrives("3", patience) {
+		t.Errorf("it says %q when it goes on", got)
+	}
+	do("restart", host.Restart)
+	if how := p.end(); how == "" {
+		t.Error("a process of a killed host ended well")
+	}
+	again := start(t, host)
+	again.want(dial, listener.Addr().String()+" <nil>")
+	other, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	if was, is := addressOf(conn), addressOf(other); was != is {
+		t.Errorf("its address is %s, was %s", is, was)
+	}
+	_ = again.Signal(syscall.SIGKILL)
+	again.end()
+}
+
+func addressOf(c net.Conn) string { return c.RemoteAddr().(*net.TCPAddr).IP.String() }
+
+// TestLeftovers kills a run with a paused host, and finds nothing of it after the next one was opened; while one that lives
+// is let alone.
+func TestLeftovers(t *testing.T) {
+	need(t)
+	living, _ := open(t)
+	host := add(t, living)
+
+	run := exec.CommandContext(t.Context(), os.Args[0])
+	run.Env = append(os.Environ(), roleVariable+"=run")
+	if _, err := run.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, _ := bufio.NewReader(out).ReadString('\n')
+	path := strings.TrimSpace(said)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("the run says %q", said)
+	}
+	if err := run.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = run.Wait()
+	if left := leftBy(t, living, path); len(left) < 2 {
+		t.Errorf("the killed run left %v, want a paused container and a network", left)
+	}
+
+	next, logged := open(t)
+	if !strings.Contains(logged(), "removed the container") || !strings.Contains(logged(), "removed the network") {
+		t.Errorf("the next run says %q", logged())
+	}
+	if left := leftBy(t, next, path); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is left: %v", err)
+	}
+	p := start(t, host)
+	p.want("say still here", "still here <nil>")
+	p.want("exit", "EOF")
+	p.end()
+}
+
+// leftBy lists the containers and networks of a run, but for one that is about to end by itself.
+func leftBy(t *testing.T, h *Hosts, path string) []string {
+	t.Helper()
+	filter := make(client.Filters).Add("label", label+"="+path)
+	containers, err := h.docker.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: filter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	networks, err := h.docker.NetworkList(t.Context(), client.NetworkListOptions{Filters: filter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, c := range containers.Items {
+		left = append(left, "container "+c.Status)
+	}
+	for _, n := range networks.Items {
+		left = append(left, "network "+n.Name)
+	}
+	return slices.Sorted(slices.Values(left))
+}
