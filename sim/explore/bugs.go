@@ -18,6 +18,12 @@ const (
 	bugUnknownIsSuccess     = "unknown-commit-is-a-success"
 	bugMapOrder             = "map-order"
 	bugLoopReset            = "loop-reset-forgotten"
+	bugEpochIgnored         = "epoch-ignored"
+	bugEpochNoKey           = "epoch-is-no-key"
+	bugLeasesDropped        = "handed-over-leases-dropped-when-read"
+	bugReplayOrder          = "replay-out-of-order"
+	bugWithdrawnAnswered    = "withdrawn-request-answered"
+	bugWithdrawnApplied     = "withdrawn-request-applied"
 )
 
 // bugs are those of each design, with the invariants one of which finds them.

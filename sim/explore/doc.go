@@ -10,15 +10,22 @@
 //
 // # Designs
 //
-// A design here is what the real one does around the core: the same statements in the same order, with the same guards,
+// The journal is the real one: package journal stands on a host that is simulated here. Its calls, and what it does beside
+// them, are threads: coroutines of which one runs at a time, and only when the world has it run. Each of its statements,
+// known by its text, is written anew for the simulated database: the same rows, locks, conditions and order of parts, and
+// what another's commit between a look and a lock leads to.
+//
+// Push is what the real one does around the core: the same statements in the same order, with the same guards,
 // locks, fences and ways to settle a lost commit, and the real plan.Program between them. It is written as what follows
-// each answer of the server, since nothing may wait; its functions have the names of those that they stand for. Errors are
-// those of the driver, so that the real functions of package postgres tell what they mean.
+// each answer of the server, since nothing may wait; its functions have the names of those that they stand for.
+//
+// Errors are those of the driver, so that the real functions of package postgres tell what they mean.
 //
 // # What is held against it
 //
 // Statements leave notes in their transactions, and at each commit a twin of each instance that is concerned obeys them:
-// plans on maps, without locks, transactions or batches. It holds the values that were read against its own (I4, I6),
+// plans on maps, without locks, transactions or batches: those that the design says it has made, or, of the journal, plans of
+// its own, and what the owner of a shard remembers is held against it. It holds the values that were read against its own (I4, I6),
 // counts arrivals and enqueues (I1, I2), tokens and attempts (I3, I11), what goes on and what must (I2), ends (I7); and then
 // what is committed of the instance against itself, row by row. What actions are called with and how instances end is held
 // against the reference interpreter (I4, I7); what engines are told, against what was committed (I3, I8); who runs what

@@ -80,6 +80,9 @@ func draw(seed uint64, backend string, w *workload) Case {
 		c.Faults = append(c.Faults, f)
 		after += 1 + r.IntN(2*gap)
 	}
+	if backend == "journal" {
+		c.ParkUS = int64(pick(10_000, 100_000, 5_000_000))
+	}
 	return c
 }
 

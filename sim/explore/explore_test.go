@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"flag"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -124,5 +125,26 @@ func BenchmarkSeeds(b *testing.B) {
 			}
 			b.ReportMetric(float64(counts.Steps)/float64(counts.Seeds), "steps/seed")
 		})
+	}
+}
+
+// TestPastBugs plays the cases of bugs that were found, each named after what it showed.
+func TestPastBugs(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no cases: %v", err)
+	}
+	for _, file := range files {
+		c, err := Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _, err := Replay(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Violations) > 0 {
+			t.Errorf("%s, which showed %q: %s", file, c.Why, r.Violations[0])
+		}
 	}
 }

@@ -53,6 +53,12 @@ func (j *judge) commit(w *world, tx *db.Tx) {
 	}
 	for _, n := range notes {
 		switch n := n.(type) {
+		case appendedBy:
+			w.store.(*journalStore).last = n.Prepared
+		case shardNote:
+			w.note(n.what, 0, n.shard, n.epoch, 0)
+		case notice:
+			w.deliver(n)
 		case *happened:
 			touch(n.inst).take(n)
 		case leasedNote:
@@ -61,7 +67,9 @@ func (j *judge) commit(w *world, tx *db.Tx) {
 		case fencedNote:
 			touch(n.inst).retoken(n.run, n.token)
 		case endedNote:
-			touch(n.inst)
+			if t := touch(n.inst); n.status != backend.Canceled {
+				t.bear()
+			}
 		}
 	}
 	for _, inst := range j.touched {

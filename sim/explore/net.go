@@ -219,6 +219,9 @@ func (c *conn) served(err error) {
 	w := c.p.w
 	c.phase = answering
 	w.note(Served, c.session.ID, code(err), 0, 0)
+	if err != nil && w.trace != nil {
+		w.trace.say(err.Error())
+	}
 	if c.dead {
 		c.end()
 		return

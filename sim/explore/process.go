@@ -16,7 +16,7 @@ type process struct {
 	index int
 	life  uint32
 
-	alive, stopped, draining bool
+	alive, stopped, draining, closing bool
 
 	frozen int64 // until when it stands still
 	slow   int64 // until when its messages take long
@@ -38,6 +38,9 @@ type process struct {
 
 	conns int
 	free  []*conn
+
+	threads []*thread // in the order in which they began
+	stirred bool      // something has happened by which threads may go on
 }
 
 // client is a design's side in a process. Each call tells its end by a last function, once, unless the process dies.
@@ -85,7 +88,7 @@ func (p *process) begin() {
 		return // nothing is left to do
 	}
 	p.life++
-	p.alive, p.stopped, p.draining, p.frozen = true, false, false, 0
+	p.alive, p.stopped, p.draining, p.closing, p.frozen = true, false, false, false, 0
 	p.inbox, p.tasks, p.pending, p.free = nil, nil, nil, nil
 	p.due, p.stepped = -1, false
 	us := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
@@ -122,6 +125,7 @@ func (p *process) die(back int64) {
 			w.after(w.rng.Int64N(us(2000))+w.patience(), nil, c.hangUp)
 		}
 	}
+	p.reap()
 	again := p.backlog
 	for _, inst := range p.pending {
 		if inst != nil {
@@ -148,7 +152,8 @@ func (p *process) tell(ev dispatch.Event) { p.inbox = append(p.inbox, ev) }
 
 // step has the machine decide, and begins what it says.
 func (p *process) step() {
-	if !p.alive || p.stopped {
+	p.stir()
+	if !p.alive || p.stopped || p.closing {
 		return
 	}
 	if len(p.inbox) == 0 && len(p.backlog) == 0 && p.stepped && (p.due < 0 || p.now() < p.due) {
@@ -218,10 +223,8 @@ func (p *process) do(c dispatch.Command) {
 			w.trace.say(c.Err.Error())
 		}
 	case dispatch.Stopped:
-		p.stopped = true
 		w.note(Stopped, p.index, int64(p.life), 0, 0)
-		p.stopped = false
-		p.alive = true
+		p.closing = true
 		p.client.close(func() { p.stopped = true })
 	}
 }
@@ -255,6 +258,10 @@ func (p *process) call(c dispatch.Call) {
 	case dispatch.OpSweep:
 		p.client.sweep(c.Shard, func(swept backend.Swept, err error) { end(dispatch.Reply{Swept: swept, Err: err}) })
 	case dispatch.OpNotify:
+		if n, ok := p.client.(interface{ notify(func(error)) }); ok {
+			n.notify(func(err error) { end(dispatch.Reply{Err: err}) })
+			return
+		}
 		w.after(p.latency(), nil, func() { w.notify(p) })
 		w.after(2*p.latency(), p, func() { end(dispatch.Reply{}) })
 	}

@@ -31,6 +31,7 @@ type workload struct {
 	asked   map[string]bool   // whether they may, by what they were asked
 	ends    map[string]string // how an end differs from all outcomes, by the end
 	names   map[graph.NodeID]string
+	begin   *plan.Plan // of an instance; nil: it was not asked for yet
 }
 
 // answer is what an action gives.
@@ -88,6 +89,18 @@ func prepare(p programs.Program) (*workload, error) {
 
 func callKey(action, path string, args expr.Value) string {
 	return action + "\n" + path + "\n" + check.Canonical(args)
+}
+
+// start plans the beginning of an instance, once for all.
+func (w *workload) start() (*plan.Plan, error) {
+	if w.begin == nil {
+		p, err := w.compiled.Start(w.Input)
+		if err != nil {
+			return nil, err
+		}
+		w.begin = &p
+	}
+	return w.begin, nil
 }
 
 // act gives what an attempt at an action comes to; each is worked out once.

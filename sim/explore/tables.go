@@ -49,14 +49,15 @@ func (k valueKey) slot() plan.Slot {
 
 // instanceRow is an instance's.
 type instanceRow struct {
-	inst     *instance
-	status   backend.Status
-	untidy   bool
-	pending  bool
-	result   json.RawMessage
-	failure  *plan.Failure
-	endedBy  int64
-	snapshot int64
+	inst      *instance
+	status    backend.Status
+	untidy    bool
+	pending   bool
+	result    json.RawMessage
+	failure   *plan.Failure
+	endedBy   int64
+	snapshot  int64
+	submitted int64 // on the server's clock
 }
 
 // base is what the stores of all designs on the database have.

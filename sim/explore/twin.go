@@ -24,6 +24,7 @@ type twin struct {
 	counters map[graph.Run]counter
 	runs     map[graph.Run]*runTwin
 	ever     map[graph.Run]bool // enqueued (I1)
+	unborn   bool               // it is stored, and nobody is known to have begun it
 	follow   []graph.Run        // runs that must go on before the transaction ends
 	clears   []plan.Clear       // at its end
 	ending   *plan.End          // by the transaction at hand
@@ -93,7 +94,11 @@ type happened struct {
 	attempt  int
 	failed   bool
 	inbox    *plan.Inbox
-	plan     *plan.Plan
+	plan     *plan.Plan // nil: the twin plans by itself, with what follows
+	later    bool       // of these: it is stored, and somebody begins it
+	retried  bool       // of these: what failed is to be tried again
+	result   json.RawMessage
+	failure  *plan.Failure
 	snapshot uint64 // the last commit before the transaction began
 }
 
@@ -116,7 +121,7 @@ func (t *twin) take(h *happened) {
 		}
 		return
 	case h.token != 0:
-		if !t.completes(h) {
+		if t.bear(); !t.completes(h) {
 			return
 		}
 	default:
@@ -126,6 +131,10 @@ func (t *twin) take(h *happened) {
 			return
 		}
 		t.follow = slices.Delete(t.follow, i, i+1)
+	}
+	if h.plan == nil {
+		t.think(h)
+		return
 	}
 	if !h.born {
 		t.compareInbox(h)
@@ -156,7 +165,7 @@ func (t *twin) completes(h *happened) bool {
 		t.wrong("I3", "%s was applied, and was done or called off", t.name(h.run))
 	case r.token != h.token:
 		t.wrong("I3", "%s was applied with token %d; its last lease has %d", t.name(h.run), h.token, r.token)
-	case r.attempt != h.attempt:
+	case r.attempt != h.attempt && h.plan != nil:
 		t.wrong("I4", "%s was applied as attempt %d; it is at attempt %d", t.name(h.run), h.attempt, r.attempt)
 	default:
 		t.applied[h.token] = true

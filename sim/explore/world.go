@@ -43,6 +43,9 @@ type world struct {
 	left                     int // of these, that have not ended
 	draining, stopping, over bool
 
+	running *thread   // at hand
+	idle    []*thread // without a job
+
 	hash   [2]uint64
 	trace  *Trace
 	result Result
@@ -184,6 +187,12 @@ func (w *world) play() {
 			w.fault++
 		}
 		w.watch()
+	}
+	for _, p := range w.engines {
+		p.reap()
+	}
+	for _, t := range w.idle {
+		t.stop()
 	}
 	if w.server.Deadlocks > 0 {
 		w.violate("D5", "%d times statements waited for each other in a circle", w.server.Deadlocks)
@@ -336,7 +345,7 @@ func (w *world) committed(tx *db.Tx) {
 func newStore(w *world) store {
 	switch w.Backend {
 	case "journal":
-		return newPushStore(w)
+		return newJournalStore(w)
 	default:
 		return newPushStore(w)
 	}

@@ -71,7 +71,8 @@ func (sh *shardState) load(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return err
 	}
-	if err := sh.replay(ctx, found); err != nil {
+	ends, err := sh.replay(ctx, found)
+	if err != nil {
 		return err
 	}
 	if err := sh.takeLeases(ctx, epoch); err != nil {
@@ -81,27 +82,28 @@ func (sh *shardState) load(ctx context.Context, epoch int64) error {
 	sh.lost = nil
 	sh.fileAll(slices.Collect(maps.Values(sh.instances)))
 	sh.weigh()
-	return nil
+	return sh.endAll(ctx, ends)
 }
 
 // replay begins instances and applies all that happened. Those whose state is written down come with it, and stay
-// parked where they only wait; those of which more happened since have that read again at the end.
-func (sh *shardState) replay(ctx context.Context, found []stored) error {
+// parked where they only wait; those of which more happened since have that read again at the end. Given are the ends of
+// those whose beginning is their end: who took them up died before they ended.
+func (sh *shardState) replay(ctx context.Context, found []stored) (ends []ending, err error) {
 	programs, err := sh.programs(ctx, found)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := replayer{sh: sh, programs: programs, awaited: map[uuid.UUID]stored{}}
 	for _, s := range found {
 		if s.snapshot != 0 {
 			r.awaited[s.id] = s
 		} else {
-			sh.begins(programs[s.workflow], s, nil)
+			sh.begins(programs[s.workflow], s, &ends)
 		}
 	}
 	for n := loadEvents; n == loadEvents; {
 		if n, err = r.some(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for id := range r.awaited {
@@ -112,10 +114,10 @@ func (sh *shardState) replay(ctx context.Context, found []stored) error {
 			sh.lot.take(p)
 		}
 		if _, err := sh.wake(ctx, list); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return ends, nil
 }
 
 // programs finds those that instances run.

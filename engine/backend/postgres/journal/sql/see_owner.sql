@@ -1,12 +1,20 @@
 -- Notes that an engine looks for work, drops those that were not heard of, and counts the others that are there, and the
--- shards that are free; a new one is told of. $1 name, $2 lease in µs, $3 whether it looks for work, $4 channel, $5 what the others hear.
-WITH gone AS (
-    DELETE FROM owners WHERE seen_at < clock_timestamp() - $2::bigint * interval '1 microsecond' AND name <> $1
-), known AS MATERIALIZED (
+-- shards that are free; a new one is told of. Its own row comes first, and of the others those that somebody is at are left:
+-- engines that have not been heard of for long would drop each other's, and wait in a circle. $1 name, $2 lease in µs, $3 whether it looks for work, $4 channel, $5 what the others hear.
+WITH known AS MATERIALIZED (
     SELECT FROM owners WHERE name = $1
 ), seen AS (
     INSERT INTO owners (name, seen_at) SELECT $1, clock_timestamp() WHERE $3
     ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at
+    RETURNING 1
+), gone AS (
+    DELETE FROM owners o
+    USING (
+        SELECT r.ctid AS at FROM owners r
+        WHERE r.seen_at < clock_timestamp() - $2::bigint * interval '1 microsecond' AND r.name <> $1 AND (SELECT count(*) FROM seen) < 2
+        FOR UPDATE SKIP LOCKED
+    ) f
+    WHERE o.ctid = f.at
 )
 SELECT (SELECT count(*)::int FROM owners WHERE seen_at >= clock_timestamp() - $2::bigint * interval '1 microsecond' AND name <> $1),
     (SELECT count(*)::int FROM shards WHERE owner IS NULL OR expires_at <= clock_timestamp()),

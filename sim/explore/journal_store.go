@@ -1,0 +1,208 @@
+package explore
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend/postgres/journal"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+	"pulley/sim/db"
+)
+
+// The tables of the journal.
+type (
+	shardRow struct {
+		epoch           int64
+		owner, previous string // empty: null
+		expires         int64
+	}
+	eventKey struct {
+		shard int
+		seq   int64
+	}
+	eventRow struct {
+		epoch    int64
+		kind     int16
+		inst     *instance
+		run      graph.Run
+		data     []byte
+		happened int64 // on the server's clock; never: null
+	}
+	leaseKey struct {
+		shard int
+		runKey
+	}
+	leaseRow struct {
+		inst           *instance
+		token, expires int64
+	}
+	requestKey struct {
+		shard int
+		id    uuid.UUID
+	}
+	requestRow struct {
+		taken, withdrawn bool
+		body, answer     []byte
+		applied          []int64
+		sent             int64
+	}
+)
+
+// journalStore is what is on the server.
+type journalStore struct {
+	base
+	shards   *db.Table[int, shardRow]
+	owners   *db.Table[string, int64]
+	events   *db.Table[eventKey, eventRow]
+	leases   *db.Table[leaseKey, leaseRow]
+	requests *db.Table[requestKey, requestRow]
+
+	backends int64            // that were opened
+	ids      int64            // that were given
+	last     journal.Prepared // the append whose commit is looked at
+}
+
+func newJournalStore(w *world) *journalStore {
+	s := w.server.Server
+	j := &journalStore{
+		base:   newBase(w),
+		shards: db.NewTable[int, shardRow](s, "shards", cmp.Compare[int]),
+		owners: db.NewTable[string, int64](s, "owners", cmp.Compare[string]),
+		events: db.NewTable[eventKey, eventRow](s, "events", func(a, b eventKey) int {
+			return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.seq, b.seq))
+		}),
+		leases: db.NewTable[leaseKey, leaseRow](s, "leases", func(a, b leaseKey) int {
+			return cmp.Or(cmp.Compare(a.shard, b.shard), compareRun(a.runKey, b.runKey))
+		}),
+		requests: db.NewTable[requestKey, requestRow](s, "requests", func(a, b requestKey) int {
+			return cmp.Or(cmp.Compare(a.shard, b.shard), bytes.Compare(a.id[:], b.id[:]))
+		}),
+	}
+	j.requests.Unlogged = true
+	setUp := s.Open(0)
+	setUp.Execute([]db.Statement{(&asked{}).each(func() int { return w.Shards }, func(x *db.Exec, i int) error {
+		return j.shards.Insert(x, i, shardRow{})
+	})}, nil)
+	yield := s.Yield
+	s.Yield = nil
+	setUp.Run()
+	s.Yield = yield
+	setUp.End()
+	return j
+}
+
+// free says whether somebody may take a shard.
+func (s *journalStore) free(r shardRow) bool { return r.owner == "" || r.expires <= s.w.server.clock() }
+
+// micros is how long ago something was, in µs.
+func (s *journalStore) micros(since int64) int64 { return (s.w.server.clock() - since) / 1000 }
+
+// fence locks the key of a shard's row, if its epoch is the one.
+func (s *journalStore) fence(a *asked, shard int, epoch int64) (holds *bool) {
+	holds = new(bool)
+	a.then(func(x *db.Exec) error {
+		if s.w.Bug == bugEpochIgnored {
+			*holds = true
+			return nil
+		}
+		v, err := lockOne(x, s.shards, shard, db.KeyShare, func(r shardRow) bool { return r.epoch == epoch })
+		if *holds = v != nil; err == nil && v == nil {
+			s.w.note(Loses, 0, int64(shard), epoch, 0)
+		}
+		return err
+	})
+	return holds
+}
+
+// crashed implements store.
+func (s *journalStore) crashed() { s.base.crashed() }
+
+// leftovers implements store.
+func (s *journalStore) leftovers() map[string]int {
+	out := map[string]int{}
+	s.events.Committed(func(_ eventKey, e eventRow) bool { s.left(out, "events", int32(e.inst.index)); return true })
+	s.leases.Committed(func(_ leaseKey, l leaseRow) bool { s.left(out, "leases", int32(l.inst.index)); return true })
+	s.instances.Committed(func(index int32, r instanceRow) bool {
+		if r.pending {
+			s.left(out, "pending", index)
+		}
+		return true
+	})
+	return out
+}
+
+// committed implements store: what the owner of the shard remembers of an instance when its append is committed is what
+// the instance's twin has (I1, I2, I4, I6).
+func (s *journalStore) committed(inst *instance) {
+	t := &inst.twin
+	if t.end != nil || !inst.taken || t.unborn {
+		return
+	}
+	runs, counters, values := 0, 0, 0
+	there := s.last.Memory(inst.id, journal.Memory{
+		Run: func(run graph.Run, attempt int) {
+			runs++
+			switch r := t.runs[run]; {
+			case r == nil:
+				t.wrong("I1", "%s is remembered, and was done, called off or never enqueued", t.name(run))
+			case r.attempt != attempt:
+				t.wrong("I4", "%s is remembered as attempt %d; it is at attempt %d", t.name(run), attempt, r.attempt)
+			}
+		},
+		Barrier: func(run graph.Run, required, completed, elements int, soft bool) {
+			c, known := t.counters[run]
+			if counters++; !known && required == 0 && completed == 0 {
+				counters--
+			}
+			if c.completed != completed || c.required != required || c.soft != soft {
+				t.wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", t.name(run), completed, required, c.completed, c.required)
+			}
+			if elements != len(t.elements[run]) {
+				t.wrong("I6", "%s has %d elements; it should have %d", t.name(run), elements, len(t.elements[run]))
+			}
+		},
+		Value: func(slot plan.Slot, base json.RawMessage, appended int) {
+			values++
+			if want := t.values[slot]; !bytes.Equal(want, base) || appended != len(t.appended[slot]) {
+				t.wrong("I4", "variable %d at %q is remembered as %.60q and %d more; it is %.60q and %d more", slot.Var, slot.Scope, base, appended, want, len(t.appended[slot]))
+			}
+		},
+	})
+	if there && (runs != len(t.runs) || counters != len(t.counters) || values != len(t.values)) {
+		t.wrong("I2", "%d runs, %d counters and %d values are remembered; there should be %d, %d and %d", runs, counters, values,
+			len(t.runs), len(t.counters), len(t.values))
+	}
+}
+
+// appendedBy marks a commit as that of an append.
+type appendedBy struct{ journal.Prepared }
+
+// shardNote is a shard that changes hands.
+type shardNote struct {
+	what         What
+	shard, epoch int64
+}
+
+func bigEndian4(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
+
+// never is later than everything.
+const never = math.MaxInt64
+
+func runOf(node int32, path string) graph.Run {
+	return graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}
+}
+
+func (s *journalStore) instanceOf(id [16]byte) *instance {
+	inst := s.w.instanceOf(id)
+	if inst == nil {
+		panic(fmt.Sprintf("explore: no instance %x", id))
+	}
+	return inst
+}
