@@ -82,15 +82,22 @@ func (c Case) windows() (settled, window float64) {
 	return settled, min(max(length/soakWindow, round), (length-settled)/2)
 }
 
+// growth stands for an invariant in violations: what must not grow grew.
+const growth = "growth"
+
 // ends are the kinds that end an engine's process. The first engine is spared by them in a soak: what grows in a
 // process is seen in one that lives long.
 var ends = []string{"process.kill", "process.edge", "process.stop", "host.kill"}
 
-// SoakPlan draws faults for a soak of so long, with EveryMS between two.
+// SoakPlan draws faults for a soak of so long, with EveryMS between two. The first of each kind is a long one: files do not
+// become smaller, and how large they are goes by the longest time in which work has piled up. It is to have come before
+// what grows is measured.
 func (c Case) SoakPlan(kinds []fault.Kind, length time.Duration) []fault.Fault {
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k fault.Kind) bool { return k.Name == "process.every" })
 	n := int(length/max(c.every(), time.Second)) - 1
-	plan := fault.Draw(c.Seed, kinds, max(0, min(n, faultsMost)), c.Engines, c.Timing())
+	n = max(0, min(n, faultsMost))
+	plan := fault.Longest(c.Seed, kinds, c.Engines, c.Timing())
+	plan = append(plan, fault.Draw(c.Seed, kinds, max(0, n-len(plan)), c.Engines, c.Timing())...)[:n]
 	for i, f := range plan {
 		if f.Engine == 0 && c.Engines > 1 && slices.Contains(ends, f.Kind) {
 			plan[i].Engine = 1 + i%(c.Engines-1)
@@ -262,7 +269,7 @@ func (s *soak) judge() *record.Soak {
 	out := &record.Soak{
 		EveryS: length / soakSamples,
 		Method: fmt.Sprintf("Over %.0f s of load, with faults. The first %.0f s are left out; begin and end are medians over the %.0f s after them and over the "+
-			"last %.0f s. What is judged may end %.0f %% above its begin. Engine 0 lives through the whole run; %d instances were removed %v after they had ended. %s",
+			"last %.0f s. What is judged may end %.0f %% above its begin. The first fault of each kind is a long one. Engine 0 lives through the whole run; %d instances were removed %v after they had ended. %s",
 			length, settled, long, long, 100*(soakMost-1), s.cleared, soakRetained, s.napText()),
 	}
 	judged := []string{seriesMemory, seriesGoroutines, seriesConnections, seriesTables, seriesIndexes}
@@ -280,7 +287,7 @@ func (s *soak) judge() *record.Soak {
 			s.result.doubt("growth: of %s there are too few samples", name)
 		case g.Judged && !g.Within:
 			s.result.Violations = append(s.result.Violations, Violation{
-				Invariant: "growth", Message: fmt.Sprintf("%s: %.0f at the begin, %.0f at the end %s", name, begin, end, one.Unit),
+				Invariant: growth, Message: fmt.Sprintf("%s: %.0f at the begin, %.0f at the end %s", name, begin, end, one.Unit),
 			})
 		}
 	}

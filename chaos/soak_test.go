@@ -45,6 +45,9 @@ func TestGrowth(t *testing.T) {
 	if s.result.conclude(); s.result.Verdict != Fail || !slices.Equal(s.result.Invariants(), []string{"growth"}) {
 		t.Errorf("the verdict is %s by %v, want a failure by growth", s.result.Verdict, s.result.Invariants())
 	}
+	if again := Shrink(t.Context(), s.result, Config{}, time.Minute); again != s.result {
+		t.Error("growth was run again, to be made smaller")
+	}
 	s.result, s.series[seriesMemory] = newResult(Case{}), &record.SoakSeries{}
 	if s.judge(); len(s.result.Why) != 1 || !strings.Contains(s.result.Why[0], "too few samples") {
 		t.Errorf("%v, want one doubt about a series without samples", s.result.Why)
@@ -55,7 +58,22 @@ func TestGrowth(t *testing.T) {
 func TestSoakPlan(t *testing.T) {
 	c := Case{Engines: 2, Seed: 3, EveryMS: 1000, LeaseMS: 1000, CallMS: 1000}
 	first := 0
-	for _, f := range c.SoakPlan(fault.Kinds(), 10*time.Minute) {
+	plan := c.SoakPlan(fault.Kinds(), 10*time.Minute)
+	kinds := len(fault.Kinds()) - 1 // process.every is none of a soak
+	longest := map[string]int{}
+	for _, f := range plan[:kinds] {
+		longest[f.Kind] = f.HoldMS
+	}
+	longer := 0
+	for _, f := range plan[kinds:] {
+		if f.HoldMS > longest[f.Kind] {
+			longer++
+		}
+	}
+	if len(longest) != kinds || longer > len(plan)/20 {
+		t.Errorf("%d of %d kinds come first; %d of %d later faults last longer than the first of their kind", len(longest), kinds, longer, len(plan)-kinds)
+	}
+	for _, f := range plan {
 		if f.Engine == 0 && slices.Contains(ends, f.Kind) || f.Kind == "process.every" {
 			t.Errorf("%s ends the first engine", f)
 		}

@@ -230,6 +230,26 @@ func Draw(seed uint64, kinds []Kind, n, engines int, t Timing) []Fault {
 	return plan
 }
 
+// longestOf is how many faults of a kind Longest chooses from.
+const longestOf = 32
+
+// Longest makes a plan of one fault of each kind, from a seed, for so many engines, in random order: each lasts nearly as
+// long as any that Draw gives.
+func Longest(seed uint64, kinds []Kind, engines int, t Timing) []Fault {
+	r := rand.New(rand.NewPCG(seed, 0x10f6))
+	plan := make([]Fault, 0, len(kinds))
+	for _, i := range r.Perm(len(kinds)) {
+		longest := kinds[i].draw(r, engines, t)
+		for range longestOf - 1 {
+			if f := kinds[i].draw(r, engines, t); f.HoldMS > longest.HoldMS {
+				longest = f
+			}
+		}
+		plan = append(plan, longest)
+	}
+	return plan
+}
+
 func (k Kind) draw(r *rand.Rand, engines int, t Timing) Fault {
 	f := Fault{Kind: k.Name, Engine: r.IntN(engines), When: When{AfterMS: r.IntN(300)}}
 	if r.IntN(2) == 0 { // in the middle of work, wherever that is
