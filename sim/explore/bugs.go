@@ -24,6 +24,11 @@ const (
 	bugReplayOrder          = "replay-out-of-order"
 	bugWithdrawnAnswered    = "withdrawn-request-answered"
 	bugWithdrawnApplied     = "withdrawn-request-applied"
+	bugEpochKept            = "epoch-not-raised"
+	bugRenewUnfenced        = "shard-prolonged-by-an-earlier-owner"
+	bugLeaseShortened       = "handed-over-leases-outlive-the-shard"
+	bugStateForgotten       = "written-state-forgotten"
+	bugAdoptedTwice         = "taken-up-again-and-again"
 )
 
 // bugs are those of each design, with the invariants one of which finds them.
@@ -40,6 +45,24 @@ var bugs = map[string]map[string]string{
 		bugUnknownIsSuccess:     "I8",
 		bugMapOrder:             "D5",
 		bugLoopReset:            "I2 I4",
+	},
+	"journal": {
+		bugEpochIgnored:      "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugEpochNoKey:        "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugEpochKept:         "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugRenewUnfenced:     "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugLeasesDropped:     "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugLeaseShortened:    "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugReplayOrder:       "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugWithdrawnAnswered: "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugWithdrawnApplied:  "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugStateForgotten:    "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugAdoptedTwice:      "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugUnknownIsFailure:  "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugUnknownIsSuccess:  "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugNeverReclaimed:    "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugEndedTwice:        "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
+		bugAttemptsForgotten: "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
 	},
 }
 

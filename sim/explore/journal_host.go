@@ -188,6 +188,9 @@ func (h *journalHost) Prepared(ctx context.Context, list ...journal.Prepared) ([
 	if !sent {
 		return nil, journal.NotSent(err)
 	}
+	if err != nil && !errors.Is(err, errEnded) && h.p.w.Bug == bugUnknownIsFailure {
+		err = db.ErrCanceled
+	}
 	var out []*pgconn.Result
 	for _, a := range all {
 		if a.done() {

@@ -71,7 +71,11 @@ func (s *journalStore) acquire(a *asked, args []any) {
 				return r.owner == "" || r.owner == name || r.expires <= s.w.server.clock() && s.w.Bug != bugNeverReclaimed
 			},
 			func(r shardRow) shardRow {
-				return shardRow{r.epoch + 1, name, r.owner, max(r.expires, s.w.server.clock()+span)}
+				raised := r.epoch + 1
+				if s.w.Bug == bugEpochKept && r.epoch > 0 {
+					raised = r.epoch
+				}
+				return shardRow{raised, name, r.owner, max(r.expires, s.w.server.clock()+span)}
 			})
 		if ok {
 			a.give(row.epoch, row.previous == name)
@@ -85,7 +89,9 @@ func (s *journalStore) renew(a *asked, args []any) {
 	name, span, numbers, epochs := args[0].(string), args[1].(int64)*1000, args[2].([]int16), args[3].([]int64)
 	a.write = true
 	a.each(func() int { return len(numbers) }, func(x *db.Exec, i int) error {
-		v, err := lockOne(x, s.shards, int(numbers[i]), db.NoKeyUpdate, func(r shardRow) bool { return r.epoch == epochs[i] && r.owner == name })
+		v, err := lockOne(x, s.shards, int(numbers[i]), db.NoKeyUpdate, func(r shardRow) bool {
+			return r.epoch == epochs[i] && r.owner == name || s.w.Bug == bugRenewUnfenced
+		})
 		if err != nil || v == nil {
 			return err
 		}
@@ -124,6 +130,7 @@ func (s *journalStore) release(a *asked, args []any) {
 	})
 	a.then(func(x *db.Exec) error {
 		if freed {
+			a.affected = 1
 			x.Note(notice{args[7].(string), args[8].(string)})
 		}
 		return nil
@@ -156,10 +163,13 @@ func (s *journalStore) takeLeases(a *asked, args []any) {
 			latest = max(latest, v.Value.expires)
 			a.give([16]byte(v.Value.inst.id), v.Row.Key.node, v.Row.Key.path, v.Value.token, -s.micros(v.Value.expires))
 		}
+		if len(found) == 0 {
+			a.give(nil, nil, nil, nil, nil)
+		}
 		return nil
 	})
 	a.then(func(x *db.Exec) error {
-		if len(found) == 0 {
+		if len(found) == 0 || s.w.Bug == bugLeaseShortened {
 			return nil
 		}
 		_, _, err := change(x, s.shards, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.epoch == epoch && r.expires < latest },
@@ -183,7 +193,7 @@ func (s *journalStore) dropLeases(a *asked, args []any) {
 	holds := s.fence(a, args[0].(int), args[1].(int64))
 	a.then(func(x *db.Exec) error {
 		if *holds {
-			found = s.leasesOf(x, args[0].(int))
+			a.affected, found = 1, s.leasesOf(x, args[0].(int))
 		}
 		return nil
 	})
@@ -338,7 +348,7 @@ func (s *journalStore) settle(a *asked, args []any) {
 	a.then(func(x *db.Exec) error {
 		s.w.note(Settles, 0, 0, 0, 0)
 		v := s.events.Get(x, eventKey{args[0].(int), args[1].(int64)})
-		there := v != nil && v.Value.epoch == args[2].(int64)
+		there := v != nil && v.Value.epoch == args[2].(int64) || s.w.Bug == bugUnknownIsSuccess
 		for _, id := range args[3].([][16]byte) {
 			if in := s.instances.Get(x, int32(s.instanceOf(id).index)); in != nil {
 				a.give(there, id, string(in.Value.status), in.Value.endedBy, in.Value.pending)
@@ -398,7 +408,7 @@ func (s *journalStore) adopt(a *asked, args []any) {
 	})
 	a.each(func() int { return len(locked) }, func(x *db.Exec, i int) error {
 		row := locked[i].Value
-		row.pending = false
+		row.pending = s.w.Bug == bugAdoptedTwice
 		ok, err := s.instances.Update(x, locked[i], db.NoKeyUpdate, row)
 		if ok {
 			taken = append(taken, row)

@@ -1,0 +1,46 @@
+package explore
+
+import (
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pulley/engine/backend/postgres/journal"
+)
+
+var update = flag.Bool("update", false, "take the statements as they are to be what the simulated ones were written for")
+
+// TestStatements wants the simulated statements of the journal to have been written for the text that the real ones have:
+// who changes one has to look at the other.
+func TestStatements(t *testing.T) {
+	const file = "testdata/journal_statements.txt"
+	var now strings.Builder
+	for _, name := range append(slices.Sorted(maps.Keys(journalSQL)), "append", "mark", "submit_pending") {
+		text, err := journal.SQL(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&now, "%s %x\n", name, sha256.Sum256([]byte(text)))
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(now.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	then, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := strings.Split(string(then), "\n")
+	for line := range strings.Lines(now.String()) {
+		if !slices.Contains(old, strings.TrimSuffix(line, "\n")) {
+			name, _, _ := strings.Cut(line, " ")
+			t.Errorf("%s.sql has changed: look whether the simulated statement still does the same, and run this test with -update", name)
+		}
+	}
+}
