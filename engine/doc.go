@@ -74,6 +74,7 @@
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, chaos/check
+//	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/worker, engine/backend/postgres, engine/backend/postgres/*, scenarios, chaos/check, chaos/check/programs, sim/db
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*

@@ -24,12 +24,12 @@ func TestCountedEqualsPlanned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, workers := range []int{1, 2, 7, 64} {
+			for _, workers := range []int{1, 7, 64} {
 				planned := sim.Config{Seed: 5, Workload: w, Act: act(t), Service: sim.Recorded}
 				counted := sim.Config{Seed: 5, Jobs: sim.TraceJobs(trace, scale)}
 				var got [2]*sim.Result
 				for i, cfg := range []sim.Config{planned, counted} {
-					cfg.Workers, cfg.Instances, cfg.Between = workers, 3, sim.Exponential(10*time.Millisecond)
+					cfg.Workers, cfg.Instances, cfg.Between = workers, 2, sim.Exponential(10*time.Millisecond)
 					if got[i], err = sim.Run(cfg); err != nil {
 						t.Fatal(err)
 					}

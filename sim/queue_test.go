@@ -228,7 +228,7 @@ func TestQueueIsFirstComeFirstServed(t *testing.T) {
 				t.Fatal(err)
 			}
 			q := queue{servers: servers, load: 0.9}
-			cfg := q.world(uint64(seed), 2_000)
+			cfg := q.world(uint64(seed), 1_000)
 			cfg.Between = sim.Exponential(time.Duration(float64(l.Mean) / q.load / float64(servers)))
 			cfg.Service = sim.Keyed(1, func(string) sim.Distribution { return l.Draw })
 			counted, err := sim.Run(cfg)

@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"bufio"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -224,4 +227,26 @@ func (w *world) lookedUp(inst *instance, found backend.Instance) {
 	case string(found.Result) != string(expected):
 		w.violate("instance %d has the result %s, and should have %s", inst.index, brief(found.Result), brief(expected))
 	}
+}
+
+// WriteSchedule writes the attempts as CSV, in the order in which they ended. Times are nanoseconds since the start of the world.
+func (r *Result) WriteSchedule(w io.Writer) error {
+	b := bufio.NewWriterSize(w, 1<<16)
+	line := []byte("instance,node,path,attempt,engine,worker,ready_ns,start_ns,end_ns,fate\n")
+	for _, a := range r.Schedule {
+		if _, err := b.Write(line); err != nil {
+			return err
+		}
+		line = strconv.AppendInt(line[:0], int64(a.Instance), 10)
+		line = append(append(line, ','), a.Node...)
+		line = append(append(append(line, ",\""...), a.Path...), "\","...)
+		for _, n := range []int64{int64(a.Attempt), int64(a.Engine), int64(a.Worker), int64(a.Ready), int64(a.Start), int64(a.End)} {
+			line = append(strconv.AppendInt(line, n, 10), ',')
+		}
+		line = append(append(line, a.Fate...), '\n')
+	}
+	if _, err := b.Write(line); err != nil {
+		return err
+	}
+	return b.Flush()
 }

@@ -37,6 +37,8 @@ func TestTheReadmeIsTrue(t *testing.T) {
 		{"pulley run scenarios/programs/pipeline.ir --input '" + input + "' --format json",
 			[]string{"run", pipeline, "--input", input, "--format", "json"}},
 		{"pulley graph sums.ir", []string{"graph", sums}},
+		{"pulley sim fanout=500 --workers 16 --service exp:10ms",
+			[]string{"sim", "fanout=500", "--workers", "16", "--service", "exp:10ms", "--out", t.TempDir()}},
 	} {
 		got := run(t, nil, c.args...)
 		want := "$ " + c.shown + "\n" + strings.ReplaceAll(got.out, sums, "sums.ir") + "```"

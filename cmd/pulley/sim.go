@@ -26,6 +26,8 @@ type simCmd struct {
 	Shrink   time.Duration `default:"1m" help:"How long a smaller case is looked for; 0 for not at all. Default: 1m."`
 	Bug      string        `placeholder:"NAME" help:"Plant a bug in the design, to see that it is found: ${bugs}."`
 	Twice    bool          `help:"Play every seed twice, and compare the traces (I13)."`
+
+	makespanFlags
 }
 
 // Help is the end of the command's help.
@@ -33,12 +35,18 @@ func (simCmd) Help() string {
 	return "Each seed is a world of its own in virtual time: engines, whose deciding code is the real one, a database with " +
 		"transactions, locks and crashes, and a network, processes and clocks that fail. What a design commits is held against the " +
 		"invariants of the engine's documentation, step by step; at the end nothing fails any more, and all must end.\n\n" +
-		"The search stops at a violation. Its case is made smaller and written to DIR/case.json; --replay plays it again.\n\n" +
+		"The search stops at a violation. Its case is made smaller and written to DIR/case.json; --replay plays it again.\n\n" + makespanHelp +
 		"Exit status: 0 without a violation; 1 with one; 3 if a kind of fault or step never happened, in 1,000 seeds or more; 2 for a mistake in the command line."
 }
 
 // Run searches, or plays one case.
 func (o *simCmd) Run(c *console) error {
+	if err := o.alone(); err != nil {
+		return err
+	}
+	if o.Workers > 0 {
+		return o.makespan(c)
+	}
 	if o.Replay != "" {
 		return o.replay(c)
 	}

@@ -36,6 +36,11 @@ func Shapes() []Shape { return []Shape{Scatter, ForkJoin, Montage, Pipelines, La
 // Generate makes a trace of exactly so many tasks. The same arguments give the same trace. Run times
 // are log-normal with a median of seven seconds, about that of the published traces.
 func Generate(shape Shape, tasks int, seed uint64) (*Trace, error) {
+	return GenerateWithin(shape, tasks, seed, Limits{}.withDefaults().Tasks)
+}
+
+// GenerateWithin is Generate with another limit on the number of tasks.
+func GenerateWithin(shape Shape, tasks int, seed uint64, most int) (*Trace, error) {
 	g := &generator{rand: rand.New(rand.NewPCG(seed, 0)), most: tasks}
 	least, build := 1, g.layered
 	switch shape {
@@ -51,7 +56,7 @@ func Generate(shape Shape, tasks int, seed uint64) (*Trace, error) {
 	default:
 		return nil, fmt.Errorf("there is no shape %s of traces; take one of %s", shown(string(shape)), shapeNames())
 	}
-	if most := (Limits{}).withDefaults().Tasks; tasks < least || tasks > most {
+	if tasks < least || tasks > most {
 		return nil, fmt.Errorf("a trace of the shape %s has from %d to %d tasks, not %d", shape, least, most, tasks)
 	}
 	build()

@@ -1,0 +1,417 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pulley/engine/graph"
+	"pulley/reports/record"
+	"pulley/scenarios"
+	"pulley/scenarios/wfformat"
+	"pulley/sim"
+	"pulley/sim/gantt"
+)
+
+// makespanFlags are those of pulley sim with --workers: a world in which nothing fails, and what is asked for is when it is done.
+type makespanFlags struct {
+	Workers   int                       `group:"Makespan and waiting:" placeholder:"N" help:"Simulate so many workers, from 1 to 1000000, in a world in which nothing fails, and tell makespan, waiting and utilisation."`
+	Service   []string                  `group:"Makespan and waiting:" sep:"none" placeholder:"[ACTION=]DIST" help:"How long actions take, of all or of one: exp:10ms, or trace for the recorded times, times --time-scale; may be repeated. Default: trace for traces."`
+	Arrivals  string                    `group:"Makespan and waiting:" placeholder:"RATE/s|DIST" help:"When instances come: so many a second at random (Poisson), or the time from one to the next. Default: all at the start."`
+	Latency   string                    `group:"Makespan and waiting:" placeholder:"DIST" help:"How long a call of the store takes. Default: const:0s."`
+	Instances int                       `group:"Makespan and waiting:" placeholder:"N" help:"How many instances. Default: 1, or 1000 with --arrivals."`
+	Runs      int                       `group:"Makespan and waiting:" placeholder:"N" help:"Independent runs, from 1 to 10000; six or more give 95 % intervals. Default: 10, or 1 for 200,000 node runs and more."`
+	Seed      uint64                    `group:"Makespan and waiting:" default:"1" help:"Of the first run; each further one has the next. Also of generated traces. Default: 1."`
+	Input     string                    `group:"Makespan and waiting:" placeholder:"JSON" help:"What the main of a FILE.ir takes; @FILE reads it from a file. Default: {}."`
+	Trace     string                    `group:"Makespan and waiting:" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace. Default: a generated one."`
+	Shape     string                    `group:"Makespan and waiting:" placeholder:"NAME" help:"Of a generated trace: scatter, forkjoin, montage, pipelines or layered. Default: montage."`
+	TimeScale float64                   `group:"Makespan and waiting:" default:"1" help:"Multiplies the run times of a trace's tasks. Default: 1."`
+	kind      func(*sim.Attempt) string `kong:"-"` // of a trace's tasks, for the drawing
+
+	Format string `group:"Makespan and waiting:" enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+}
+
+const makespanHelp = "With --workers nothing fails, and services take the times of a distribution: " + sim.LawHelp +
+	", where FILE is a trace in WfFormat, whose run times are drawn. SCENARIO may then be FILE.ir as well. The same work is done " +
+	"whatever the number of workers. Written to DIR are forecast.json, and of the first run schedule.csv, gantt.svg and gantt.png.\n\n"
+
+// plannedMost is how large a trace may be to be planned by the core; of larger ones readiness is counted in arrays, which
+// gives the same schedule.
+const plannedMost = 10_000
+
+// tasksMost bounds a trace that is simulated.
+const tasksMost = 5_000_000
+
+// alone refuses what is of no use without --workers, and what is of none with it.
+func (o *simCmd) alone() error {
+	if o.Workers == 0 {
+		for flag, given := range map[string]bool{
+			"service": len(o.Service) > 0, "arrivals": o.Arrivals != "", "latency": o.Latency != "", "instances": o.Instances != 0,
+			"runs": o.Runs != 0, "input": o.Input != "", "trace": o.Trace != "", "shape": o.Shape != "", "format json": o.Format != "text",
+		} {
+			if given {
+				return fmt.Errorf("--%s is for forecasts; give --workers too", flag)
+			}
+		}
+		return nil
+	}
+	for flag, given := range map[string]bool{"replay": o.Replay != "", "bug": o.Bug != "", "twice": o.Twice} {
+		if given {
+			return fmt.Errorf("--%s is for the search; leave out --workers", flag)
+		}
+	}
+	for flag, n := range map[string]int{"workers": o.Workers, "instances": o.Instances} {
+		if n < 0 || n > 1_000_000 {
+			return fmt.Errorf("--%s %d: choose from 1 to 1000000", flag, n)
+		}
+	}
+	if o.Runs < 0 || o.Runs > 10_000 {
+		return fmt.Errorf("--runs %d: choose from 1 to 10000", o.Runs)
+	}
+	return nil
+}
+
+// makespan simulates, writes and prints.
+func (o *simCmd) makespan(c *console) error {
+	cfg, about, err := o.world(c)
+	if err != nil {
+		return refuse(err)
+	}
+	if err := writable(o.Out); err != nil {
+		return err
+	}
+	nodes := len(cfg.Jobs)
+	if nodes == 0 {
+		nodes = max(cfg.Workload.Nodes, 1)
+	}
+	if o.Runs == 0 {
+		if o.Runs = 10; nodes*cfg.Instances >= 200_000 {
+			o.Runs = 1
+		}
+	}
+	cfg.EventsMax = math.MaxInt
+	f := &forecast{Scenario: about, Workers: o.Workers, Instances: cfg.Instances, Seed: o.Seed, Service: o.Service, Arrivals: o.Arrivals, Latency: o.Latency}
+	for run := range o.Runs {
+		one := cfg
+		one.Seed = o.Seed + uint64(run)
+		if one.Service, err = o.services(cfg, one.Seed); err != nil {
+			return err
+		}
+		got, err := sim.Predict(one)
+		if err != nil {
+			return err
+		}
+		if got.ViolationsTotal > 0 {
+			return &status{code: exitFailed, err: fmt.Errorf("seed %d: %s", one.Seed, got.Violations[0])}
+		}
+		f.add(got)
+		if run == 0 {
+			if err := o.drawings(f, got); err != nil {
+				return err
+			}
+		}
+	}
+	return o.tell(c, f)
+}
+
+// world builds what all runs have in common, and gives it a name.
+func (o *simCmd) world(c *console) (cfg sim.Config, about string, err error) {
+	cfg = sim.Config{Workers: o.Workers, Instances: o.Instances, Quiet: true}
+	// Nothing is lost here, so nothing needs to be looked for.
+	cfg.Dispatch.Lease, cfg.Dispatch.Poll, cfg.Dispatch.Sweep = 1000*time.Hour, 1000*time.Hour, 1000*time.Hour
+	cfg.Dispatch.Batch, cfg.Dispatch.Pending, cfg.Dispatch.Queue = 1024, 4096, 4096
+	if cfg.Between, err = o.arrivals(); err != nil {
+		return cfg, "", err
+	}
+	if cfg.Instances == 0 {
+		if cfg.Instances = 1; o.Arrivals != "" {
+			cfg.Instances = 1000
+		}
+	}
+	if o.Latency != "" {
+		law, err := sim.ParseLaw(o.Latency, o.recorded)
+		if err != nil {
+			return cfg, "", fmt.Errorf("--latency %w", err)
+		}
+		cfg.Latency = law.Draw
+	}
+	if about, err = o.workload(c, &cfg); err != nil {
+		return cfg, "", err
+	}
+	if len(o.Service) == 0 {
+		if !o.traced() {
+			return cfg, "", errors.New("say how long actions take, as in --service exp:10ms")
+		}
+		o.Service = []string{"trace"}
+	}
+	_, err = o.services(cfg, 0)
+	return cfg, about, err
+}
+
+// arrivals reads --arrivals.
+func (o *simCmd) arrivals() (sim.Distribution, error) {
+	if o.Arrivals == "" {
+		return nil, nil
+	}
+	if rate, ok := strings.CutSuffix(o.Arrivals, "/s"); ok {
+		perS, err := strconv.ParseFloat(rate, 64)
+		if err != nil || !(perS >= 1e-6) || perS > 1e8 {
+			return nil, fmt.Errorf("--arrivals %q: give a rate such as 50/s, from 0.000001 to 100000000", o.Arrivals)
+		}
+		return sim.Exponential(time.Duration(float64(time.Second) / perS)), nil
+	}
+	law, err := sim.ParseLaw(o.Arrivals, o.recorded)
+	if err != nil {
+		return nil, fmt.Errorf("--arrivals %w, or a rate such as 50/s", err)
+	}
+	return law.Draw, nil
+}
+
+// recorded reads the run times of a trace.
+func (o *simCmd) recorded(file string) ([]time.Duration, error) {
+	t, err := wfformat.ReadFile(file, wfformat.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	var times []time.Duration
+	for _, j := range sim.TraceJobs(t, o.TimeScale) {
+		times = append(times, j.Time)
+	}
+	return times, nil
+}
+
+// services reads --service, for a run.
+func (o *simCmd) services(cfg sim.Config, seed uint64) (sim.Service, error) {
+	var all sim.Distribution
+	one := map[string]sim.Distribution{}
+	if slices.Equal(o.Service, []string{"trace"}) {
+		switch {
+		case !o.traced():
+			return nil, errors.New("--service trace: only the scenario trace has recorded times; give a distribution, as in exp:10ms")
+		case len(cfg.Jobs) > 0:
+			return nil, nil // jobs have their own
+		}
+		return sim.Recorded, nil
+	}
+	for _, s := range o.Service {
+		action, text, single := strings.Cut(s, "=")
+		if !single {
+			text = s
+		}
+		law, err := sim.ParseLaw(text, o.recorded)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("--service %w", err)
+		case !single && all != nil, one[action] != nil:
+			return nil, fmt.Errorf("--service %s: the time of the same actions is there twice; write it once", s)
+		case !single:
+			all = law.Draw
+		case !slices.Contains(cfg.Workload.Actions, action):
+			return nil, fmt.Errorf("--service %s: there is no such action; there are %s", s, strings.Join(cfg.Workload.Actions, ", "))
+		default:
+			one[action] = law.Draw
+		}
+	}
+	for _, action := range cfg.Workload.Actions {
+		if all == nil && one[action] == nil {
+			return nil, fmt.Errorf("--service: there is no time for action %s; write a distribution for all others too", action)
+		}
+	}
+	return sim.Keyed(seed, func(action string) sim.Distribution {
+		if d := one[action]; d != nil {
+			return d
+		}
+		return all
+	}), nil
+}
+
+func (o *simCmd) traced() bool {
+	name, _, _ := strings.Cut(o.Scenario, "=")
+	return name == "trace"
+}
+
+// workload builds what is to be run, and names it.
+func (o *simCmd) workload(c *console, cfg *sim.Config) (string, error) {
+	name, size, err := o.sized()
+	if err != nil {
+		return "", err
+	}
+	if !o.traced() && (o.Trace != "" || o.Shape != "") {
+		return "", errors.New("--trace and --shape are for the scenario trace; write pulley sim trace --workers …")
+	}
+	if math.IsNaN(o.TimeScale) || o.TimeScale < 0 || o.TimeScale > 1e6 {
+		return "", fmt.Errorf("--time-scale %v: choose from 0 to 1000000", o.TimeScale)
+	}
+	if cfg.Act, err = simActions(); err != nil {
+		return "", err
+	}
+	if strings.HasSuffix(o.Scenario, ".ir") || o.Scenario == "-" {
+		cfg.Workload, err = o.program(c)
+		return o.Scenario, err
+	}
+	if o.Input != "" {
+		return "", errors.New("--input is for a program; name a FILE.ir")
+	}
+	s, err := scenarios.Find(name)
+	if err != nil {
+		return "", err
+	}
+	if size == 0 {
+		size = s.DefaultSizes[0]
+	}
+	if o.traced() {
+		return o.trace(cfg, s, size)
+	}
+	cfg.Workload, err = s.Build(size, scenarios.Options{})
+	return fmt.Sprintf("%s=%d", name, size), err
+}
+
+// sized reads NAME or NAME=SIZE; zero is no size.
+func (o *simCmd) sized() (string, int, error) {
+	name, text, given := strings.Cut(o.Scenario, "=")
+	if name == "" {
+		return "", 0, errors.New("name what is to be simulated: a scenario or FILE.ir, as in pulley sim fanout=100 --workers 8 --service exp:10ms")
+	}
+	if !given {
+		return name, 0, nil
+	}
+	size, err := strconv.Atoi(text)
+	if err != nil || size < 1 {
+		return "", 0, fmt.Errorf("%s=%s: the size is a number, at least 1", name, text)
+	}
+	return name, size, nil
+}
+
+// trace reads or makes a trace. A large one becomes jobs.
+func (o *simCmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (string, error) {
+	var t *wfformat.Trace
+	var err error
+	switch shape := wfformat.Shape(o.Shape); {
+	case o.Trace != "" && (o.Shape != "" || strings.Contains(o.Scenario, "=")):
+		return "", errors.New("a trace that is read has its own size and shape; leave them out, or --trace")
+	case o.Trace != "":
+		t, err = wfformat.ReadFile(o.Trace, wfformat.Limits{Tasks: tasksMost})
+	case shape == "":
+		t, err = wfformat.GenerateWithin(wfformat.Montage, size, o.Seed, tasksMost)
+	default:
+		t, err = wfformat.GenerateWithin(shape, size, o.Seed, tasksMost)
+	}
+	if err != nil {
+		return "", err
+	}
+	about := fmt.Sprintf("trace %s (%d tasks)", t.Label(), len(t.Tasks))
+	if len(t.Tasks) <= plannedMost {
+		o.kind = func(a *sim.Attempt) string {
+			i, err := strconv.Atoi(strings.TrimPrefix(a.Node, "t")) // its nodes are t1, t2 and so on
+			if err != nil || i < 1 || i > len(t.Tasks) {
+				return a.Node
+			}
+			return gantt.KindOf(t.Tasks[i-1].Name)
+		}
+	}
+	if len(t.Tasks) > plannedMost {
+		cfg.Jobs, cfg.Act = sim.TraceJobs(t, o.TimeScale), nil
+		for i := range cfg.Jobs {
+			cfg.Jobs[i].Name = t.Tasks[i].Name
+		}
+		return about, nil
+	}
+	cfg.Workload, err = s.Build(0, scenarios.Options{Trace: t, TimeScale: o.TimeScale})
+	return about, err
+}
+
+// program reads FILE.ir and its input.
+func (o *simCmd) program(c *console) (scenarios.Workload, error) {
+	program, err := (&programArg{File: o.Scenario}).compile(c)
+	if err != nil {
+		return scenarios.Workload{}, err
+	}
+	w := scenarios.Workload{Name: o.Scenario, Graph: program.Graph(), Actions: actionsOf(program.Graph())}
+	registry, err := simRegistry()
+	if err != nil {
+		return w, err
+	}
+	if err := registry.Check(w.Graph); err != nil {
+		return w, refuse(err, "pulley: the actions are "+actionNames(registry))
+	}
+	if o.Input == "" {
+		o.Input = "{}"
+	}
+	if o.Input == "-" {
+		return w, errors.New("--input -: standard input is for the program; write --input @FILE")
+	}
+	w.Input, err = (&runCmd{Input: o.Input}).readInput(c, program)
+	return w, err
+}
+
+// actionsOf lists the actions of a graph.
+func actionsOf(g *graph.Graph) []string {
+	var names []string
+	for _, n := range g.Nodes {
+		if n.Kind == graph.Action {
+			names = append(names, n.Action)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// drawings writes the schedule of the first run.
+func (o *simCmd) drawings(f *forecast, got *sim.Forecast) error {
+	if err := record.WriteFile(filepath.Join(o.Out, "schedule.csv"), got.WriteSchedule); err != nil {
+		return err
+	}
+	chart := gantt.Chart{
+		Title: fmt.Sprintf("%s on %s: makespan %s, utilisation %.3g %%, seed %d", f.Scenario, count(o.Workers, "worker"),
+			brief(got.Makespan), 100*got.Utilisation, got.Seed),
+		Workers: o.Workers, Result: got.Result, Kind: o.kind,
+	}
+	if got.Bounds.CriticalPath > 0 && f.Arrivals == "" {
+		chart.Marks = append(chart.Marks, gantt.Mark{At: got.Bounds.CriticalPath, Name: "critical path"})
+	}
+	if f.Arrivals == "" {
+		chart.Marks = append(chart.Marks, gantt.Mark{At: got.Work / time.Duration(o.Workers), Name: "work / workers"})
+	}
+	if got.Makespan == 0 {
+		return nil // no time passed: there is nothing to draw
+	}
+	for _, format := range []string{"svg", "png"} {
+		err := record.WriteFile(filepath.Join(o.Out, "gantt."+format), func(w io.Writer) error { return chart.Write(w, format) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell writes forecast.json and prints.
+func (o *simCmd) tell(c *console, f *forecast) error {
+	f.sum()
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	data = append(data, '\n')
+	err = record.WriteFile(filepath.Join(o.Out, "forecast.json"), func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if o.Format == "json" {
+		return c.print(string(data))
+	}
+	if err := c.print(f.text()); err != nil {
+		return err
+	}
+	c.say("schedule: %s", filepath.Join(o.Out, "gantt.svg"))
+	return nil
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pulley/scenarios/wfformat"
+)
+
+// forecasted runs pulley sim with JSON as its output.
+func forecasted(t *testing.T, args ...string) (f forecast, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	got := run(t, nil, append(append([]string{"sim"}, args...), "--format", "json", "--out", dir)...)
+	if got.code != 0 {
+		t.Fatalf("%v: exit status %d: %s", args, got.code, got.err)
+	}
+	if err := json.Unmarshal([]byte(got.out), &f); err != nil {
+		t.Fatalf("%v: %v: %s", args, err, got.out)
+	}
+	if written, err := os.ReadFile(filepath.Join(dir, "forecast.json")); err != nil || string(written) != got.out {
+		t.Errorf("%v: forecast.json is not what was printed: %v", args, err)
+	}
+	return f, dir
+}
+
+// TestMakespan forecasts every scenario: the makespan lies within its bounds, and the schedule is written and drawn.
+func TestMakespan(t *testing.T) {
+	for _, args := range [][]string{
+		{"fanout=50"}, {"loop=4"}, {"spread=10"}, {"chain=9"}, {"diamond=2"}, {"pipeline=8"}, {"trace=60", "--shape", "layered"},
+	} {
+		f, dir := forecasted(t, append(args, "--workers", "4", "--service", "lognormal:10ms,1", "--runs", "6")...)
+		if f.Runs != 6 || f.Completed != 1 || len(f.Warnings) > 0 || f.Bounds.UpperMS == nil || f.Bounds.CriticalPathMS == nil {
+			t.Fatalf("%v: %+v", args, f)
+		}
+		if f.MakespanMS.Lo < f.Bounds.LowerMS.Lo || f.MakespanMS.Hi > f.Bounds.UpperMS.Hi || f.MakespanMS.Lo <= 0 {
+			t.Errorf("%v: a makespan of %+v within %+v", args, f.MakespanMS, f.Bounds)
+		}
+		if f.Utilisation.Median <= 0 || f.Utilisation.Hi > 1 || f.SpeedUp.Hi > 4 {
+			t.Errorf("%v: utilisation %+v, speed-up %+v", args, f.Utilisation, f.SpeedUp)
+		}
+		rows := schedule(t, dir)
+		if len(rows) != f.Attempts+1 || rows[0][0] != "instance" || rows[1][9] != "applied" {
+			t.Errorf("%v: %d lines in schedule.csv, the first %v", args, len(rows), rows[0])
+		}
+		for _, name := range []string{"gantt.svg", "gantt.png"} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() < 1000 {
+				t.Errorf("%v: %s: %v", args, name, err)
+			}
+		}
+	}
+}
+
+func schedule(t *testing.T, dir string) [][]string {
+	t.Helper()
+	file, err := os.Open(filepath.Join(dir, "schedule.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// TestMakespanQueue has instances of one action arrive at random, and wants what theory says of that queue, roughly.
+func TestMakespanQueue(t *testing.T) {
+	f, _ := forecasted(t, "chain=1", "--workers", "1", "--service", "exp:10ms", "--arrivals", "50/s", "--instances", "2000", "--runs", "8")
+	if w := f.Waiting.Mean; w.Lo > 10 || w.Hi < 10 || w.Lo < 5 || w.Hi > 20 {
+		t.Errorf("a mean wait of %+v ms; theory says 10", w)
+	}
+	if u := f.Utilisation.Median; u < 0.45 || u > 0.55 {
+		t.Errorf("a utilisation of %v; theory says 0.5", u)
+	}
+	f, _ = forecasted(t, "chain=1", "--workers", "1", "--service", "const:10ms", "--arrivals", "const:5ms", "--instances", "100", "--runs", "1")
+	if f.MakespanMS.Median != 1000 || !strings.Contains(strings.Join(f.Warnings, " "), "grows") {
+		t.Errorf("a queue that grows: %+v, %v", f.MakespanMS, f.Warnings)
+	}
+}
+
+// TestMakespanInputs takes a program, a trace, its run times, and times of single actions.
+func TestMakespanInputs(t *testing.T) {
+	dir := t.TempDir()
+	program, file := filepath.Join(dir, "p.ir"), filepath.Join(dir, "t.json")
+	text := "fn main(input: [n], output: [x]):\n    ys = spread range(n):i -> @double(value=i)\n    sleep 1\n    x = @sum(values=ys)\n"
+	if err := os.WriteFile(program, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trace, err := wfformat.Generate(wfformat.Scatter, 12, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wfformat.Write(out, trace); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, _ := forecasted(t, program, "--input", `{"n": 8}`, "--workers", "4", "--service", "double=const:10ms", "--service", "const:100ms", "--runs", "1")
+	if f.MakespanMS.Median != 2*10+1000+100 || f.Attempts != 9 {
+		t.Errorf("a program: %+v", f)
+	}
+	f, _ = forecasted(t, "trace", "--trace", file, "--workers", "20", "--runs", "1", "--time-scale", "0.001")
+	if want := trace.CriticalPathSeconds(); f.MakespanMS.Median < want-0.01 || f.MakespanMS.Median > want+0.01 || f.Bounds.CriticalPathMS.Median != f.MakespanMS.Median {
+		t.Errorf("a trace takes %v ms; its critical path is %v s", f.MakespanMS.Median, want)
+	}
+	f, _ = forecasted(t, "fanout=9", "--workers", "2", "--service", "samples:"+file, "--latency", "uniform:1ms..3ms")
+	if f.Bounds.UpperMS != nil || f.MakespanMS.Median < f.Bounds.LowerMS.Median || len(f.Warnings) != 1 {
+		t.Errorf("calls that take time: %+v", f)
+	}
+	got := run(t, nil, "sim", "fanout=9", "--workers", "2", "--service", "exp:1ms", "--out", dir)
+	if got.code != 0 || !strings.Contains(got.out, "no greedy one is longer") || !strings.Contains(got.err, "gantt.svg") {
+		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
+	}
+}
+
+// TestLargeTrace has readiness of a large trace counted, and small ones planned, without anybody seeing it.
+func TestLargeTrace(t *testing.T) {
+	f, dir := forecasted(t, "trace=10001", "--workers", "500", "--service", "exp:1s", "--runs", "1")
+	if f.Attempts != 10001 || f.MakespanMS.Median > f.Bounds.UpperMS.Median || len(schedule(t, dir)) != 10002 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestMakespanMistakes wants one line and exit status 2 for each mistake.
+func TestMakespanMistakes(t *testing.T) {
+	for want, args := range map[string][]string{
+		"say how long actions take":    {"fanout"},
+		"name what is to be simulated": {"--service", "exp:1s"},
+		"there is no scenario":         {"fanuot", "--service", "exp:1s"},
+		"is no distribution":           {"fanout", "--service", "gauss"},
+		"no such action; there are":    {"fanout", "--service", "x=exp:1s"},
+		"no time for action":           {"fanout", "--service", "sum=exp:1s"},
+		"is there twice":               {"fanout", "--service", "exp:1s", "--service", "exp:2s"},
+		"only the scenario trace":      {"fanout", "--service", "trace"},
+		"give a rate":                  {"fanout", "--service", "exp:1s", "--arrivals=-1/s"},
+		"or a rate such as 50/s":       {"fanout", "--service", "exp:1s", "--arrivals", "soon"},
+		"--latency":                    {"fanout", "--service", "exp:1s", "--latency", "x"},
+		"leave out --workers":          {"fanout", "--service", "exp:1s", "--bug", "token-ignored"},
+		"--runs -1":                    {"fanout", "--service", "exp:1s", "--runs=-1"},
+		"the size is a number":         {"fanout=x", "--service", "exp:1s"},
+		"--input is for a program":     {"fanout", "--service", "exp:1s", "--input", "{}"},
+		"are for the scenario trace":   {"fanout", "--service", "exp:1s", "--shape", "layered"},
+		"has its own size":             {"trace=9", "--trace", "x.json"},
+		"cannot read the trace":        {"trace", "--trace", "missing.json"},
+		"there is no shape":            {"trace", "--shape", "round"},
+		"--time-scale":                 {"trace", "--time-scale", "-1"},
+		"missing.ir":                   {"missing.ir", "--service", "exp:1s"},
+		"choose from 1 to 1000000":     {"fanout", "--instances=-4", "--service", "exp:1s"},
+	} {
+		got := run(t, nil, append(append([]string{"sim"}, args...), "--workers", "2", "--out", t.TempDir())...)
+		if got.code != exitUsage || !strings.Contains(got.err, want) || strings.Count(got.err, "\n") != 1 || got.out != "" {
+			t.Errorf("%v: exit status %d: %s; want %q", args, got.code, got.err, want)
+		}
+	}
+	for _, flag := range []string{"--service=exp:1s", "--arrivals=1/s", "--runs=3", "--format=json", "--trace=x"} {
+		if got := run(t, nil, "sim", flag); got.code != exitUsage || !strings.Contains(got.err, "give --workers too") {
+			t.Errorf("%s without --workers: exit status %d: %s", flag, got.code, got.err)
+		}
+	}
+	if got := run(t, nil, "sim", "fanout", "--workers=-1"); got.code != exitUsage {
+		t.Errorf("--workers -1: exit status %d: %s", got.code, got.err)
+	}
+}
