@@ -1,9 +1,12 @@
 package journal
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -202,7 +205,8 @@ func (sh *shardState) suspend() {
 	sh.forget()
 }
 
-// leases gives those that somebody may hold: what is leased, and what was, and nobody has taken since.
+// leases gives those that somebody may hold, in the order of their keys: what is leased, and what was, and nobody has
+// taken since.
 func (sh *shardState) leases() []handed {
 	var out []handed
 	for _, inst := range sh.instances {
@@ -212,6 +216,9 @@ func (sh *shardState) leases() []handed {
 			}
 		})
 	}
+	slices.SortFunc(out, func(a, b handed) int {
+		return cmp.Or(bytes.Compare(a.instance[:], b.instance[:]), cmp.Compare(a.key.Node, b.key.Node), cmp.Compare(a.key.Path, b.key.Path))
+	})
 	return out
 }
 
