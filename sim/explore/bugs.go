@@ -22,12 +22,10 @@ const (
 	bugEpochNoKey           = "epoch-is-no-key"
 	bugLeasesDropped        = "handed-over-leases-dropped-when-read"
 	bugReplayOrder          = "replay-out-of-order"
-	bugWithdrawnAnswered    = "withdrawn-request-answered"
 	bugWithdrawnApplied     = "withdrawn-request-applied"
 	bugEpochKept            = "epoch-not-raised"
 	bugRenewUnfenced        = "shard-prolonged-by-an-earlier-owner"
-	bugLeaseShortened       = "handed-over-leases-outlive-the-shard"
-	bugStateForgotten       = "written-state-forgotten"
+	bugStateForgotten       = "written-state-not-stored"
 	bugAdoptedTwice         = "taken-up-again-and-again"
 )
 
@@ -52,9 +50,7 @@ var bugs = map[string]map[string]string{
 		bugEpochKept:         "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
 		bugRenewUnfenced:     "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
 		bugLeasesDropped:     "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
-		bugLeaseShortened:    "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
 		bugReplayOrder:       "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
-		bugWithdrawnAnswered: "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
 		bugWithdrawnApplied:  "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
 		bugStateForgotten:    "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",
 		bugAdoptedTwice:      "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12",

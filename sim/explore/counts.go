@@ -35,6 +35,12 @@ const (
 	Owns
 	Loses
 	Replays
+	Adopts
+	Asks
+	Withdraws
+	HandsOver
+	WritesState
+	ReadsState
 	Settles
 	Violated
 	whatsMax = iota
@@ -44,7 +50,8 @@ var whatNames = [whatsMax]string{
 	"process begins", "process dies", "client submits", "client cancels", "call", "answer", "request sent", "statement waits", "statement served",
 	"reply", "commit", "task starts", "task ends", "task cut off", "report", "submission answered", "woken", "notification not heard",
 	"fault", "server is up", "engine stops", "lease", "completion applied", "completion stale", "run tried again", "instance ends", "instance canceled",
-	"shard taken", "shard lost", "shard replayed", "unknown commit settled", "violation",
+	"shard taken", "shard lost", "shard replayed", "instance taken up", "request to the owner", "request withdrawn",
+	"lease handed over", "state written down", "state read", "unknown commit settled", "violation",
 }
 
 func (k What) String() string { return whatNames[k] }

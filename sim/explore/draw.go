@@ -3,6 +3,7 @@ package explore
 import (
 	"errors"
 	"math/rand/v2"
+	"strings"
 
 	"pulley/chaos/check/programs"
 )
@@ -23,19 +24,42 @@ func (d *drawn) workload(seed uint64) (*workload, error) {
 		return d.load, nil
 	}
 	generator := programs.Generator(programs.Options{})
+	var load *workload
 	for try := range 50 {
-		w, err := prepare(generator.Example(int(number*50 + uint64(try))))
+		w, err := prepare(stretched(number, generator.Example(int(number*50+uint64(try)))))
 		if errors.Is(err, errUndecided) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		d.number, d.load = number, w
-		return w, nil
+		second := load != nil
+		if load == nil || load.nodes() < w.nodes() {
+			load = w
+		}
+		if second || number%smallPrograms == 0 {
+			d.number, d.load = number, load
+			return load, nil
+		}
 	}
 	return nil, errUndecided
 }
+
+// smallPrograms: one program in so many is as it comes. Of the others there are two, and the one with more nodes is taken:
+// they have forty in the median.
+const smallPrograms = 4
+
+func (w *workload) nodes() int { return len(w.compiled.Graph().Nodes) }
+
+// stretched has every other program wait long where it waits at all, so that designs that tell the two apart do both.
+func stretched(number uint64, p programs.Program) programs.Program {
+	if number%2 == 1 {
+		p.Source = waits.Replace(p.Source)
+	}
+	return p
+}
+
+var waits = strings.NewReplacer("0.001", "0.1", "0.002", "0.4", "backoff: 1ms", "backoff: 150ms")
 
 // arrivalsMax is how many instances a world has at most.
 const arrivalsMax = 24
@@ -81,7 +105,8 @@ func draw(seed uint64, backend string, w *workload) Case {
 		after += 1 + r.IntN(2*gap)
 	}
 	if backend == "journal" {
-		c.ParkUS = int64(pick(10_000, 100_000, 5_000_000))
+		c.ParkUS = int64(pick(10_000, 10_000, 50_000, 5_000_000))
+		c.Shards = pick(1, 2, 2, 3, 4)
 	}
 	return c
 }

@@ -28,12 +28,13 @@ const (
 	Deaf      Kind = "deaf"      // an engine hears of no notifications for a while
 	Repeat    Kind = "repeat"    // an engine hears of a notification again
 	Resubmit  Kind = "resubmit"  // a client hands an instance in again, to another engine
+	Stop      Kind = "stop"      // an engine is told to stop, does so in an orderly way, and begins again later
 	Stuck     Kind = "stuck"     // a task goes on for long after it should have ended
 )
 
 // Kinds lists all.
 func Kinds() []Kind {
-	return []Kind{Kill, Freeze, Cut, Hang, Lost, Partition, Crash, Terminate, Timeout, Full, Slow, Jump, Drift, Deaf, Repeat, Resubmit, Stuck}
+	return []Kind{Kill, Freeze, Cut, Hang, Lost, Partition, Crash, Terminate, Timeout, Full, Slow, Jump, Drift, Deaf, Repeat, Resubmit, Stuck, Stop}
 }
 
 // draw fills in how long a fault lasts and how much it is.
@@ -59,7 +60,7 @@ func (w *world) strike(f *Fault) {
 	happened := true
 	met := w.busiest()
 	switch f.Kind {
-	case Kill, Freeze, Partition, Slow, Drift, Deaf, Repeat, Stuck:
+	case Kill, Freeze, Partition, Slow, Drift, Deaf, Repeat, Stuck, Stop:
 		met = p.busiest()
 		happened = p.alive && !p.stopped && w.befall(p, f)
 	case Cut, Hang, Lost, Terminate, Timeout:
@@ -101,6 +102,12 @@ func (w *world) befall(p *process, f *Fault) bool {
 				c.snap(w.rng.Int64N(us(f.ForUS) + 1))
 			}
 		}
+	case Stop:
+		if p.draining {
+			return false
+		}
+		p.drain(us(f.ForUS) / 4)
+		p.back = us(f.ForUS)
 	case Slow:
 		p.slow = until
 	case Drift:
@@ -257,4 +264,4 @@ var kindNumbers = func() map[Kind]int64 {
 
 func kindNumber(k Kind) int64 { return kindNumbers[k] }
 
-const kindsMax = 17
+const kindsMax = 18

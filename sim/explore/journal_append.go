@@ -56,7 +56,8 @@ func (s *journalStore) births(a *asked, ap journal.Append, holds *bool, born *[]
 func (s *journalStore) happenings(a *asked, ap journal.Append, holds *bool) {
 	a.each(func() int { return len(ap.Events) }, func(x *db.Exec, i int) error {
 		e := &ap.Events[i]
-		if !*holds || e.Seq == 0 || e.Kind == journal.KindRetry && s.w.Bug == bugAttemptsForgotten {
+		if !*holds || e.Seq == 0 || e.Kind == journal.KindRetry && s.w.Bug == bugAttemptsForgotten ||
+			e.Kind == journal.KindSnapshot && s.w.Bug == bugStateForgotten {
 			return nil
 		}
 		row := eventRow{epoch: ap.Epoch, kind: e.Kind, inst: s.instanceOf(e.Instance), run: e.Run, data: e.Data, happened: never}
@@ -92,7 +93,7 @@ func (s *journalStore) ends(a *asked, ap journal.Append, holds *bool, ended *[]i
 func (s *journalStore) snapshots(a *asked, ap journal.Append, holds *bool) {
 	a.each(func() int { return len(ap.Events) }, func(x *db.Exec, i int) error {
 		e := &ap.Events[i]
-		if !*holds || e.Seq == 0 || e.Kind != journal.KindSnapshot || s.w.Bug == bugStateForgotten {
+		if !*holds || e.Seq == 0 || e.Kind != journal.KindSnapshot {
 			return nil
 		}
 		v, err := lockOne(x, s.instances, int32(s.instanceOf(e.Instance).index), db.ForUpdate, func(instanceRow) bool { return true })
@@ -101,6 +102,7 @@ func (s *journalStore) snapshots(a *asked, ap journal.Append, holds *bool) {
 		}
 		row := v.Value
 		row.snapshot = e.Seq
+		x.Note(shardNote{WritesState, int64(row.inst.index), e.Seq})
 		_, err = s.instances.Update(x, v, db.NoKeyUpdate, row)
 		return err
 	})

@@ -125,6 +125,7 @@ func (s *journalStore) release(a *asked, args []any) {
 		}
 		inst := s.instanceOf(ids[i])
 		key := leaseKey{shard, keyOf(inst, runOf(nodes[i], paths[i]))}
+		x.Note(shardNote{HandsOver, int64(inst.index), tokens[i]})
 		_, err := s.leases.InsertNew(x, key, leaseRow{inst, tokens[i], s.w.server.clock() + rests[i]*1000})
 		return err
 	})
@@ -169,7 +170,7 @@ func (s *journalStore) takeLeases(a *asked, args []any) {
 		return nil
 	})
 	a.then(func(x *db.Exec) error {
-		if len(found) == 0 || s.w.Bug == bugLeaseShortened {
+		if len(found) == 0 {
 			return nil
 		}
 		_, _, err := change(x, s.shards, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.epoch == epoch && r.expires < latest },
@@ -268,6 +269,8 @@ func (s *journalStore) giveInstance(a *asked, r instanceRow) {
 	var input []byte
 	if r.snapshot == 0 {
 		input = s.w.load.Input
+	} else {
+		s.w.note(ReadsState, 0, int64(r.inst.index), r.snapshot, 0)
 	}
 	a.give([16]byte(r.inst.id), int32(1), input, s.micros(r.submitted), r.snapshot)
 }
@@ -411,6 +414,7 @@ func (s *journalStore) adopt(a *asked, args []any) {
 		row.pending = s.w.Bug == bugAdoptedTwice
 		ok, err := s.instances.Update(x, locked[i], db.NoKeyUpdate, row)
 		if ok {
+			x.Note(shardNote{Adopts, int64(row.inst.index), 0})
 			taken = append(taken, row)
 		}
 		return err

@@ -63,6 +63,7 @@ func (s *journalStore) ask(a *asked, args []any) {
 		return err
 	})
 	a.then(func(x *db.Exec) error {
+		x.Note(shardNote{Asks, int64(shard), 0})
 		return s.requests.Insert(x, requestKey{shard, id}, requestRow{body: args[2].([]byte), sent: s.w.server.clock()})
 	})
 	a.notify(args[3].(string), args[4].(string))
@@ -119,7 +120,7 @@ func (s *journalStore) answer(a *asked, args []any) {
 	a.write = true
 	a.then(func(x *db.Exec) error {
 		_, ok, err := change(x, s.requests, requestKey{args[0].(int), args[1].([16]byte)}, db.NoKeyUpdate,
-			func(r requestRow) bool { return !r.withdrawn || s.w.Bug == bugWithdrawnAnswered },
+			func(r requestRow) bool { return !r.withdrawn },
 			func(r requestRow) requestRow {
 				r.answer = args[2].([]byte)
 				return r
@@ -145,6 +146,7 @@ func (s *journalStore) withdraw(a *asked, args []any) {
 				return r
 			})
 		if ok {
+			x.Note(shardNote{Withdraws, 0, 0})
 			a.giveRequest(row)
 		}
 		return err

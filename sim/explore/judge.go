@@ -127,6 +127,11 @@ func (j *judge) offered(w *world, completions []backend.Completion) {
 // reply looks at what an engine is told.
 func (j *judge) reply(w *world, p *process, c *dispatch.Call, r *dispatch.Reply, begun int) {
 	if r.Err != nil {
+		if c.Op == dispatch.OpComplete && !backend.IsUnknown(r.Err) {
+			for i := range c.Completions { // none of them has taken place, nor will
+				j.offers[c.Completions[i].Lease.Token]--
+			}
+		}
 		return
 	}
 	for i, out := range r.Committed.Outcomes {

@@ -41,10 +41,18 @@ func (s *server) run(session *db.Session) {
 		return
 	}
 	if session.Run() {
-		s.w.after(s.w.rng.Int64N(us(300)), nil, func() { s.run(session) })
+		s.w.after(s.stall(), nil, func() { s.run(session) })
 	} else if session.State() == db.Waiting {
 		s.w.note(Waits, session.ID, 0, 0, 0)
 	}
+}
+
+// stall is how long others go first: moments, and seldom as long as a process may wait for a disk or a processor.
+func (s *server) stall() int64 {
+	if s.w.rng.IntN(32) == 0 {
+		return s.w.rng.Int64N(us(s.w.LeaseUS) / 8)
+	}
+	return s.w.rng.Int64N(us(300))
 }
 
 // phase is where a connection's work is.

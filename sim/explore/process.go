@@ -40,6 +40,7 @@ type process struct {
 	free  []*conn
 
 	threads []*thread // in the order in which they began
+	back    int64     // how long after it has stopped another life begins
 	stirred bool      // something has happened by which threads may go on
 }
 
@@ -225,7 +226,11 @@ func (p *process) do(c dispatch.Command) {
 	case dispatch.Stopped:
 		w.note(Stopped, p.index, int64(p.life), 0, 0)
 		p.closing = true
-		p.client.close(func() { p.stopped = true })
+		p.client.close(func() {
+			if p.stopped = true; !w.stopping {
+				w.after(0, nil, func() { p.die(p.back) })
+			}
+		})
 	}
 }
 
@@ -382,14 +387,14 @@ func boolean(b bool) int64 {
 	return 0
 }
 
-// drain has an engine stop.
-func (p *process) drain() {
+// drain has an engine stop, within a time for the tasks at hand.
+func (p *process) drain(within int64) {
 	if !p.alive || p.draining {
 		return
 	}
 	p.draining = true
 	w := p.w
-	w.after(0, p, func() { p.tell(dispatch.Drain{Until: p.wall().Add(time.Duration(us(w.LeaseUS)))}) })
+	w.after(0, p, func() { p.tell(dispatch.Drain{Until: p.wall().Add(time.Duration(within))}) })
 }
 
 // submit is a client's that hands an instance to an engine, or waits until one listens.

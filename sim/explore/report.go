@@ -24,7 +24,7 @@ func (f *Found) Never() []string {
 	var out []string
 	c := &f.Counts
 	for i, n := range c.Whats {
-		if n == 0 && What(i) != Violated && !(What(i) >= Owns && What(i) <= Replays && f.Backend != "journal") {
+		if n == 0 && What(i) != Violated && !(What(i) >= Owns && What(i) <= ReadsState && f.Backend != "journal") {
 			out = append(out, "step: "+What(i).String())
 		}
 	}

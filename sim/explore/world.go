@@ -288,7 +288,7 @@ func (w *world) stop(patience int64) {
 	}
 	w.stopping = true
 	for _, p := range w.engines {
-		p.drain()
+		p.drain(us(w.LeaseUS))
 	}
 	w.after(us(100), nil, w.stopped)
 }
