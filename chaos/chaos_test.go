@@ -188,6 +188,23 @@ func TestWhatDidNotHappenIsInconclusive(t *testing.T) {
 	}
 }
 
+// TestCanceledAreCounted counts instances by how they ended, each once, whoever heard of it; without one, nothing was canceled.
+func TestCanceledAreCounted(t *testing.T) {
+	looked := func(source, instance string, s check.Status) check.Event {
+		return check.Event{Kind: check.Looked, Source: source, Instance: instance, Status: s}
+	}
+	for want, h := range map[int]check.History{
+		0: {looked("engine 0.1", "a", check.Running), looked(ownSource, "b", check.Completed)},
+		2: {looked(ownSource, "a", check.Canceled), looked("engine 0.1", "b", check.Canceled), looked(ownSource, "b", check.Canceled)},
+	} {
+		c := shortCase("push")
+		r := &run{Case: c, result: newResult(c)}
+		if r.missing(h); r.result.Canceled != want || len(r.result.Why) > 0 != (want == 0) {
+			t.Errorf("%d were canceled and %q is missing, want %d", r.result.Canceled, r.result.Why, want)
+		}
+	}
+}
+
 // TestFaultsThatGoWrong has a fault fail itself: none comes after it, and the run goes on to its end, which decides nothing.
 func TestFaultsThatGoWrong(t *testing.T) {
 	c, struck := shortCase("push"), 0

@@ -81,13 +81,13 @@ func runChild(mode string) int {
 	if c := s.cluster; c != nil {
 		report.Dirs, report.Watchdog, report.Server = c.place.dirs(), c.watchdog.pid, c.proc.cmd.Process.Pid
 	} else {
-		report.Container = s.container.id
 		if os.Getenv("CHILD_RESTARTS") != "" {
 			if err := s.restarted(ctx); err != nil {
 				printReport(childReport{Err: err.Error()})
 				return 1
 			}
 		}
+		report.Container = s.container.id
 	}
 	interrupted, stop := signal.NotifyContext(ctx, os.Interrupt)
 	if mode != childInterrupt {

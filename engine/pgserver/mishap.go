@@ -28,6 +28,8 @@ func (s *Server) Container() (*Container, error) {
 
 // Pause has every process of the container stand still.
 func (c *Container) Pause(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if _, err := c.engine.ContainerPause(ctx, c.id, client.ContainerPauseOptions{}); err != nil {
 		return fmt.Errorf("pausing the container %.12s: %w", c.id, err)
 	}
@@ -36,28 +38,54 @@ func (c *Container) Pause(ctx context.Context) error {
 
 // Unpause has them go on.
 func (c *Container) Unpause(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if _, err := c.engine.ContainerUnpause(ctx, c.id, client.ContainerUnpauseOptions{}); err != nil {
 		return fmt.Errorf("having the container %.12s go on: %w", c.id, err)
 	}
 	return nil
 }
 
-// Restart kills the container with SIGKILL, which is every process in it, starts it again and returns when its server
-// answers, under a new DSN. The engine does both at once, since it removes a container of ours that has ended.
+// Restart kills the container with SIGKILL, which is every process in it, starts one like it with its volumes, and returns
+// when the server answers, under a new DSN. It is another container, since the engine removes one of ours that has ended:
+// having it start that again instead works most of the time only.
 func (c *Container) Restart(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	atOnce := 0 // the container's first process, a shell, does not heed what it is sent before
-	if _, err := c.engine.ContainerRestart(ctx, c.id, client.ContainerRestartOptions{Timeout: &atOnce}); err != nil {
-		return fmt.Errorf("killing the container %.12s: %w", c.id, err)
-	}
-	c.life.drop() // it ended with the container
-	life, err := c.engine.attach(ctx, c.id)
+	next, err := c.successor(ctx)
 	if err != nil {
 		return err
 	}
-	c.life = life
+	if _, err := c.engine.ContainerKill(ctx, c.id, client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
+		return fmt.Errorf("killing the container %.12s: %w", c.id, err)
+	}
+	if err := c.remove(ctx); err != nil {
+		return err
+	}
+	c.id, c.life = next, nil
+	if c.life, err = c.engine.attach(ctx, c.id); err != nil {
+		return err
+	}
+	if _, err := c.engine.ContainerStart(ctx, c.id, client.ContainerStartOptions{}); err != nil {
+		return fmt.Errorf("starting the container %.12s: %w", c.id, err)
+	}
 	return c.move(ctx)
+}
+
+// successor makes a container like this one, which has its volumes too: so they stay when it goes.
+func (c *Container) successor(ctx context.Context) (id string, err error) {
+	info, err := c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
+	if err != nil {
+		return "", fmt.Errorf("the container %.12s: %w", c.id, err)
+	}
+	like := client.ContainerCreateOptions{Config: info.Container.Config, HostConfig: info.Container.HostConfig}
+	like.Config.Hostname = "" // is the first one's
+	like.HostConfig.VolumesFrom = []string{c.id}
+	created, err := c.engine.ContainerCreate(ctx, like)
+	if err != nil {
+		return "", fmt.Errorf("making a container like %.12s: %w", c.id, err)
+	}
+	return created.ID, nil
 }
 
 // Disconnect takes the container off its network: nothing reaches the server, nor does anybody hear of it.
