@@ -35,6 +35,13 @@
 // A transaction that has begun before another ended its instance may still be committed after that; what it adds is
 // swept.
 //
+// # Against reality
+//
+// The tests play the same operations, one after the other, on the simulated database and on Postgres: submissions, claims,
+// completions, some of them stale, extensions, sweeps and cancels, with leases that run out, clients that die and servers that
+// crash. After each operation both clients must have been told the same, and the same rows must be committed, but for
+// times and for what tokens are. A row that is changed behind the back of the simulated client is noticed in every table.
+//
 // # Searching
 //
 // A Search plays one seed after the other on all processors. SeedsPerProgram of them share a random program, of those that

@@ -1,0 +1,525 @@
+package explore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/push"
+	"pulley/engine/pgserver"
+	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/plan"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+var realCases = flag.Uint64("real-cases", 48, "how many cases are replayed on Postgres")
+
+// realShards is fixed: one schema serves all cases.
+const realShards = 2
+
+// real is push on Postgres.
+type real struct {
+	*push.Backend
+	t      *testing.T
+	server *pgserver.Server
+	schema string
+	conn   *pgx.Conn // for what no client of push does
+}
+
+func newReal(t *testing.T) *real {
+	t.Helper()
+	r := &real{t: t, server: pgtest.Server(t), schema: pgtest.Schema(t)}
+	r.open()
+	t.Cleanup(func() {
+		r.Close()
+		_ = r.conn.Close(context.Background())
+	})
+	return r
+}
+
+func (r *real) open() {
+	r.t.Helper()
+	var err error
+	cfg := push.Config{Store: postgres.Config{DSN: r.server.DSN(), Schema: r.schema, Shards: realShards}}
+	if r.Backend, err = push.Open(r.t.Context(), cfg); err != nil {
+		r.t.Fatal(err)
+	}
+	if r.conn, err = pgx.Connect(r.t.Context(), r.server.DSN()); err != nil {
+		r.t.Fatal(err)
+	}
+	r.exec("SET search_path TO " + pgx.Identifier{r.schema}.Sanitize())
+}
+
+func (r *real) exec(sql string, args ...any) {
+	r.t.Helper()
+	if _, err := r.conn.Exec(r.t.Context(), sql, args...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *real) reopen() {
+	r.Close()
+	_ = r.conn.Close(context.Background()) // it may be broken already
+	r.open()
+}
+
+func (r *real) crash() {
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	defer cancel()
+	if err := r.server.Stop(ctx, pgserver.StopImmediate); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.server.Start(ctx); err != nil {
+		r.t.Fatal(err)
+	}
+	r.reopen()
+}
+
+// advance has what is stored be older, which is what time does.
+func (r *real) advance(d time.Duration) {
+	r.exec("UPDATE queue SET due_at = due_at - $1::bigint * interval '1 microsecond'", d.Microseconds())
+}
+
+// clean makes room for the next case, whose client numbers its commits anew.
+func (r *real) clean() {
+	r.exec("TRUNCATE queue, readiness, inbox, elements, commits, instances")
+	r.reopen()
+}
+
+// dump is stepwise.dump of the real tables.
+func (r *real) dump(ids []uuid.UUID, known map[int64]bool) []string {
+	r.t.Helper()
+	var lines []string
+	rows := func(sql string, line func(values []any) string) {
+		found, err := r.conn.Query(r.t.Context(), sql)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for found.Next() {
+			values, err := found.Values()
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			for i, v := range values {
+				switch v := v.(type) {
+				case [16]byte:
+					values[i] = slices.Index(ids, uuid.UUID(v))
+				case nil:
+					values[i] = ""
+				}
+			}
+			lines = append(lines, line(values))
+		}
+		if err := found.Err(); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	plain := func(format string) func([]any) string {
+		return func(v []any) string { return fmt.Sprintf(format, v...) }
+	}
+	rows(`SELECT id, status, untidy, result::text, CASE WHEN status = 'canceled' THEN NULL ELSE failure::text END FROM instances`,
+		plain("instance %d %s untidy %t result %s failure %s"))
+	rows(`SELECT instance_id, node, path, attempt, owner IS NOT NULL, token, args::text FROM queue`, func(v []any) string {
+		v[5] = known[v[5].(int64)]
+		return fmt.Sprintf("queue %d %d %q attempt %d leased %t known %t args %s", v...)
+	})
+	rows(`SELECT instance_id, node, path, completed, required, soft FROM readiness`, plain("readiness %d %d %q %d of %d soft %t"))
+	rows(`SELECT instance_id, variable, path, element, value::text FROM inbox`, plain("inbox %d %d %q %d %s"))
+	rows(`SELECT instance_id, node, path, first FROM elements`, plain("elements %d %d %q %d"))
+	rows(`SELECT e.instance_id, e.node, e.path, e.first, u.place, u.val::text FROM elements e, unnest(e.places, e.vals) AS u (place, val)`,
+		plain("elements %d %d %q %d: %d %s"))
+	rows(`SELECT shard::int, slot, number, stale FROM commits`, plain("commit %d %d %d stale %v"))
+	slices.Sort(lines)
+	return lines
+}
+
+// both is the same case on a simulated database and on Postgres, one operation after the other.
+type both struct {
+	t    *testing.T
+	sim  *stepwise
+	real *real
+	load *workload
+	rng  *rand.Rand
+	seed uint64
+
+	ops   []string // so far
+	given int      // instances that were submitted
+	held  []pair   // leases that the simulated client has, and the real one
+	old   []pair   // that it had, and whose runs were completed or lost
+	done  map[string]int
+	plant func() bool // changes the simulated database, and says whether it has; nil: nobody does
+}
+
+// pair is the same lease on both sides: their tokens differ.
+type pair struct{ sim, real backend.Task }
+
+func (p pair) key() backend.Key { return p.sim.Lease.Key }
+
+// differ says how the two sides differ, with what led there.
+func (b *both) differ(format string, args ...any) error {
+	return fmt.Errorf("case %d: %s\nafter:\n  %s\nof the program:\n%s\ninput %s", b.seed, fmt.Sprintf(format, args...),
+		strings.Join(b.ops, "\n  "), b.load.Source, b.load.Input)
+}
+
+func (b *both) say(kind, format string, args ...any) {
+	b.done[kind]++
+	b.ops = append(b.ops, kind+" "+fmt.Sprintf(format, args...))
+}
+
+// play makes operations until all instances have ended, or enough of them; then it has the rest canceled.
+func (b *both) play(most int) error {
+	for range most {
+		if err := b.one(); err != nil {
+			return err
+		}
+		if b.plant != nil && b.plant() {
+			b.say("plant", "a change in the simulated database")
+			b.plant = nil
+		}
+		if err := b.compare(); err != nil {
+			return err
+		}
+		if b.given == len(b.sim.w.insts) && b.over() {
+			break
+		}
+	}
+	for _, id := range b.sim.ids()[:b.given] {
+		if err := b.cancel(id); err != nil {
+			return err
+		}
+	}
+	for shard := range realShards {
+		if err := b.sweep(shard); err != nil {
+			return err
+		}
+	}
+	return b.compare()
+}
+
+func (b *both) over() bool {
+	for _, inst := range b.sim.w.insts {
+		if !inst.ended {
+			return false
+		}
+	}
+	return true
+}
+
+// compare holds the dumps against each other.
+func (b *both) compare() error {
+	if v := b.sim.w.result.Violations; len(v) > 0 && b.sim.w.Bug == "" {
+		return b.differ("the simulated side breaks an invariant: %s", v[0])
+	}
+	known1, known2 := map[int64]bool{}, map[int64]bool{}
+	for _, p := range b.held {
+		known1[p.sim.Lease.Token], known2[p.real.Lease.Token] = true, true
+	}
+	sim, real := b.sim.dump(known1), b.real.dump(b.sim.ids(), known2)
+	for i := range max(len(sim), len(real)) {
+		if i >= len(sim) || i >= len(real) || sim[i] != real[i] {
+			var only []string
+			for _, l := range sim {
+				if !slices.Contains(real, l) {
+					only = append(only, "simulated: "+l)
+				}
+			}
+			for _, l := range real {
+				if !slices.Contains(sim, l) {
+					only = append(only, "Postgres:  "+l)
+				}
+			}
+			return b.differ("the dumps differ:\n  %s", strings.Join(only, "\n  "))
+		}
+	}
+	return nil
+}
+
+// one makes the next operation.
+func (b *both) one() error {
+	shard := b.rng.IntN(realShards)
+	switch n := b.rng.IntN(100); {
+	case b.given == 0, n < 8 && b.given < len(b.sim.w.insts):
+		return b.submit()
+	case n < 30 && len(b.held) < 6, len(b.held) == 0:
+		return b.claim(shard)
+	case n < 85:
+		return b.complete(b.held[b.rng.IntN(len(b.held))].key())
+	case n < 89:
+		return b.extend(shard)
+	case n < 92:
+		return b.sweep(shard)
+	case n < 95:
+		b.say("lost", "all leases run out")
+		b.sim.advance(2000 * time.Hour)
+		b.real.advance(2000 * time.Hour)
+		b.old, b.held = append(b.old, b.held...), nil
+		return b.claim(shard)
+	case n < 97:
+		return b.cancel(b.sim.ids()[b.rng.IntN(b.given)])
+	case n < 99:
+		b.say("reopen", "the client dies, and another one begins")
+		b.sim.reopen()
+		b.real.reopen()
+		return nil
+	case b.seed%8 == 0:
+		b.say("crash", "the server dies")
+		b.sim.crash()
+		b.real.crash()
+	}
+	return nil
+}
+
+// grant leases a few, now and then none.
+func (b *both) grant(max int) backend.Grant {
+	return backend.Grant{Owner: "e0", Max: max, Lease: 1000 * time.Hour}
+}
+
+func (b *both) submit() error {
+	n := min(1+b.rng.IntN(3), len(b.sim.w.insts)-b.given)
+	var subs []backend.Submission
+	for i := range n {
+		subs = append(subs, backend.Submission{ID: b.sim.ids()[b.given+i], Program: b.load.compiled, Input: b.load.Input})
+	}
+	if b.given > 0 && b.rng.IntN(3) == 0 {
+		subs = append(subs, backend.Submission{ID: b.sim.ids()[b.rng.IntN(b.given)], Program: b.load.compiled, Input: b.load.Input})
+	}
+	b.given += n
+	grant := b.grant(b.rng.IntN(4))
+	b.say("submit", "%d, %d leased", len(subs), grant.Max)
+	sim, err1 := b.sim.Submit(b.t.Context(), subs, grant)
+	real, err2 := b.real.Submit(b.t.Context(), subs, grant)
+	return b.replies(sim, real, err1, err2, false)
+}
+
+func (b *both) claim(shard int) error {
+	b.say("claim", "of shard %d", shard)
+	b.sim.advance(4 * time.Hour) // sleeps and retries are due
+	b.real.advance(4 * time.Hour)
+	sim, err1 := b.sim.Claim(b.t.Context(), shard, b.grant(1000))
+	real, err2 := b.real.Claim(b.t.Context(), shard, b.grant(1000))
+	byKey := func(x, y backend.Task) int { return x.Lease.Key.Compare(y.Lease.Key) }
+	slices.SortFunc(sim.Tasks, byKey) // rows that became due together come in any order
+	slices.SortFunc(real.Tasks, byKey)
+	return b.replies(sim, real, err1, err2, true)
+}
+
+// complete offers the completions of a few runs, and perhaps some whose token is no longer good.
+func (b *both) complete(first backend.Key) error {
+	shard := backend.ShardOf(first.Instance, realShards)
+	var sim, real []backend.Completion
+	add := func(p pair) {
+		c := backend.Completion{Lease: p.sim.Lease, Program: b.load.compiled, Attempt: p.sim.Attempt, Result: json.RawMessage("null")}
+		if p.sim.Action != "" {
+			c.Result, c.Failure = b.load.act(p.sim.Action, p.sim.Args, p.sim.Attempt)
+		}
+		if c.Failure != nil {
+			f := *c.Failure
+			f.Action, f.Pos = p.sim.Action, b.load.compiled.Graph().Nodes[p.key().Run.Node].Pos
+			c.Failure, c.Result = &f, nil
+		}
+		sim = append(sim, c)
+		c.Lease = p.real.Lease
+		real = append(real, c)
+	}
+	most := 1 + b.rng.IntN(4)
+	b.held = slices.DeleteFunc(b.held, func(p pair) bool {
+		take := backend.ShardOf(p.key().Instance, realShards) == shard && len(sim) < most
+		if take {
+			add(p)
+			b.old = append(b.old, p)
+		}
+		return take
+	})
+	if n := len(b.old); b.rng.IntN(4) == 0 && n > 0 {
+		if p := b.old[b.rng.IntN(n)]; backend.ShardOf(p.key().Instance, realShards) == shard {
+			add(p)
+		}
+	}
+	grant := b.grant(b.rng.IntN(5))
+	b.say("complete", "%d of shard %d, %d leased: %s", len(sim), shard, grant.Max, b.names(sim))
+	out1, err1 := b.sim.Complete(b.t.Context(), shard, sim, grant)
+	out2, err2 := b.real.Complete(b.t.Context(), shard, real, grant)
+	return b.replies(out1, out2, err1, err2, false)
+}
+
+func (b *both) names(list []backend.Completion) string {
+	var names []string
+	for _, c := range list {
+		names = append(names, fmt.Sprintf("%s of %d", b.load.compiled.RunName(c.Lease.Key.Run), slices.Index(b.sim.ids(), c.Lease.Key.Instance)))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (b *both) extend(shard int) error {
+	var sim, real []backend.Lease
+	for _, p := range append(slices.Clone(b.held), b.old[max(0, len(b.old)-2):]...) {
+		if backend.ShardOf(p.key().Instance, realShards) == shard {
+			sim, real = append(sim, p.sim.Lease), append(real, p.real.Lease)
+		}
+	}
+	b.say("extend", "%d of shard %d", len(sim), shard)
+	held1, err1 := b.sim.Extend(b.t.Context(), shard, sim, b.grant(1))
+	held2, err2 := b.real.Extend(b.t.Context(), shard, real, b.grant(1))
+	if err1 != nil || err2 != nil || !slices.Equal(held1, held2) {
+		return b.differ("held %v, %v; on Postgres %v, %v", held1, err1, held2, err2)
+	}
+	return nil
+}
+
+func (b *both) sweep(shard int) error {
+	b.say("sweep", "shard %d", shard)
+	swept1, err1 := b.sim.Sweep(b.t.Context(), shard)
+	swept2, err2 := b.real.Sweep(b.t.Context(), shard)
+	if err1 != nil || err2 != nil || swept1 != swept2 {
+		return b.differ("swept %+v, %v; on Postgres %+v, %v", swept1, err1, swept2, err2)
+	}
+	return nil
+}
+
+func (b *both) cancel(id uuid.UUID) error {
+	b.say("cancel", "instance %d", slices.Index(b.sim.ids(), id))
+	got1, err1 := b.sim.Cancel(b.t.Context(), []uuid.UUID{id}, "enough")
+	got2, err2 := b.real.Cancel(b.t.Context(), []uuid.UUID{id}, "enough")
+	if err1 != nil || err2 != nil || got1[0].Status != got2[0].Status || !bytes.Equal(got1[0].Result, got2[0].Result) {
+		return b.differ("canceled %+v, %v; on Postgres %+v, %v", got1, err1, got2, err2)
+	}
+	return nil
+}
+
+// replies holds two replies against each other, and keeps the leases that they brought.
+func (b *both) replies(sim, real backend.Committed, err1, err2 error, claimed bool) error {
+	if err1 != nil || err2 != nil {
+		return b.differ("errors: %v; on Postgres %v", err1, err2)
+	}
+	words1, words2 := b.words(sim, claimed), b.words(real, claimed)
+	if words1 != words2 {
+		return b.differ("the replies differ: %s\non Postgres: %s", words1, words2)
+	}
+	for i, task := range sim.Tasks {
+		b.held = slices.DeleteFunc(b.held, func(p pair) bool { return p.key() == task.Lease.Key })
+		b.held = append(b.held, pair{task, real.Tasks[i]})
+	}
+	return nil
+}
+
+// words says what a reply tells, but for times, tokens, and the order of what ended.
+func (b *both) words(c backend.Committed, claimed bool) string {
+	var out strings.Builder
+	for _, o := range c.Outcomes {
+		fmt.Fprintf(&out, "%s %t; ", o.Answer, o.Err != nil)
+	}
+	for _, t := range c.Tasks {
+		fmt.Fprintf(&out, "\n  %d %s attempt %d @%s %s", slices.Index(b.sim.ids(), t.Lease.Key.Instance), b.load.compiled.RunName(t.Lease.Key.Run), t.Attempt, t.Action, t.Args)
+	}
+	slices.SortFunc(c.Ended, func(x, y backend.Instance) int { return cmp.Compare(x.ID.String(), y.ID.String()) })
+	for _, e := range c.Ended {
+		fmt.Fprintf(&out, "\n  ended: %d %s %s %v", slices.Index(b.sim.ids(), e.ID), e.Status, e.Result, (*plan.Failure)(e.Failure))
+	}
+	if claimed {
+		fmt.Fprintf(&out, "\n  more: %t", c.More)
+	}
+	return out.String()
+}
+
+// replay plays one case on both sides, up to the first difference.
+func replay(t *testing.T, r *real, d *drawn, seed uint64, done map[string]int, bug string, plant func(*stepwise) bool) error {
+	t.Helper()
+	load, err := d.workload(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.clean()
+	rng := rand.New(rand.NewPCG(seed, 0x7265616c))
+	b := &both{t: t, sim: newStepwise(load, realShards, 1+rng.IntN(4), seed), real: r, load: load, rng: rng, seed: seed, done: done}
+	b.sim.w.Bug = bug
+	if plant != nil {
+		b.plant = func() bool { return plant(b.sim) }
+	}
+	return b.play(60)
+}
+
+// TestReality plays cases on the simulated database and on Postgres, through the client of push that is simulated and the real
+// one. After every operation both must have told the same, and the same must be durable: so the simulated database
+// cannot drift from the real one.
+func TestReality(t *testing.T) {
+	r, d, done := newReal(t), &drawn{}, map[string]int{}
+	for seed := range *realCases {
+		if err := replay(t, r, d, seed, done, "", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, kind := range []string{"submit", "claim", "complete", "extend", "sweep", "lost", "cancel", "reopen", "crash"} {
+		if done[kind] == 0 && *realCases >= 48 {
+			t.Errorf("in %d cases there was never: %s", *realCases, kind)
+		}
+	}
+	t.Logf("%d cases, identical: %v", *realCases, done)
+}
+
+// TestRealityIsNoticed plants differences: a changed row in each table of the simulated database, and bugs in the simulated
+// client that change what is committed. Each must be noticed, by the table that it is in or by a reply.
+func TestRealityIsNoticed(t *testing.T) {
+	r, d := newReal(t), &drawn{}
+	for _, c := range []struct {
+		what, want string
+		bug        string
+		plant      func(*stepwise) bool
+		from       uint64 // the case in which it is, or one before; an earlier one would be as good
+	}{
+		{what: "an attempt", want: "simulated: queue", plant: func(s *stepwise) bool {
+			return tamper(s, s.store().queue, func(q queued) queued { q.attempt++; return q })
+		}},
+		{what: "a count", want: "simulated: readiness", from: 48, plant: func(s *stepwise) bool {
+			return tamper(s, s.store().readiness, func(r readiness) readiness { r.required++; return r })
+		}},
+		{what: "a value", want: "simulated: inbox", plant: func(s *stepwise) bool {
+			return tamper(s, s.store().inbox, func(json.RawMessage) json.RawMessage { return json.RawMessage(`"planted"`) })
+		}},
+		{what: "a place", want: "simulated: elements", from: 48, plant: func(s *stepwise) bool {
+			return tamper(s, s.store().elements, func(c collected) collected {
+				c.places = slices.Clone(c.places)
+				c.places[0]++
+				return c
+			})
+		}},
+		{what: "a mark", want: "simulated: commit", plant: func(s *stepwise) bool {
+			return tamper(s, s.store().commits, func(c commitRow) commitRow { c.number++; return c })
+		}},
+		{what: "an instance", want: "simulated: instance", plant: func(s *stepwise) bool {
+			return tamper(s, s.store().instances, func(i instanceRow) instanceRow { i.untidy = !i.untidy; return i })
+		}},
+		{what: bugTokenIgnored, want: "differ", bug: bugTokenIgnored, from: 32},
+		{what: bugLoopReset, want: "differ", bug: bugLoopReset, from: 32},
+	} {
+		const most = 64
+		for seed := c.from; ; seed++ {
+			if seed == c.from+most {
+				t.Errorf("%s: not noticed in %d cases", c.what, most)
+				break
+			}
+			err := replay(t, r, d, seed, map[string]int{}, c.bug, c.plant)
+			if err == nil {
+				continue // it did not come to that
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: noticed by another difference: %v", c.what, err)
+			}
+			t.Logf("%s: noticed in case %d", c.what, seed)
+			break
+		}
+	}
+}
