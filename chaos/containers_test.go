@@ -2,9 +2,12 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,6 +75,67 @@ func TestHosts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnInterruptedRunLeavesNoHosts ends a run while a host is paused, and finds none of its containers and networks, nor
+// its folder.
+func TestAnInterruptedRunLeavesNoHosts(t *testing.T) {
+	needContainers(t)
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir) // by which the run's containers are told from others
+	docker, err := client.New(client.FromEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = docker.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	c := shortCase("push")
+	c.Hosts, c.Faults = HostsDocker, []fault.Fault{{Kind: "host.pause", HoldMS: 600_000}}
+	paused := false
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { // until the run has ended
+		for ctx.Err() == nil && !paused {
+			paused = slices.ContainsFunc(hostsIn(ctx, t, docker, dir), func(state string) bool { return state == "paused" })
+			pause(ctx, 10*time.Millisecond)
+		}
+		cancel()
+	})
+	res, err := Run(ctx, c, Config{Command: []string{os.Args[0]}, Progress: func(line string) { t.Log(line) }})
+	cancel()
+	if watching.Wait(); !paused || !errors.Is(err, context.Canceled) {
+		t.Fatalf("paused %v, %v, %v; want a run that ends while a host is paused", paused, res, err)
+	}
+	if left := hostsIn(t.Context(), t, docker, dir); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "pulley-hosts-*")); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v are left", left, err)
+	}
+}
+
+// hostsIn lists the states of containers, and the names of networks, of runs whose folder is in a folder.
+func hostsIn(ctx context.Context, t *testing.T, docker *client.Client, dir string) []string {
+	const label = "pulley.chaos.hosts"
+	filter := make(client.Filters).Add("label", label)
+	containers, err := docker.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
+	networks, err2 := docker.NetworkList(ctx, client.NetworkListOptions{Filters: filter})
+	if err := errors.Join(err, err2); err != nil && ctx.Err() == nil {
+		t.Errorf("what there is of hosts: %v", err)
+	}
+	var out []string
+	for _, c := range containers.Items {
+		if filepath.Dir(c.Labels[label]) == dir {
+			out = append(out, string(c.State))
+		}
+	}
+	for _, n := range networks.Items {
+		if filepath.Dir(n.Labels[label]) == dir {
+			out = append(out, n.Name)
+		}
+	}
+	return out
 }
 
 // runAll runs a case, which is to pass with every fault having happened.

@@ -20,6 +20,13 @@
 //     holds is counted.
 //  5. Judgement: the histories of all processes together are held against the invariants.
 //
+// # Where the engines are
+//
+// They are children of the run's process, or, if the case says so (Case.Hosts), each is in a container of its own, which
+// package hosts makes: then a host can be paused, killed and taken off its network as well. An engine's only way to the
+// server is its wire, which listens where the host reaches it. What it says comes by a pipe that needs no network. All
+// kinds of faults happen to both.
+//
 // # The verdict
 //
 // [Fail] where an invariant is violated or an engine's process ended by itself. [Inconclusive] where the run

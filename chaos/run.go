@@ -145,9 +145,7 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	r.watch.load, r.watch.orphans = r.load, newOrphans(r.store.Shards())
 	r.watch.share = r.share()
 	r.recorder = check.NewRecorder(r, check.Recording{Source: ownSource})
-	opening, opened := context.WithTimeout(ctx, startWithin)
-	r.world, err = r.openWorld(opening, server)
-	if opened(); err != nil {
+	if r.world, err = r.openWorld(ctx, server); err != nil {
 		return err
 	}
 	defer func() {

@@ -273,7 +273,9 @@ func (h *engineHost) close() {
 // openWorld makes a wire and a place for each engine; start starts them.
 func (r *run) openWorld(ctx context.Context, server *pgserver.Server) (*world, error) {
 	w := &world{server: server, front: r.front, disk: r.disk, ledger: r.ledger, hosted: r.Hosts == HostsDocker}
-	err := w.openHosts(ctx, r.Config)
+	err := w.openHosts(ctx, r.Config) // which may take its time, for an image
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
 	for i := 0; i < r.Engines && err == nil; i++ {
 		err = r.addEngine(ctx, w, i)
 	}

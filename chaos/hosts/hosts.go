@@ -57,7 +57,9 @@ func Open(ctx context.Context, log func(line string)) (*Hosts, error) {
 		log = func(string) {}
 	}
 	h.sweep(ctx, log)
-	if err := h.prepare(ctx); err != nil {
+	preparing, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("Docker has not answered within %v", callTimeout))
+	defer cancel()
+	if err := h.prepare(preparing); err != nil {
 		return nil, errors.Join(fmt.Errorf("hosts for engines: %w", err), h.Close(ctx))
 	}
 	return h, nil
