@@ -22,7 +22,7 @@ CLAIMS_FLAGS ?=
 FUZZ_TIME ?= 10m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench claims chaos chaos-nightly mutants fuzz soak-language peers lint setup clean
+.PHONY: help demo test bench claims chaos chaos-nightly sim-coverage mutants fuzz soak-language peers lint setup clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -56,6 +56,17 @@ chaos: ## Run every backend while connections, processes and Postgres fail; CHAO
 	@scripts/setup.sh postgres
 	$(GO) build -o $(CHAOS_OUT)/pulley ./cmd/pulley
 	@for b in $(CHAOS_BACKENDS); do $(CHAOS_OUT)/pulley chaos --backend $$b --out $(CHAOS_OUT)/$$b $(CHAOS_FLAGS) || exit 1; done
+
+# How many seeds of each design are played for the coverage of plan and dispatch.
+SIM_SEEDS ?= 0..9999
+SIM_OUT ?= out/sim
+
+sim-coverage: ## Play simulations of push and journal, and name the lines of plan and dispatch that they never reach; SIM_SEEDS
+	$(GO) build -cover -coverpkg=pulley/engine/plan,pulley/engine/dispatch -o $(SIM_OUT)/pulley ./cmd/pulley
+	rm -rf $(SIM_OUT)/covered && mkdir -p $(SIM_OUT)/covered
+	for b in push journal; do GOCOVERDIR=$(SIM_OUT)/covered $(SIM_OUT)/pulley sim --backend $$b --seeds $(SIM_SEEDS) --out $(SIM_OUT) || exit 1; done
+	$(GO) tool covdata textfmt -i $(SIM_OUT)/covered -o $(SIM_OUT)/lines.txt
+	$(GO) run ./sim/lines $(SIM_OUT)/lines.txt
 
 chaos-nightly: ## For hours, on every backend: 10,000 cuts, 5,000 kills, 1,000 lost replies, 1,000 ended sessions, 100 crashes, every message; NIGHTLY_FLAGS
 	@scripts/setup.sh postgres

@@ -79,6 +79,11 @@ func draw(seed uint64, backend string, w *workload) Case {
 		SweepUS: int64(pick(200_000, 1_000_000)), LatencyUS: int64(pick(100, 500, 3_000)),
 		ServiceUS: int64(pick(100, 2_000, 50_000)), Grain: pick(0, 2, 4, 8, 32),
 	}
+	if backend == "journal" {
+		c.ParkUS = int64(pick(10_000, 10_000, 50_000, 5_000_000))
+		c.Shards = pick(1, 2, 2, 3, 4)
+		c.LeaseUS, c.SweepUS = int64(pick(120_000, 250_000, 600_000)), int64(pick(60_000, 200_000)) // its engines ask more often
+	}
 	at, together, apart := int64(0), pick(1, 2, 2, 3), int64(100_000)
 	if r.IntN(4) == 0 { // a crowd: what is committed together is of several instances, and meets what others commit
 		together, apart, c.Slots, c.Batch, c.Grain, c.ServiceUS = 5, 500, 8, 128, pick(2, 4, 8), 500
@@ -103,10 +108,6 @@ func draw(seed uint64, backend string, w *workload) Case {
 		f.draw(r, &c)
 		c.Faults = append(c.Faults, f)
 		after += 1 + r.IntN(2*gap)
-	}
-	if backend == "journal" {
-		c.ParkUS = int64(pick(10_000, 10_000, 50_000, 5_000_000))
-		c.Shards = pick(1, 2, 2, 3, 4)
 	}
 	return c
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/sim/db"
@@ -299,7 +301,7 @@ func (s *server) crash(back int64) {
 	})
 }
 
-// code gives an error as a number, for the trace.
+// code gives what kind of error it is as a number, for the trace: its text may take long to make.
 func code(err error) int64 {
 	switch {
 	case err == nil:
@@ -307,8 +309,12 @@ func code(err error) int64 {
 	case err == errConn, err == errConnect:
 		return 1
 	}
-	n := int64(2)
-	for _, r := range err.Error() {
+	var server *pgconn.PgError
+	if !errors.As(err, &server) {
+		return 2
+	}
+	n := int64(3)
+	for _, r := range server.Code {
 		n = n*31 + int64(r)
 	}
 	return n

@@ -31,6 +31,8 @@ type workload struct {
 	asked   map[string]bool   // whether they may, by what they were asked
 	ends    map[string]string // how an end differs from all outcomes, by the end
 	names   map[graph.NodeID]string
+	threads []*thread  // without a job, for the next world
+	again   bool       // there will be one; rest is called after the last
 	begin   *plan.Plan // of an instance; nil: it was not asked for yet
 }
 
@@ -89,6 +91,14 @@ func prepare(p programs.Program) (*workload, error) {
 
 func callKey(action, path string, args expr.Value) string {
 	return action + "\n" + path + "\n" + check.Canonical(args)
+}
+
+// rest ends the threads that the worlds of a workload have left.
+func (w *workload) rest() {
+	for _, t := range w.threads {
+		t.stop()
+	}
+	w.threads = nil
 }
 
 // start plans the beginning of an instance, once for all.

@@ -124,12 +124,18 @@ func (h *hunt) work(ctx context.Context) {
 // program plays the seeds of one program, up to one with a violation.
 func (h *hunt) program(number uint64, counts *Counts) (*Case, []string, error) {
 	var d drawn
+	defer func() {
+		if d.load != nil {
+			d.load.rest()
+		}
+	}()
 	counts.Programs++
 	for seed := max(h.From, number*SeedsPerProgram); seed <= min(h.To, number*SeedsPerProgram+SeedsPerProgram-1); seed++ {
 		load, err := h.load(&d, seed)
 		if err != nil {
 			return nil, nil, fmt.Errorf("seed %d: %w", seed, err)
 		}
+		load.again = true
 		c := draw(seed, h.Backend, load)
 		c.Bug = h.Bug
 		r := run(c, load, nil)

@@ -82,7 +82,8 @@ func run(c Case, load *workload, trace *Trace) *Result {
 }
 
 func newWorld(c Case, load *workload, trace *Trace) *world {
-	w := &world{Case: c, load: load, trace: trace, calmFrom: -1}
+	w := &world{Case: c, load: load, trace: trace, calmFrom: -1, idle: load.threads}
+	load.threads = nil
 	w.src = rand.NewPCG(c.Seed, 0x776f726c64)
 	w.rng = rand.New(w.src)
 	w.hash = [2]uint64{c.Seed, 1}
@@ -191,8 +192,8 @@ func (w *world) play() {
 	for _, p := range w.engines {
 		p.reap()
 	}
-	for _, t := range w.idle {
-		t.stop()
+	if w.load.threads = w.idle; !w.load.again {
+		w.load.rest()
 	}
 	if w.server.Deadlocks > 0 {
 		w.violate("D5", "%d times statements waited for each other in a circle", w.server.Deadlocks)
