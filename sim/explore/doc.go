@@ -38,9 +38,11 @@
 // # Against reality
 //
 // The tests play the same operations, one after the other, on the simulated database and on Postgres: submissions, claims,
-// completions, some of them stale, extensions, sweeps and cancels, with leases that run out, clients that die and servers that
-// crash. After each operation both clients must have been told the same, and the same rows must be committed, but for
-// times and for what tokens are. A row that is changed behind the back of the simulated client is noticed in every table.
+// completions, some of them stale, extensions, sweeps and cancels, with leases that run out, clients that die, servers that
+// crash, and replies that are lost after the server has done what it was asked, at each round trip of a call. After each
+// operation both clients must have been told the same, in as many round trips, and the same rows must be committed, but
+// for times and for what tokens are. A row that is changed behind the back of the simulated client is noticed in every table.
+// Not simulated are two statements of a sweep: the one that puts leases that are over first, and the one that forgets old marks.
 //
 // # Searching
 //

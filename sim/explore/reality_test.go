@@ -37,12 +37,14 @@ type real struct {
 	t      *testing.T
 	server *pgserver.Server
 	schema string
+	wire   *wire
 	conn   *pgx.Conn // for what no client of push does
 }
 
 func newReal(t *testing.T) *real {
 	t.Helper()
 	r := &real{t: t, server: pgtest.Server(t), schema: pgtest.Schema(t)}
+	r.wire = newWire(t, r.server.DSN())
 	r.open()
 	t.Cleanup(func() {
 		r.Close()
@@ -54,7 +56,7 @@ func newReal(t *testing.T) *real {
 func (r *real) open() {
 	r.t.Helper()
 	var err error
-	cfg := push.Config{Store: postgres.Config{DSN: r.server.DSN(), Schema: r.schema, Shards: realShards}}
+	cfg := push.Config{Store: postgres.Config{DSN: r.wire.proxy.DSN(), Schema: r.schema, Shards: realShards}}
 	if r.Backend, err = push.Open(r.t.Context(), cfg); err != nil {
 		r.t.Fatal(err)
 	}
@@ -62,6 +64,9 @@ func (r *real) open() {
 		r.t.Fatal(err)
 	}
 	r.exec("SET search_path TO " + pgx.Identifier{r.schema}.Sanitize())
+	if _, err := r.Lookup(r.t.Context(), []uuid.UUID{{1}}); err != nil { // it has a connection, and begins no other one in a call
+		r.t.Fatal(err)
+	}
 }
 
 func (r *real) exec(sql string, args ...any) {
@@ -158,6 +163,9 @@ type both struct {
 
 	ops   []string // so far
 	given int      // instances that were submitted
+	cold  bool     // the clients are new: the real one has yet to look up what it then knows
+	more  int      // round trips that the real call makes, and the simulated one does not
+	lose  int      // the round trip of the call at hand whose reply is lost
 	held  []pair   // leases that the simulated client has, and the real one
 	old   []pair   // that it had, and whose runs were completed or lost
 	done  map[string]int
@@ -182,10 +190,17 @@ func (b *both) say(kind, format string, args ...any) {
 
 // play makes operations until all instances have ended, or enough of them; then it has the rest canceled.
 func (b *both) play(most int) error {
-	for range most {
+	for i := range most {
+		if i == 12 && b.seed%16 == 5 {
+			b.crash()
+		}
+		if b.lose = 0; b.rng.IntN(6) == 0 && b.given > 0 {
+			b.lose = 1 + b.rng.IntN(6)
+		}
 		if err := b.one(); err != nil {
 			return err
 		}
+		b.lose = 0
 		if b.plant != nil && b.plant() {
 			b.say("plant", "a change in the simulated database")
 			b.plant = nil
@@ -250,9 +265,12 @@ func (b *both) compare() error {
 
 // one makes the next operation.
 func (b *both) one() error {
+	if b.cold {
+		return b.warm()
+	}
 	shard := b.rng.IntN(realShards)
 	switch n := b.rng.IntN(100); {
-	case b.given == 0, n < 8 && b.given < len(b.sim.w.insts):
+	case n < 8 && b.given < len(b.sim.w.insts):
 		return b.submit()
 	case n < 30 && len(b.held) < 6, len(b.held) == 0:
 		return b.claim(shard)
@@ -274,13 +292,62 @@ func (b *both) one() error {
 		b.say("reopen", "the client dies, and another one begins")
 		b.sim.reopen()
 		b.real.reopen()
-		return nil
-	case b.seed%8 == 0:
-		b.say("crash", "the server dies")
-		b.sim.crash()
-		b.real.crash()
+		b.cold = true
 	}
 	return nil
+}
+
+// crash has the server die and come back, which takes a second.
+func (b *both) crash() {
+	b.say("crash", "the server dies")
+	b.sim.crash()
+	b.real.crash()
+	b.cold = true
+}
+
+// warm makes the first calls of new clients.
+func (b *both) warm() error {
+	if b.given == 0 {
+		b.given = 1
+	}
+	subs := []backend.Submission{{ID: b.sim.ids()[0], Program: b.load.compiled, Input: b.load.Input}}
+	if err := b.submitted(subs, b.grant(1)); err != nil {
+		return err
+	}
+	for shard := range realShards {
+		if err := b.claim(shard); err != nil {
+			return err
+		}
+	}
+	b.cold = false
+	return nil
+}
+
+// called makes a call on both sides, which lose the reply to the same round trip. It must take as many round trips on both, and
+// the clients must be told the same of how it ended; then it says whether it was well.
+func (b *both) called(sim, real func() error) (well bool, err error) {
+	if b.cold {
+		b.lose = 0
+	}
+	b.sim.arm(b.lose)
+	b.real.wire.arm(b.lose)
+	err1, err2 := sim(), real()
+	trips1, lost1 := b.sim.disarm()
+	trips2, lost2 := b.real.wire.disarm()
+	if lost1 {
+		b.done["reply lost"]++
+		b.ops[len(b.ops)-1] += fmt.Sprintf("; the reply to round trip %d is lost", b.lose)
+	}
+	switch {
+	case (err1 == nil) != (err2 == nil), backend.IsUnknown(err1) != backend.IsUnknown(err2), err1 != nil && !lost1:
+		return false, b.differ("errors: %v; on Postgres %v", err1, err2)
+	case lost1 != lost2, trips1+b.more != trips2 && !lost1 && !b.cold:
+		return false, b.differ("%d round trips, a reply lost: %t; on Postgres %d, %t", trips1, lost1, trips2, lost2)
+	}
+	if err1 != nil {
+		b.done["error"]++
+	}
+	return err1 == nil, nil
 }
 
 // grant leases a few, now and then none.
@@ -298,23 +365,36 @@ func (b *both) submit() error {
 		subs = append(subs, backend.Submission{ID: b.sim.ids()[b.rng.IntN(b.given)], Program: b.load.compiled, Input: b.load.Input})
 	}
 	b.given += n
-	grant := b.grant(b.rng.IntN(4))
+	return b.submitted(subs, b.grant(b.rng.IntN(4)))
+}
+
+func (b *both) submitted(subs []backend.Submission, grant backend.Grant) error {
 	b.say("submit", "%d, %d leased", len(subs), grant.Max)
-	sim, err1 := b.sim.Submit(b.t.Context(), subs, grant)
-	real, err2 := b.real.Submit(b.t.Context(), subs, grant)
-	return b.replies(sim, real, err1, err2, false)
+	var sim, real backend.Committed
+	well, err := b.called(
+		func() (err error) { sim, err = b.sim.Submit(b.t.Context(), subs, grant); return err },
+		func() (err error) { real, err = b.real.Submit(b.t.Context(), subs, grant); return err })
+	if !well {
+		return err
+	}
+	return b.replies(sim, real, false)
 }
 
 func (b *both) claim(shard int) error {
 	b.say("claim", "of shard %d", shard)
 	b.sim.advance(4 * time.Hour) // sleeps and retries are due
 	b.real.advance(4 * time.Hour)
-	sim, err1 := b.sim.Claim(b.t.Context(), shard, b.grant(1000))
-	real, err2 := b.real.Claim(b.t.Context(), shard, b.grant(1000))
+	var sim, real backend.Committed
+	well, err := b.called(
+		func() (err error) { sim, err = b.sim.Claim(b.t.Context(), shard, b.grant(1000)); return err },
+		func() (err error) { real, err = b.real.Claim(b.t.Context(), shard, b.grant(1000)); return err })
+	if !well {
+		return err
+	}
 	byKey := func(x, y backend.Task) int { return x.Lease.Key.Compare(y.Lease.Key) }
 	slices.SortFunc(sim.Tasks, byKey) // rows that became due together come in any order
 	slices.SortFunc(real.Tasks, byKey)
-	return b.replies(sim, real, err1, err2, true)
+	return b.replies(sim, real, true)
 }
 
 // complete offers the completions of a few runs, and perhaps some whose token is no longer good.
@@ -351,9 +431,14 @@ func (b *both) complete(first backend.Key) error {
 	}
 	grant := b.grant(b.rng.IntN(5))
 	b.say("complete", "%d of shard %d, %d leased: %s", len(sim), shard, grant.Max, b.names(sim))
-	out1, err1 := b.sim.Complete(b.t.Context(), shard, sim, grant)
-	out2, err2 := b.real.Complete(b.t.Context(), shard, real, grant)
-	return b.replies(out1, out2, err1, err2, false)
+	var out1, out2 backend.Committed
+	well, err := b.called(
+		func() (err error) { out1, err = b.sim.Complete(b.t.Context(), shard, sim, grant); return err },
+		func() (err error) { out2, err = b.real.Complete(b.t.Context(), shard, real, grant); return err })
+	if !well {
+		return err
+	}
+	return b.replies(out1, out2, false)
 }
 
 func (b *both) names(list []backend.Completion) string {
@@ -371,40 +456,48 @@ func (b *both) extend(shard int) error {
 			sim, real = append(sim, p.sim.Lease), append(real, p.real.Lease)
 		}
 	}
-	b.say("extend", "%d of shard %d", len(sim), shard)
-	held1, err1 := b.sim.Extend(b.t.Context(), shard, sim, b.grant(1))
-	held2, err2 := b.real.Extend(b.t.Context(), shard, real, b.grant(1))
-	if err1 != nil || err2 != nil || !slices.Equal(held1, held2) {
-		return b.differ("held %v, %v; on Postgres %v, %v", held1, err1, held2, err2)
+	if len(sim) == 0 {
+		return nil
 	}
-	return nil
+	b.say("extend", "%d of shard %d", len(sim), shard)
+	var held1, held2 []bool
+	well, err := b.called(
+		func() (err error) { held1, err = b.sim.Extend(b.t.Context(), shard, sim, b.grant(1)); return err },
+		func() (err error) { held2, err = b.real.Extend(b.t.Context(), shard, real, b.grant(1)); return err })
+	if well && !slices.Equal(held1, held2) {
+		return b.differ("held %v; on Postgres %v", held1, held2)
+	}
+	return err
 }
 
 func (b *both) sweep(shard int) error {
 	b.say("sweep", "shard %d", shard)
-	swept1, err1 := b.sim.Sweep(b.t.Context(), shard)
-	swept2, err2 := b.real.Sweep(b.t.Context(), shard)
-	if err1 != nil || err2 != nil || swept1 != swept2 {
-		return b.differ("swept %+v, %v; on Postgres %+v, %v", swept1, err1, swept2, err2)
+	b.lose, b.more = 0, 2 // the real one looks for leases that are over, and forgets old marks
+	defer func() { b.more = 0 }()
+	var swept1, swept2 backend.Swept
+	well, err := b.called(
+		func() (err error) { swept1, err = b.sim.Sweep(b.t.Context(), shard); return err },
+		func() (err error) { swept2, err = b.real.Sweep(b.t.Context(), shard); return err })
+	if well && swept1 != swept2 {
+		return b.differ("swept %+v; on Postgres %+v", swept1, swept2)
 	}
-	return nil
+	return err
 }
 
 func (b *both) cancel(id uuid.UUID) error {
 	b.say("cancel", "instance %d", slices.Index(b.sim.ids(), id))
-	got1, err1 := b.sim.Cancel(b.t.Context(), []uuid.UUID{id}, "enough")
-	got2, err2 := b.real.Cancel(b.t.Context(), []uuid.UUID{id}, "enough")
-	if err1 != nil || err2 != nil || got1[0].Status != got2[0].Status || !bytes.Equal(got1[0].Result, got2[0].Result) {
-		return b.differ("canceled %+v, %v; on Postgres %+v, %v", got1, err1, got2, err2)
+	var got1, got2 []backend.Instance
+	well, err := b.called(
+		func() (err error) { got1, err = b.sim.Cancel(b.t.Context(), []uuid.UUID{id}, "enough"); return err },
+		func() (err error) { got2, err = b.real.Cancel(b.t.Context(), []uuid.UUID{id}, "enough"); return err })
+	if well && (got1[0].Status != got2[0].Status || !bytes.Equal(got1[0].Result, got2[0].Result)) {
+		return b.differ("canceled %+v; on Postgres %+v", got1, got2)
 	}
-	return nil
+	return err
 }
 
 // replies holds two replies against each other, and keeps the leases that they brought.
-func (b *both) replies(sim, real backend.Committed, err1, err2 error, claimed bool) error {
-	if err1 != nil || err2 != nil {
-		return b.differ("errors: %v; on Postgres %v", err1, err2)
-	}
+func (b *both) replies(sim, real backend.Committed, claimed bool) error {
 	words1, words2 := b.words(sim, claimed), b.words(real, claimed)
 	if words1 != words2 {
 		return b.differ("the replies differ: %s\non Postgres: %s", words1, words2)
@@ -444,7 +537,7 @@ func replay(t *testing.T, r *real, d *drawn, seed uint64, done map[string]int, b
 	}
 	r.clean()
 	rng := rand.New(rand.NewPCG(seed, 0x7265616c))
-	b := &both{t: t, sim: newStepwise(load, realShards, 1+rng.IntN(4), seed), real: r, load: load, rng: rng, seed: seed, done: done}
+	b := &both{t: t, sim: newStepwise(load, realShards, 1+rng.IntN(4), seed), real: r, load: load, rng: rng, seed: seed, done: done, cold: true}
 	b.sim.w.Bug = bug
 	if plant != nil {
 		b.plant = func() bool { return plant(b.sim) }
@@ -462,7 +555,7 @@ func TestReality(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, kind := range []string{"submit", "claim", "complete", "extend", "sweep", "lost", "cancel", "reopen", "crash"} {
+	for _, kind := range []string{"submit", "claim", "complete", "extend", "sweep", "lost", "cancel", "reopen", "crash", "reply lost", "error"} {
 		if done[kind] == 0 && *realCases >= 48 {
 			t.Errorf("in %d cases there was never: %s", *realCases, kind)
 		}
@@ -502,8 +595,10 @@ func TestRealityIsNoticed(t *testing.T) {
 		{what: "an instance", want: "simulated: instance", plant: func(s *stepwise) bool {
 			return tamper(s, s.store().instances, func(i instanceRow) instanceRow { i.untidy = !i.untidy; return i })
 		}},
-		{what: bugTokenIgnored, want: "differ", bug: bugTokenIgnored, from: 32},
-		{what: bugLoopReset, want: "differ", bug: bugLoopReset, from: 32},
+		{what: bugTokenIgnored, want: "Postgres", bug: bugTokenIgnored, from: 40},
+		{what: bugUnknownIsFailure, want: "Postgres", bug: bugUnknownIsFailure},
+		{what: bugUnknownIsSuccess, want: "Postgres", bug: bugUnknownIsSuccess},
+		{what: bugLoopReset, want: "Postgres", bug: bugLoopReset, from: 32},
 	} {
 		const most = 64
 		for seed := c.from; ; seed++ {

@@ -19,6 +19,10 @@ import (
 type stepwise struct {
 	w *world
 	p *process
+
+	sent int // round trips before it was armed
+	lose int // the one since then whose reply is lost; zero: none
+	lost bool
 }
 
 var (
@@ -70,11 +74,37 @@ func (s *stepwise) settle() {
 }
 
 func (s *stepwise) one() {
+	s.strike()
 	o := s.w.queue.pop()
 	if o.to == nil || o.life == o.to.life {
 		s.w.now = o.at
 		o.do()
 	}
+}
+
+// strike has the reply to a request be lost that is on its way, if its number has come.
+func (s *stepwise) strike() {
+	if s.lose == 0 || s.trips() < s.lose || s.lost {
+		return
+	}
+	for _, c := range s.w.server.conns {
+		if c.phase == asking {
+			c.lost, s.lost = true, true
+		}
+	}
+}
+
+// arm begins to count round trips, and has the reply to one lost: the server does what it was asked, and the connection breaks.
+func (s *stepwise) arm(lose int) {
+	s.sent, s.lose, s.lost = s.w.result.Counts.Whats[Sends], lose, false
+}
+
+func (s *stepwise) trips() int { return s.w.result.Counts.Whats[Sends] - s.sent }
+
+// disarm tells how many round trips there were, and whether a reply was lost.
+func (s *stepwise) disarm() (trips int, lost bool) {
+	s.lose = 0
+	return s.trips(), s.lost
 }
 
 // wait lets things happen until a call is over, and then the rest.
