@@ -60,12 +60,13 @@ chaos: ## Run every backend while connections, processes and Postgres fail; CHAO
 # How many seeds of each design are played for the coverage of plan and dispatch.
 SIM_SEEDS ?= 0..9999
 SIM_OUT ?= out/sim
+SIM_COVERED = pulley/engine/plan,pulley/engine/dispatch
 
 sim-coverage: ## Play simulations of push and journal, and name the lines of plan and dispatch that they never reach; SIM_SEEDS
-	$(GO) build -cover -coverpkg=pulley/engine/plan,pulley/engine/dispatch -o $(SIM_OUT)/pulley ./cmd/pulley
+	$(GO) build -cover -coverpkg=./cmd/pulley,$(SIM_COVERED) -o $(SIM_OUT)/pulley ./cmd/pulley
 	rm -rf $(SIM_OUT)/covered && mkdir -p $(SIM_OUT)/covered
 	for b in push journal; do GOCOVERDIR=$(SIM_OUT)/covered $(SIM_OUT)/pulley sim --backend $$b --seeds $(SIM_SEEDS) --out $(SIM_OUT) || exit 1; done
-	$(GO) tool covdata textfmt -i $(SIM_OUT)/covered -o $(SIM_OUT)/lines.txt
+	$(GO) tool covdata textfmt -i $(SIM_OUT)/covered -pkg $(SIM_COVERED) -o $(SIM_OUT)/lines.txt
 	$(GO) run ./sim/lines $(SIM_OUT)/lines.txt
 
 chaos-nightly: ## For hours, on every backend: 10,000 cuts, 5,000 kills, 1,000 lost replies, 1,000 ended sessions, 100 crashes, every message; NIGHTLY_FLAGS
