@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -88,5 +89,25 @@ func TestJobsStandAlone(t *testing.T) {
 		if _, err := sim.Run(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v; want %q", err, want)
 		}
+	}
+}
+
+// TestLargeGraphsStaySmall bounds what a job costs in memory, all that is allocated and let go of included: a million of them
+// have to fit into 2 GiB with room to spare. Measured are about 2.5 KB, of which most is garbage.
+func TestLargeGraphsStaySmall(t *testing.T) {
+	const n = 50_000
+	jobs := layered(n, 1_000, time.Second, 3)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err := sim.Run(sim.Config{Jobs: jobs, Workers: 500, Quiet: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	right(t, r)
+	if got := (after.TotalAlloc - before.TotalAlloc) / n; got > 4_000 {
+		t.Errorf("%d bytes were allocated for each job", got)
+	} else {
+		t.Logf("%d bytes were allocated for each job", got)
 	}
 }
