@@ -367,11 +367,17 @@ func (s *journalStore) settle(a *asked, args []any) {
 func (s *journalStore) absent(a *asked, args []any) {
 	a.then(func(x *db.Exec) error {
 		shard, ids, seqs := args[0].(int), args[1].([][16]byte), args[2].([]int64)
-		proved := false
+		there, proved := false, false
 		for i, id := range ids {
 			inst := s.instanceOf(id)
 			in := s.instances.Get(x, int32(inst.index))
-			if in == nil || in.Value.status != backend.Running {
+			if in == nil {
+				continue
+			}
+			if v := s.events.Get(x, eventKey{shard, seqs[i]}); v != nil && v.Value.epoch == args[3].(int64) {
+				there = true
+			}
+			if in.Value.status != backend.Running {
 				continue
 			}
 			later := false
@@ -381,7 +387,7 @@ func (s *journalStore) absent(a *asked, args []any) {
 			})
 			proved = proved || !later
 		}
-		a.give(proved)
+		a.give(there, proved)
 		return nil
 	})
 }

@@ -226,9 +226,13 @@ func (sh *shardState) look(ctx context.Context, t *tx, passed *bool) (happened b
 	if err := rows.Err(); err != nil {
 		return false, out, err
 	}
+	if lost && !happened {
+		if err := sh.another(ctx, t); err != nil {
+			return false, out, err
+		}
+		happened = true
+	}
 	switch {
-	case lost && !happened:
-		return false, out, sh.absent(ctx, t)
 	case lost:
 		out.lost = true
 		sh.forget()
@@ -243,10 +247,10 @@ func (sh *shardState) look(ctx context.Context, t *tx, passed *bool) (happened b
 	return happened, out, nil
 }
 
-// absent says why nothing is to be found of a transaction in a shard that is another's: with errLost it did not take place.
-// An event is dropped only once its instance has ended or has a later state: where one of the transaction's should be
-// there, it never was. Else nobody can tell.
-func (sh *shardState) absent(ctx context.Context, t *tx) error {
+// another looks for other traces of a transaction than its witness in a shard that is another's: nil says that there is one,
+// and errLost that it did not take place. An event is dropped only once its instance has ended or has a later state: where
+// none is there, and one of the transaction's should be, it never was. Else nobody can tell.
+func (sh *shardState) another(ctx context.Context, t *tx) error {
 	var ids [][16]byte
 	var seqs []int64
 	seq := sh.seq
@@ -259,14 +263,17 @@ func (sh *shardState) absent(ctx context.Context, t *tx) error {
 	if len(seqs) == 0 {
 		return errLost // its ends and births stay where they are
 	}
-	var proved bool
-	if err := sh.b.store.Pool.QueryRow(ctx, absentSQL, sh.number, ids, seqs).Scan(&proved); err != nil {
+	var there, proved bool
+	if err := sh.b.store.Pool.QueryRow(ctx, absentSQL, sh.number, ids, seqs, sh.epoch.Load()).Scan(&there, &proved); err != nil {
 		return err
 	}
-	if !proved {
-		return errGone
+	switch {
+	case there:
+		return nil
+	case proved:
+		return errLost
 	}
-	return errLost
+	return errGone
 }
 
 // witness is that by which a transaction is found again: its last event, or, where it has none, the instances that it

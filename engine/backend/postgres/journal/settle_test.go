@@ -2,8 +2,11 @@ package journal
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
+
+	"pulley/engine/backend"
 )
 
 // TestSettleUnderAnotherOwner settles an append whose answer came too late: another owns the shard by then. What it left
@@ -13,26 +16,36 @@ func TestSettleUnderAnotherOwner(t *testing.T) {
 		name     string
 		sent     bool // the append takes place
 		ended    bool // the next owner ends the instance, and drops its events
+		open     bool // the append is of another instance too, and before, which goes on
 		happened bool
 		err      error
 	}{
 		{name: "there", sent: true, happened: true},
 		{name: "dropped", sent: true, ended: true, err: errGone},
+		{name: "dropped, but for another instance's", sent: true, ended: true, open: true, happened: true},
 		{name: "never", err: errLost},
+		{name: "never, and another instance goes on", ended: true, open: true, err: errLost},
 		{name: "never, and another's events are dropped", ended: true, err: errGone},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, 1)
 			w.cfg.Lease = time.Minute
 			first := w.open()
-			done := ran(w.launch(first, sequence)[0])
+			var both []backend.Completion
+			if c.open {
+				both = append(both, ran(w.launch(first, sequence)[0]))
+			}
+			both = append(both, ran(w.launch(first, sequence)[0]))
+			ends := both[len(both)-1].Lease.Key.Instance
 			sh := first.shards[0]
 			if err := sh.lock(w.ctx); err != nil {
 				t.Fatal(err)
 			}
 			x := sh.begin()
-			if err := x.advance(sh.held(done.Lease), &done); err != nil {
-				t.Fatal(err)
+			for i := range both {
+				if err := x.advance(sh.held(both[i].Lease), &both[i]); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if c.sent {
 				if _, err := sh.send(w.ctx, x); err != nil {
@@ -47,6 +60,7 @@ func TestSettleUnderAnotherOwner(t *testing.T) {
 			}
 			tasks := w.claimed(second)
 			if c.ended {
+				tasks = slices.DeleteFunc(tasks, func(t backend.Task) bool { return t.Lease.Key.Instance != ends })
 				for len(tasks) > 0 {
 					tasks = w.complete(second, ran(tasks[0])).Tasks
 				}

@@ -1,7 +1,10 @@
--- Whether one of several events would be there if it had been appended: its instance runs, and has no later state that
--- stands for it. $1 shard, $2 instances, $3 seqs.
-SELECT coalesce(bool_or(i.status = 'running' AND NOT EXISTS (
-    SELECT FROM events e WHERE e.shard = $1 AND e.seq >= w.seq AND e.instance_id = w.id AND e.kind = 3
-)), false)
+-- What tells of several events whether they were appended, where the last of them is not there: whether another is; and
+-- whether one would be, since its instance runs and has no later state that stands for it. $1 shard, $2 instances, $3 seqs,
+-- $4 epoch.
+SELECT
+    coalesce(bool_or(EXISTS (SELECT FROM events e WHERE e.shard = $1 AND e.seq = w.seq AND e.epoch = $4)), false),
+    coalesce(bool_or(i.status = 'running' AND NOT EXISTS (
+        SELECT FROM events e WHERE e.shard = $1 AND e.seq >= w.seq AND e.instance_id = w.id AND e.kind = 3
+    )), false)
 FROM unnest($2::uuid[], $3::bigint[]) AS w (id, seq)
 CROSS JOIN LATERAL (SELECT i.status FROM instances i WHERE i.shard = $1 AND i.id = w.id OFFSET 0) i
