@@ -185,7 +185,7 @@ func (s *journalStore) cancelFree(a *asked, args []any) {
 	})
 	a.then(func(x *db.Exec) (err error) {
 		_, fenced, err = change(x, s.shards, shard, db.ForUpdate, func(r shardRow) bool { return r.epoch == epoch }, func(r shardRow) shardRow {
-			r.epoch++
+			r.epoch, r.owner = r.epoch+1, ""
 			return r
 		})
 		return err

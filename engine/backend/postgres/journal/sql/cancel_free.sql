@@ -1,9 +1,10 @@
 -- Ends running instances of a shard that nobody owns as canceled, and says whether nobody did. The shard's row is locked, so that
--- whoever takes it sees the end. $1 shard, $2 instances, $3 failure.
+-- whoever takes it sees the end; and nobody is its owner any more, so that one who comes back late does not take what he
+-- remembers for all there is. $1 shard, $2 instances, $3 failure.
 WITH nobody AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1 AND (s.owner IS NULL OR s.expires_at <= clock_timestamp()) FOR NO KEY UPDATE
 ), fenced AS (
-    UPDATE shards s SET epoch = s.epoch + 1 FROM nobody n WHERE s.shard = $1 AND s.epoch = n.epoch
+    UPDATE shards s SET epoch = s.epoch + 1, owner = NULL FROM nobody n WHERE s.shard = $1 AND s.epoch = n.epoch
     RETURNING s.epoch
 ), ended AS (
     UPDATE instances i
