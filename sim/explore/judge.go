@@ -150,6 +150,10 @@ func (j *judge) reply(w *world, p *process, c *dispatch.Call, r *dispatch.Reply,
 			if inst.twin.applied[l.Token] && j.offers[l.Token] == 1 {
 				inst.twin.wrong("I3", "%s was answered as stale with token %d, and was applied", inst.twin.name(l.Key.Run), l.Token)
 			}
+			if r := inst.twin.runs[l.Key.Run]; r != nil && inst.twin.end == nil && !j.clocks && !inst.twin.applied[l.Token] && r.token == l.Token && r.begun.token == l.Token &&
+				r.begun.p == p && r.begun.life == p.life && p.now() < r.begun.until {
+				inst.twin.wrong("I3", "%s was answered as stale with token %d, which nobody else has followed, and whose lease holds", inst.twin.name(l.Key.Run), l.Token)
+			}
 		case backend.Refused:
 			inst.twin.wrong("I12", "%s was refused: %v", inst.twin.name(l.Key.Run), out.Err)
 		}
@@ -186,6 +190,7 @@ func (j *judge) started(w *world, p *process, inst *instance, task *backend.Task
 				time.Duration(until), engineNames[h.p.index], time.Duration(h.until))
 		}
 	}
+	r.begun = holder{p: p, life: p.life, until: until, token: l.Token}
 	r.holders = append(slices.DeleteFunc(r.holders, func(h holder) bool { return h.life != h.p.life }), holder{p: p, life: p.life, until: until, token: l.Token})
 }
 

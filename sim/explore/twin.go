@@ -48,6 +48,7 @@ type runTwin struct {
 	action  string
 	holders []holder
 	since   int64
+	begun   holder // who began it last
 }
 
 // holder is an engine that runs a task and may believe that its lease holds.
