@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"flag"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -48,7 +49,9 @@ func unraced(t *testing.T, test string, args ...string) {
 	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-race=false", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building without the race detector: %v\n%s", err, out)
 	}
-	out, err := exec.CommandContext(t.Context(), binary, append([]string{"-test.v", "-test.run", test}, args...)...).CombinedOutput()
+	run := exec.CommandContext(t.Context(), binary, append([]string{"-test.v", "-test.run", test}, args...)...)
+	run.Env = append(os.Environ(), "GOGC=400") // worlds are small and short
+	out, err := run.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s without the race detector: %v\n%s", test, err, out)
 	}
