@@ -184,8 +184,9 @@ func (j *judge) started(w *world, p *process, inst *instance, task *backend.Task
 		return // called off, or done by another after this lease was lost
 	}
 	until := int64(task.Expires.Sub(epoch))
+	slack := us(w.LeaseUS) / 1_000_000 * driftMax
 	for _, h := range r.holders {
-		if h.life == h.p.life && h.p.now() < h.until && h.token != l.Token && !j.clocks {
+		if h.life == h.p.life && h.p.now()+slack < h.until && h.token != l.Token && !j.clocks {
 			t.wrong("I11", "%s begins at %s until %v, and %s holds it until %v on its clock", t.name(l.Key.Run), engineNames[p.index],
 				time.Duration(until), engineNames[h.p.index], time.Duration(h.until))
 		}
@@ -193,6 +194,10 @@ func (j *judge) started(w *world, p *process, inst *instance, task *backend.Task
 	r.begun = holder{p: p, life: p.life, until: until, token: l.Token}
 	r.holders = append(slices.DeleteFunc(r.holders, func(h holder) bool { return h.life != h.p.life }), holder{p: p, life: p.life, until: until, token: l.Token})
 }
+
+// driftMax is how many parts of a million too slow an engine's clock may be, and more: it believes for so much longer that its
+// leases hold, and designs make no allowance for it.
+const driftMax = 250
 
 // dropped notes that an engine is not at a task any more.
 func (j *judge) dropped(w *world, l backend.Lease, p *process) {
