@@ -88,7 +88,7 @@ func (r *run) goEverywhere(ctx context.Context) error {
 				continue
 			}
 			idle = false
-			f := fault.Fault{Kind: kind.Name, Engine: turn % r.Engines, HoldMS: r.LeaseMS, K: everyGapMS}
+			f := fault.Fault{Kind: kind.Name, Engine: turn % r.Engines, HoldMS: r.LeaseMS * (1 + turn%everyHolds), K: everyGapMS}
 			if _, err := r.inject(ctx, kind, f); err != nil {
 				return fmt.Errorf("going on with %s: %w", f, err)
 			}
@@ -106,6 +106,10 @@ func (r *run) goEverywhere(ctx context.Context) error {
 	}
 	return nil
 }
+
+// everyHolds is how many leases the faults last by turns while what is left is gone to, at most: some messages come only
+// where engines and connections live for a while, others where they do not.
+const everyHolds = 3
 
 // everyGapMS is the least time between two cuts while what is left is gone to.
 const everyGapMS = 5

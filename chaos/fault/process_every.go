@@ -23,7 +23,18 @@ var processEvery = Kind{
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		hold, cancel := context.WithTimeout(ctx, f.Hold())
 		defer cancel()
-		return everyEngine(ctx, w, func(i int) (int, error) { return killAtNewPlaces(ctx, hold, w, i, over) })
+		return everyEngine(ctx, w, func(i int) (int, error) {
+			count, err := killAtNewPlaces(ctx, hold, w, i, over)
+			if err != nil || ctx.Err() != nil || i != f.Engine {
+				return count, err
+			}
+			// Where nothing new came in the whole time, it never came to stopping, by which some messages come only.
+			happened, err := newKilling(w, i).whileStopping(ctx, over)
+			if happened {
+				count++
+			}
+			return count, err
+		})
 	},
 }
 
