@@ -252,3 +252,34 @@ func TestCrash(t *testing.T) {
 		t.Error("a sequence that crashed leaves nothing out")
 	}
 }
+
+// TestPassedRow has a transaction wait for a row that its statement then passes by, and wait for another: who comes for
+// the first does not stand behind it.
+func TestPassedRow(t *testing.T) {
+	r := newRig()
+	a, b, c, d := r.Open(1), r.Open(2), r.Open(3), r.Open(4)
+	must(t, r.do(a, r.put(1, 1), r.put(2, 2)))
+	must(t, r.do(a, db.Begin, r.put(1, 10)))
+	must(t, r.do(c, db.Begin, r.put(2, 20)))
+	row := 1
+	passing := statement(func(x *db.Exec) error {
+		_, _, err := r.table.Upsert(x, row, 0, func(int) (int, bool, error) { return 30, true, nil })
+		row = 2
+		return err
+	})
+	if err := r.do(b, db.Begin, passing); err != errWaits {
+		t.Fatalf("it does not wait for the first row: %v", err)
+	}
+	must(t, r.do(a, db.Commit))
+	r.goOn()
+	if b.State() != db.Waiting {
+		t.Fatalf("it does not wait for the second row: %v", b.State())
+	}
+	must(t, r.do(d, r.put(1, 40)))
+	must(t, r.do(c, db.Commit))
+	r.goOn()
+	must(t, r.do(b, db.Commit))
+	if r.value(1) != 40 || r.value(2) != 30 {
+		t.Errorf("the rows are %d and %d, want 40 and 30", r.value(1), r.value(2))
+	}
+}

@@ -83,13 +83,13 @@ func (l *lock) take(tx *Tx, mode Mode) {
 // wait puts a transaction behind the others that wait. It fails where that closes a circle.
 func (l *lock) wait(tx *Tx, mode Mode) error {
 	if tx.waits != l {
+		tx.stopWaiting() // for a row that has changed meanwhile, so that the statement passes it by
 		l.waiters = append(l.waiters, grip{tx, mode})
 		tx.waits = l
 		tx.waitMode = mode
 	}
 	if l.blockedBy(tx, mode, tx, 0) {
-		l.leave(tx)
-		l.wake()
+		tx.stopWaiting()
 		return ErrDeadlock
 	}
 	return errWait
@@ -136,6 +136,14 @@ func (l *lock) blockedBy(tx *Tx, mode Mode, goal *Tx, depth int) bool {
 func (l *lock) leave(tx *Tx) {
 	l.waiters = slices.DeleteFunc(l.waiters, func(g grip) bool { return g.tx == tx })
 	tx.waits = nil
+}
+
+// stopWaiting takes a transaction from where it waits, if it does, and lets those go on that stood behind it.
+func (tx *Tx) stopWaiting() {
+	if l := tx.waits; l != nil {
+		l.leave(tx)
+		l.wake()
+	}
 }
 
 // drop takes the row from a transaction that is over, and lets those go on that can.

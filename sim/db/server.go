@@ -80,11 +80,7 @@ func (s *Server) abort(t *Tx) {
 
 // over lets go of what a transaction has locked.
 func (s *Server) over(t *Tx) {
-	if t.waits != nil {
-		l := t.waits
-		l.leave(t)
-		l.wake()
-	}
+	t.stopWaiting()
 	for _, l := range t.locks {
 		l.drop(t)
 	}

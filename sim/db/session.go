@@ -166,10 +166,7 @@ func (s *Session) one(statement Statement) error {
 	if err == nil || !Waits(err) {
 		s.started = false
 		s.server.active--
-		if l := s.tx.waits; l != nil {
-			l.leave(s.tx)
-			l.wake()
-		}
+		s.tx.stopWaiting()
 	}
 	return err
 }
