@@ -7,7 +7,6 @@ import (
 
 	"pulley/chaos/check"
 	"pulley/engine/backend"
-	"pulley/engine/expr"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
@@ -45,25 +44,12 @@ func (a *actions) run(name string, args json.RawMessage, attempt int) (json.RawM
 }
 
 // reference makes the interpreter call them.
-func (a *actions) reference(name string, args check.Args, attempt int) (expr.Value, *check.Error) {
-	object := []byte{'{'}
-	for i, arg := range args {
-		value, err := expr.Encode(arg.Value)
-		if err != nil {
-			return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
+func (a *actions) reference() check.Action {
+	return check.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *check.Error) {
+		result, failure := a.run(name, args, attempt)
+		if failure != nil {
+			return nil, &check.Error{Type: failure.Type, Message: failure.Message}
 		}
-		if i > 0 {
-			object = append(object, ',')
-		}
-		object = append(fmt.Appendf(object, "%q:", arg.Name), value...) // a name is an identifier
-	}
-	result, failure := a.run(name, append(object, '}'), attempt)
-	if failure != nil {
-		return nil, &check.Error{Type: failure.Type, Message: failure.Message}
-	}
-	value, err := expr.Decode(result, ir.Limits{})
-	if err != nil {
-		return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
-	}
-	return value, nil
+		return result, nil
+	})
 }

@@ -86,7 +86,7 @@ func prepare(c Case) (prepared, error) {
 	if r.actions, err = newActions(); err != nil {
 		return r, err
 	}
-	outcomes, all := reference.Possible(c.Input, r.actions.reference, check.Options{}, outcomesMax)
+	outcomes, all := reference.Possible(c.Input, r.actions.reference(), check.Options{}, outcomesMax)
 	first := outcomes[0]
 	if first.Status == check.Refused {
 		return r, fmt.Errorf("the reference refuses the input: %w", first.Error)
