@@ -12,7 +12,7 @@ DEMO_FLAGS ?= --out $(DEMO_OUT) --backends push,pull,pull:batch=256,pull:scan=sq
 	--sizes diamond=2,8 --sizes pipeline=16,128 --time-scale 0.00005 $(addprefix --trace ,$(DEMO_TRACES))
 
 # How long one package's tests may take.
-TEST_TIMEOUT ?= 15m
+TEST_TIMEOUT ?= 20m
 TEST_FLAGS ?=
 
 # What is said to pulley claims, such as --quick, --goals or --only loop.
@@ -62,12 +62,20 @@ SIM_SEEDS ?= 0..9999
 SIM_OUT ?= out/sim
 SIM_COVERED = pulley/engine/plan,pulley/engine/dispatch
 
-sim-coverage: ## Play simulations of push and journal, and name the lines of plan and dispatch that they never reach; SIM_SEEDS
+sim-coverage: ## Play simulations of push, eager and journal, and name the lines of plan and dispatch that they never reach; SIM_SEEDS
 	$(GO) build -cover -coverpkg=./cmd/pulley,$(SIM_COVERED) -o $(SIM_OUT)/pulley ./cmd/pulley
 	rm -rf $(SIM_OUT)/covered && mkdir -p $(SIM_OUT)/covered
-	for b in push journal; do GOCOVERDIR=$(SIM_OUT)/covered $(SIM_OUT)/pulley sim --backend $$b --seeds $(SIM_SEEDS) --out $(SIM_OUT) || exit 1; done
+	for b in push eager journal; do GOCOVERDIR=$(SIM_OUT)/covered $(SIM_OUT)/pulley sim --backend $$b --seeds $(SIM_SEEDS) --out $(SIM_OUT) || exit 1; done
 	$(GO) tool covdata textfmt -i $(SIM_OUT)/covered -pkg $(SIM_COVERED) -o $(SIM_OUT)/lines.txt
 	$(GO) run ./sim/lines $(SIM_OUT)/lines.txt
+
+# How many searches look for each bug, each in seeds of its own.
+SIM_SEARCHES ?= 10
+
+sim-bugs: ## Plant bugs in the designs that simulations play, and in the core, and tell how many seeds it took to find each; SIM_SEARCHES
+	$(GO) build -o $(SIM_OUT)/pulley ./cmd/pulley
+	$(SIM_OUT)/pulley sim --backend all --bug all --searches $(SIM_SEARCHES) --seeds 0..32767 --out $(SIM_OUT)
+	$(GO) run ./chaos/mutants --sim $(SIM_SEARCHES)
 
 chaos-nightly: ## For hours, on every backend: 10,000 cuts, 5,000 kills, 1,000 lost replies, 1,000 ended sessions, 100 crashes, every message; NIGHTLY_FLAGS
 	@scripts/setup.sh postgres

@@ -55,7 +55,7 @@
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | –
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
 //	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | –
-//	engine/pgserver/pgtest     | a server and a fresh database for tests                        | engine/pgserver, engine/pgserver/pgwire
+//	engine/pgserver/pgtest     | a server and a fresh database for tests                        | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage
 //	scenarios                  | workloads as data, with their expected results                 | engine/graph, scenarios/wfformat
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
 //	chaos/check                | reference interpreter, and oracles over histories              | engine/graph, scenarios
@@ -107,8 +107,8 @@
 // instance's row is touched per completion. Order comes from sequences, never from now().
 //
 // D6. Time belongs to the store. Leases are computed with its clock; the local view of their end is
-// the earlier one. A new delivery's token fences the old worker. A lease that ran out locally is
-// given up.
+// the earlier one, as long as the local clock is not slower (package dispatch says by how much, and what
+// of it). A new delivery's token fences the old worker. A lease that ran out locally is given up.
 //
 // D7. A lost COMMIT is unknown. It is neither success nor failure: the row is read back before
 // anything is decided, and where that fails too, the call is repeated under its guard.

@@ -1,11 +1,11 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"pulley/chaos/check"
-	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/scenarios"
@@ -37,26 +37,11 @@ func outcomes(w scenarios.Workload, act Act) ([]check.Outcome, error) {
 
 // interpreted has the reference call the same actions as the engines.
 func interpreted(act Act, limits ir.Limits) check.Action {
-	return func(name string, args check.Args, attempt int) (expr.Value, *check.Error) {
-		object := []byte{'{'}
-		for i, a := range args {
-			value, err := expr.Encode(a.Value)
-			if err != nil {
-				return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
-			}
-			if i > 0 {
-				object = append(object, ',')
-			}
-			object = append(fmt.Appendf(object, "%q:", a.Name), value...) // a name is an identifier
-		}
-		result, failure := act(name, append(object, '}'), attempt)
+	return check.OnJSON(limits, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *check.Error) {
+		result, failure := act(name, args, attempt)
 		if failure != nil {
 			return nil, &check.Error{Type: failure.Type, Message: failure.Message}
 		}
-		value, err := expr.Decode(result, limits)
-		if err != nil {
-			return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
-		}
-		return value, nil
-	}
+		return result, nil
+	})
 }

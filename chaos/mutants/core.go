@@ -11,27 +11,36 @@ func onMemory(name string) check {
 	return check{Package: "engine/backend/memory", Run: "^TestConformance$/virtual_clock/" + name}
 }
 
+// inBoth has the simulation find a mutant in both of its designs.
+func inBoth(invariants string) []search {
+	return []search{{"push", invariants}, {"journal", invariants}}
+}
+
 // coreMutants are bugs of what decides: they are the same on every design.
 func coreMutants() []mutant {
 	return []mutant{{
 		Name: "spread-index-ignored", What: "every result of a spread arrives as that of the first element", Invariant: "I6",
 		Edits: []edit{{"engine/plan/walk.go", `		index = path.Cut(to.Depth + 1).Last()`, `		index = 0`}},
 		Check: programs, Says: "I7: result",
+		Sim: inBoth("I4 I6 I7 I12"),
 	}, {
 		Name: "aggregate-in-order-of-arrival", What: "a list has its elements in the order in which they came", Invariant: "I6",
 		Edits: []edit{{"engine/plan/walk.go", `	slices.SortFunc(elements, func(a, b Element) int { return a.Index - b.Index })`, `	for i := range elements {
 		elements[i].Index = i
 	}`}},
 		Check: onMemory("complete/element_order"), Says: "want it completed with",
+		Sim: inBoth("I4 I7"),
 	}, {
 		Name: "aggregate-count-off-by-one", What: "an aggregate waits for one element less than there are", Invariant: "I6",
 		Edits: []edit{{"engine/plan/forks.go", `Required: len(elements)})`, `Required: max(1, len(elements)-1)})`}},
 		Check: programs, Says: "is not the reference's twin",
+		Sim: inBoth("I4 I7 I12"),
 	}, {
 		Name: "empty-spread-never-enqueued", What: "a spread over nothing does not wake its aggregate", Invariant: "I9",
 		Edits: []edit{{"engine/plan/forks.go", `		w.leave(agg, s)
 		return`, `		return`}},
 		Check: programs, Says: "is not the reference's twin",
+		Sim: inBoth("I9"),
 	}, {
 		Name: "loop-reset-forgotten", What: "what a round of a loop leaves is not taken away by the next", Invariant: "I10",
 		Edits: []edit{{"engine/plan/forks.go", `	if kind == graph.Back {
@@ -55,9 +64,11 @@ func coreMutants() []mutant {
 			return e`, `true {
 			return e`}},
 		Check: programs, Says: "is not the reference's twin",
+		Sim: inBoth("I4 I7"),
 	}, {
 		Name: "value-not-written", What: "what a completion brings is not kept for those behind the next barrier", Invariant: "I4",
 		Edits: []edit{{"engine/plan/walk.go", `		if w.p.live.In(id, slot.Var) && w.p.nodes[id].item != slot.Var {`, `		if false && w.p.live.In(id, slot.Var) && w.p.nodes[id].item != slot.Var {`}},
 		Check: programs, Says: "is not the reference's twin",
+		Sim: inBoth("I4 I7"),
 	}}
 }

@@ -4,6 +4,7 @@
 //	make mutants
 //	go run ./chaos/mutants --only river-1302
 //	go run ./chaos/mutants --format json
+//	go run ./chaos/mutants --sim 10
 //
 // # A mutant
 //
@@ -32,6 +33,12 @@
 //
 // All 43 were caught when this was written, in 9 minutes on two processors with --jobs 2: 27 by tests of push
 // and of the engine, 11 in memory or by properties and generated programs, 5 by chaos cases.
+//
+// # In simulations
+//
+// With --sim no check is run. The program is built with each mutant of the core that simulations can see, and pulley sim
+// searches several times, each time in seeds of its own. All searches must come to a violation of one of the invariants
+// that the table names; the median of the seeds that they took is told.
 //
 // A mutant that changes nothing that can be seen is marked equivalent, with the reason; it is not run. The exit
 // status is 1 where another survives, and 2 where the table or the machine is at fault.

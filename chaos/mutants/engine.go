@@ -38,6 +38,7 @@ func engineMutants() []mutant {
 		Edits: []edit{{dispatchFolder + "/reply.go", `		s.limit = max(1, len(c.tasks)/2)
 		m.reoffer(s, c.tasks)`, `		s.limit = max(1, len(c.tasks)/2)`}},
 		Check: promises, Says: "completions are in flight, \\d+ are committing",
+		Sim: inBoth("I9"),
 	}, {
 		Name: "canary-synchronous-commit-off", What: "the server acknowledges commits before they are on disk, and is killed", Invariant: "I8",
 		Edits: []edit{{"chaos/world.go", `	settings := map[string]string{"max_connections"`, `	settings := map[string]string{"synchronous_commit": "off", "wal_writer_delay": "10s", "max_connections"`}},

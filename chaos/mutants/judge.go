@@ -181,11 +181,7 @@ func (p *planter) try(ctx context.Context, m mutant, without baseline) outcome {
 }
 
 func (p *planter) plant(ctx context.Context, m mutant) (finding, error) {
-	overlay, err := p.overlay(m)
-	if err != nil {
-		return finding{}, err
-	}
-	program, err := p.make(ctx, m.Check, m.Name, overlay)
+	program, err := p.mutant(ctx, m, m.Check)
 	if err != nil {
 		return finding{}, err
 	}

@@ -33,6 +33,7 @@ type options struct {
 	only   string
 	format string
 	jobs   int
+	sim    int
 	list   bool
 	race   bool
 }
@@ -63,6 +64,15 @@ func run(args []string, out, problems io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if o.sim > 0 {
+		rows, err := searchAll(ctx, root, chosen, o, problems)
+		code, err2 := writeSearches(out, rows, o.format)
+		if err := errors.Join(err, err2); err != nil {
+			fmt.Fprintln(problems, "mutants:", err)
+			return exitMistake
+		}
+		return code
+	}
 	outcomes, err := plantAll(ctx, root, chosen, o, problems)
 	if err := errors.Join(write(out, outcomes, o.format), err); err != nil {
 		fmt.Fprintln(problems, "mutants:", err)
@@ -78,6 +88,7 @@ func parse(args []string, problems io.Writer) (options, error) {
 	flags.StringVar(&o.only, "only", "", "a `pattern`: only mutants whose names match")
 	flags.StringVar(&o.format, "format", "text", "text or json")
 	flags.IntVar(&o.jobs, "jobs", 1, "mutants at once; more than one needs as many processors, since checks have deadlines")
+	flags.IntVar(&o.sim, "sim", 0, "instead of the checks, have pulley sim search so many times for each mutant whose code it plays, and tell how many seeds it took")
 	flags.BoolVar(&o.list, "list", false, "list the mutants and the commands of their checks, and plant none")
 	flags.BoolVar(&o.race, "race", false, "build tests with the race detector")
 	if err := flags.Parse(args); err != nil {
@@ -88,6 +99,8 @@ func parse(args []string, problems io.Writer) (options, error) {
 		return o, fmt.Errorf("it takes no arguments, but %q; name mutants with --only", flags.Args())
 	case o.format != "text" && o.format != "json":
 		return o, fmt.Errorf("--format is %q; write text or json", o.format)
+	case o.sim < 0 || o.sim > 1000:
+		return o, fmt.Errorf("--sim is %d; choose from 1 to 1000", o.sim)
 	case o.jobs < 1 || o.jobs > 64:
 		return o, fmt.Errorf("--jobs is %d; choose from 1 to 64", o.jobs)
 	}

@@ -19,6 +19,8 @@ type mutant struct {
 	Invariant  string // by which it must be caught
 	Says       string // a pattern of what the failing check must say; of a chaos case, the invariant is enough
 	Equivalent string // why nothing can be seen of it; such a one is not run
+
+	Sim []search // in the designs in which the simulation plays its code
 }
 
 // edit replaces a passage of a file by another.

@@ -205,12 +205,51 @@ func TestHandful(t *testing.T) {
 	}
 }
 
+// TestSearches has simulations find a bug of the core, and one that is none; to be found by another invariant than the
+// table's is not to be caught.
+func TestSearches(t *testing.T) {
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := choose(table(), root, "^value-not-written$")
+	if err != nil || len(chosen) != 1 || len(chosen[0].Sim) != 2 {
+		t.Fatalf("%d mutants, %v", len(chosen), err)
+	}
+	found := chosen[0]
+	found.Sim = found.Sim[:1]
+	otherwise := found
+	otherwise.Name, otherwise.Sim = "otherwise", []search{{"push", "I13"}}
+	var told bytes.Buffer
+	rows, err := searchAll(t.Context(), root, []mutant{found, otherwise, {Name: "without"}}, options{jobs: 1, sim: 2}, &told)
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for i, want := range []string{caught, survived} {
+		if rows[i].Outcome != want || len(rows[i].Took) != 2 || rows[i].Median == 0 {
+			t.Errorf("%s: %+v, want it %s", rows[i].Mutant, rows[i], want)
+		}
+	}
+	var text bytes.Buffer
+	if code, err := writeSearches(&text, rows, "text"); err != nil || code != exitSurvived || !strings.Contains(text.String(), `which is not one of "I13"`) {
+		t.Errorf("the exit status is %d, %v:\n%s", code, err, text.String())
+	}
+	if code, err := writeSearches(&text, append(rows, simRow{Outcome: broken}), "json"); err != nil || code != exitMistake {
+		t.Errorf("the exit status is %d, %v", code, err)
+	}
+	none := simRow{Took: []uint64{7}, By: map[string]int{"I9": 1}}
+	if none.judge(search{"push", "I9"}, 2); none.Outcome != survived || !strings.Contains(none.Why, "1 of 2 searches") {
+		t.Errorf("%+v", none)
+	}
+}
+
 // TestCommandLine has mistakes told in one line, and a list given.
 func TestCommandLine(t *testing.T) {
 	for says, args := range map[string][]string{
 		"it takes no arguments": {"x"},
 		"write text or json":    {"--format", "xml"},
 		"choose from 1 to 64":   {"--jobs", "0"},
+		"choose from 1 to 1000": {"--sim", "-1"},
 		"no mutant's name":      {"--only", "there-is-none"},
 		"--only":                {"--only", "("},
 	} {

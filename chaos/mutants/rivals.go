@@ -55,8 +55,8 @@ func rivalMutants() []mutant {
 	}, {
 		Name: "pgflow-645-siblings-left", What: "what was queued or runs beside the action that failed the instance stays", Invariant: "I10",
 		Edits: []edit{
-			{pushFolder + "/arrays.go", `	n.untidy.Bool(!takesAll(e))`, `	n.untidy.Bool(false)`},
-			{pushFolder + "/sweep.go", `		if e.submission == nil && !takesAll(e) {`, `		if false {`},
+			{pushFolder + "/arrays.go", `	n.untidy.Bool(!TakesAll(e))`, `	n.untidy.Bool(false)`},
+			{pushFolder + "/sweep.go", `		if e.submission == nil && !TakesAll(e) {`, `		if false {`},
 		},
 		Check: onPush("error/the_end_while"), Says: "I10",
 	}, {
@@ -116,5 +116,6 @@ func rivalMutants() []mutant {
 		Name: "job-queue-benchmarking-dead-after-a-restart", What: "an engine whose calls failed while the server was restarted makes none again", Invariant: "I9",
 		Edits: []edit{{dispatchFolder + "/queue.go", `func (p *pause) over(now time.Time) bool { return !now.Before(p.until) }`, `func (p *pause) over(now time.Time) bool { return p.fails == 0 && !now.Before(p.until) }`}},
 		Check: check{Case: "server-restarted.json", Seeds: 3},
+		Sim:   inBoth("I9"),
 	}}
 }

@@ -54,7 +54,7 @@ func storeMutants() []mutant {
 			{applySQL, ` AND r.status = 'running'
         ORDER BY u.instance_id, u.ord`, `
         ORDER BY u.instance_id, u.ord`},
-			{pushFolder + "/sweep.go", `		if e.submission == nil && !takesAll(e) {`, `		if false {`},
+			{pushFolder + "/sweep.go", `		if e.submission == nil && !TakesAll(e) {`, `		if false {`},
 		},
 		Check: onPush("complete/ended_instance"), Says: "want \"stale\"",
 	}, {

@@ -66,7 +66,7 @@ func pulley(args []string, c *console) (code int) {
 	}()
 	parser, err := kong.New(&cli{}, kong.Name("pulley"), kong.Description(description),
 		kong.Writers(c.out, c.err), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Vars{"scenarios": scenarioNames(), "bugs": strings.Join(explore.Bugs(""), ", ")}, kong.Bind(c))
+		kong.Vars{"scenarios": scenarioNames(), "bugs": strings.Join(explore.BugNames(""), ", ")}, kong.Bind(c))
 	if err != nil {
 		panic(err)
 	}

@@ -54,7 +54,7 @@ func (o *simCmd) alone() error {
 	if o.Workers == 0 {
 		for flag, given := range map[string]bool{
 			"service": len(o.Service) > 0, "arrivals": o.Arrivals != "", "latency": o.Latency != "", "instances": o.Instances != 0,
-			"runs": o.Runs != 0, "input": o.Input != "", "trace": o.Trace != "", "shape": o.Shape != "", "format json": o.Format != "text",
+			"runs": o.Runs != 0, "input": o.Input != "", "trace": o.Trace != "", "shape": o.Shape != "", "format json": o.Format != "text" && !o.severalTimes(),
 		} {
 			if given {
 				return fmt.Errorf("--%s is for forecasts; give --workers too", flag)
@@ -62,7 +62,7 @@ func (o *simCmd) alone() error {
 		}
 		return nil
 	}
-	for flag, given := range map[string]bool{"replay": o.Replay != "", "bug": o.Bug != "", "twice": o.Twice} {
+	for flag, given := range map[string]bool{"replay": o.Replay != "", "bug": o.Bug != "", "twice": o.Twice, "searches": o.Searches != 0} {
 		if given {
 			return fmt.Errorf("--%s is for the search; leave out --workers", flag)
 		}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -11,8 +13,12 @@ import (
 func TestSim(t *testing.T) {
 	out := t.TempDir()
 	got := run(t, nil, "sim", "--seeds", "0..31", "--out", out)
-	if got.code != 0 || !strings.Contains(got.out, "32 seeds") || !strings.Contains(got.out, "faults, by what they met") {
+	if got.code != 0 || !strings.Contains(got.out, "32 seeds") || strings.Count(got.out, "\n") > 50 {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
+	}
+	whole, err := os.ReadFile(filepath.Join(out, "coverage.txt"))
+	if err != nil || !strings.Contains(string(whole), "faults, by what they met") || !strings.Contains(string(whole), " never\n") {
+		t.Errorf("coverage.txt: %v\n%s", err, whole)
 	}
 	got = run(t, nil, "sim", "pipeline=4", "--seeds", "16..31", "--out", out)
 	if got.code != 0 || !strings.Contains(got.out, "16 seeds") {
@@ -30,8 +36,27 @@ func TestSim(t *testing.T) {
 	if svg, err := os.ReadFile(filepath.Join(out, "case.svg")); err != nil || !strings.HasPrefix(string(svg), "<svg") {
 		t.Errorf("there is no drawing: %v", err)
 	}
+	got = run(t, nil, "sim", "--bug", "token-ignored", "--searches", "3", "--seeds", "0..999", "--out", out)
+	if got.code != 0 || !regexp.MustCompile(`(?m)^push +token-ignored +\d+ +\d+ +\d+ +I3\b.* a completion`).MatchString(got.out) {
+		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
+	}
+	got = run(t, nil, "sim", "--backend", "all", "--bug", "all", "--searches", "1", "--seeds", "0..0", "--format", "json", "--out", out)
+	var rows []struct {
+		Backend, Bug string
+		Searches     int
+		Took         []uint64
+		Wrong        string
+	}
+	if err := json.Unmarshal([]byte(got.out), &rows); err != nil || got.code != exitFailed || len(rows) < 30 || rows[0].Searches != 1 {
+		t.Errorf("exit status %d, %v: %d rows: %s%s", got.code, err, len(rows), got.out, got.err)
+	}
+	got = run(t, nil, "sim", "--searches", "2", "--seeds", "0..15", "--out", out)
+	if got.code != 0 || !regexp.MustCompile(`(?m)^push +none +– +– +– `).MatchString(got.out) {
+		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
+	}
 	for _, args := range [][]string{
-		{"--seeds", "9..1"}, {"--seeds", "x"}, {"--backend", "nobody"}, {"--bug", "none"}, {"fanout"}, {"nothing"}, {"--replay", "missing.json"},
+		{"--seeds", "9..1"}, {"--seeds", "x"}, {"--backend", "nobody"}, {"--bug", "none"}, {"--backend", "all"}, {"--searches", "-1"}, {"--searches", "2", "--twice"}, {"--searches", "2", "--workers", "2"},
+		{"--format", "json"}, {"fanout"}, {"nothing"}, {"--replay", "missing.json"},
 	} {
 		if got := run(t, nil, append([]string{"sim", "--out", out}, args...)...); got.code != exitUsage || got.err == "" {
 			t.Errorf("%v: exit status %d: %s", args, got.code, got.err)

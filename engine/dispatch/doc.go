@@ -68,6 +68,24 @@
 // cancelled, and what it returns is dropped. A completion that was already offered is not dropped
 // when the time runs out: the token decides.
 //
+// # Clocks
+//
+// Clocks of different machines are never compared. The store counts a lease by its own clock from when it gives it; the
+// machine counts it by the engine's from before it asked for it. With clocks that go at the same rate the engine's view
+// therefore ends first, by as long as the request was under way. Nothing is added to that: an engine whose clock is slower
+// than the store's by r believes in a lease of length L for r·L longer, less that time. Of a lease of 10 s, 100 parts of a
+// million are 1 ms. Clocks that are disciplined while the engine runs may differ by up to 500; a machine that was suspended
+// is like one whose clock stood still.
+//
+// What that can do: where no extension has got through for the rest of a lease, two engines may run the same attempt for that
+// long (I11 in the strict sense). It can do no more. Which completion counts, the token decides, in the store and by no clock
+// (I3), and so it is where a clock jumps. An action that must not run twice at once must see to that itself, as it must where an
+// attempt is cut off and goes on. A clock that is faster costs an extension a little earlier, and nothing else.
+//
+// The simulation (package sim/explore) has engines' clocks go wrong by up to 200 parts of a million, and takes it for
+// a violation where two engines hold a run for longer than 250 of a lease; where it has the store's clock jump, it holds them
+// against the tokens only.
+//
 // # Looking for work
 //
 // A shard is claimed from, as soon as there is room, when a reply said that more is ready, when

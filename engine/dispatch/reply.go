@@ -61,8 +61,22 @@ func (c *call) checkAnswer(ev Reply) error {
 // failed begins a pause and says so.
 func (m *Machine) failed(now time.Time, c *call, p *pause, err error) {
 	wait := p.fail(now, m.cfg.RetryMin, m.cfg.RetryMax)
-	m.report(fmt.Errorf("%s on shard %d, tried again in %v: %w", c.op, c.shard.index, wait, err))
+	m.report(&callError{op: c.op, shard: c.shard.index, wait: wait, err: err})
 }
+
+// callError is the error of a call that is to be made again. Nobody may read it: its text is made when it is asked for.
+type callError struct {
+	op    Op
+	shard int
+	wait  time.Duration // until then
+	err   error
+}
+
+func (e *callError) Error() string {
+	return fmt.Sprintf("%s on shard %d, tried again in %v: %v", e.op, e.shard, e.wait, e.err)
+}
+
+func (e *callError) Unwrap() error { return e.err }
 
 func (m *Machine) submitted(now time.Time, c *call, ev Reply) {
 	s := c.shard

@@ -19,6 +19,7 @@ type driver struct {
 	act       func(action string, args map[string]json.RawMessage, attempt int) (json.RawMessage, *plan.Failure)
 	pick      func(n int) int       // which of n queued tasks ends next; nil: the first
 	watch     func(plan.Plan) error // sees every plan; nil: nobody
+	same      *plan.Program         // has to give the same plans; nil: there is none
 	inbox     map[plan.Slot]json.RawMessage
 	appended  map[plan.Slot][]plan.Append
 	clears    []plan.Clear // of the event that is under way
@@ -50,6 +51,11 @@ func (d *driver) run(input string) error {
 	pl, err := d.p.Start(json.RawMessage(input))
 	if err != nil {
 		return err
+	}
+	if d.same != nil {
+		if kept, err := d.same.Start(json.RawMessage(input)); err != nil || !reflect.DeepEqual(pl, kept) {
+			return fmt.Errorf("remembered is another beginning (%v):\n%s\nthan\n%s", err, d.p.Describe(kept), d.p.Describe(pl))
+		}
 	}
 	fmt.Fprintf(&d.trace, "start %s\n", input)
 	if err := d.commit(pl); err != nil {
@@ -161,6 +167,11 @@ func (d *driver) step(ev plan.Event) (plan.Plan, error) {
 	pl, err := d.p.Step(ev, inbox, 0.5)
 	if again, errAgain := d.p.Step(ev, inbox, 0.5); !reflect.DeepEqual(pl, again) || (err == nil) != (errAgain == nil) {
 		return pl, fmt.Errorf("the same event with the same inbox gave another plan:\n%s\nand\n%s", d.p.Describe(pl), d.p.Describe(again))
+	}
+	if d.same != nil {
+		if kept, errKept := d.same.Step(ev, inbox, 0.5); !reflect.DeepEqual(pl, kept) || (err == nil) != (errKept == nil) {
+			return pl, fmt.Errorf("remembered is another plan:\n%s\nthan\n%s", d.p.Describe(kept), d.p.Describe(pl))
+		}
 	}
 	return pl, err
 }

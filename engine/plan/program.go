@@ -28,6 +28,7 @@ type Program struct {
 	races      bool                  // some node goes on when the first of several has ended
 	early      bool                  // see EndsEarly
 	cleared    []Cleared             // by region
+	memo       *memo                 // see Remembering; nil: it does not
 }
 
 // node is a graph node with its expressions compiled.

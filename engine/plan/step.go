@@ -30,6 +30,13 @@ var ErrEvent = errors.New("event does not fit the workflow")
 // Start plans the beginning of an instance. The input is a JSON object with exactly the names that
 // the graph takes; anything else is an *InputError.
 func (p *Program) Start(input json.RawMessage) (Plan, error) {
+	if p.memo != nil {
+		return p.memo.start(p, input)
+	}
+	return p.start(input)
+}
+
+func (p *Program) start(input json.RawMessage) (Plan, error) {
 	values, err := p.input(input)
 	if err != nil {
 		return Plan{}, err
@@ -143,6 +150,13 @@ func (p *Program) need(v graph.VarID, ev Event) (Slot, bool) {
 // the wait before a retry over ±10 %. What goes wrong in the workflow is part of the plan; an error
 // means that the event itself is impossible, and is ErrEvent.
 func (p *Program) Step(ev Event, inbox Inbox, jitter float64) (Plan, error) {
+	if p.memo != nil {
+		return p.memo.step(p, ev, inbox, jitter)
+	}
+	return p.step(ev, inbox, jitter)
+}
+
+func (p *Program) step(ev Event, inbox Inbox, jitter float64) (Plan, error) {
 	if err := p.check(ev); err != nil {
 		return Plan{}, err
 	}

@@ -200,3 +200,41 @@ func JoinAppended(base json.RawMessage, appended []Append) (json.RawMessage, err
 	}
 	return append(out, ']'), nil
 }
+
+// Value gives the whole of what a slot holds once the plan is applied, of which the inbox is what was read before; false:
+// nothing, as far as the two know.
+func (p *Plan) Value(slot Slot, in *Inbox) (json.RawMessage, bool) {
+	base, appended := in.Values[slot], in.Appended[slot]
+	for _, w := range p.Writes {
+		if w.Slot == slot {
+			base, appended = w.Value, nil
+		}
+	}
+	if base == nil {
+		return nil, false
+	}
+	appended = slices.Clip(appended)
+	for _, a := range p.Appends {
+		if a.Slot == slot {
+			appended = append(appended, a)
+		}
+	}
+	whole, err := JoinAppended(base, appended)
+	return whole, err == nil
+}
+
+// Put adds what was read of a slot: its value, as element -1, or one that was appended to it, by its index. The value is
+// kept.
+func (in *Inbox) Put(slot Slot, element int, value json.RawMessage) {
+	if element >= 0 {
+		if in.Appended == nil {
+			in.Appended = map[Slot][]Append{}
+		}
+		in.Appended[slot] = append(in.Appended[slot], Append{Slot: slot, Index: element, Value: value})
+		return
+	}
+	if in.Values == nil {
+		in.Values = map[Slot]json.RawMessage{}
+	}
+	in.Values[slot] = value
+}

@@ -168,6 +168,48 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
+// TestLockTimeout has one of two that wait in a circle not wait for long: neither is given up for that, and the one is failed
+// when it has waited, which is when the server's owner says so.
+func TestLockTimeout(t *testing.T) {
+	r := newRig()
+	a, b := r.Open(1), r.Open(2)
+	must(t, r.do(a, r.put(1, 1), r.put(2, 1)))
+	must(t, r.do(a, db.Begin, r.put(1, 2)))
+	must(t, r.do(b, db.Begin, r.put(2, 3), db.LockTimeout))
+	if err := r.do(b, r.put(1, 3)); err != errWaits || !b.Tx().TimesOut() {
+		t.Fatalf("the first got %v", err)
+	}
+	if err := r.do(a, r.put(2, 2)); err != errWaits || a.Tx().TimesOut() || r.Deadlocks > 0 {
+		t.Fatalf("who closed the circle got %v; %d deadlocks", err, r.Deadlocks)
+	}
+	b.Fail(db.ErrLockTimeout)
+	r.goOn()
+	if a.State() != db.InTx || b.State() != db.InTx {
+		t.Fatalf("after the one was failed, the other is %s", a.State())
+	}
+	if err := r.do(b, db.LockTimeout); !errors.Is(err, db.ErrFailed) {
+		t.Errorf("in a transaction that has failed: %v", err)
+	}
+	must(t, r.do(b, db.Rollback))
+	must(t, r.do(a, db.Commit))
+	if r.value(1) != 2 || r.value(2) != 2 {
+		t.Errorf("the values are %d and %d", r.value(1), r.value(2))
+	}
+	must(t, r.do(b, db.LockTimeout, db.Begin, r.put(1, 4)))
+	if b.Tx().TimesOut() {
+		t.Error("what was set outlived its transaction")
+	}
+	must(t, r.do(b, db.Rollback))
+	must(t, r.do(a, db.Begin, r.put(1, 5)))
+	must(t, r.do(b, db.Begin, r.put(2, 6), db.LockTimeout))
+	if err := r.do(a, r.put(2, 5)); err != errWaits {
+		t.Fatalf("the first got %v", err)
+	}
+	if err := r.do(b, r.put(1, 6)); err != errWaits || r.Deadlocks > 0 {
+		t.Errorf("who closed the circle, and does not wait for long, got %v; %d deadlocks", err, r.Deadlocks)
+	}
+}
+
 // TestUnique wants an insert to wait for another of its key, and to fail if that is committed.
 func TestUnique(t *testing.T) {
 	for _, end := range []db.Statement{db.Commit, db.Rollback} {
@@ -218,6 +260,38 @@ func TestLockModes(t *testing.T) {
 	r.goOn()
 	if c.State() != db.Idle || !got {
 		t.Errorf("when the holder is gone, the waiter is %s", c.State())
+	}
+}
+
+// TestOvertaken has one come who gets on with the holder of a row, and another that waits for the holder does not: who comes
+// goes first, as with Postgres, where nobody queues who need not wait. One that has waited behind the other does not.
+func TestOvertaken(t *testing.T) {
+	r := newRig()
+	a, b, c, d := r.Open(1), r.Open(2), r.Open(3), r.Open(4)
+	must(t, r.do(a, r.put(1, 1)))
+	lock := func(mode db.Mode) db.Statement {
+		return statement(func(x *db.Exec) error {
+			_, err := r.table.Lock(x, r.table.Get(x, 1), mode, db.Wait)
+			return err
+		})
+	}
+	must(t, r.do(a, db.Begin, lock(db.KeyShare)))
+	if err := r.do(b, db.Begin, lock(db.ForUpdate)); err != errWaits {
+		t.Fatalf("who does not get on with the holder got %v", err)
+	}
+	must(t, r.do(c, db.Begin, lock(db.NoKeyUpdate)))
+	if err := r.do(d, db.Begin, lock(db.NoKeyUpdate)); err != errWaits {
+		t.Fatalf("who does not get on with one of the holders got %v", err)
+	}
+	must(t, r.do(c, db.Commit))
+	r.goOn()
+	if d.State() != db.Waiting {
+		t.Error("who stands behind another has overtaken it")
+	}
+	must(t, r.do(a, db.Commit))
+	r.goOn()
+	if b.State() != db.InTx || d.State() != db.Waiting {
+		t.Errorf("then the first is %s and the second %s", b.State(), d.State())
 	}
 }
 

@@ -7,13 +7,15 @@
 // with it; after Begin the transaction stays until Commit or Rollback. Isolation is read committed: each statement sees
 // what had been committed when it began, and what its own transaction did before. Rows are versions. A statement that
 // would change or lock a row whose newest version is another transaction's waits until that is over, and then goes on
-// with the newest version ([Table.Lock]), or, where it found the row by its address, misses it ([Table.Update],
+// with the newest version ([Table.Lock]; what it has computed it computes anew only if that is another one,
+// [Table.UpdateWhere]), or, where it found the row by its address, misses it ([Table.Update],
 // [Table.Delete]): a version that the statement's snapshot does not have is not met by its address. Waiters are served
 // in the order in which they came; a circle of them is found at once, and the one that closed it is given up with
 // 40P01. Keys are unique; an insert waits for one of the same key that is under way. Sequences are not rolled back, and
 // may leave numbers out after a crash.
 //
-// A crash aborts what is under way and keeps what was committed; a table that is not logged is empty then.
+// A crash aborts what is under way and keeps what was committed; a table that is not logged is empty then. Numbers of
+// transactions are given again that had not come to disk, which they do with the next commit.
 //
 // # Steps
 //

@@ -24,6 +24,7 @@ func conflicts(a, b Mode) bool {
 type lock struct {
 	holders []grip
 	waiters []grip
+	one     [1]grip // where holders begin: most rows never have more
 }
 
 type grip struct {
@@ -51,8 +52,8 @@ func (l *lock) free(tx *Tx, mode Mode) bool {
 			return false
 		}
 	}
-	if has {
-		return true // who has it already goes first
+	if has || len(l.holders) > 0 && tx.waits != l {
+		return true // who has it already goes first, and so does who comes and gets on with all that have it
 	}
 	for _, g := range l.waiters {
 		if g.tx == tx {
@@ -76,11 +77,15 @@ func (l *lock) take(tx *Tx, mode Mode) {
 			return
 		}
 	}
+	if l.holders == nil {
+		l.holders = l.one[:0]
+	}
 	l.holders = append(l.holders, grip{tx, mode})
 	tx.locks = append(tx.locks, l)
 }
 
-// wait puts a transaction behind the others that wait. It fails where that closes a circle.
+// wait puts a transaction behind the others that wait. It fails where that closes a circle, but for one in which somebody
+// will soon give up waiting.
 func (l *lock) wait(tx *Tx, mode Mode) error {
 	if tx.waits != l {
 		tx.stopWaiting() // for a row that has changed meanwhile, so that the statement passes it by
@@ -88,30 +93,31 @@ func (l *lock) wait(tx *Tx, mode Mode) error {
 		tx.waits = l
 		tx.waitMode = mode
 	}
-	if l.blockedBy(tx, mode, tx, 0) {
+	server := tx.session.server
+	server.looks++
+	if !tx.timesOut && l.blockedBy(tx, mode, tx, server.looks) {
 		tx.stopWaiting()
 		return ErrDeadlock
 	}
 	return errWait
 }
 
-// circleMax bounds how deep circles of waiters are looked for; there are never so many transactions.
-const circleMax = 64
-
-// blockedBy says whether a transaction that waits in the mode waits, directly or by others, for a goal.
-func (l *lock) blockedBy(tx *Tx, mode Mode, goal *Tx, depth int) bool {
-	if depth > circleMax {
-		return false
-	}
+// blockedBy says whether a transaction that waits in the mode waits, directly or by others, for a goal. Whom the look has
+// come by before does not lead there.
+func (l *lock) blockedBy(tx *Tx, mode Mode, goal *Tx, look uint64) bool {
 	reaches := func(g grip) bool {
 		if g.tx == tx || !conflicts(g.mode, mode) {
 			return false
 		}
-		if g.tx == goal && depth > 0 {
+		if g.tx == goal {
 			return true
 		}
 		next := g.tx.waits
-		return next != nil && next.blockedBy(g.tx, g.tx.waitMode, goal, depth+1)
+		if next == nil || g.tx.timesOut || g.tx.looked == look {
+			return false
+		}
+		g.tx.looked = look
+		return next.blockedBy(g.tx, g.tx.waitMode, goal, look)
 	}
 	if slices.ContainsFunc(l.holders, reaches) {
 		return true

@@ -15,6 +15,7 @@ type Exec struct {
 	snapshot uint64
 	passed   bool // it was interrupted here before, and goes on now
 	yielded  bool
+	kept     any // of the row that the statement waits for
 }
 
 // Note tells who is told of the commit.
@@ -22,6 +23,9 @@ func (x *Exec) Note(note any) { x.tx.Notes = append(x.tx.Notes, note) }
 
 // Begun is the number of the last commit before the transaction began.
 func (x *Exec) Begun() uint64 { return x.tx.begun }
+
+// Number is the transaction's, by which Server.Status knows it: pg_current_xact_id.
+func (x *Exec) Number() uint64 { return x.Server.number(x.tx) }
 
 // Yield gives a wait if others are to go on first.
 func (x *Exec) Yield() error {
@@ -47,6 +51,7 @@ const (
 	Begin control = iota + 1
 	Commit
 	Rollback
+	LockTimeout // SET LOCAL lock_timeout: what waits for another's lock is to be failed soon
 )
 
 // Run is the session's.
@@ -96,6 +101,9 @@ func (s *Server) Open(id int) *Session {
 
 // State says what the session does.
 func (s *Session) State() State { return s.state }
+
+// Whole says whether nothing is left of the batch at hand but its commit.
+func (s *Session) Whole() bool { return s.at == len(s.batch) || s.batch[s.at] == Statement(Commit) }
 
 // Tx is the transaction that is under way; nil: there is none.
 func (s *Session) Tx() *Tx { return s.tx }
@@ -177,6 +185,12 @@ func (s *Session) control(c control) error {
 		s.explicit = true
 		if s.tx == nil {
 			s.tx = s.server.begin(s)
+		}
+	case c == LockTimeout && s.failed:
+		return ErrFailed
+	case c == LockTimeout:
+		if s.tx != nil {
+			s.tx.timesOut = true
 		}
 	case c == Rollback || s.failed:
 		if s.tx != nil {

@@ -31,6 +31,9 @@ type Version[K, V any] struct {
 	older   *Version[K, V]
 }
 
+// By is the number of the transaction that made the version: xmin.
+func (v *Version[K, V]) By() uint64 { return v.by.number }
+
 // NewTable adds a table to a server.
 func NewTable[K, V any](s *Server, name string, compare func(a, b K) int) *Table[K, V] {
 	t := &Table[K, V]{Name: name, server: s, compare: compare}
@@ -182,6 +185,7 @@ func (t *Table[K, V]) meet(x *Exec, v *Version[K, V], mode Mode) (bool, error) {
 
 // add puts a version on top.
 func (t *Table[K, V]) add(x *Exec, r *Row[K, V], value V, deleted bool) {
+	x.Server.number(x.tx)
 	r.head = &Version[K, V]{Row: r, Value: value, by: x.tx, command: x.tx.command, deleted: deleted, older: r.head}
 	x.tx.changed = append(x.tx.changed, r)
 }
@@ -242,7 +246,7 @@ func (t *Table[K, V]) InsertNew(x *Exec, key K, value V) (bool, error) {
 	if r != nil && r.head != nil && !r.head.deleted && (r.head.by.seq != 0 || r.head.by == x.tx) {
 		return false, nil // it is there, and nobody has to be waited for: who deletes it, deletes it later
 	}
-	r, v, err := t.claim(x, key, ForUpdate)
+	r, v, err := t.claimWith(x, key, ForUpdate, &value)
 	if err != nil || v != nil {
 		return false, err
 	}
@@ -250,14 +254,29 @@ func (t *Table[K, V]) InsertNew(x *Exec, key K, value V) (bool, error) {
 	return true, nil
 }
 
-// Upsert adds a row, or changes the newest version of what is there: ON CONFLICT DO UPDATE. change may refuse that, and
-// may fail.
+// claimWith is claim for a value, which is the one of the first try.
+func (t *Table[K, V]) claimWith(x *Exec, key K, mode Mode, value *V) (*Row[K, V], *Version[K, V], error) {
+	if first, ok := t.keeps(x, key, nil); ok {
+		*value = first
+	}
+	r, v, err := t.claim(x, key, mode)
+	if Waits(err) {
+		x.kept = &kept[K, V]{key: key, value: *value}
+	}
+	return r, v, err
+}
+
+// Upsert adds a row, or changes the newest version of what is there, unless the statement itself has made that: ON CONFLICT
+// DO UPDATE. change may refuse that, and may fail.
 func (t *Table[K, V]) Upsert(x *Exec, key K, value V, change func(old V) (V, bool, error)) (V, bool, error) {
-	r, v, err := t.claim(x, key, NoKeyUpdate)
+	r, v, err := t.claimWith(x, key, NoKeyUpdate, &value)
 	if err != nil {
 		return value, false, err
 	}
 	if v != nil {
+		if v.by == x.tx && v.command == x.tx.command {
+			return value, false, ErrTwice
+		}
 		var ok bool
 		if value, ok, err = change(v.Value); err != nil || !ok {
 			return value, false, err

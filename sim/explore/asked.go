@@ -8,44 +8,105 @@ import (
 // done it must find done when it is called again.
 type asked struct {
 	name     string // for people
-	steps    []func(*db.Exec) error
+	steps    []stage
 	at       int
-	write    bool // it needs room on the disk
-	rows     [][]any
+	write    bool     // it needs room on the disk
+	out      rows     // the answer
 	wire     [][]byte // of a prepared statement: its row
 	affected int
+	holds    bool // what it is fenced by
+	counts   bool // who asks wants to know how many rows were affected, and nothing else
+
+	sql    string
+	args   []any
+	params [][]byte // of a prepared statement, instead of args
+
+	few   [5]stage        // where steps begin
+	alone [1]db.Statement // it, as a batch
+}
+
+// statements are the memory of a world's statements, which the next one has again.
+type statements struct {
+	blocks [][]asked
+	used   int
+}
+
+// statementsBlock is how many are made at a time.
+const statementsBlock = 64
+
+// next makes one that is empty.
+func (m *statements) next(name, sql string, args []any) *asked {
+	block, at := m.used/statementsBlock, m.used%statementsBlock
+	if block == len(m.blocks) {
+		m.blocks = append(m.blocks, make([]asked, statementsBlock))
+	}
+	m.used++
+	a := &m.blocks[block][at]
+	a.name, a.sql, a.args = name, sql, args
+	return a
+}
+
+// reset empties those that were used.
+func (m *statements) reset() {
+	for at := 0; at < m.used; at += statementsBlock {
+		clear(m.blocks[at/statementsBlock])
+	}
+	m.used = 0
+}
+
+// stage is one step of a statement, or one for each of so many things.
+type stage struct {
+	once func(*db.Exec) error
+	each func(x *db.Exec, i int) error
+	many func() int // how many, when it has come to that
+	i    int
 }
 
 func (a *asked) writes() bool { return a.write }
 
 func (a *asked) done() bool { return a.at == len(a.steps) }
 
+// batch gives the statement alone.
+func (a *asked) batch() []db.Statement {
+	a.alone[0] = a
+	return a.alone[:]
+}
+
 // Run implements db.Statement.
 func (a *asked) Run(x *db.Exec) error {
 	for ; a.at < len(a.steps); a.at++ {
-		if err := a.steps[a.at](x); err != nil {
+		if err := a.steps[a.at].run(x); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *asked) then(step func(*db.Exec) error) *asked {
-	a.steps = append(a.steps, step)
+func (s *stage) run(x *db.Exec) error {
+	if s.once != nil {
+		return s.once(x)
+	}
+	for ; s.i < s.many(); s.i++ {
+		if err := s.each(x, s.i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *asked) add(s stage) *asked {
+	if a.steps == nil {
+		a.steps = a.few[:0]
+	}
+	a.steps = append(a.steps, s)
 	return a
 }
 
+func (a *asked) then(step func(*db.Exec) error) *asked { return a.add(stage{once: step}) }
+
 // each adds a step for each of so many things, whose number is known when it comes to that.
 func (a *asked) each(n func() int, do func(x *db.Exec, i int) error) *asked {
-	i := 0
-	return a.then(func(x *db.Exec) error {
-		for ; i < n(); i++ {
-			if err := do(x, i); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return a.add(stage{each: do, many: n})
 }
 
 // notify has those who listen hear of the commit.
@@ -56,23 +117,14 @@ func (a *asked) notify(channel, payload string) *asked {
 	})
 }
 
-func (a *asked) give(row ...any) { a.rows = append(a.rows, row) }
-
-// change is UPDATE … WHERE of one row: the condition is looked at again when the row is locked.
-func change[K, V any](x *db.Exec, t *db.Table[K, V], key K, mode db.Mode, holds func(V) bool, to func(V) V) (V, bool, error) {
-	var none V
-	v := t.Get(x, key)
-	if v == nil || !holds(v.Value) {
-		return none, false, nil
+// affect counts a row if it was affected.
+func (a *asked) affect(ok bool) {
+	if ok {
+		a.affected++
 	}
-	v, err := t.Lock(x, v, mode, db.Wait)
-	if err != nil || v == nil || !holds(v.Value) {
-		return none, false, err
-	}
-	value := to(v.Value)
-	t.Change(x, v, value)
-	return value, true, nil
 }
+
+func (a *asked) give(row ...any) { a.out.list = append(a.out.list, row) }
 
 // remove is DELETE … WHERE of one row.
 func remove[K, V any](x *db.Exec, t *db.Table[K, V], v *db.Version[K, V], holds func(V) bool) (bool, error) {

@@ -29,10 +29,11 @@ type Case struct {
 	LeaseUS   int64 `json:"lease_us"`
 	PollUS    int64 `json:"poll_us"`
 	SweepUS   int64 `json:"sweep_us"`
-	LatencyUS int64 `json:"latency_us"`        // of a message, in the mean
-	ServiceUS int64 `json:"service_us"`        // of an action, in the mean
-	ParkUS    int64 `json:"park_us,omitempty"` // of the journal
-	Grain     int   `json:"grain"`             // others may go first at one in so many steps of a statement; zero: never
+	LatencyUS int64 `json:"latency_us"`         // of a message, in the mean
+	ServiceUS int64 `json:"service_us"`         // of an action, in the mean
+	ParkUS    int64 `json:"park_us,omitempty"`  // of the journal
+	MarksUS   int64 `json:"marks_us,omitempty"` // that push keeps marks of commits; zero: 12 leases
+	Grain     int   `json:"grain"`              // others may go first at one in so many steps of a statement; zero: never
 
 	Arrivals []Arrival `json:"arrivals"`
 	Faults   []Fault   `json:"faults,omitempty"`

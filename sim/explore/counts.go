@@ -1,5 +1,7 @@
 package explore
 
+import "strings"
+
 // What is a kind of step.
 type What uint8
 
@@ -42,6 +44,9 @@ const (
 	WritesState
 	ReadsState
 	Settles
+	Forgets
+	PutsFirst
+	Cycles
 	Violated
 	whatsMax = iota
 )
@@ -51,10 +56,26 @@ var whatNames = [whatsMax]string{
 	"reply", "commit", "task starts", "task ends", "task cut off", "report", "submission answered", "woken", "notification not heard",
 	"fault", "server is up", "engine stops", "lease", "completion applied", "completion stale", "run tried again", "instance ends", "instance canceled",
 	"shard taken", "shard lost", "shard replayed", "instance taken up", "request to the owner", "request withdrawn",
-	"lease handed over", "state written down", "state read", "unknown commit settled", "violation",
+	"lease handed over", "state written down", "state read", "unknown commit settled", "mark forgotten", "overdue run put first", "cycle", "violation",
 }
 
 func (k What) String() string { return whatNames[k] }
+
+// of says whether a design has such a step at all.
+func (k What) of(backend string) bool {
+	pull := strings.HasPrefix(backend, "pull")
+	switch {
+	case k >= Owns && k <= ReadsState:
+		return backend == "journal"
+	case k == Forgets:
+		return backend == "push"
+	case k == PutsFirst:
+		return backend == "push" || pull
+	case k == Cycles:
+		return pull
+	}
+	return true
+}
 
 // Counts are how often things happened.
 type Counts struct {

@@ -26,7 +26,7 @@ func (d *drawn) workload(seed uint64) (*workload, error) {
 	generator := programs.Generator(programs.Options{})
 	var load *workload
 	for try := range 50 {
-		w, err := prepare(stretched(number, generator.Example(int(number*50+uint64(try)))))
+		w, err := interpreted(stretched(number, generator.Example(int(number*50+uint64(try)))))
 		if errors.Is(err, errUndecided) {
 			continue
 		}
@@ -39,7 +39,7 @@ func (d *drawn) workload(seed uint64) (*workload, error) {
 		}
 		if second || number%smallPrograms == 0 {
 			d.number, d.load = number, load
-			return load, nil
+			return load, load.compile()
 		}
 	}
 	return nil, errUndecided
@@ -49,7 +49,7 @@ func (d *drawn) workload(seed uint64) (*workload, error) {
 // they have forty in the median.
 const smallPrograms = 4
 
-func (w *workload) nodes() int { return len(w.compiled.Graph().Nodes) }
+func (w *workload) nodes() int { return len(w.graph.Nodes) }
 
 // stretched has every other program wait long where it waits at all, so that designs that tell the two apart do both.
 func stretched(number uint64, p programs.Program) programs.Program {

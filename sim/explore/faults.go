@@ -75,6 +75,7 @@ func (w *world) strike(f *Fault) {
 	case Jump:
 		w.server.ahead += us(f.By)
 		w.judge.clocks = true
+		w.judge.ahead += max(us(f.By), 0)
 	case Resubmit:
 		inst := w.insts[f.Who%w.arrived]
 		happened = !inst.known && inst.taken

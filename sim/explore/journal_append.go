@@ -1,7 +1,9 @@
 package explore
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -32,6 +34,9 @@ func (s *journalStore) append(a *asked, p journal.Prepared, ap journal.Append) {
 
 // births stores new instances.
 func (s *journalStore) births(a *asked, ap journal.Append, holds *bool, born *[]instanceRow) {
+	if s.w.Bug != bugBirthsUnordered {
+		slices.SortFunc(ap.Births, func(a, b journal.AppendedEnd) int { return bytes.Compare(a.Instance.ID[:], b.Instance.ID[:]) })
+	}
 	a.each(func() int { return len(ap.Births) }, func(x *db.Exec, i int) error {
 		if !*holds {
 			return nil
@@ -110,17 +115,17 @@ func (s *journalStore) snapshots(a *asked, ap journal.Append, holds *bool) {
 
 // report gives the answer, and leaves notes of what took place.
 func (s *journalStore) report(x *db.Exec, a *asked, p journal.Prepared, ap journal.Append, holds bool, born, ended []instanceRow) {
+	ids := postgres.UUIDs()
 	if !holds {
-		a.wire = [][]byte{bigEndian4(0), nil}
+		a.wire = answered(ap, 0, ids)
 		return
 	}
-	ids := postgres.UUIDs()
 	x.Note(appendedBy{p})
 	for _, row := range born {
 		ids.UUID(row.inst.id)
 		s.bornNotes(x, row)
 	}
-	a.wire = [][]byte{bigEndian4(1), ids.Append(nil)}
+	a.wire = answered(ap, 1, ids)
 	for i := range ap.Events {
 		e := &ap.Events[i]
 		if e.Kind == journal.KindSnapshot {
@@ -139,4 +144,12 @@ func (s *journalStore) report(x *db.Exec, a *asked, p journal.Prepared, ap journ
 	for _, row := range ended {
 		x.Note(endedNote{row.inst, row.status})
 	}
+}
+
+// answered is the row that an append gives.
+func answered(ap journal.Append, holds int, born postgres.Array) [][]byte {
+	if ap.Known {
+		return [][]byte{bigEndian4(holds), born.Append(nil)}
+	}
+	return [][]byte{bigEndian4(holds)}
 }

@@ -3,8 +3,6 @@ package explore
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,168 +10,72 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal"
+	"pulley/engine/graph"
 	"pulley/engine/plan"
 	"pulley/sim/db"
 )
 
-// journalHost is what a journal.Backend stands on in a process: the world's server, network and time.
+// journalHost is what a journal.Backend stands on in a process.
 type journalHost struct {
-	p    *process
-	s    *journalStore
-	name string // in notifications
-	ears []*ear
-}
-
-// ear is a connection that listens.
-type ear struct {
-	channel string
-	conn    *conn
-	heard   func(payload string)
+	*host
+	s  *journalStore
+	pg *postgres.Store // for what that does itself
 }
 
 var (
 	_ journal.Store = (*journalHost)(nil)
 	_ journal.Pool  = (*journalHost)(nil)
-	_ journal.Clock = (*journalHost)(nil)
 )
 
-// Now implements journal.Clock.
-func (h *journalHost) Now() time.Time { return h.p.wall() }
-
-// NewID implements journal.Clock.
-func (h *journalHost) NewID() uuid.UUID {
-	h.s.ids++
-	return h.p.w.newID(1<<12 + int(h.s.ids))
-}
-
-// Go implements journal.Clock.
-func (h *journalHost) Go(f func()) { h.p.begins(f) }
-
-// Within implements journal.Clock.
-func (h *journalHost) Within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	inner, cancel := context.WithCancel(ctx)
-	p := h.p
-	p.w.after(p.until(p.now()+int64(d)), p, func() {
-		cancel()
-		p.stirred = true
-	})
-	return inner, func() {
-		cancel()
-		p.stirred = true
+func (s *journalStore) client(p *process) client {
+	h := &journalHost{host: newHost(p), s: s}
+	h.pg = newPgStore(h.host, func(_ *pgConn, sql string, args []any) *asked { return s.shared(sql, args) })
+	leased := func(id uuid.UUID, run graph.Run, token int64, attempt int) {
+		s.w.judge.granted(s.w, s.w.instanceOf(id), run, token, attempt)
 	}
-}
-
-// Wait implements journal.Clock.
-func (h *journalHost) Wait(ctx context.Context, pause time.Duration, from ...<-chan struct{}) int {
-	p := h.p
-	t := p.w.running
-	t.wait++
-	wait, got, over := t.wait, journal.Rested, false
-	ready := func() bool {
-		for i, c := range from {
-			select {
-			case <-c:
-				got = i
-				return true
-			default:
-			}
-		}
-		if ctx.Err() != nil {
-			got = journal.Ended
-			return true
-		}
-		return over
-	}
-	if ready() {
-		return got
-	}
-	if pause >= 0 {
-		p.w.after(p.until(p.now()+int64(pause)), p, func() {
-			if over = true; t.wait == wait && t.parked {
-				t.run()
-			}
-		})
-	}
-	t.park(ready)
-	t.wait++
-	return got
-}
-
-// batch makes a round trip, and says whether anything was sent.
-func (h *journalHost) batch(ctx context.Context, list ...db.Statement) (sent bool, err error) {
-	if ctx.Err() != nil {
-		return false, ctx.Err()
-	}
-	var at *conn
-	err = h.p.await(ctx, func(end func(error)) {
-		h.p.connect(func(c *conn, err error) {
-			at = c
-			end(err)
-		})
-	}, func(err error) {
-		if err == nil {
-			at.release()
-		}
+	b, err := journal.On(journal.Host{Store: h, Pool: h, Clock: h, Leased: leased}, journal.Config{
+		Jitter: s.w.rng.Float64, Lease: time.Duration(us(s.w.LeaseUS)), Park: time.Duration(us(s.w.ParkUS)),
 	})
 	if err != nil {
-		return false, err
+		s.w.violate("the case", "%v", err)
+		return &hostClient{p: p, host: h.host}
 	}
-	err = h.p.await(ctx, func(end func(error)) {
-		at.send(list, end)
-		if h.p.w.trace != nil {
-			h.p.w.trace.say(names(list))
-		}
-	}, func(error) {})
-	if errors.Is(err, errEnded) {
-		at.close()
-		return true, fmt.Errorf("%w: %w", err, ctx.Err())
-	}
-	if at.release(); err == nil && h.p.w.trace != nil {
-		h.p.w.trace.say(fmt.Sprintf("%s: %d rows", names(list), len(list[0].(*asked).rows)))
-	}
-	return true, err
-}
-
-// names says for people which statements there are.
-func names(list []db.Statement) string {
-	var out []string
-	for _, s := range list {
-		out = append(out, s.(*asked).name)
-	}
-	return strings.Join(out, ", ")
+	return h.run(b)
 }
 
 // ask makes a statement by itself.
-func (h *journalHost) ask(ctx context.Context, sql string, args []any) (*asked, bool, error) {
+func (h *journalHost) ask(ctx context.Context, counts bool, sql string, args []any) (*asked, bool, error) {
 	a := h.s.statement(h, sql, args)
-	sent, err := h.batch(ctx, a)
+	a.counts = counts
+	sent, err := h.batch(ctx, a.batch()...)
 	return a, sent, err
 }
 
 // Query implements journal.Pool. As the driver does, it gives an error itself only if nothing was sent; others are those
 // of the rows.
 func (h *journalHost) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	a, sent, err := h.ask(ctx, sql, args)
+	a, sent, err := h.ask(ctx, false, sql, args)
 	if !sent {
 		return nil, err
 	}
-	return &rows{list: a.rows, err: err}, nil
+	return a.answer(err), nil
 }
 
 // QueryRow implements journal.Pool.
 func (h *journalHost) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	a, _, err := h.ask(ctx, sql, args)
-	return oneRow{rows{list: a.rows, err: err}}
+	a, _, err := h.ask(ctx, false, sql, args)
+	return (*oneRow)(a.answer(err))
 }
 
 // Exec implements journal.Pool.
 func (h *journalHost) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	a, _, err := h.ask(ctx, sql, args)
+	a, _, err := h.ask(ctx, true, sql, args)
 	if err != nil {
 		return pgconn.CommandTag{}, err
 	}
-	return pgconn.NewCommandTag(fmt.Sprintf("UPDATE %d", a.affected)), nil
+	return a.tag(), nil
 }
 
 // Prepared implements journal.Pool.
@@ -210,6 +112,12 @@ func (h *journalHost) Number(context.Context, *plan.Program) (int32, error) { re
 func (h *journalHost) Program(context.Context, int32) (*plan.Program, error) {
 	return h.p.w.load.compiled, nil
 }
+
+// Life implements journal.Store.
+func (h *journalHost) Life(ctx context.Context) (string, error) { return h.pg.Life(ctx) }
+
+// Outlived implements journal.Store.
+func (h *journalHost) Outlived(life string) { h.pg.Outlived(life) }
 
 // Lookup implements journal.Store.
 func (h *journalHost) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
@@ -277,7 +185,7 @@ func (h *journalHost) listen(ctx context.Context, channel string, heard func(pay
 	if channel != "" {
 		heard("") // something may have been told before
 	}
-	err = h.p.await(ctx, func(end func(error)) { at.reply = end }, func(error) {})
+	err = h.p.await(ctx, func(end func(error)) { at.reply = reply{k: end} }, func(error) {})
 	for i := range h.ears {
 		if h.ears[i] == e {
 			h.ears = append(h.ears[:i], h.ears[i+1:]...)
@@ -285,7 +193,7 @@ func (h *journalHost) listen(ctx context.Context, channel string, heard func(pay
 		}
 	}
 	if errors.Is(err, errEnded) {
-		at.reply = nil
+		at.reply = reply{}
 		at.close()
 		return nil
 	}
@@ -294,32 +202,3 @@ func (h *journalHost) listen(ctx context.Context, channel string, heard func(pay
 
 // Close implements journal.Store.
 func (h *journalHost) Close() {}
-
-// notice is what a transaction tells those who listen.
-type notice struct{ channel, payload string }
-
-// deliver has a notice travel to those who listen.
-func (w *world) deliver(n notice) {
-	for _, p := range w.engines {
-		c, ok := p.client.(*journalClient)
-		if !ok || !p.alive {
-			continue
-		}
-		for _, e := range c.host.ears {
-			if e.channel != n.channel || e.conn.broken {
-				continue
-			}
-			w.after(p.latency(), p, func() {
-				switch {
-				case e.conn.broken || e.conn.told:
-				case w.now < p.deaf:
-					w.note(Unheard, p.index, 0, 0, 0)
-				default:
-					w.note(Woken, p.index, int64(len(n.channel)), 0, 0)
-					e.heard(n.payload)
-					p.stirred = true
-				}
-			})
-		}
-	}
-}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"bytes"
+	"math"
 	"slices"
 
 	"github.com/google/uuid"
@@ -40,7 +41,7 @@ var journalTexts = func() map[string]string {
 
 // statement is what a text stands for.
 func (s *journalStore) statement(_ *journalHost, sql string, args []any) *asked {
-	a := &asked{name: journalTexts[sql]}
+	a := s.w.load.memory.next(journalTexts[sql], sql, args)
 	journalSQL[a.name](s, a, args)
 	return a
 }
@@ -66,7 +67,7 @@ func (s *journalStore) acquire(a *asked, args []any) {
 	}
 	a.write = true
 	a.then(func(x *db.Exec) error {
-		row, ok, err := change(x, s.shards, shard, mode,
+		row, ok, err := s.shards.UpdateWhere(x, shard, mode,
 			func(r shardRow) bool {
 				return r.owner == "" || r.owner == name || r.expires <= s.w.server.clock() && s.w.Bug != bugNeverReclaimed
 			},
@@ -112,7 +113,7 @@ func (s *journalStore) release(a *asked, args []any) {
 	freed := false
 	a.write = true
 	a.then(func(x *db.Exec) (err error) {
-		_, freed, err = change(x, s.shards, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.epoch == epoch },
+		_, freed, err = s.shards.UpdateWhere(x, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.epoch == epoch },
 			func(r shardRow) shardRow {
 				r.owner, r.expires = "", s.w.server.clock()
 				return r
@@ -140,10 +141,11 @@ func (s *journalStore) release(a *asked, args []any) {
 
 // leasesOf lists the leases that came with a shard.
 func (s *journalStore) leasesOf(x *db.Exec, shard int) (found []*db.Version[leaseKey, leaseRow]) {
-	s.leases.All(x, func(v *db.Version[leaseKey, leaseRow]) bool {
-		if v.Row.Key.shard == shard {
-			found = append(found, v)
+	s.leases.Each(x, leaseKey{shard, runKey{inst: -1}}, func(v *db.Version[leaseKey, leaseRow]) bool {
+		if v.Row.Key.shard != shard {
+			return false
 		}
+		found = append(found, v)
 		return true
 	})
 	return found
@@ -151,7 +153,7 @@ func (s *journalStore) leasesOf(x *db.Exec, shard int) (found []*db.Version[leas
 
 func (s *journalStore) takeLeases(a *asked, args []any) {
 	shard, epoch := args[0].(int), args[1].(int64)
-	latest := int64(0)
+	latest := int64(math.MinInt64)
 	var found []*db.Version[leaseKey, leaseRow]
 	a.write = true
 	holds := s.fence(a, shard, epoch)
@@ -175,7 +177,7 @@ func (s *journalStore) takeLeases(a *asked, args []any) {
 		if len(found) == 0 {
 			return nil
 		}
-		_, _, err := change(x, s.shards, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.epoch == epoch && r.expires < latest },
+		_, _, err := s.shards.UpdateWhere(x, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.epoch == epoch && r.expires < latest },
 			func(r shardRow) shardRow {
 				r.expires = latest
 				return r
@@ -201,17 +203,17 @@ func (s *journalStore) dropLeases(a *asked, args []any) {
 }
 
 func (s *journalStore) seeOwner(a *asked, args []any) {
-	name, looks := args[0].(string), args[2].(bool)
-	stale := func(seen int64) bool { return seen < s.w.server.clock()-args[1].(int64)*1000 }
-	var gone []*db.Version[string, int64]
 	a.write = true
 	a.then(func(x *db.Exec) error {
-		others, free, known := 0, 0, false
+		name, looks := args[0].(string), args[2].(bool)
+		var gone []*db.Version[string, int64]
+		others, free, known, told := 0, 0, false, any(nil)
+		since := s.w.server.clock() - args[1].(int64)*1000
 		s.owners.All(x, func(v *db.Version[string, int64]) bool {
 			switch {
 			case v.Row.Key == name:
 				known = true
-			case stale(v.Value):
+			case v.Value < since:
 				gone = append(gone, v)
 			default:
 				others++
@@ -226,20 +228,28 @@ func (s *journalStore) seeOwner(a *asked, args []any) {
 		})
 		if looks && !known {
 			x.Note(notice{args[3].(string), args[4].(string)})
+			told = ""
 		}
-		a.give(others, free, nil)
+		a.give(others, free, told)
+		if looks {
+			now := s.w.server.clock() // however long it waits for the row
+			a.then(func(x *db.Exec) error {
+				_, _, err := s.owners.Upsert(x, name, now, func(int64) (int64, bool, error) { return now, true, nil })
+				return err
+			})
+		}
+		if len(gone) > 0 {
+			s.dropOwners(a, gone, args[1].(int64)*1000)
+		}
 		return nil
 	})
-	if looks {
-		a.then(func(x *db.Exec) error {
-			now := s.w.server.clock()
-			_, _, err := s.owners.Upsert(x, name, now, func(int64) (int64, bool, error) { return now, true, nil })
-			return err
-		})
-	}
+}
+
+// dropOwners removes owners that have not been heard of for a time.
+func (s *journalStore) dropOwners(a *asked, gone []*db.Version[string, int64], after int64) {
 	a.each(func() int { return len(gone) }, func(x *db.Exec, i int) error {
 		v, err := s.owners.Lock(x, gone[i], db.ForUpdate, db.SkipLocked)
-		if v == nil || err != nil || !stale(v.Value) {
+		if v == nil || err != nil || v.Value >= s.w.server.clock()-after {
 			return err
 		}
 		_, err = s.owners.Delete(x, v)
@@ -248,7 +258,7 @@ func (s *journalStore) seeOwner(a *asked, args []any) {
 }
 
 func (s *journalStore) forgetOwner(a *asked, args []any) {
-	a.write = true
+	a.write, a.affected = true, 1
 	a.then(func(x *db.Exec) error {
 		v := s.owners.Get(x, args[0].(string))
 		if v == nil {
@@ -308,14 +318,14 @@ func (s *journalStore) loadEvents(a *asked, args []any) {
 	a.then(func(x *db.Exec) error {
 		s.w.note(Replays, 0, int64(shard), args[1].(int64), 0)
 		s.events.Each(x, eventKey{shard, args[1].(int64)}, func(v *db.Version[eventKey, eventRow]) bool {
-			if v.Row.Key.shard != shard || len(a.rows) == args[2].(int) {
+			if v.Row.Key.shard != shard || len(a.out.list) == args[2].(int) {
 				return false
 			}
 			s.giveEvent(a, v.Row.Key.seq, v.Value)
 			return true
 		})
 		if s.w.Bug == bugReplayOrder {
-			slices.Reverse(a.rows)
+			slices.Reverse(a.out.list)
 		}
 		return nil
 	})
@@ -346,15 +356,16 @@ func (s *journalStore) loadNamed(a *asked, args []any) {
 func (s *journalStore) settle(a *asked, args []any) {
 	a.then(func(x *db.Exec) error {
 		s.w.note(Settles, 0, 0, 0, 0)
+		still := s.shards.Get(x, args[0].(int)).Value.epoch == args[4].(int64) || s.w.Bug == bugLookUnfenced
 		v := s.events.Get(x, eventKey{args[0].(int), args[1].(int64)})
 		there := v != nil && v.Value.epoch == args[2].(int64) || s.w.Bug == bugUnknownIsSuccess
 		for _, id := range args[3].([][16]byte) {
 			if in := s.instances.Get(x, int32(s.instanceOf(id).index)); in != nil {
-				a.give(there, id, string(in.Value.status), in.Value.endedBy, in.Value.pending)
+				a.give(still, there, id, string(in.Value.status), in.Value.endedBy, in.Value.pending)
 			}
 		}
-		if len(a.rows) == 0 {
-			a.give(there, nil, nil, int64(0), nil)
+		if len(a.out.list) == 0 {
+			a.give(still, there, nil, nil, int64(0), nil)
 		}
 		return nil
 	})
@@ -389,23 +400,33 @@ func (s *journalStore) absent(a *asked, args []any) {
 }
 
 func (s *journalStore) adopt(a *asked, args []any) {
-	shard, most := args[0].(int), args[2].(int)
-	var found, locked []*db.Version[int32, instanceRow]
-	var taken []instanceRow
-	pending := func(r instanceRow) bool { return r.pending }
 	a.write = true
-	holds := s.fence(a, shard, args[1].(int64))
+	holds := s.fence(a, args[0].(int), args[1].(int64))
 	a.then(func(x *db.Exec) error {
+		if !*holds {
+			return nil
+		}
+		shard, most := args[0].(int), args[2].(int)
+		var found []*db.Version[int32, instanceRow]
 		s.instances.All(x, func(v *db.Version[int32, instanceRow]) bool {
-			if v.Value.inst.shard == shard && v.Value.pending && *holds {
+			if v.Value.pending && v.Value.inst.shard == shard {
 				found = append(found, v)
 			}
 			return len(found) < most
 		})
+		if len(found) > 0 {
+			s.take(a, found)
+		}
 		return nil
 	})
+}
+
+// take gives instances that were stored to be taken up.
+func (s *journalStore) take(a *asked, found []*db.Version[int32, instanceRow]) {
+	var locked []*db.Version[int32, instanceRow]
+	var taken []instanceRow
 	a.each(func() int { return len(found) }, func(x *db.Exec, i int) error {
-		v, err := lockOne(x, s.instances, found[i].Row.Key, db.ForUpdate, pending)
+		v, err := lockOne(x, s.instances, found[i].Row.Key, db.ForUpdate, func(r instanceRow) bool { return r.pending })
 		if v != nil {
 			locked = append(locked, v)
 		}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -32,7 +33,8 @@ func (s *journalStore) dropRange(a *asked, args []any) {
 		return nil
 	})
 	a.each(func() int { return len(found) }, func(x *db.Exec, i int) error {
-		_, err := remove(x, s.events, found[i], func(eventRow) bool { return true })
+		ok, err := remove(x, s.events, found[i], func(eventRow) bool { return true })
+		a.affect(ok)
 		return err
 	})
 }
@@ -46,14 +48,15 @@ func (s *journalStore) dropSome(a *asked, args []any) {
 		if v == nil || !*holds {
 			return nil
 		}
-		_, err := s.events.Delete(x, v)
+		ok, err := s.events.Delete(x, v)
+		a.affect(ok)
 		return err
 	})
 }
 
 func (s *journalStore) ask(a *asked, args []any) {
 	shard, id, drop := args[0].(int), uuid.UUID(args[1].([16]byte)), args[5].([][16]byte)
-	a.write = true
+	a.write, a.affected = true, 1
 	a.each(func() int { return len(drop) }, func(x *db.Exec, i int) error {
 		v := s.requests.Get(x, requestKey{shard, drop[i]})
 		if v == nil {
@@ -79,29 +82,41 @@ func (s *journalStore) fetchAnswer(a *asked, args []any) {
 }
 
 func (s *journalStore) takeRequests(a *asked, args []any) {
-	shard := args[0].(int)
-	old := func(r requestRow) bool {
-		return (r.taken || r.withdrawn) && r.sent < s.w.server.clock()-args[1].(int64)*1000
-	}
-	open := func(r requestRow) bool { return !r.taken && !r.withdrawn }
-	var found, stale []*db.Version[requestKey, requestRow]
+	shard, after := args[0].(int), args[1].(int64)*1000
 	a.write = true
 	a.then(func(x *db.Exec) error {
-		s.requests.All(x, func(v *db.Version[requestKey, requestRow]) bool {
+		var found, stale []*db.Version[requestKey, requestRow]
+		s.requests.Each(x, requestKey{shard: shard}, func(v *db.Version[requestKey, requestRow]) bool {
 			switch {
 			case v.Row.Key.shard != shard:
-			case open(v.Value):
+				return false
+			case v.Value.open():
 				found = append(found, v)
-			case old(v.Value):
+			case s.forgets(v.Value, after):
 				stale = append(stale, v)
 			}
 			return true
 		})
+		if len(found)+len(stale) > 0 {
+			s.takeOpen(a, found, stale, after)
+		}
 		return nil
 	})
+}
+
+// open says whether nobody has taken the request, and who made it waits.
+func (r requestRow) open() bool { return !r.taken && !r.withdrawn }
+
+// forgets says whether a request that is dealt with was sent so long ago that it goes.
+func (s *journalStore) forgets(r requestRow, after int64) bool {
+	return !r.open() && r.sent < s.w.server.clock()-after
+}
+
+// takeOpen gives requests, and removes old ones.
+func (s *journalStore) takeOpen(a *asked, found, stale []*db.Version[requestKey, requestRow], after int64) {
 	a.each(func() int { return len(found) }, func(x *db.Exec, i int) error {
 		key := found[i].Row.Key
-		row, ok, err := change(x, s.requests, key, db.NoKeyUpdate, open, func(r requestRow) requestRow {
+		row, ok, err := s.requests.UpdateWhere(x, key, db.NoKeyUpdate, requestRow.open, func(r requestRow) requestRow {
 			r.taken = true
 			return r
 		})
@@ -111,7 +126,7 @@ func (s *journalStore) takeRequests(a *asked, args []any) {
 		return err
 	})
 	a.each(func() int { return len(stale) }, func(x *db.Exec, i int) error {
-		_, err := remove(x, s.requests, stale[i], old)
+		_, err := remove(x, s.requests, stale[i], func(r requestRow) bool { return s.forgets(r, after) })
 		return err
 	})
 }
@@ -119,7 +134,7 @@ func (s *journalStore) takeRequests(a *asked, args []any) {
 func (s *journalStore) answer(a *asked, args []any) {
 	a.write = true
 	a.then(func(x *db.Exec) error {
-		_, ok, err := change(x, s.requests, requestKey{args[0].(int), args[1].([16]byte)}, db.NoKeyUpdate,
+		_, ok, err := s.requests.UpdateWhere(x, requestKey{args[0].(int), args[1].([16]byte)}, db.NoKeyUpdate,
 			func(r requestRow) bool { return !r.withdrawn },
 			func(r requestRow) requestRow {
 				r.answer = args[2].([]byte)
@@ -132,14 +147,14 @@ func (s *journalStore) answer(a *asked, args []any) {
 	})
 }
 
-func (a *asked) giveRequest(r requestRow) {
-	a.give(r.taken, r.answer, slices.Clone(r.applied))
+func (a *asked) giveRequest(r requestRow, alive bool) {
+	a.give(r.taken, r.answer, slices.Clone(r.applied), alive)
 }
 
 func (s *journalStore) withdraw(a *asked, args []any) {
 	a.write = true
 	a.then(func(x *db.Exec) error {
-		row, ok, err := change(x, s.requests, requestKey{args[0].(int), args[1].([16]byte)}, db.NoKeyUpdate,
+		row, ok, err := s.requests.UpdateWhere(x, requestKey{args[0].(int), args[1].([16]byte)}, db.NoKeyUpdate,
 			func(requestRow) bool { return true },
 			func(r requestRow) requestRow {
 				r.withdrawn = true
@@ -147,7 +162,7 @@ func (s *journalStore) withdraw(a *asked, args []any) {
 			})
 		if ok {
 			x.Note(shardNote{Withdraws, 0, 0})
-			a.giveRequest(row)
+			a.giveRequest(row, true)
 		}
 		return err
 	})
@@ -162,7 +177,8 @@ func (s *journalStore) callOff(a *asked, args []any) {
 			return old, true, nil
 		})
 		if ok {
-			a.giveRequest(row)
+			life := s.lives.Get(x, 0)
+			a.giveRequest(row, life != nil && life.Value == args[2].(string) || s.w.Bug == bugCrashedRequest)
 		}
 		return err
 	})
@@ -174,7 +190,7 @@ func (s *journalStore) cancelFree(a *asked, args []any) {
 	if err := json.Unmarshal([]byte(args[2].(string)), failure); err != nil {
 		panic(err) // the backend has written it
 	}
-	fenced, epoch := false, int64(-1)
+	fenced, epoch, missed := false, int64(-1), 0
 	a.write = true
 	a.then(func(x *db.Exec) error {
 		v, err := lockOne(x, s.shards, shard, db.NoKeyUpdate, s.free)
@@ -184,7 +200,7 @@ func (s *journalStore) cancelFree(a *asked, args []any) {
 		return err
 	})
 	a.then(func(x *db.Exec) (err error) {
-		_, fenced, err = change(x, s.shards, shard, db.ForUpdate, func(r shardRow) bool { return r.epoch == epoch }, func(r shardRow) shardRow {
+		_, fenced, err = s.shards.UpdateWhere(x, shard, db.ForUpdate, func(r shardRow) bool { return r.epoch == epoch }, func(r shardRow) shardRow {
 			r.epoch, r.owner = r.epoch+1, ""
 			return r
 		})
@@ -202,8 +218,11 @@ func (s *journalStore) cancelFree(a *asked, args []any) {
 		row := v.Value
 		row.status, row.failure, row.pending = backend.Canceled, failure, false
 		ok, err := s.instances.Update(x, v, db.NoKeyUpdate, row)
-		if ok {
+		switch {
+		case ok:
 			x.Note(endedNote{inst, backend.Canceled})
+		case err == nil:
+			missed++
 		}
 		return err
 	})
@@ -212,14 +231,20 @@ func (s *journalStore) cancelFree(a *asked, args []any) {
 		if fenced {
 			n = 1
 		}
-		a.give(n)
+		a.give(n, missed)
 		return nil
 	})
 }
 
 // prepared is what a prepared statement stands for.
 func (s *journalStore) prepared(_ *journalHost, p journal.Prepared) *asked {
-	a := &asked{name: p.Name, write: true}
+	a := s.w.load.memory.next(p.Name, p.SQL, nil)
+	a.write = true
+	if s.w.server.shadow != nil {
+		for _, param := range p.Params { // which are the caller's again, should it give up
+			a.params = append(a.params, slices.Clone(param))
+		}
+	}
 	if ap, ok := p.Append(); ok {
 		s.append(a, p, ap)
 		return a
@@ -244,7 +269,7 @@ func (s *journalStore) mark(a *asked, p journal.Prepared) {
 	}
 	a.then(func(x *db.Exec) error {
 		owned := s.shards.Get(x, shard).Value.epoch == epoch
-		_, ok, err := change(x, s.requests, requestKey{shard, id}, db.NoKeyUpdate,
+		_, ok, err := s.requests.UpdateWhere(x, requestKey{shard, id}, db.NoKeyUpdate,
 			func(r requestRow) bool { return owned && (!r.withdrawn || s.w.Bug == bugWithdrawnApplied) },
 			func(r requestRow) requestRow {
 				r.applied = append(slices.Clone(r.applied), tokens...)
@@ -274,6 +299,9 @@ func (s *journalStore) submitPending(a *asked, p journal.Prepared) {
 		row.pending = row.status == backend.Running
 		all = append(all, row)
 	}
+	if s.w.Bug != bugBirthsUnordered {
+		slices.SortFunc(all, func(a, b instanceRow) int { return bytes.Compare(a.inst.id[:], b.inst.id[:]) })
+	}
 	channel, payload := string(p.Params[7]), string(p.Params[8])
 	born := postgres.UUIDs()
 	a.each(func() int { return len(all) }, func(x *db.Exec, i int) error {
@@ -288,7 +316,7 @@ func (s *journalStore) submitPending(a *asked, p journal.Prepared) {
 	})
 	a.then(func(x *db.Exec) error {
 		x.Note(notice{channel, payload})
-		a.wire = [][]byte{bigEndian4(1), born.Append(nil), nil}
+		a.wire = [][]byte{bigEndian4(1), born.Append(nil), {}}
 		return nil
 	})
 }

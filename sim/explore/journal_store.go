@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"math"
 
 	"github.com/google/uuid"
@@ -64,9 +63,7 @@ type journalStore struct {
 	leases   *db.Table[leaseKey, leaseRow]
 	requests *db.Table[requestKey, requestRow]
 
-	backends int64            // that were opened
-	ids      int64            // that were given
-	last     journal.Prepared // the append whose commit is looked at
+	last journal.Prepared // the append whose commit is looked at
 }
 
 func newJournalStore(w *world) *journalStore {
@@ -86,15 +83,9 @@ func newJournalStore(w *world) *journalStore {
 		}),
 	}
 	j.requests.Unlogged = true
-	setUp := s.Open(0)
-	setUp.Execute([]db.Statement{(&asked{}).each(func() int { return w.Shards }, func(x *db.Exec, i int) error {
+	w.server.setUp((&asked{}).each(func() int { return w.Shards }, func(x *db.Exec, i int) error {
 		return j.shards.Insert(x, i, shardRow{})
-	})}, nil)
-	yield := s.Yield
-	s.Yield = nil
-	setUp.Run()
-	s.Yield = yield
-	setUp.End()
+	}))
 	return j
 }
 
@@ -106,7 +97,7 @@ func (s *journalStore) micros(since int64) int64 { return (s.w.server.clock() - 
 
 // fence locks the key of a shard's row, if its epoch is the one.
 func (s *journalStore) fence(a *asked, shard int, epoch int64) (holds *bool) {
-	holds = new(bool)
+	holds = &a.holds
 	a.then(func(x *db.Exec) error {
 		if s.w.Bug == bugEpochIgnored {
 			*holds = true
@@ -197,12 +188,4 @@ const never = math.MaxInt64
 
 func runOf(node int32, path string) graph.Run {
 	return graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}
-}
-
-func (s *journalStore) instanceOf(id [16]byte) *instance {
-	inst := s.w.instanceOf(id)
-	if inst == nil {
-		panic(fmt.Sprintf("explore: no instance %x", id))
-	}
-	return inst
 }

@@ -9,6 +9,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/push"
 	"pulley/sim/db"
 )
 
@@ -22,6 +23,9 @@ type server struct {
 	ids   int   // of sessions
 	full  int64 // until when its disk is full
 	conns []*conn
+
+	turn   *db.Session // whose it is
+	shadow shadow      // nil: there is none
 }
 
 func newServer(w *world) *server {
@@ -30,22 +34,50 @@ func newServer(w *world) *server {
 		grain := uint32(1<<32/uint64(w.Grain) - 1)
 		s.Yield = func() bool { return w.rng.Uint32() <= grain }
 	}
-	s.Ready = func(session *db.Session) { w.after(w.rng.Int64N(us(50)), nil, func() { s.run(session) }) }
+	s.Ready = func(session *db.Session) { w.put(w.now+w.rng.Int64N(us(50)), nil, session.Data.(*conn), connRun) }
 	return s
 }
 
-// clock is the server's time, in ns since its epoch.
-func (s *server) clock() int64 { return s.w.now + s.ahead }
+// setUp executes a statement before anything else does.
+func (s *server) setUp(statement db.Statement) {
+	session, yield := s.Open(0), s.Yield
+	s.Yield = nil
+	session.Execute([]db.Statement{statement}, nil)
+	session.Run()
+	s.Yield = yield
+	session.End()
+}
 
-// run takes a session forward until it waits, is over, or lets others go first.
-func (s *server) run(session *db.Session) {
+// shadow is a real server on which all takes place that does on the simulated one, and is held against it.
+type shadow interface {
+	began(c *conn, batch []db.Statement) // the server has got a batch, and is about to begin with it
+	stepped(c *conn)                     // it has gone on with it; perhaps until its end, of which it has told before
+	ended(c *conn, err error)            // the batch is over
+	closed(c *conn)                      // the session is, and what it had under way is taken back
+	crashed()                            // all of them are
+}
+
+// clock is the server's time, in ns since its epoch; it counts microseconds.
+func (s *server) clock() int64 { return (s.w.now + s.ahead) / 1000 * 1000 }
+
+// run takes a connection's session forward until it waits, is over, or lets others go first.
+func (s *server) run(c *conn) {
+	session := c.session
 	if session.State() == db.Gone {
 		return
 	}
+	s.turn = session
 	if session.Run() {
-		s.w.after(s.stall(), nil, func() { s.run(session) })
+		s.w.put(s.w.now+s.stall(), nil, c, connRun)
 	} else if session.State() == db.Waiting {
 		s.w.note(Waits, session.ID, 0, 0, 0)
+		if session.Tx().TimesOut() {
+			c.patience = s.w.now + int64(push.LaterLockTimeout)
+			s.w.put(c.patience, nil, c, connGiveUp)
+		}
+	}
+	if s.shadow != nil {
+		s.shadow.stepped(c)
 	}
 }
 
@@ -74,16 +106,61 @@ func (p phase) String() string {
 
 // conn is a connection of a process.
 type conn struct {
-	p       *process
-	session *db.Session
-	epoch   int
-	phase   phase
-	broken  bool        // one end knows it
-	dead    bool        // the client's process is
-	told    bool        // the client knows that it is broken
-	slow    bool        // it is not noticed soon
-	reply   func(error) // that waits
-	lost    bool        // the next answer does not come
+	p        *process
+	session  *db.Session
+	epoch    int
+	phase    phase
+	broken   bool           // one end knows it
+	dead     bool           // the client's process is
+	told     bool           // the client knows that it is broken
+	reply    reply          // who waits for the answer
+	lost     bool           // the next answer does not come
+	patience int64          // until when its session waits
+	batch    []db.Statement // that is asked for
+	err      error          // the answer that is on its way
+	serve    func(error)    // served
+}
+
+// reply is who waits for an answer: a thread in one of its waits, or a function.
+type reply struct {
+	t    *thread
+	wait int
+	k    func(error)
+}
+
+func (r reply) awaited() bool { return r.t != nil || r.k != nil }
+
+func (r reply) tell(err error) {
+	if r.t != nil {
+		r.t.tell(r.wait, err)
+		return
+	}
+	r.k(err)
+}
+
+// The acts of a connection.
+const (
+	connArrive = iota // its request, at the server
+	connRun           // its session, which can go on
+	connAnswer        // the answer to its request
+	connGiveUp        // its session, which has waited for as long as it may
+)
+
+func (*conn) off(int) bool { return false }
+
+func (c *conn) do(act int) {
+	switch act {
+	case connArrive:
+		c.arrive()
+	case connRun:
+		c.p.w.server.run(c)
+	case connAnswer:
+		c.answer()
+	case connGiveUp:
+		if c.session.State() == db.Waiting && c.p.w.now >= c.patience {
+			c.session.Fail(db.ErrLockTimeout)
+		}
+	}
 }
 
 var (
@@ -93,13 +170,9 @@ var (
 
 // connect gives a process a connection; a new one takes a round trip.
 func (p *process) connect(k func(*conn, error)) {
-	for len(p.free) > 0 {
-		c := p.free[len(p.free)-1]
-		p.free = p.free[:len(p.free)-1]
-		if !c.told {
-			k(c, nil)
-			return
-		}
+	if c := p.pooled(); c != nil {
+		k(c, nil)
+		return
 	}
 	w := p.w
 	s := w.server
@@ -109,7 +182,7 @@ func (p *process) connect(k func(*conn, error)) {
 	}
 	s.ids++
 	c := &conn{p: p, session: s.Open(s.ids), epoch: s.epoch}
-	c.session.Data = c
+	c.session.Data, c.serve = c, c.served
 	s.conns = append(s.conns, c)
 	w.after(p.latency()+p.latency(), p, func() {
 		if c.broken {
@@ -119,6 +192,18 @@ func (p *process) connect(k func(*conn, error)) {
 		}
 		k(c, nil)
 	})
+}
+
+// pooled takes a connection that was given back; nil: there is none.
+func (p *process) pooled() *conn {
+	for len(p.free) > 0 {
+		c := p.free[len(p.free)-1]
+		p.free = p.free[:len(p.free)-1]
+		if !c.told {
+			return c
+		}
+	}
+	return nil
 }
 
 // release gives a connection back. One inside of a transaction is closed, as a pool does.
@@ -150,6 +235,9 @@ func (c *conn) hangUp() {
 func (c *conn) end() {
 	c.session.End()
 	s := c.p.w.server
+	if s.shadow != nil {
+		s.shadow.closed(c)
+	}
 	for i, o := range s.conns {
 		if o == c {
 			s.conns = append(s.conns[:i], s.conns[i+1:]...)
@@ -159,15 +247,18 @@ func (c *conn) end() {
 }
 
 // send makes a round trip with a batch of statements.
-func (c *conn) send(batch []db.Statement, k func(error)) {
+func (c *conn) send(batch []db.Statement, k func(error)) { c.request(batch, reply{k: k}) }
+
+// request is send with somebody who waits.
+func (c *conn) request(batch []db.Statement, from reply) {
 	w := c.p.w
-	c.reply, c.phase = k, asking
+	c.reply, c.phase, c.batch = from, asking, batch
 	w.note(Sends, c.p.index, int64(c.session.ID), int64(len(batch)), 0)
 	if c.broken {
 		c.fail(errConn)
 		return
 	}
-	w.after(c.p.latency(), nil, func() { c.arrive(batch) })
+	w.put(w.now+c.p.latency(), nil, c, connArrive)
 }
 
 // query makes a round trip on a connection of its own.
@@ -194,18 +285,21 @@ func unknown(err error) error {
 }
 
 // arrive is when a request reaches the server. A process may be dead by then.
-func (c *conn) arrive(batch []db.Statement) {
-	w := c.p.w
+func (c *conn) arrive() {
+	w, batch := c.p.w, c.batch
+	c.batch = nil
 	if c.broken || c.session.State() == db.Gone || c.dead && w.rng.IntN(2) == 0 {
 		return
 	}
 	c.phase = serving
 	if w.now < w.server.full && writes(batch) {
-		c.session.Execute([]db.Statement{failing{db.ErrDiskFull}}, c.served)
-	} else {
-		c.session.Execute(batch, c.served)
+		batch = []db.Statement{failing{db.ErrDiskFull}}
 	}
-	w.server.run(c.session)
+	c.session.Execute(batch, c.serve)
+	if s := w.server.shadow; s != nil {
+		s.began(c, batch)
+	}
+	w.server.run(c)
 }
 
 // failing is a statement that the server cannot execute.
@@ -228,6 +322,9 @@ func writes(batch []db.Statement) bool {
 func (c *conn) served(err error) {
 	w := c.p.w
 	c.phase = answering
+	if s := w.server.shadow; s != nil {
+		s.ended(c, err)
+	}
 	w.note(Served, c.session.ID, code(err), 0, 0)
 	if err != nil && w.trace != nil {
 		w.trace.say(err.Error())
@@ -241,34 +338,38 @@ func (c *conn) served(err error) {
 		c.snap(0)
 		return
 	}
-	w.after(c.p.latency(), c.p, func() {
-		if c.told {
-			return
-		}
-		k := c.reply
-		if c.reply, c.phase = nil, quiet; k == nil {
-			return
-		}
-		if c.broken {
-			c.told = true
-			err = errConn
-		}
-		w.note(Replied, c.p.index, int64(c.session.ID), code(err), 0)
-		k(err)
-	})
+	c.err = err
+	w.put(w.now+c.p.latency(), c.p, c, connAnswer)
+}
+
+// answer is when an answer reaches the client.
+func (c *conn) answer() {
+	if c.told {
+		return
+	}
+	from, err := c.reply, c.err
+	if c.reply, c.phase = (reply{}), quiet; !from.awaited() {
+		return
+	}
+	if c.broken {
+		c.told = true
+		err = errConn
+	}
+	c.p.w.note(Replied, c.p.index, int64(c.session.ID), code(err), 0)
+	from.tell(err)
 }
 
 // fail tells the client that the connection is broken, if it waits for something.
 func (c *conn) fail(err error) {
-	if c.told || c.reply == nil {
+	if c.told || !c.reply.awaited() {
 		return
 	}
-	k := c.reply
-	c.told, c.reply, c.phase = true, nil, quiet
+	from := c.reply
+	c.told, c.reply, c.phase = true, reply{}, quiet
 	w := c.p.w
 	w.after(w.rng.Int64N(us(200)), c.p, func() {
 		w.note(Replied, c.p.index, int64(c.session.ID), 1, 0)
-		k(err)
+		from.tell(err)
 	})
 }
 
@@ -289,6 +390,9 @@ func (s *server) crash(back int64) {
 	s.epoch++
 	s.w.store.(interface{ crashed() }).crashed()
 	s.Crash()
+	if s.shadow != nil {
+		s.shadow.crashed()
+	}
 	conns := s.conns
 	s.conns = nil
 	for _, c := range conns {

@@ -36,13 +36,15 @@ type process struct {
 	ticks   int
 	stepped bool
 
-	conns int
-	free  []*conn
+	free []*conn
 
 	threads []*thread // in the order in which they began
 	back    int64     // how long after it has stopped another life begins
 	stirred bool      // something has happened by which threads may go on
 }
+
+// forever is longer than any world lasts.
+const forever = 1000 * time.Hour
 
 // client is a design's side in a process. Each call tells its end by a last function, once, unless the process dies.
 type client interface {
@@ -93,10 +95,14 @@ func (p *process) begin() {
 	p.inbox, p.tasks, p.pending, p.free = nil, nil, nil, nil
 	p.due, p.stepped = -1, false
 	us := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+	poll := us(w.PollUS)
+	if w.Bug == bugNoPolling {
+		poll = forever
+	}
 	m, err := dispatch.New(dispatch.Config{
 		Owner: engineNames[p.index], Shards: w.Shards, Slots: w.Slots, Prefetch: w.Prefetch, Batch: w.Batch, BatchBytes: 1 << 20,
 		Committers: w.Committers, Pending: 64, Queue: 64, Lease: us(w.LeaseUS), Grace: us(w.LeaseUS),
-		Poll: us(w.PollUS), Sweep: us(w.SweepUS), Notify: w.Engines > 1, RetryMin: 2 * time.Millisecond, RetryMax: 100 * time.Millisecond,
+		Poll: poll, Sweep: us(w.SweepUS), Notify: w.Engines > 1, RetryMin: retryMin, RetryMax: retryMax,
 	})
 	if err != nil {
 		w.violate("the case", "%v", err)
@@ -122,7 +128,7 @@ func (p *process) die(back int64) {
 	for _, c := range w.server.conns {
 		if c.p == p && !c.dead {
 			c.told, c.dead = true, true
-			c.reply = nil
+			c.reply = reply{}
 			w.after(w.rng.Int64N(us(2000))+w.patience(), nil, c.hangUp)
 		}
 	}
@@ -164,7 +170,7 @@ func (p *process) step() {
 		p.feed()
 		p.stepped = true
 		for _, c := range p.machine.Step(p.wall(), p.inbox...) {
-			p.do(c)
+			p.obey(c)
 		}
 		clear(p.inbox)
 		p.inbox = p.inbox[:0]
@@ -177,20 +183,27 @@ func (p *process) step() {
 	if next == p.due {
 		return
 	}
+	if p.due > p.now() {
+		p.w.queue.calledOff()
+	}
 	p.due = next
 	p.ticks++
 	if next >= 0 {
-		p.tick(p.ticks)
+		p.tick()
 	}
 }
 
 // tick has the process decide at its deadline, unless that is moved before.
-func (p *process) tick(number int) {
-	p.w.after(p.until(p.due), p, func() {
-		if number == p.ticks && p.now() < p.due {
-			p.tick(number) // the clock's rate was changed
-		}
-	})
+func (p *process) tick() { p.w.put(p.w.now+p.until(p.due), p, p, p.ticks) }
+
+// off implements actor: a deadline that was moved is none.
+func (p *process) off(number int) bool { return number != p.ticks }
+
+// do implements actor: a deadline has come, or is to come still, if the clock's rate was changed.
+func (p *process) do(int) {
+	if p.now() < p.due {
+		p.tick()
+	}
 }
 
 // feed hands over as many submissions as the machine takes.
@@ -205,8 +218,8 @@ func (p *process) feed() {
 	p.backlog = p.backlog[n:]
 }
 
-// do begins what a command says.
-func (p *process) do(c dispatch.Command) {
+// obey begins what a command says.
+func (p *process) obey(c dispatch.Command) {
 	w := p.w
 	switch c := c.(type) {
 	case dispatch.Call:
@@ -257,6 +270,11 @@ func (p *process) call(c dispatch.Call) {
 		p.client.claim(c.Shard, c.Grant, committed)
 	case dispatch.OpComplete:
 		w.judge.offered(w, c.Completions)
+		if w.Bug == bugAcknowledged {
+			committed(early(len(c.Completions)), nil)
+			committed = func(backend.Committed, error) {}
+			c.Grant.Max = 0 // nobody would run it
+		}
 		p.client.complete(c.Shard, c.Completions, c.Grant, committed)
 	case dispatch.OpExtend:
 		p.client.extend(c.Shard, c.Leases, c.Grant, func(held []bool, err error) { end(dispatch.Reply{Held: held, Err: err}) })
@@ -270,6 +288,15 @@ func (p *process) call(c dispatch.Call) {
 		w.after(p.latency(), nil, func() { w.notify(p) })
 		w.after(2*p.latency(), p, func() { end(dispatch.Reply{}) })
 	}
+}
+
+// early is a bug: the answer to completions before they are committed.
+func early(completions int) backend.Committed {
+	out := backend.Committed{More: true}
+	for range completions {
+		out.Outcomes = append(out.Outcomes, backend.Outcome{Answer: backend.Applied})
+	}
+	return out
 }
 
 func opNumber(op dispatch.Op) int {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -22,6 +23,7 @@ import (
 // workload is a program with what the reference interpreter says of it. Many worlds share it, one after the other.
 type workload struct {
 	programs.Program
+	graph    *graph.Graph
 	compiled *plan.Program
 	outcomes []check.Outcome
 	registry *worker.Registry
@@ -30,10 +32,10 @@ type workload struct {
 	calls   map[string]int    // what actions may be asked, canonically, and the most attempts
 	asked   map[string]bool   // whether they may, by what they were asked
 	ends    map[string]string // how an end differs from all outcomes, by the end
-	names   map[graph.NodeID]string
-	threads []*thread  // without a job, for the next world
-	again   bool       // there will be one; rest is called after the last
-	begin   *plan.Plan // of an instance; nil: it was not asked for yet
+	threads []*thread         // without a job, for the next world
+	memory  statements        // for it, too
+	again   bool              // there will be one; rest is called after the last
+	begin   *plan.Plan        // of an instance; nil: it was not asked for yet
 }
 
 // answer is what an action gives.
@@ -50,6 +52,28 @@ const outcomesMax = 100
 
 // prepare compiles a program and asks the reference interpreter.
 func prepare(p programs.Program) (*workload, error) {
+	w, err := interpreted(p)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.compile()
+}
+
+// compile makes the program ready to run.
+func (w *workload) compile() error {
+	compiled, err := plan.Compile(w.graph)
+	if err != nil {
+		return fmt.Errorf("explore: the program: %w", err)
+	}
+	w.compiled = compiled.Remembering()
+	return nil
+}
+
+// builtins are the actions of random programs.
+var builtins = sync.OnceValues(func() (*worker.Registry, error) { return worker.NewRegistry(worker.Builtins()...) })
+
+// interpreted is a program with what the reference interpreter says of it, not yet compiled.
+func interpreted(p programs.Program) (*workload, error) {
 	tree, err := ir.Parse("case.ir", []byte(p.Source), ir.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("explore: the program: %w", err)
@@ -59,19 +83,16 @@ func prepare(p programs.Program) (*workload, error) {
 		return nil, fmt.Errorf("explore: the program: %w", err)
 	}
 	w := &workload{
-		Program: p, answers: map[string]answer{}, calls: map[string]int{}, asked: map[string]bool{}, ends: map[string]string{},
+		Program: p, graph: g, answers: map[string]answer{}, calls: map[string]int{}, asked: map[string]bool{}, ends: map[string]string{},
 	}
-	if w.compiled, err = plan.Compile(g); err != nil {
-		return nil, fmt.Errorf("explore: the program: %w", err)
-	}
-	if w.registry, err = worker.NewRegistry(worker.Builtins()...); err != nil {
+	if w.registry, err = builtins(); err != nil {
 		return nil, err
 	}
 	reference, err := check.Prepare(tree, ir.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("explore: the program: %w", err)
 	}
-	outcomes, all := reference.Possible(p.Input, w.reference, check.Options{StepsMax: 100_000}, outcomesMax)
+	outcomes, all := reference.Possible(p.Input, w.reference(), check.Options{StepsMax: 100_000}, outcomesMax)
 	if !all || outcomes[0].Status != check.Completed && outcomes[0].Status != check.Failed {
 		return nil, errUndecided
 	}
@@ -125,27 +146,14 @@ func (w *workload) act(action string, args json.RawMessage, attempt int) (json.R
 }
 
 // reference has the interpreter call the same actions.
-func (w *workload) reference(name string, args check.Args, attempt int) (expr.Value, *check.Error) {
-	object := []byte{'{'}
-	for i, a := range args {
-		value, err := expr.Encode(a.Value)
-		if err != nil {
-			return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
+func (w *workload) reference() check.Action {
+	return check.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *check.Error) {
+		result, failure := w.act(name, args, attempt)
+		if failure != nil {
+			return nil, &check.Error{Type: failure.Type, Message: failure.Message}
 		}
-		if i > 0 {
-			object = append(object, ',')
-		}
-		object = append(fmt.Appendf(object, "%q:", a.Name), value...) // a name is an identifier
-	}
-	result, failure := w.act(name, append(object, '}'), attempt)
-	if failure != nil {
-		return nil, &check.Error{Type: failure.Type, Message: failure.Message}
-	}
-	value, err := expr.Decode(result, ir.Limits{})
-	if err != nil {
-		return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
-	}
-	return value, nil
+		return result, nil
+	})
 }
 
 // expects says whether the reference interpreter makes a call, in some outcome and with so many attempts (I4).

@@ -7,6 +7,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/push"
 )
 
 // pushClient is package push in a process, with its calls cut where it waits for the server.
@@ -85,7 +86,7 @@ func (c *pushClient) plan(shard int, events []*pushEvent, grant backend.Grant, o
 			k(backend.Committed{}, err)
 			return
 		}
-		all := groups(planned)
+		all := push.Groups(planned)
 		var next func(i int)
 		next = func(i int) {
 			if i == len(all) {
@@ -98,7 +99,7 @@ func (c *pushClient) plan(shard int, events []*pushEvent, grant backend.Grant, o
 			}
 			group = distinct(group, out)
 			if i > 0 {
-				group = spared(group, planned, out)
+				group = push.Spared(group, planned, out)
 			}
 			c.commit(shard, group, grant, out, func(err error) {
 				if err != nil && i == 0 {

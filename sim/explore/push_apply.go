@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres/push"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 	"pulley/sim/db"
@@ -37,6 +38,7 @@ type (
 	commitRow struct {
 		number int64
 		stale  []int32
+		at     int64 // on the server's clock
 	}
 )
 
@@ -186,6 +188,18 @@ func (a *pushApply) offer(x *db.Exec) {
 		}
 		a.offered = append(a.offered, offeredRun{i, v})
 	}
+	if completes := func(e *pushEvent) bool { return e.completion != nil }; bugs == bugStaleDrops && len(a.offered) < count(a.events, completes) {
+		a.offered = nil
+	}
+}
+
+func count[T any](list []T, which func(T) bool) (n int) {
+	for _, x := range list {
+		if which(x) {
+			n++
+		}
+	}
+	return n
 }
 
 func (a *pushApply) done(x *db.Exec) (bool, error) {
@@ -367,7 +381,7 @@ func (a *pushApply) end(x *db.Exec) (bool, error) {
 		a.chosen = v
 	}
 	row := a.chosen.Value
-	row.status, row.result, row.failure, row.untidy = statusOf(o.e.plan.End), o.e.plan.End.Result, o.e.plan.End.Failure, !o.e.takesAll()
+	row.status, row.result, row.failure, row.untidy = statusOf(o.e.plan.End), o.e.plan.End.Result, o.e.plan.End.Failure, !push.TakesAll(o.e)
 	ok, err := a.s.instances.Update(x, a.chosen, db.NoKeyUpdate, row)
 	if err != nil {
 		return false, err
@@ -391,7 +405,7 @@ func (a *pushApply) leave(x *db.Exec) (bool, error) {
 			stale = append(stale, e.ord)
 		}
 	}
-	row := commitRow{a.mark.number, stale}
+	row := commitRow{a.mark.number, stale, a.s.w.server.clock()}
 	_, _, err := a.s.commits.Upsert(x, a.mark.key(), row, func(old commitRow) (commitRow, bool, error) {
 		return row, old.number < row.number, nil
 	})
@@ -399,30 +413,57 @@ func (a *pushApply) leave(x *db.Exec) (bool, error) {
 }
 
 func (a *pushApply) valued(x *db.Exec) (bool, error) {
+	if a.s.w.Bug == bugInboxOutside {
+		return false, nil // see pushValues
+	}
 	for ; a.i < len(a.events); a.i, a.j = a.i+1, 0 {
-		e := a.events[a.i]
 		if a.gone[a.i] {
 			continue
 		}
-		for n := len(e.plan.Writes); a.j < n+len(e.plan.Appends); a.j++ {
-			key := valueKey{inst: int32(e.inst.index), element: -1}
-			var value json.RawMessage
-			if a.j < n {
-				w := e.plan.Writes[a.j]
-				if w.Value == nil {
-					continue
-				}
-				key.id, key.path, value = int32(w.Slot.Var), string(w.Slot.Scope), w.Value
-			} else {
-				p := e.plan.Appends[a.j-n]
-				key.id, key.path, key.element, value = int32(p.Slot.Var), string(p.Slot.Scope), int32(p.Index), p.Value
-			}
-			if _, _, err := a.s.inbox.Upsert(x, key, value, func(json.RawMessage) (json.RawMessage, bool, error) { return value, true, nil }); err != nil {
-				return false, err
-			}
+		if err := a.s.write(x, a.events[a.i], &a.j); err != nil {
+			return false, err
 		}
 	}
 	return false, nil
+}
+
+// write puts the values of an event's plan into the inbox, from one on.
+func (s *pushStore) write(x *db.Exec, e *pushEvent, from *int) error {
+	for n := len(e.plan.Writes); *from < n+len(e.plan.Appends); *from++ {
+		key := valueKey{inst: int32(e.inst.index), element: -1}
+		var value json.RawMessage
+		if *from < n {
+			w := e.plan.Writes[*from]
+			if w.Value == nil {
+				continue
+			}
+			key.id, key.path, value = int32(w.Slot.Var), string(w.Slot.Scope), w.Value
+		} else {
+			p := e.plan.Appends[*from-n]
+			key.id, key.path, key.element, value = int32(p.Slot.Var), string(p.Slot.Scope), int32(p.Index), p.Value
+		}
+		if _, _, err := s.inbox.Upsert(x, key, value, func(json.RawMessage) (json.RawMessage, bool, error) { return value, true, nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pushValues is a bug: a transaction of its own that writes the values of events, whatever becomes of these.
+type pushValues struct {
+	s      *pushStore
+	events []*pushEvent
+	i, j   int
+}
+
+// Run implements db.Statement.
+func (v *pushValues) Run(x *db.Exec) error {
+	for ; v.i < len(v.events); v.i, v.j = v.i+1, 0 {
+		if err := v.s.write(x, v.events[v.i], &v.j); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // collect adds elements: those that stand together in the list in one row.

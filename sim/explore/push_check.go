@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -47,32 +46,11 @@ func (s *pushStore) committed(inst *instance) {
 	if n != len(t.counters) {
 		t.wrong("I2", "%d barriers have counters; there should be %d", n, len(t.counters))
 	}
-	s.compareValues(t, id)
+	t.holdsValues(storedValues(t, id, s.inbox, func(v json.RawMessage) []byte { return v }))
+	s.compareElements(t, id)
 }
 
-func (s *pushStore) compareValues(t *twin, id int32) {
-	values, appended := 0, 0
-	s.inbox.CommittedFrom(valueKey{inst: id, id: math32}, func(k valueKey, v json.RawMessage) bool {
-		if k.inst != id {
-			return false
-		}
-		if k.element >= 0 {
-			appended++
-			return true
-		}
-		values++
-		if want := t.values[k.slot()]; !bytes.Equal(want, v) {
-			t.wrong("I4", "variable %d at %q is stored as %.60q; it is %.60q", k.id, k.path, v, want)
-		}
-		return true
-	})
-	want := 0
-	for _, list := range t.appended {
-		want += len(list)
-	}
-	if values != len(t.values) || appended != want {
-		t.wrong("I4", "%d values and %d appended are stored; there should be %d and %d", values, appended, len(t.values), want)
-	}
+func (s *pushStore) compareElements(t *twin, id int32) {
 	elements := 0
 	s.elements.CommittedFrom(valueKey{inst: id, id: math32}, func(k valueKey, c collected) bool {
 		if k.inst != id {
@@ -84,7 +62,7 @@ func (s *pushStore) compareValues(t *twin, id int32) {
 		}
 		return true
 	})
-	want = 0
+	want := 0
 	for _, list := range t.elements {
 		want += len(list)
 	}

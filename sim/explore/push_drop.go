@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/google/uuid"
+
+	"pulley/engine/backend/postgres/push"
 	"pulley/sim/db"
 )
 
@@ -14,7 +17,7 @@ type pushDrop struct {
 	part int
 	mark mark
 	sure bool
-	d    *drops
+	d    *push.Drops
 
 	begun    bool
 	runs     deletion[runKey, queued]
@@ -58,24 +61,22 @@ func (p *pushDrop) find(x *db.Exec) {
 	p.runs.table, p.counters.table, p.elements.table, p.values.table = s.queue, s.readiness, s.elements, s.inbox
 	switch p.part {
 	case 0:
-		p.runs.found = findRuns(x, s.queue, p.d.runs, took)
+		p.runs.found = findRuns(x, s, s.queue, p.d.Runs, took)
 	case 1:
-		p.counters.found = findRuns(x, s.readiness, p.d.counters, took)
+		p.counters.found = findRuns(x, s, s.readiness, p.d.Counters, took)
 	case 2:
-		p.elements.found = findValues(x, s.elements, p.d.elements, took)
+		p.elements.found = findValues(x, s, s.elements, p.d.Elements, took)
 	case 3:
-		p.values.found = findValues(x, s.inbox, p.d.values, took)
+		p.values.found = findValues(x, s, s.inbox, p.d.Values, took)
 	case 4:
-		var all []span
-		for _, e := range p.d.ended {
-			if took(e.ord) {
-				all = append(all, span{inst: int32(e.inst.index), id: -1})
+		for _, e := range p.d.Ended {
+			if !took(e.Ord()) {
+				continue
 			}
-		}
-		for _, a := range all {
-			p.counters.found = append(p.counters.found, ofInstance(x, s.readiness, runKey{inst: a.inst, node: math32}, func(k runKey) int32 { return k.inst })...)
-			p.values.found = append(p.values.found, ofInstance(x, s.inbox, valueKey{inst: a.inst, id: math32}, func(k valueKey) int32 { return k.inst })...)
-			p.elements.found = append(p.elements.found, ofInstance(x, s.elements, valueKey{inst: a.inst, id: math32}, func(k valueKey) int32 { return k.inst })...)
+			inst := s.index(e.Of())
+			p.counters.found = append(p.counters.found, ofInstance(x, s.readiness, runKey{inst: inst, node: math32}, func(k runKey) int32 { return k.inst })...)
+			p.values.found = append(p.values.found, ofInstance(x, s.inbox, valueKey{inst: inst, id: math32}, func(k valueKey) int32 { return k.inst })...)
+			p.elements.found = append(p.elements.found, ofInstance(x, s.elements, valueKey{inst: inst, id: math32}, func(k valueKey) int32 { return k.inst })...)
 		}
 	}
 }
@@ -83,14 +84,18 @@ func (p *pushDrop) find(x *db.Exec) {
 // math32 is before every node and variable.
 const math32 = -1 << 31
 
-func findRuns[V any](x *db.Exec, t *db.Table[runKey, V], all []span, took func(int32) bool) (found []*db.Version[runKey, V]) {
+// index is that of an instance, in keys.
+func (b *base) index(id uuid.UUID) int32 { return int32(b.w.instanceOf(id).index) }
+
+func findRuns[V any](x *db.Exec, b *pushStore, t *db.Table[runKey, V], all []push.Span, took func(int32) bool) (found []*db.Version[runKey, V]) {
 	for _, s := range all {
-		if !took(s.ord) {
+		if !took(s.Ord) {
 			continue
 		}
-		t.Each(x, runKey{s.inst, s.id, s.low}, func(v *db.Version[runKey, V]) bool {
+		inst := b.index(s.Instance)
+		t.Each(x, runKey{inst, s.ID, s.Low}, func(v *db.Version[runKey, V]) bool {
 			k := v.Row.Key
-			if k.inst != s.inst || k.node != s.id || k.path >= s.high {
+			if k.inst != inst || k.node != s.ID || k.path >= s.High {
 				return false
 			}
 			if !slices.Contains(found, v) {
@@ -102,17 +107,18 @@ func findRuns[V any](x *db.Exec, t *db.Table[runKey, V], all []span, took func(i
 	return found
 }
 
-func findValues[V any](x *db.Exec, t *db.Table[valueKey, V], all []span, took func(int32) bool) (found []*db.Version[valueKey, V]) {
+func findValues[V any](x *db.Exec, b *pushStore, t *db.Table[valueKey, V], all []push.Span, took func(int32) bool) (found []*db.Version[valueKey, V]) {
 	for _, s := range all {
-		if !took(s.ord) {
+		if !took(s.Ord) {
 			continue
 		}
-		t.Each(x, valueKey{s.inst, s.id, s.low, math32}, func(v *db.Version[valueKey, V]) bool {
+		inst := b.index(s.Instance)
+		t.Each(x, valueKey{inst, s.ID, s.Low, math32}, func(v *db.Version[valueKey, V]) bool {
 			k := v.Row.Key
-			if k.inst != s.inst || k.id != s.id || k.path >= s.high {
+			if k.inst != inst || k.id != s.ID || k.path >= s.High {
 				return false
 			}
-			if k.element >= s.first && !slices.Contains(found, v) {
+			if k.element >= s.First && !slices.Contains(found, v) {
 				found = append(found, v)
 			}
 			return true
@@ -137,7 +143,7 @@ func ofInstance[K, V any](x *db.Exec, t *db.Table[K, V], from K, inst func(K) in
 // pushCallOff is call_off.sql and call_off_more.sql: it locks the runs of regions in key order, and counts them.
 type pushCallOff struct {
 	s      *pushStore
-	all    []span
+	all    []push.Span
 	policy db.Policy
 	found  []*db.Version[runKey, queued]
 	begun  bool
@@ -149,7 +155,7 @@ type pushCallOff struct {
 func (c *pushCallOff) Run(x *db.Exec) error {
 	if !c.begun {
 		c.begun = true
-		c.found = findRuns(x, c.s.queue, c.all, func(int32) bool { return true })
+		c.found = findRuns(x, c.s, c.s.queue, c.all, func(int32) bool { return true })
 	}
 	for ; c.i < len(c.found); c.i++ {
 		v, err := c.s.queue.Lock(x, c.found[c.i], db.ForUpdate, c.policy)
@@ -163,13 +169,39 @@ func (c *pushCallOff) Run(x *db.Exec) error {
 	return nil
 }
 
+// pushHoldCounters is hold_counters.sql: it locks counters that are there, in key order.
+type pushHoldCounters struct {
+	s     *pushStore
+	all   []push.Span
+	found []*db.Version[runKey, readiness]
+	begun bool
+	i     int
+}
+
+// Run implements db.Statement.
+func (h *pushHoldCounters) Run(x *db.Exec) error {
+	if !h.begun {
+		h.begun = true
+		for _, s := range h.all {
+			if v := h.s.readiness.Get(x, runKey{h.s.index(s.Instance), s.ID, s.Low}); v != nil {
+				h.found = append(h.found, v)
+			}
+		}
+	}
+	for ; h.i < len(h.found); h.i++ {
+		if _, err := h.s.readiness.Lock(x, h.found[h.i], db.ForUpdate, db.Wait); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // pushTidy is tidy_queue.sql and the like, and tidy.sql: table by table of an instance that has ended.
 type pushTidy struct {
 	s       *pushStore
 	inst    *instance
 	table   int // 4: mark it as tidy
 	begun   bool
-	i       int
 	runs    deletion[runKey, queued]
 	counts  deletion[runKey, readiness]
 	parts   deletion[valueKey, collected]

@@ -7,6 +7,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/push"
 	"pulley/sim/db"
 )
 
@@ -20,8 +21,9 @@ type pushOnce struct {
 	slot      int32
 	try       int
 	unsure    bool
-	contested []span
+	contested push.Contested
 	mark      mark
+	begun     int64 // of the last try, on the engine's clock
 	k         func(*pushTx, error)
 }
 
@@ -43,8 +45,8 @@ func (o *pushOnce) end(settled bool, t *pushTx, err error) {
 func (o *pushOnce) again() {
 	o.try++
 	o.c.num++
-	o.mark = mark{int64(o.shard), o.c.name, o.slot, o.c.num}
-	t := &pushTx{c: o.c, shard: o.shard, mark: o.mark, grant: o.grant, sent: o.c.p.now(), contested: o.contested}
+	o.mark, o.begun = mark{int64(o.shard), o.c.name, o.slot, o.c.num}, o.c.p.now()
+	t := &pushTx{c: o.c, shard: o.shard, mark: o.mark, grant: o.grant, sent: o.begun, contested: o.contested}
 	t.begin(o.events, func(err error) { o.committed(t, err) })
 }
 
@@ -54,12 +56,12 @@ func (o *pushOnce) committed(t *pushTx, err error) {
 	case err == nil:
 		o.end(true, t, nil)
 	case (postgres.Contended(err) || errors.Is(err, errCallOff)) && o.try < commitTries:
-		o.contested = t.contested
+		o.contested = t.met()
 		o.again()
 	case !backend.IsUnknown(err) && o.unsure && !postgres.Poisoned(err):
-		o.end(true, nil, fmt.Errorf("%w: %w", backend.ErrUnknown, err))
+		o.end(t.isOver(err), nil, fmt.Errorf("%w: %w", backend.ErrUnknown, err))
 	case !backend.IsUnknown(err):
-		o.end(true, nil, err)
+		o.end(t.isOver(err), nil, err)
 	case o.events[0].submission != nil:
 		if o.try == commitTries {
 			o.end(true, nil, err)
@@ -80,6 +82,11 @@ func (o *pushOnce) committed(t *pushTx, err error) {
 			}
 		})
 	}
+}
+
+// over says whether a transaction that failed before its COMMIT is over, or was never begun.
+func (t *pushTx) isOver(err error) bool {
+	return t.conn == nil || errors.Is(err, errCallOff) || !postgres.Abandoned(err) || t.c.s.w.Bug == bugPlaceGiven
 }
 
 // settle finds out what an unconfirmed commit did.
@@ -145,7 +152,8 @@ func (o *pushOnce) settle(k func([]*pushEvent, error)) {
 }
 
 func (o *pushOnce) settled(fenced map[int32]int64, m *pushMark) []*pushEvent {
-	var open []*pushEvent
+	var open, unclear []*pushEvent
+	forgotten := !m.took && o.c.p.now()-o.begun > o.c.s.w.marksKept()/2
 	for _, e := range o.events {
 		token, isOpen := fenced[e.ord]
 		switch {
@@ -154,10 +162,13 @@ func (o *pushOnce) settled(fenced map[int32]int64, m *pushMark) []*pushEvent {
 			open = append(open, e)
 		case m.took && !slices.Contains(m.stale, e.ord):
 			o.out.Answer(e.ord, backend.Applied)
+		case forgotten:
+			unclear = append(unclear, e)
 		default:
 			o.out.Answer(e.ord, backend.Stale)
 		}
 	}
+	postgres.Again(o.out, unclear, backend.ErrUnknown)
 	o.out.Result.More = true
 	return open
 }

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -46,7 +47,7 @@ func (r *pushRead) Run(x *db.Exec) error {
 				return false
 			}
 			for _, e := range n.by {
-				e.put(n.slot, int(k.element), v.Value)
+				e.inbox.Put(n.slot, int(k.element), v.Value)
 			}
 			return true
 		})
@@ -185,17 +186,11 @@ func (s *pushStore) due(x *db.Exec, shard int) (found []*db.Version[runKey, queu
 		}
 		return true
 	})
-	slices.SortStableFunc(found, func(a, b *db.Version[runKey, queued]) int {
-		switch {
-		case a.Value.due < b.Value.due:
-			return -1
-		case a.Value.due > b.Value.due:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(found, byDue)
 	return found
 }
+
+func byDue(a, b *db.Version[runKey, queued]) int { return cmp.Compare(a.Value.due, b.Value.due) }
 
 // pushNextDue is next_due.sql.
 type pushNextDue struct {
@@ -272,6 +267,7 @@ func (l *pushLeases) Run(x *db.Exec) error {
 		switch {
 		case l.fence:
 			row.token = s.tokens.Next()
+		case l.extend > 0 && s.w.Bug == bugExtension:
 		case l.extend > 0:
 			row.due = s.w.server.clock() + l.extend
 		default:

@@ -7,6 +7,8 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/push"
+	"pulley/engine/plan"
 	"pulley/sim/db"
 )
 
@@ -50,7 +52,7 @@ func (t *pushTx) applied(e *pushEvent) {
 	if e.submission != nil && e.plan.End != nil {
 		t.ended = append(t.ended, e)
 	}
-	if len(e.plan.Clears) > 0 || e.takesAll() {
+	if len(e.plan.Clears) > 0 || push.TakesAll(e) {
 		t.over = append(t.over, e)
 	}
 	if r := e.plan.Retry; r != nil {
@@ -88,12 +90,31 @@ func (t *pushTx) follow() {
 			}
 		}
 	}
+	if t.c.s.w.Bug == bugAtOrAbove {
+		t.reachAgain()
+	}
 	for _, r := range t.reached {
 		for _, ev := range r.inst.twin.w.load.compiled.Reached(r.run, r.required, r.counts-added[keyOf(r.inst, r.run)], r.counts) {
 			t.goOn = append(t.goOn, goOn{r.inst, keyOf(r.inst, ev.Run)})
 		}
 	}
 	slices.SortFunc(t.goOn, func(a, b goOn) int { return compareRun(a.key, b.key) })
+}
+
+// reachAgain is a bug: each arrival asks for itself whether the count is full or beyond, and of those that are committed
+// together each finds that it is.
+func (t *pushTx) reachAgain() {
+	for _, r := range slices.Clone(t.reached) {
+		arrivals := 0
+		for _, e := range t.taken {
+			arrivals += count(e.plan.Arrivals, func(a plan.Arrival) bool { return e.inst == r.inst && a.Run == r.run })
+		}
+		for range arrivals - 1 {
+			if r.counts >= r.required {
+				t.reached = append(t.reached, r)
+			}
+		}
+	}
 }
 
 // open reads what the runs that go on need, and plans them.
@@ -105,6 +126,7 @@ func (t *pushTx) open(k func([]*pushEvent, error)) {
 		e := &pushEvent{ord: t.ords, inst: g.inst, fired: g.key.run()}
 		t.ords++
 		events = append(events, e)
+		t.events = append(t.events, e)
 		needs := e.program().Needs(e.happened())
 		if needs.Elements {
 			gather.events = append(gather.events, e)
@@ -138,65 +160,80 @@ func (t *pushTx) open(k func([]*pushEvent, error)) {
 
 // drop gives the statements that take away what events unset, and others clear.
 func (t *pushTx) drop(unset, clear []*pushEvent, sure bool) []db.Statement {
-	d := &drops{}
-	for _, e := range unset {
-		d.unset(e)
+	if t.c.s.w.Bug == bugLoopReset {
+		clear = nil
 	}
-	for _, e := range clear {
-		if t.c.s.w.Bug == bugLoopReset {
-			break
-		}
-		d.clear(e)
-	}
+	d := push.DropsOf(unset, clear)
 	var batch []db.Statement
 	add := func(part, n int) {
 		if n > 0 {
 			batch = append(batch, &pushDrop{s: t.c.s, part: part, mark: t.mark, sure: sure, d: d})
 		}
 	}
-	for _, all := range [][]span{d.runs, d.counters, d.elements, d.values} {
-		sortSpans(all)
-	}
-	add(0, len(d.runs))
-	add(1, len(d.counters))
-	add(2, len(d.elements))
-	add(3, len(d.values))
-	add(4, len(d.ended))
+	add(0, len(d.Runs))
+	add(1, len(d.Counters))
+	add(2, len(d.Elements))
+	add(3, len(d.Values))
+	add(4, len(d.Ended))
 	return batch
 }
 
 // callOff begins a transaction whose events call runs off by locking those runs.
 func (t *pushTx) callOff(events []*pushEvent, k func(begun bool, err error)) {
-	all := append(atWork(events), t.contested...)
-	if len(all) == 0 {
+	all := append(push.AtWork(events), t.contested.Runs...)
+	if len(all)+len(t.contested.Counters) == 0 {
 		k(false, nil)
 		return
 	}
 	for _, e := range events {
 		if e.completion != nil {
-			run := e.run()
-			all = append(all, only(e, int32(run.Node), run.Path))
+			all = append(all, push.OwnRun(e))
 		}
 	}
-	sortSpans(all)
+	push.SortSpans(all)
 	first := &pushCallOff{s: t.c.s, all: all}
-	t.hold(all, []db.Statement{db.Begin, first}, first, -1, 0, func(err error) { k(true, err) })
+	t.hold(all, []db.Statement{db.Begin, first}, first, -1, 0, func(err error) {
+		if err != nil || len(t.contested.Counters) == 0 {
+			k(true, err)
+			return
+		}
+		t.contested.Sort()
+		t.hurried = true
+		t.conn.send([]db.Statement{&pushHoldCounters{s: t.c.s, all: t.contested.Counters}, db.LockTimeout}, func(err error) { k(true, err) })
+	})
+}
+
+// beforeNext is the statement that goes before runs that go on.
+func (t *pushTx) beforeNext(events []*pushEvent) []db.Statement {
+	if t.hurried || !push.MayWait(events) || t.c.s.w.Bug == bugLaterRoundsWait || t.c.s.w.Bug == bugPlaceGiven {
+		return nil
+	}
+	t.hurried = true
+	return []db.Statement{db.LockTimeout}
+}
+
+// met is what the next try locks first.
+func (t *pushTx) met() push.Contested {
+	for _, e := range t.events {
+		t.contested.Meet(e)
+	}
+	return t.contested
 }
 
 // callOffNext locks what is called off by runs that go on.
 func (t *pushTx) callOffNext(events []*pushEvent, k func(error)) {
-	all := atWork(events)
+	all := push.AtWork(events)
 	if len(all) == 0 {
 		k(nil)
 		return
 	}
-	t.contested = append(t.contested, all...)
-	sortSpans(all)
+	t.contested.Runs = append(t.contested.Runs, all...)
+	push.SortSpans(all)
 	t.hold(all, nil, nil, -1, 0, k)
 }
 
 // hold locks what has been queued since as well, until there is nothing new.
-func (t *pushTx) hold(all []span, batch []db.Statement, first *pushCallOff, before, pass int, k func(error)) {
+func (t *pushTx) hold(all []push.Span, batch []db.Statement, first *pushCallOff, before, pass int, k func(error)) {
 	if pass == callOffPasses {
 		k(errCallOff)
 		return
@@ -217,10 +254,9 @@ func (t *pushTx) hold(all []span, batch []db.Statement, first *pushCallOff, befo
 
 // withdraw takes back the tasks that the transaction itself has called off.
 func (t *pushTx) withdraw() {
-	w := t.c.s.w
 	t.result.Tasks = slices.DeleteFunc(t.result.Tasks, func(task backend.Task) bool {
 		return slices.ContainsFunc(t.over, func(e *pushEvent) bool {
-			return e.callsOff(w.instanceOf(task.Lease.Key.Instance), task.Lease.Key.Run)
+			return push.CallsOffRun(e, task.Lease.Key)
 		})
 	})
 }

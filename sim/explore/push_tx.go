@@ -6,6 +6,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/push"
 	"pulley/sim/db"
 )
 
@@ -26,7 +27,9 @@ type pushTx struct {
 	goOn      []goOn
 	over      []*pushEvent
 	runs      []enqueuing
-	contested []span
+	events    []*pushEvent // all of them, with those that went on
+	contested push.Contested
+	hurried   bool // waits for others are short from here on
 	ended     []*pushEvent
 	result    backend.Committed
 	k         func(error)
@@ -43,9 +46,10 @@ func (t *pushTx) begin(events []*pushEvent, k func(error)) {
 	t.k = k
 	t.gone, t.moved = map[int32]bool{}, map[int32]bool{}
 	single := true
+	t.events = slices.Clone(events)
 	for _, e := range events {
 		t.ords = max(t.ords, e.ord+1)
-		single = single && len(e.plan.Arrivals) == 0 && len(e.plan.Resumes) == 0 && !callsOff(&e.plan)
+		single = single && len(e.plan.Arrivals) == 0 && len(e.plan.Resumes) == 0 && !push.CallsOff(&e.plan)
 	}
 	t.c.p.connect(func(conn *conn, err error) {
 		if err != nil {
@@ -112,7 +116,7 @@ func (t *pushTx) further(err error) {
 				t.finish(events)
 				return
 			}
-			t.round(events, nil, nil, t.further)
+			t.round(events, t.beforeNext(events), nil, t.further)
 		})
 	})
 }
@@ -121,12 +125,12 @@ func (t *pushTx) further(err error) {
 func (t *pushTx) finish(events []*pushEvent) {
 	over := slices.Clip(t.over)
 	for _, e := range events {
-		if len(e.plan.Clears) > 0 || e.takesAll() {
+		if len(e.plan.Clears) > 0 || push.TakesAll(e) {
 			over = append(over, e)
 		}
 	}
 	batch := append(t.drop(events, over, true), db.Commit)
-	t.round(events, nil, batch, func(err error) {
+	t.round(events, t.beforeNext(events), batch, func(err error) {
 		t.withdraw()
 		t.end(unknown(err))
 	})
@@ -143,17 +147,28 @@ func (t *pushTx) round(events []*pushEvent, before, after []db.Statement, k func
 	}
 	a := &pushApply{s: t.c.s, mark: t.mark, owner: int32(t.c.p.index), lease: int64(t.grant.Lease), events: events, runs: t.runs}
 	batch := append(append(before, a), after...)
-	t.conn.send(batch, func(err error) {
-		if err == nil {
-			err = t.take(a)
-		}
+	send := func(err error) {
 		if err != nil {
 			k(err)
 			return
 		}
-		t.follow()
-		k(nil)
-	})
+		t.conn.send(batch, func(err error) {
+			if err == nil {
+				err = t.take(a)
+			}
+			if err != nil {
+				k(err)
+				return
+			}
+			t.follow()
+			k(nil)
+		})
+	}
+	if t.c.s.w.Bug == bugInboxOutside {
+		t.c.p.query(send, &pushValues{s: t.c.s, events: events})
+		return
+	}
+	send(nil)
 }
 
 func (t *pushTx) later(do func()) { t.c.s.w.after(0, t.c.p, do) }

@@ -20,6 +20,9 @@ func TestRealityIsNoticed(t *testing.T) {
 		{what: "an attempt", want: "simulated: queue", plant: func(s *stepwise) bool {
 			return tamper(s, s.store().queue, func(q queued) queued { q.attempt++; return q })
 		}},
+		{what: "a place in the queue", want: "simulated: queue", plant: func(s *stepwise) bool {
+			return tamper(s, s.store().queue, func(q queued) queued { q.due = yearsBefore(q.due, 100); return q })
+		}},
 		{what: "a count", want: "simulated: readiness", from: 48, plant: func(s *stepwise) bool {
 			return tamper(s, s.store().readiness, func(r readiness) readiness { r.required++; return r })
 		}},

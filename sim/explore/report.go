@@ -24,7 +24,7 @@ func (f *Found) Never() []string {
 	var out []string
 	c := &f.Counts
 	for i, n := range c.Whats {
-		if n == 0 && What(i) != Violated && !(What(i) >= Owns && What(i) <= ReadsState && f.Backend != "journal") {
+		if n == 0 && What(i) != Violated && What(i).of(f.Backend) {
 			out = append(out, "step: "+What(i).String())
 		}
 	}
@@ -36,58 +36,116 @@ func (f *Found) Never() []string {
 	return out
 }
 
-// Report says in words what a search has covered.
+// Summary says in words what a search has covered, on a screen: how often each kind of step and of fault happened, and of
+// the states that a fault can meet, how many it met.
+func (f *Found) Summary() string {
+	var b strings.Builder
+	f.head(&b)
+	fmt.Fprintln(&b, "\nsteps:")
+	var cells []string
+	for i, n := range f.Counts.Whats {
+		if n > 0 {
+			cells = append(cells, fmt.Sprintf("%-*s%*d", whatWidth, What(i), countWidth, n))
+		}
+	}
+	rows := (len(cells) + columns - 1) / columns
+	for r := range rows {
+		b.WriteString(" ")
+		for at := r; at < len(cells); at += rows {
+			fmt.Fprintf(&b, " %s ", cells[at])
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "\nfaults: %*s  states met\n", countWidth+6, "times")
+	met, all := 0, 0
+	states := f.states()
+	for i, k := range Kinds() {
+		unmet, possible := f.unmet(k, states), 0
+		for _, m := range states {
+			if k.meets(m) {
+				possible++
+			}
+		}
+		met, all = met+possible-len(unmet), all+possible
+		fmt.Fprintf(&b, "  %-10s%*d  %d of %d\n", k, countWidth, f.Counts.Faults[i], possible-len(unmet), possible)
+	}
+	f.foot(&b)
+	fmt.Fprintf(&b, "\nfaults met %d of %d pairs with a state of connection and session\n", met, all)
+	return b.String()
+}
+
+// The widths of what Summary prints side by side.
+const (
+	columns    = 3
+	whatWidth  = 24
+	countWidth = 10
+)
+
+// Report is the whole of what a search has covered: faults by each state that they met, and the states that they did not.
 func (f *Found) Report() string {
 	var b strings.Builder
-	c := &f.Counts
-	fmt.Fprintln(&b, Progress{Counts: c, Elapsed: f.Elapsed})
-	fmt.Fprintf(&b, "%d programs, %d statements waited for locks, %d deadlocks, %d problems that engines reported\n",
-		c.Programs, c.Whats[Waits], c.Deadlocks, c.Problems)
+	f.head(&b)
 	fmt.Fprintln(&b, "\nsteps:")
-	for i, n := range c.Whats {
+	for i, n := range f.Counts.Whats {
 		if n > 0 {
-			fmt.Fprintf(&b, "  %-24s %d\n", What(i), n)
+			fmt.Fprintf(&b, "  %-*s %d\n", whatWidth, What(i), n)
 		}
 	}
 	fmt.Fprintln(&b, "\nfaults, by what they met:")
+	states := f.states()
 	for i, k := range Kinds() {
-		fmt.Fprintf(&b, "  %-10s %d\n", k, c.Faults[i])
-		for m, n := range c.Met[i] {
+		fmt.Fprintf(&b, "  %-10s %d\n", k, f.Counts.Faults[i])
+		for m, n := range f.Counts.Met[i] {
 			if n > 0 {
 				fmt.Fprintf(&b, "    %-50s %d\n", mood(m), n)
 			}
 		}
+		for _, m := range f.unmet(k, states) {
+			fmt.Fprintf(&b, "    %-50s never\n", m)
+		}
 	}
-	if never := f.Never(); len(never) > 0 {
-		fmt.Fprintf(&b, "\nnever happened: %s\n", strings.Join(never, "; "))
-	}
-	if pairs := f.unmet(); len(pairs) > 0 {
-		fmt.Fprintf(&b, "\nfaults that never met: %s\n", strings.Join(pairs, "; "))
-	}
+	f.foot(&b)
 	return b.String()
 }
 
-// unmet lists the pairs of a fault and a state that some fault met, which never came together.
-func (f *Found) unmet() []string {
-	var seen [moods]bool
-	for i := range f.Counts.Met {
-		for m, n := range f.Counts.Met[i] {
-			seen[m] = seen[m] || n > 0
+func (f *Found) head(b *strings.Builder) {
+	c := &f.Counts
+	fmt.Fprintln(b, Progress{Counts: c, Elapsed: f.Elapsed})
+	fmt.Fprintf(b, "%d programs, %d statements waited for locks, %d deadlocks, %d problems that engines reported\n",
+		c.Programs, c.Whats[Waits], c.Deadlocks, c.Problems)
+}
+
+func (f *Found) foot(b *strings.Builder) {
+	if never := f.Never(); len(never) > 0 {
+		fmt.Fprintf(b, "\nnever happened: %s\n", strings.Join(never, "; "))
+	}
+}
+
+// states lists those that some fault met.
+func (f *Found) states() (seen []mood) {
+	for m := range mood(moods) {
+		for i := range f.Counts.Met {
+			if f.Counts.Met[i][m] > 0 {
+				seen = append(seen, m)
+				break
+			}
 		}
 	}
-	var out []string
-	for i, k := range Kinds() {
-		for m := range seen {
-			if seen[m] && f.Counts.Met[i][m] == 0 && possible(k, mood(m)) {
-				out = append(out, fmt.Sprintf("%s and %s", k, mood(m)))
-			}
+	return seen
+}
+
+// unmet lists those of the states that a fault can meet and never did.
+func (f *Found) unmet(k Kind, states []mood) (out []mood) {
+	for _, m := range states {
+		if k.meets(m) && f.Counts.Met[kindNumber(k)][m] == 0 {
+			out = append(out, m)
 		}
 	}
 	return out
 }
 
-// possible says whether a fault can meet a state at all: those of connections need one, and a timeout one at work.
-func possible(k Kind, m mood) bool {
+// meets says whether a fault can meet a state at all: those of connections need one, and a timeout one at work.
+func (k Kind) meets(m mood) bool {
 	switch k {
 	case Cut, Hang, Lost, Terminate:
 		return m != 0

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -44,6 +45,9 @@ func (r *rows) Scan(to ...any) error {
 		return fmt.Errorf("explore: a row of %d columns is read as one of %d", len(row), len(to))
 	}
 	for i, v := range row {
+		if to[i] == nil {
+			continue // nobody wants it
+		}
 		if err := assign(to[i], v); err != nil {
 			return fmt.Errorf("explore: column %d: %w", i, err)
 		}
@@ -53,20 +57,34 @@ func (r *rows) Scan(to ...any) error {
 
 // assign puts a value where it is to go.
 func assign(to, v any) error {
+	done := false
 	switch to := to.(type) {
 	case *int64:
-		if n, ok := v.(int64); ok {
-			*to = n
-			return nil
-		}
+		done = put(to, v)
 	case *string:
-		if s, ok := v.(string); ok {
-			*to = s
-			return nil
-		}
+		done = put(to, v)
+	case *int32:
+		done = put(to, v)
+	case *int:
+		done = put(to, v)
+	case *int16:
+		done = put(to, v)
+	case *bool:
+		done = put(to, v)
+	case *[16]byte:
+		done = put(to, v)
+	case *uuid.UUID:
+		done = put((*[16]byte)(to), v)
 	case *[]byte:
-		b, _ := v.([]byte)
-		*to = b
+		*to, _ = v.([]byte)
+		done = true
+	case **int32:
+		n, ok := v.(int32)
+		if done = ok; ok {
+			*to = &n
+		}
+	}
+	if done {
 		return nil
 	}
 	at := reflect.ValueOf(to).Elem()
@@ -87,6 +105,15 @@ func assign(to, v any) error {
 	return nil
 }
 
+// put puts a value where one of its own type is to go, and says whether it is one.
+func put[T any](to *T, v any) bool {
+	value, ok := v.(T)
+	if ok {
+		*to = value
+	}
+	return ok
+}
+
 // Values implements pgx.Rows.
 func (r *rows) Values() ([]any, error) { return r.list[r.at-1], nil }
 
@@ -100,15 +127,16 @@ func (r *rows) Conn() *pgx.Conn { return nil }
 func (r *rows) TypeMap() *pgtype.Map { return nil }
 
 // oneRow is the answer to a query that wants one.
-type oneRow struct{ rows }
+type oneRow rows
 
 // Scan implements pgx.Row.
-func (r oneRow) Scan(to ...any) error {
-	if !r.rows.Next() {
+func (r *oneRow) Scan(to ...any) error {
+	all := (*rows)(r)
+	if !all.Next() {
 		if r.err != nil {
 			return r.err
 		}
 		return pgx.ErrNoRows
 	}
-	return r.rows.Scan(to...)
+	return all.Scan(to...)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Backends lists the designs that can be searched.
-func Backends() []string { return []string{"push", "journal"} }
+func Backends() []string { return []string{"push", "eager", "journal", "pull", "pull:scan=sql"} }
 
 // Search is what is to be searched.
 type Search struct {

@@ -9,11 +9,13 @@ import (
 // shrinkSeeds is how many seeds a smaller case is tried with: what is left out changes what chance does after it.
 const shrinkSeeds = 6
 
-// Shrink looks for a smaller case that violates the same invariant: with fewer faults, instances, engines, statements
-// and steps. It stops after a while, and gives the least that it has found, with its violations.
+// Shrink looks for a smaller case that violates the same invariant in the same way: with fewer faults, instances, engines,
+// statements and steps. It stops after a while, and gives the least that it has found, with its violations.
 func Shrink(c Case, why []string, most time.Duration) (Case, []string) {
 	s := &shrinker{best: c, why: why, until: time.Now().Add(most)}
-	s.invariant, _, _ = strings.Cut(why[0], ":")
+	if load, err := prepare(c.Program); err == nil {
+		s.kind, s.load = run(c, load, nil).kind, load
+	}
 	for size := -1; size != s.size() && s.time(); {
 		size = s.size()
 		s.faults()
@@ -27,11 +29,11 @@ func Shrink(c Case, why []string, most time.Duration) (Case, []string) {
 }
 
 type shrinker struct {
-	best      Case
-	why       []string
-	invariant string
-	load      *workload // of the best
-	until     time.Time
+	best  Case
+	why   []string
+	kind  string    // of the violation
+	load  *workload // of the best
+	until time.Time
 }
 
 func (s *shrinker) time() bool { return time.Now().Before(s.until) }
@@ -41,7 +43,7 @@ func (s *shrinker) size() int {
 	return len(b.Faults) + len(b.Arrivals) + len(b.Source) + b.Engines + b.Slots + b.Shards + b.Grain
 }
 
-// try takes a case if it violates the same invariant, with its seed or one of a few others.
+// try takes a case if it shows a violation of the same kind, with its seed or one of a few others.
 func (s *shrinker) try(c Case) bool {
 	if !s.time() || c.validate() != nil {
 		return false
@@ -55,7 +57,7 @@ func (s *shrinker) try(c Case) bool {
 	}
 	for i := range uint64(shrinkSeeds) {
 		c.Seed = s.best.Seed + i
-		if r := run(c, load, nil); len(r.Violations) > 0 && strings.HasPrefix(r.Violations[0], s.invariant+":") {
+		if r := run(c, load, nil); r.kind != "" && r.kind == s.kind {
 			s.best, s.why, s.load = c, r.Violations, load
 			return true
 		}
@@ -154,7 +156,7 @@ func (s *shrinker) steps() {
 		}
 		c := s.best
 		c.Seed = first + i
-		if r := run(c, load, nil); r.Steps < least && len(r.Violations) > 0 && strings.HasPrefix(r.Violations[0], s.invariant+":") {
+		if r := run(c, load, nil); r.Steps < least && r.kind != "" && r.kind == s.kind {
 			s.best, s.why, least = c, r.Violations, r.Steps
 		}
 	}

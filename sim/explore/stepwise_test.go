@@ -35,12 +35,13 @@ func newStepwise(load *workload, shards, instances int, seed uint64) *stepwise {
 	c := Case{
 		Backend: "push", Seed: seed, Program: load.Program, Shards: shards, Engines: 1, Slots: 1, Batch: 1, Committers: 1,
 		LeaseUS: time.Hour.Microseconds(), PollUS: 1, SweepUS: 1, LatencyUS: 100, ServiceUS: 1,
+		MarksUS: (2 * time.Minute).Microseconds(), // as package push
 	}
 	for range instances {
 		c.Arrivals = append(c.Arrivals, Arrival{AtUS: -1}) // nobody submits it but us
 	}
 	s := &stepwise{w: newWorld(c, load, nil)}
-	s.w.queue = nil // the engine does not begin
+	s.w.queue = calendar{} // the engine does not begin
 	s.p = s.w.engines[0]
 	s.reopen()
 	return s
@@ -68,7 +69,7 @@ func (s *stepwise) advance(d time.Duration) { s.w.now += int64(d) }
 
 // settle lets all happen that is to.
 func (s *stepwise) settle() {
-	for len(s.w.queue) > 0 {
+	for !s.w.queue.empty() {
 		s.one()
 	}
 }
@@ -76,9 +77,9 @@ func (s *stepwise) settle() {
 func (s *stepwise) one() {
 	s.strike()
 	o := s.w.queue.pop()
-	if o.to == nil || o.life == o.to.life {
+	if !o.who.off(o.act) && (o.to == nil || o.life == o.to.life) {
 		s.w.now = o.at
-		o.do()
+		o.who.do(o.act)
 	}
 }
 
@@ -249,7 +250,8 @@ func (s *stepwise) dump(known map[int64]bool) []string {
 		if err != nil {
 			args = []byte(err.Error())
 		}
-		add("queue %d %d %q attempt %d leased %t known %t args %s", k.inst, k.node, k.path, q.attempt, q.owner != 0, known[q.token], args)
+		add("queue %d %d %q attempt %d leased %t known %t first %t args %s", k.inst, k.node, k.path, q.attempt, q.owner != 0, known[q.token],
+			q.due < s.w.server.clock()-50*365*24*int64(time.Hour), args)
 		return true
 	})
 	st.readiness.Committed(func(k runKey, r readiness) bool {

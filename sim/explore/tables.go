@@ -19,7 +19,10 @@ type runKey struct {
 }
 
 func compareRun(a, b runKey) int {
-	return cmp.Or(cmp.Compare(a.inst, b.inst), cmp.Compare(a.node, b.node), strings.Compare(a.path, b.path))
+	if c := cmp.Or(cmp.Compare(a.inst, b.inst), cmp.Compare(a.node, b.node)); c != 0 {
+		return c
+	}
+	return strings.Compare(a.path, b.path)
 }
 
 func (k runKey) run() graph.Run {
@@ -40,7 +43,10 @@ type valueKey struct {
 }
 
 func compareValue(a, b valueKey) int {
-	return cmp.Or(cmp.Compare(a.inst, b.inst), cmp.Compare(a.id, b.id), strings.Compare(a.path, b.path), cmp.Compare(a.element, b.element))
+	if c := cmp.Or(cmp.Compare(a.inst, b.inst), cmp.Compare(a.id, b.id)); c != 0 {
+		return c
+	}
+	return cmp.Or(strings.Compare(a.path, b.path), cmp.Compare(a.element, b.element))
 }
 
 func (k valueKey) slot() plan.Slot {
@@ -65,10 +71,16 @@ type base struct {
 	w         *world
 	tokens    db.Sequence
 	instances *db.Table[int32, instanceRow]
+	lives     *db.Table[int, string] // one row
 }
 
 func newBase(w *world) base {
-	return base{w: w, instances: db.NewTable[int32, instanceRow](w.server.Server, "instances", cmp.Compare[int32])}
+	b := base{
+		w: w, instances: db.NewTable[int32, instanceRow](w.server.Server, "instances", cmp.Compare[int32]),
+		lives: db.NewTable[int, string](w.server.Server, "lives", cmp.Compare[int]),
+	}
+	b.lives.Unlogged = true
+	return b
 }
 
 func (b *base) crashed() { b.tokens.Crash() }

@@ -5,22 +5,40 @@ import (
 	"errors"
 	"iter"
 	"slices"
+
+	"pulley/engine/backend/postgres"
+	"pulley/sim/db"
 )
 
 // thread is code that waits where it stands, as the real code of a design does. It runs only when the world has it run,
-// and nothing else does meanwhile: it is a coroutine. One that waits when its process dies is unwound.
+// and nothing else does meanwhile: it is a coroutine. One that waits when its process dies is unwound, and has another job
+// then.
 type thread struct {
-	p     *process
-	life  uint32
-	job   func()
-	next  func() (struct{}, bool)
-	stop  func()
-	yield func(struct{}) bool
+	p      *process
+	life   uint32
+	job    func()
+	next   func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
+	killed bool // it is being unwound
 
 	parked bool
-	wait   int         // of its waits, the present one: what belongs to an earlier comes too late
-	ready  func() bool // while it waits: whether it can go on without being told; nil: it is told
+	wait   int // of its waits, the present one: what belongs to an earlier comes too late
+
+	// What it waits for beside being told: something from one of these, or the end of a context; nil: not for that.
+	from [2]<-chan struct{}
+	ctx  context.Context
+	got  int // from which it came: its place, rested, or overdue
+
+	told bool // what it waits for has ended,
+	err  error
 }
+
+// What a wait ended by, beside the place of a channel.
+const (
+	rested  = postgres.Rested // its time
+	overdue = postgres.Ended  // the end of its context
+)
 
 // errKilled unwinds a thread whose process has died.
 var errKilled = errors.New("the process is dead")
@@ -45,12 +63,16 @@ func (p *process) begins(job func()) {
 // body does one job after the other.
 func (t *thread) body(yield func(struct{}) bool) {
 	t.yield = yield
-	for t.work() && yield(struct{}{}) {
+	for again := true; again; again = yield(struct{}{}) {
+		t.work()
 	}
 }
 
-func (t *thread) work() (whole bool) {
+// work does a job, or as much of it as is done when its process dies.
+func (t *thread) work() {
+	whole := false
 	defer func() {
+		t.job = nil
 		if whole {
 			return
 		}
@@ -59,8 +81,7 @@ func (t *thread) work() (whole bool) {
 		}
 	}()
 	t.job()
-	t.job = nil
-	return true
+	whole = true
 }
 
 // run lets the thread go on until it waits or is done.
@@ -72,25 +93,120 @@ func (t *thread) run() {
 	w.running = before
 	if t.job == nil {
 		p.threads = slices.DeleteFunc(p.threads, func(o *thread) bool { return o == t })
-		w.idle = append(w.idle, t)
+		t.rest(w)
 	}
 }
 
-// park waits until run is called.
-func (t *thread) park(ready func() bool) {
-	t.parked, t.ready = true, ready
-	if !t.yield(struct{}{}) {
+// rest puts a thread without a job aside.
+func (t *thread) rest(w *world) {
+	t.p, t.ctx, t.err, t.from = nil, nil, nil, [2]<-chan struct{}{}
+	w.idle = append(w.idle, t)
+}
+
+// kill unwinds a thread that waits.
+func (t *thread) kill() {
+	w := t.p.w
+	before := w.running
+	w.running, t.killed = t, true
+	t.next()
+	w.running, t.killed = before, false
+	t.wait++
+	t.rest(w)
+}
+
+// begin begins a wait, and gives its number.
+func (t *thread) begin(ctx context.Context) int {
+	t.wait++
+	t.ctx, t.told, t.err = ctx, false, nil
+	return t.wait
+}
+
+// tell tells a thread in one of its waits that what it waits for has ended, and says whether it waits still.
+func (t *thread) tell(wait int, err error) bool {
+	switch {
+	case t.wait != wait:
+		return false
+	case !t.told:
+		t.told, t.err = true, err
+		if t.parked {
+			t.run()
+		}
+	}
+	return true
+}
+
+// park waits until it is told, or ready.
+func (t *thread) park() {
+	if t.killed {
 		panic(errKilled)
 	}
-	t.parked, t.ready = false, nil
+	t.parked = true
+	whole := t.yield(struct{}{})
+	t.parked = false
+	if !whole || t.killed {
+		panic(errKilled)
+	}
+}
+
+// ready says whether a thread can go on without being told.
+func (t *thread) ready() bool {
+	for i, c := range t.from {
+		if c == nil {
+			break
+		}
+		select {
+		case <-c:
+			t.got = i
+			return true
+		default:
+		}
+	}
+	if t.ctx != nil && t.ctx.Err() != nil {
+		t.got = overdue
+		return true
+	}
+	return false
+}
+
+// off implements actor: the end of a pause has no object once the wait, whose number it is, is over.
+func (t *thread) off(wait int) bool { return t.wait != wait }
+
+// do implements actor: a pause is over.
+func (t *thread) do(int) {
+	t.got = rested
+	t.run()
+}
+
+// pause waits until something comes from a channel, and gives which; or until a span of the process' clock is over, or the context
+// has ended. A span below zero has no end.
+func (p *process) pause(ctx context.Context, span int64, from ...<-chan struct{}) int {
+	w := p.w
+	t := w.running
+	wait := t.begin(ctx)
+	t.from = [2]<-chan struct{}{}
+	if copy(t.from[:], from) < len(from) {
+		panic("explore: nothing waits for so many channels")
+	}
+	if !t.ready() {
+		if span >= 0 {
+			w.put(w.now+p.until(p.now()+span), p, t, wait)
+		}
+		t.park()
+		if span >= 0 && t.got != rested {
+			w.queue.calledOff()
+		}
+	}
+	t.wait++
+	t.from = [2]<-chan struct{}{}
+	return t.got
 }
 
 // stir lets those threads go on whose wait is over because of what others of the process did.
 func (p *process) stir() {
 	for p.stirred {
 		p.stirred = false
-		for i := 0; i < len(p.threads); i++ {
-			if t := p.threads[i]; t.parked && t.ready != nil && t.ready() {
+		for _, t := range p.threads {
+			if t.parked && t.ready() {
 				t.run()
 				break
 			}
@@ -103,7 +219,7 @@ func (p *process) reap() {
 	threads := p.threads
 	p.threads = nil
 	for _, t := range threads {
-		t.stop()
+		t.kill()
 	}
 }
 
@@ -114,26 +230,91 @@ var errEnded = errors.New("the context has ended")
 // it comes to is told to late.
 func (p *process) await(ctx context.Context, begin func(end func(error)), late func(error)) error {
 	t := p.w.running
-	t.wait++
-	wait, over := t.wait, false
-	var err error
-	begin(func(e error) {
-		switch {
-		case t.wait != wait:
-			late(e)
-		case !over:
-			err, over = e, true
-			if t.parked {
-				t.run()
-			}
+	wait := t.begin(ctx)
+	begin(func(err error) {
+		if !t.tell(wait, err) {
+			late(err)
 		}
 	})
-	if !over {
-		t.park(func() bool { return ctx.Err() != nil })
+	return t.ended()
+}
+
+// connection gives a connection to the thread at hand, unless the context ends before.
+func (p *process) connection(ctx context.Context) (*conn, error) {
+	if c := p.pooled(); c != nil {
+		return c, nil
+	}
+	var at *conn
+	err := p.await(ctx, func(end func(error)) {
+		p.connect(func(c *conn, err error) {
+			at = c
+			end(err)
+		})
+	}, func(err error) {
+		if err == nil {
+			at.release()
+		}
+	})
+	return at, err
+}
+
+// exchange makes a round trip in the thread at hand, unless the context ends before.
+func (p *process) exchange(ctx context.Context, c *conn, batch []db.Statement) error {
+	t := p.w.running
+	c.request(batch, reply{t: t, wait: t.begin(ctx)})
+	if p.w.trace != nil {
+		p.w.trace.say(names(batch))
+	}
+	return t.ended()
+}
+
+// ended waits for the end of what the thread has begun.
+func (t *thread) ended() error {
+	if !t.told {
+		t.park()
 	}
 	t.wait++
-	if !over {
+	if !t.told {
 		return errEnded
 	}
-	return err
+	return t.err
+}
+
+// within is a context that ends after a time on the clock of a process.
+type within struct {
+	context.Context // that it is within
+	p               *process
+	err             error
+}
+
+// within makes one. It is to be ended by cancel, which can be repeated.
+func (p *process) within(ctx context.Context, span int64) *within {
+	c := &within{Context: ctx, p: p}
+	p.w.put(p.w.now+p.until(p.now()+span), p, c, 0)
+	return c
+}
+
+// Done implements context.Context: nobody may ask for it, since whoever waits here waits for the world.
+func (c *within) Done() <-chan struct{} { panic("explore: a simulated context has no channel") }
+
+// Err implements context.Context.
+func (c *within) Err() error {
+	if c.err != nil {
+		return c.err
+	}
+	return c.Context.Err()
+}
+
+// off implements actor.
+func (c *within) off(int) bool { return c.err != nil }
+
+// do implements actor: its time is over.
+func (c *within) do(int) { c.err, c.p.stirred = context.DeadlineExceeded, true }
+
+// cancel ends it.
+func (c *within) cancel() {
+	if c.err == nil {
+		c.err, c.p.stirred = context.Canceled, true
+		c.p.w.queue.calledOff()
+	}
 }

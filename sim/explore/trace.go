@@ -53,7 +53,7 @@ func (s *Step) place() string {
 	switch s.What {
 	case Submits, Cancels, Answered:
 		return "client"
-	case Committed, Waits, Served, ServerUp, Applied, Retried, Ended, Leased:
+	case Committed, Waits, Served, ServerUp, Applied, Retried, Ended, Leased, Forgets, PutsFirst:
 		return "server"
 	case Struck, Violated:
 		return ""

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres/pull"
 	"pulley/sim/db"
 )
 
@@ -43,6 +44,8 @@ type world struct {
 	left                     int // of these, that have not ended
 	draining, stopping, over bool
 
+	lives   int       // of processes whose design stands on a host
+	ids     int       // that their clocks gave
 	running *thread   // at hand
 	idle    []*thread // without a job
 
@@ -60,6 +63,8 @@ type Result struct {
 	Virtual    time.Duration
 	Violations []string
 	Counts     Counts
+
+	kind string // of the first violation: its invariant, and what is said of it but for what differs
 }
 
 // instance is one that a client wants to have run.
@@ -84,6 +89,7 @@ func run(c Case, load *workload, trace *Trace) *Result {
 func newWorld(c Case, load *workload, trace *Trace) *world {
 	w := &world{Case: c, load: load, trace: trace, calmFrom: -1, idle: load.threads}
 	load.threads = nil
+	load.memory.reset()
 	w.src = rand.NewPCG(c.Seed, 0x776f726c64)
 	w.rng = rand.New(w.src)
 	w.hash = [2]uint64{c.Seed, 1}
@@ -99,7 +105,7 @@ func newWorld(c Case, load *workload, trace *Trace) *world {
 	for i, a := range c.Arrivals {
 		inst := &instance{index: i, id: w.newID(i)}
 		inst.shard = backend.ShardOf(inst.id, c.Shards)
-		inst.twin.begin(w, inst)
+		inst.twin.w, inst.twin.inst = w, inst
 		w.insts = append(w.insts, inst)
 		if a.AtUS >= 0 {
 			w.arrive(us(a.AtUS))
@@ -142,31 +148,38 @@ func (w *world) instanceOf(id uuid.UUID) *instance {
 
 // at puts something on the calendar: for a process in its present life, or for the world.
 func (w *world) at(at int64, to *process, do func()) {
+	w.put(at, to, doing(do), 0)
+}
+
+func (w *world) after(d int64, to *process, do func()) { w.put(w.now+d, to, doing(do), 0) }
+
+// put is at for an act of somebody who may call it off.
+func (w *world) put(at int64, to *process, who actor, act int) {
 	w.seq++
-	o := occurrence{at: at, tie: w.rng.Uint32(), seq: w.seq, to: to, do: do}
+	o := occurrence{at: at, tie: uint32(w.src.Uint64()), seq: w.seq, to: to, who: who, act: act}
 	if to != nil {
 		o.life = to.life
 	}
 	w.queue.push(o)
 }
 
-func (w *world) after(d int64, to *process, do func()) { w.at(w.now+d, to, do) }
-
 // mean draws a span that is exponential about a mean, in ns, and never more than twenty times that.
 func (w *world) mean(ns int64) int64 {
 	return int64(min(w.rng.ExpFloat64(), 20) * float64(ns))
 }
 
-func (w *world) one(in int) bool { return in > 0 && w.rng.IntN(in) == 0 }
-
 // play lets one thing after the other happen.
 func (w *world) play() {
 	for !w.over && len(w.result.Violations) == 0 {
-		if len(w.queue) == 0 {
+		if w.queue.empty() {
 			w.violate("I9", "nothing is to happen any more, and %s", w.unfinished())
 			break
 		}
 		o := w.queue.pop()
+		if o.who.off(o.act) {
+			w.queue.moot--
+			continue
+		}
 		if o.to != nil {
 			if o.life != o.to.life {
 				continue
@@ -179,7 +192,7 @@ func (w *world) play() {
 		}
 		w.now = o.at
 		w.steps++
-		o.do()
+		o.who.do(o.act)
 		if o.to != nil {
 			o.to.step()
 		}
@@ -261,10 +274,18 @@ func (w *world) mixText(s string) {
 
 // violate notes that an invariant does not hold.
 func (w *world) violate(invariant, format string, args ...any) {
+	w.violation(invariant, format, fmt.Sprintf(format, args...))
+}
+
+// violation notes one of a kind.
+func (w *world) violation(invariant, kind, text string) {
 	if len(w.result.Violations) >= violations {
 		return
 	}
-	text := fmt.Sprintf("%s: %s", invariant, fmt.Sprintf(format, args...))
+	text = invariant + ": " + text
+	if len(w.result.Violations) == 0 {
+		w.result.kind = invariant + ": " + kind
+	}
 	w.result.Violations = append(w.result.Violations, text)
 	w.note(Violated, 0, 0, 0, 0)
 	if w.trace != nil {
@@ -278,13 +299,13 @@ func (w *world) drain() {
 	w.fault = len(w.Faults) // the rest does not happen
 	patience := w.now + w.troubles() + 2*us(w.LeaseUS) + 10*us(w.SweepUS) + 2*int64(time.Second)
 	w.heal()
-	w.after(us(w.SweepUS), nil, func() { w.stop(patience) })
+	w.after(us(w.SweepUS)/4, nil, func() { w.stop(patience) })
 }
 
 // stop ends the engines' lives, when nothing is left (I10) or it should not be.
 func (w *world) stop(patience int64) {
 	if len(w.store.leftovers()) > 0 && w.now < patience {
-		w.after(us(w.SweepUS), nil, func() { w.stop(patience) })
+		w.after(us(w.SweepUS)/4, nil, func() { w.stop(patience) })
 		return
 	}
 	w.stopping = true
@@ -347,6 +368,12 @@ func newStore(w *world) store {
 	switch w.Backend {
 	case "journal":
 		return newJournalStore(w)
+	case "eager":
+		return newEagerStore(w)
+	case "pull":
+		return newPullStore(w, pull.ScanApp)
+	case "pull:scan=sql":
+		return newPullStore(w, pull.ScanSQL)
 	default:
 		return newPushStore(w)
 	}

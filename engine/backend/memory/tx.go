@@ -56,14 +56,6 @@ func put[K comparable, V any](t *tx, m map[K]V, key K, value V) {
 	})
 }
 
-// remove takes a map's value away.
-func remove[K comparable, V any](t *tx, m map[K]V, key K) {
-	if old, had := m[key]; had {
-		delete(m, key)
-		t.undo = append(t.undo, func() { m[key] = old })
-	}
-}
-
 // set changes a row.
 func (t *tx) set(r *row, state rowState) {
 	sh, old := t.s.shards[r.inst.shard], r.rowState

@@ -17,5 +17,8 @@ func Connect(ctx context.Context, cfg Config) (*pgx.Conn, error) {
 		return nil, err
 	}
 	conn, err := pgx.ConnectConfig(ctx, pc.ConnConfig)
+	if err == nil {
+		err = registerArrays(ctx, conn)
+	}
 	return conn, Explain(err)
 }

@@ -16,6 +16,14 @@
 // found. Membership is tested with IN … IS TRUE, which is hashed and never becomes a join. Sequential
 // and bitmap scans and just-in-time compilation are switched off for the same reason.
 //
+// # Hosts
+//
+// A [Store] stands on a [Host]: a pool of connections, which is asked with the driver's own types, connections that
+// listen, and a clock. Open makes one of Postgres and the machine. The simulator has a host of its own, on which all of
+// this package runs, and the designs on it: statements reach it as they are, known by their text ([SQL]), alone or in a
+// batch, and whatever waits does so in a call of the host. Nothing here or in a design that is to be simulated tells time,
+// waits, or begins a goroutine but by the clock.
+//
 // # Errors
 //
 // A lost connection around COMMIT leaves open what happened (D7): [Unconfirmed] says so, and the

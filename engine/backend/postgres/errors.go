@@ -27,6 +27,14 @@ func Unconfirmed(err error) bool {
 	return true
 }
 
+// Abandoned says whether the server may still be at a transaction which failed with this error before its COMMIT was sent:
+// its connection was lost or given up, without the server's word. A statement that waits for a lock there goes on when it has
+// it, and takes others, until the server notices.
+func Abandoned(err error) bool {
+	var unfit *UnfitError
+	return Unconfirmed(err) && !errors.As(err, &unfit)
+}
+
 // parting says whether an error was the last of its session: a shutdown or a crash, which can come after
 // the commit record was written, or what a pooler says for a server that it lost.
 func parting(e *pgconn.PgError) bool {
@@ -76,6 +84,11 @@ func Explain(err error) error {
 	if err == nil {
 		return nil
 	}
+	return explain(err)
+}
+
+// explain is apart, so that what has no error makes no room for one.
+func explain(err error) error {
 	var done *explained
 	var server *pgconn.PgError
 	var parse *pgconn.ParseConfigError

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
 	"pulley/engine/graph"
@@ -120,7 +119,7 @@ func (s *Store) Extend(ctx context.Context, sql string, shard int, held []backen
 	}
 }
 
-func extend(ctx context.Context, conn *pgxpool.Conn, sql string, parameters []any) ([]int32, error) {
+func extend(ctx context.Context, conn Conn, sql string, parameters []any) ([]int32, error) {
 	rows, err := conn.Query(ctx, sql, parameters...)
 	if err != nil {
 		return nil, err
@@ -147,7 +146,7 @@ func (s *Store) Claim(ctx context.Context, lease time.Duration, claim *pgx.Queue
 	if err != nil {
 		return out, Explain(err)
 	}
-	sent := time.Now()
+	sent := s.Clock.Now()
 	batch := &pgx.Batch{}
 	batch.Queue(claim.SQL, claim.Arguments...).Query(func(rows pgx.Rows) error { return take(rows, sent.Add(lease)) })
 	batch.Queue(nextDue.SQL, nextDue.Arguments...).Query(func(rows pgx.Rows) error {

@@ -16,13 +16,13 @@ func (s *Store) channel() string {
 // Listen calls wake for every notification of the schema that does not come from this store, until ctx
 // ends. It holds a connection of its own.
 func (s *Store) Listen(ctx context.Context, wake func()) error {
-	nothing := func(*pgx.Conn) {}
-	return s.listen(ctx, func(*pgx.Conn) error { return nil }, func(*pgx.Conn, string) { wake() }, nothing)
+	nothing := func(Ear) {}
+	return s.listen(ctx, func(Ear) error { return nil }, func(Ear, string) { wake() }, nothing)
 }
 
 // listen calls begun when it listens, heard for what others notify, and over before the connection is closed.
-func (s *Store) listen(ctx context.Context, begun func(*pgx.Conn) error, heard func(*pgx.Conn, string), over func(*pgx.Conn)) error {
-	conn, err := pgx.ConnectConfig(ctx, s.config)
+func (s *Store) listen(ctx context.Context, begun func(Ear) error, heard func(Ear, string), over func(Ear)) error {
+	conn, err := s.dial(ctx)
 	if err != nil {
 		return listenError(ctx, err)
 	}
@@ -35,12 +35,12 @@ func (s *Store) listen(ctx context.Context, begun func(*pgx.Conn) error, heard f
 		return listenError(ctx, err)
 	}
 	for {
-		n, err := conn.WaitForNotification(ctx)
+		payload, err := conn.Next(ctx)
 		if err != nil {
 			return listenError(ctx, err)
 		}
-		if n.Payload != s.name { // its own it knows of
-			heard(conn, n.Payload)
+		if payload != s.name { // its own it knows of
+			heard(conn, payload)
 		}
 	}
 }

@@ -22,6 +22,12 @@ type UnfitError struct{ Err error }
 func (e *UnfitError) Error() string { return e.Err.Error() }
 func (e *UnfitError) Unwrap() error { return e.Err }
 
+// Unfit says whether an error is the fault of a member: it cannot be committed, alone or with others, as things are.
+func Unfit(err error) bool {
+	var unfit *UnfitError
+	return Poisoned(err) || errors.As(err, &unfit)
+}
+
 // Outcomes collects what several transactions of one call did.
 type Outcomes struct {
 	Answers []backend.Outcome // by place; without an Answer where nothing is known yet
@@ -88,11 +94,10 @@ func Halve[M Member](o *Outcomes, members []M, commit func([]M) error) error {
 		return nil
 	}
 	err := commit(members)
-	var unfit *UnfitError
 	switch {
 	case err == nil:
 		return nil
-	case !Poisoned(err) && !errors.As(err, &unfit):
+	case !Unfit(err):
 		return err
 	case len(members) > 1:
 		half := len(members) / 2

@@ -65,28 +65,28 @@ func (p *Peers) Prefers(shard int) bool {
 // Listen is Store.Listen, and has others see this engine meanwhile.
 func (p *Peers) Listen(ctx context.Context, wake func()) error {
 	defer p.place.Store(nil)
-	return p.store.listen(ctx, func(conn *pgx.Conn) error {
-		p.place.Store(&place{pid: conn.PgConn().PID()})
+	return p.store.listen(ctx, func(conn Ear) error {
+		p.place.Store(&place{pid: conn.PID()})
 		_, err := conn.Exec(ctx, joinSQL, peersClass, p.key(), p.store.channel(), peersChanged)
 		return err
-	}, func(conn *pgx.Conn, payload string) {
+	}, func(conn Ear, payload string) {
 		if payload != peersChanged {
 			wake()
 			return
 		}
-		ctx, cancel := apart(ctx)
+		ctx, cancel := p.apart(ctx)
 		defer cancel()
 		_ = p.look(ctx, conn) // without it, what was known before serves
-	}, func(conn *pgx.Conn) {
-		ctx, cancel := apart(ctx)
+	}, func(conn Ear) {
+		ctx, cancel := p.apart(ctx)
 		defer cancel()
 		_, _ = conn.Exec(ctx, leaveSQL, peersClass, p.key(), p.store.channel(), peersChanged)
 	})
 }
 
 // apart is for what the end of Listen does not interrupt, which would take the connection with it.
-func apart(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), peersTimeout)
+func (p *Peers) apart(ctx context.Context) (context.Context, context.CancelFunc) {
+	return p.store.Clock.Within(context.WithoutCancel(ctx), peersTimeout)
 }
 
 // Look finds out who is here. Nobody tells of an engine that died.

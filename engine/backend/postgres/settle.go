@@ -3,37 +3,82 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 //go:embed sql/settle.sql
 var settleSQL string
+
+//go:embed sql/life.sql
+var lifeSQL string
 
 const (
 	// settleTimeout bounds finding out what became of a commit, when the caller's context has ended.
 	settleTimeout = 10 * time.Second
 	// settlePause is the first pause between two looks at a transaction that has not ended; it doubles.
 	settlePause = time.Millisecond
+	// lifeTries bounds how often the server's life is looked up that another process names meanwhile.
+	lifeTries = 4
 )
 
+// Life names the server's life, for TookPlace: it is asked before a transaction begins. It is remembered until a crash is
+// noticed, which may be later than it happens.
+func (s *Store) Life(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	life := s.life
+	s.mu.Unlock()
+	if life != "" {
+		return life, nil
+	}
+	for try := 1; ; try++ {
+		err := s.Pool.QueryRow(ctx, lifeSQL).Scan(&life)
+		if errors.Is(err, pgx.ErrNoRows) && try < lifeTries {
+			continue // it was named between the statement's two looks
+		}
+		if err != nil {
+			return "", err
+		}
+		break
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.life = life
+	return life, nil
+}
+
 // TookPlace finds out whether a transaction took place whose COMMIT was lost (D7): it asks the server for the
-// transaction's end by its id, which pg_current_xact_id()::text gave, and waits for it.
-func (s *Store) TookPlace(ctx context.Context, xid string) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+// transaction's end by its id, which pg_current_xact_id()::text gave, and waits for it. After a crash nobody can tell, which
+// is an error: an id of which nothing had come to disk stands for another transaction then, or for none yet.
+func (s *Store) TookPlace(ctx context.Context, life, xid string) (bool, error) {
+	ctx, cancel := s.Clock.Within(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	for pause := settlePause; ; pause *= 2 {
 		var status string
-		if err := s.Pool.QueryRow(ctx, settleSQL, xid).Scan(&status); err != nil {
+		err := s.Pool.QueryRow(ctx, settleSQL, xid, life).Scan(&status)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			s.Outlived(life)
+			return false, fmt.Errorf("the server has crashed, and does not know what became of transaction %s", xid)
+		case err != nil:
 			return false, err
-		}
-		if status != "in progress" {
+		case status != "in progress":
 			return status == "committed", nil
 		}
-		select {
-		case <-ctx.Done():
+		if s.Clock.Wait(ctx, pause) == Ended {
 			return false, fmt.Errorf("transaction %s has not ended yet: %w", xid, ctx.Err())
-		case <-time.After(pause):
 		}
+	}
+}
+
+// Outlived forgets a life of the server, which was found to be over: Life asks for the name of the present one.
+func (s *Store) Outlived(life string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life == life {
+		s.life = ""
 	}
 }

@@ -68,17 +68,19 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Store is an open schema. It is safe for concurrent use.
+// Store is an open schema, on a Host. It is safe for concurrent use.
 type Store struct {
-	Pool   *pgxpool.Pool
+	Pool   Pool
+	Clock  Clock
 	Schema string
 
-	name     string          // of this store among all, in notifications
-	config   *pgx.ConnConfig // for connections outside the pool
+	name     string                             // of this store among all, in notifications
+	dial     func(context.Context) (Ear, error) // for connections outside the pool
 	shards   int
 	mu       sync.Mutex
 	numbers  map[[32]byte]int32      // of workflows, by hash
 	programs map[int32]*plan.Program // by number
+	life     string                  // of the server; empty: unknown
 }
 
 // Open connects, brings the schema up to date with the shared migrations and the design's, and reads
@@ -94,17 +96,28 @@ func Open(ctx context.Context, cfg Config, design fs.FS) (*Store, error) {
 	if err := migrate(ctx, pc.ConnConfig.Copy(), cfg, design); err != nil {
 		return nil, Explain(err)
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	connections, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, Explain(err)
 	}
-	s := &Store{Pool: pool, Schema: cfg.Schema, name: uuid.NewString(), config: pc.ConnConfig.Copy(), numbers: map[[32]byte]int32{}, programs: map[int32]*plan.Program{}}
-	if err := pool.QueryRow(ctx, "SELECT shards FROM store").Scan(&s.shards); err != nil {
-		pool.Close()
+	apart := pc.ConnConfig.Copy()
+	s := On(Host{Pool: pool{connections}, Clock: Machine{}, Schema: cfg.Schema, Name: uuid.NewString(), Listen: func(ctx context.Context) (Ear, error) {
+		conn, err := pgx.ConnectConfig(ctx, apart)
+		if err != nil {
+			return nil, err
+		}
+		return ear{conn}, nil
+	}})
+	if err := connections.QueryRow(ctx, "SELECT shards FROM store").Scan(&s.shards); err != nil {
+		connections.Close()
+		return nil, Explain(err)
+	}
+	if _, err := s.Life(ctx); err != nil {
+		connections.Close()
 		return nil, Explain(err)
 	}
 	if cfg.Shards != 0 && cfg.Shards != s.shards {
-		pool.Close()
+		connections.Close()
 		return nil, fmt.Errorf("postgres: schema %s was set up with %d shards, not %d; leave the number out or use another schema", cfg.Schema, s.shards, cfg.Shards)
 	}
 	return s, nil

@@ -15,7 +15,7 @@ func (s *Store) Channel(topic string) string {
 // ListenTo calls heard, from one goroutine, with what is told about a topic, until ctx ends or the connection,
 // which is its own, does.
 func (s *Store) ListenTo(ctx context.Context, topic string, heard func(payload string)) error {
-	conn, err := pgx.ConnectConfig(ctx, s.config)
+	conn, err := s.dial(ctx)
 	if err != nil {
 		return listenError(ctx, err)
 	}
@@ -25,11 +25,11 @@ func (s *Store) ListenTo(ctx context.Context, topic string, heard func(payload s
 	}
 	heard("") // something may have been told before
 	for {
-		n, err := conn.WaitForNotification(ctx)
+		payload, err := conn.Next(ctx)
 		if err != nil {
 			return listenError(ctx, err)
 		}
-		heard(n.Payload)
+		heard(payload)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -23,7 +22,8 @@ type commit struct {
 	shard int
 	grant backend.Grant
 	sent  time.Time // before the first message: leases are counted from here on the local clock
-	conn  *pgxpool.Conn
+	conn  postgres.Conn
+	life  string // of the server
 	xid   string // of the transaction
 
 	contest *contest // what earlier tries have learned
@@ -40,7 +40,11 @@ type commit struct {
 // An unconfirmed outcome is backend.ErrUnknown; c then holds what is so if the transaction took place.
 // A connection that is given back inside of a transaction is closed by the pool.
 func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant, met *contest) (*commit, error) {
-	c := &commit{b: b, shard: shard, grant: grant, contest: met, sent: time.Now(), live: map[*event]bool{}, called: map[uuid.UUID]*calls{}}
+	c := &commit{b: b, shard: shard, grant: grant, contest: met, sent: b.store.Clock.Now(), live: map[*event]bool{}, called: map[uuid.UUID]*calls{}}
+	var err error
+	if c.life, err = b.store.Life(ctx); err != nil {
+		return nil, err
+	}
 	conn, err := b.store.Pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -203,6 +207,7 @@ func (c *commit) round(ctx context.Context, events []*event) (committed bool, er
 		}
 		c.waits(&e.plan)
 	}
+	c.applied(events)
 	if err = c.conn.SendBatch(ctx, batch).Close(); err == nil {
 		c.result.More = c.result.More || a.left
 	}

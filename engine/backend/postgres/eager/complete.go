@@ -95,6 +95,10 @@ func (c *commit) add(out *postgres.Outcomes, events []*event) {
 func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) error {
 	return postgres.Halve(out, events, func(events []*event) error {
 		c, err := b.commitOnce(ctx, shard, events, grant, out)
+		if len(events) == 1 && postgres.Unfit(err) {
+			// Its instance may have ended meanwhile, and what it needs been swept: the guard sees that now.
+			c, err = b.commitOnce(ctx, shard, events, grant, out)
+		}
 		if err != nil {
 			return err
 		}
@@ -122,7 +126,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 		case !backend.IsUnknown(err):
 			return nil, err
 		}
-		committed, settled := b.store.TookPlace(ctx, c.xid)
+		committed, settled := b.store.TookPlace(ctx, c.life, c.xid)
 		switch {
 		case settled != nil:
 			return nil, errors.Join(err, settled)

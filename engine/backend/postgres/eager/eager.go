@@ -51,8 +51,6 @@ var (
 	claimSQL string
 	//go:embed sql/next_due.sql
 	nextDueSQL string
-	//go:embed sql/held.sql
-	heldSQL string
 	//go:embed sql/extend.sql
 	extendSQL string
 	//go:embed sql/workflows.sql
@@ -76,6 +74,9 @@ const DefaultSchema = "pulley_eager"
 type Config struct {
 	Store  postgres.Config // an empty Schema means DefaultSchema
 	Jitter func() float64  // in [0, 1), for the waits before retries; nil: random
+
+	// Applies is told of the events that the next apply.sql on a connection is for; nil: nobody. It is for simulations.
+	Applies func(on postgres.Conn, events []Applied)
 }
 
 // Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
@@ -83,6 +84,7 @@ type Backend struct {
 	store   *postgres.Store
 	sweeper *postgres.Sweeper
 	jitter  func() float64
+	applies func(postgres.Conn, []Applied) // nil: nobody is told
 	mu      sync.Mutex
 	shapes  map[[32]byte]*shape // by the workflow's hash
 }
@@ -102,11 +104,16 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{store: store, sweeper: newSweeper(store), jitter: cfg.Jitter, shapes: map[[32]byte]*shape{}}
+	return On(store, cfg), nil
+}
+
+// On makes a backend on a store, whose schema is set up; what cfg says of that is not looked at.
+func On(store *postgres.Store, cfg Config) *Backend {
+	b := &Backend{store: store, sweeper: newSweeper(store), jitter: cfg.Jitter, applies: cfg.Applies, shapes: map[[32]byte]*shape{}}
 	if b.jitter == nil {
 		b.jitter = rand.Float64
 	}
-	return b, nil
+	return b
 }
 
 // Shards implements backend.Backend.

@@ -56,26 +56,8 @@ func (e *event) outcome() backend.Instance {
 	return backend.Instance{ID: e.instance, Status: backend.Completed, Result: e.plan.End.Result}
 }
 
-// value gives what a slot holds once the event's plan is applied, as far as the event knows it.
-func (e *event) value(slot plan.Slot) (json.RawMessage, bool) {
-	base, ok := e.inbox.Values[slot]
-	appended := e.inbox.Appended[slot]
-	for _, w := range e.plan.Writes {
-		if w.Slot == slot {
-			base, ok, appended = w.Value, w.Value != nil, nil
-		}
-	}
-	for _, a := range e.plan.Appends {
-		if a.Slot == slot {
-			appended = append(slices.Clip(appended), a)
-		}
-	}
-	if !ok {
-		return nil, false
-	}
-	whole, err := plan.JoinAppended(base, appended)
-	return whole, err == nil
-}
+// value gives what a slot holds once the event's plan is applied.
+func (e *event) value(slot plan.Slot) (json.RawMessage, bool) { return e.plan.Value(slot, &e.inbox) }
 
 // reads are the parameters of read.sql and gather.sql: what events need.
 type reads struct {
@@ -136,19 +118,8 @@ func (r *reads) take(rows pgx.Rows) error {
 	var scope string
 	var value []byte
 	_, err := pgx.ForEachRow(rows, []any{&ord, &variable, &scope, &element, &value}, func() error {
-		in := &r.events[ord].inbox
 		slot := plan.Slot{Var: graph.VarID(variable), Scope: graph.Path(scope)}
-		if element >= 0 {
-			if in.Appended == nil {
-				in.Appended = map[plan.Slot][]plan.Append{}
-			}
-			in.Appended[slot] = append(in.Appended[slot], plan.Append{Slot: slot, Index: int(element), Value: slices.Clone(value)})
-			return nil
-		}
-		if in.Values == nil {
-			in.Values = map[plan.Slot]json.RawMessage{}
-		}
-		in.Values[slot] = slices.Clone(value)
+		r.events[ord].inbox.Put(slot, int(element), slices.Clone(value))
 		return nil
 	})
 	return err

@@ -64,7 +64,7 @@ func (w *world) everyMessage(proxy *pgtest.Proxy, through *Backend, c pgtest.Cut
 	w.Helper()
 	for c.K = 1; ; c.K++ {
 		if _, err := through.Complete(w.ctx, 0, offer(w), backendtest.Granted(10)); err != nil { // a connection that was cut while nobody used it
-			through.store.Pool.Reset()
+			through.store.Pgx().Reset()
 			if _, err := through.Complete(w.ctx, 0, offer(w), backendtest.Granted(10)); err != nil {
 				w.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestLostLeases(t *testing.T) {
 	lost := 0
 	for k := 1; ; k++ {
 		w.complete(backendtest.Ran(w.launch(sequence)[0]))
-		through.store.Pool.Reset()
+		through.store.Pgx().Reset()
 		task := w.launch(sequence)[0]
 		proxy.Set(pgtest.Cut{K: k, Mode: pgtest.CutBefore, Fresh: true})
 		out, err := through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(10))

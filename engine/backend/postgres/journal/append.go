@@ -191,7 +191,8 @@ func (sh *shardState) settle(ctx context.Context, t *tx) (happened bool, out app
 
 // look takes a new epoch and reads what a transaction would have left. passed says whether another may have had the shard
 // since the transaction was sent. An earlier look may have found that out, or may have taken the shard from the other without
-// hearing of it: this one finds only itself in the epoch before.
+// hearing of it: this one finds only itself in the epoch before. And another may take it after that and before the reading,
+// which says so: whatever makes that late may have made the lease end.
 func (sh *shardState) look(ctx context.Context, t *tx, passed *bool) (happened bool, out appended, err error) {
 	sent, span := sh.b.now(), sh.b.span.Load()
 	epoch, mine, err := sh.acquire(ctx, span)
@@ -200,22 +201,26 @@ func (sh *shardState) look(ctx context.Context, t *tx, passed *bool) (happened b
 		return false, out, err
 	}
 	*passed = *passed || !mine
-	lost := *passed // what is known here is not all, even if the shard is free again
 	w := t.witness()
-	rows, err := sh.b.store.Pool.Query(ctx, settleSQL, sh.number, w.seq, sh.epoch.Load(), w.ids)
+	rows, err := sh.b.store.Pool.Query(ctx, settleSQL, sh.number, w.seq, sh.epoch.Load(), w.ids, epoch)
 	if err != nil {
 		return false, out, err
 	}
 	defer rows.Close()
 	out.born = map[uuid.UUID]bool{}
+	stored := 0
 	for rows.Next() {
-		var there bool
+		var still, there bool
 		var id *uuid.UUID
 		var status *string
 		var by int64
 		var pending *bool
-		if err := rows.Scan(&there, &id, &status, &by, &pending); err != nil {
+		if err := rows.Scan(&still, &there, &id, &status, &by, &pending); err != nil {
 			return false, out, err
+		}
+		*passed = *passed || !still
+		if id != nil && w.births[*id] {
+			stored++
 		}
 		wrote := id != nil && w.wrote(*id, backend.Status(*status), by, *pending)
 		if wrote {
@@ -225,6 +230,10 @@ func (sh *shardState) look(ctx context.Context, t *tx, passed *bool) (happened b
 	}
 	if err := rows.Err(); err != nil {
 		return false, out, err
+	}
+	lost := *passed // what is known here is not all, even if the shard is free again
+	if lost && w.seq == 0 && stored < len(w.births) {
+		happened = false // a transaction stores all or none: what is there another has stored, and taken up
 	}
 	if lost && !happened {
 		if err := sh.another(ctx, t); err != nil {

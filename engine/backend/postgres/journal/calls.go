@@ -13,6 +13,23 @@ import (
 // errForeign says that the shard is owned by somebody else.
 var errForeign = errors.New("the shard has another owner")
 
+// foreign is errForeign of a shard whose owner was seen just now.
+type foreign struct{ standing }
+
+// Error implements error.
+func (foreign) Error() string { return errForeign.Error() }
+
+// Is implements what errors.Is asks for.
+func (foreign) Is(target error) bool { return target == errForeign }
+
+// seen gives how the store saw a shard when a call on it failed; nil: it did not look.
+func seen(err error) *standing {
+	if f := (foreign{}); errors.As(err, &f) {
+		return &f.standing
+	}
+	return nil
+}
+
 const (
 	// heardFor is how long after another engine told of work the owners of all shards are asked for some.
 	heardFor = 500 * time.Millisecond
@@ -61,8 +78,8 @@ func (b *Backend) locally(ctx context.Context, shard int, take taking, call func
 	return errForeign
 }
 
-// anywhere makes a call where the shard's owner is: here, or by asking it.
-func (b *Backend) anywhere(ctx context.Context, shard int, take taking, call func(*shardState) error, ask func() error) error {
+// anywhere makes a call where the shard's owner is: here, or by asking it, which is told what has been seen of it; nil: nothing.
+func (b *Backend) anywhere(ctx context.Context, shard int, take taking, call func(*shardState) error, ask func(*standing) error) error {
 	var err error
 	began := b.now()
 	for range ownerTries {
@@ -72,7 +89,7 @@ func (b *Backend) anywhere(ctx context.Context, shard int, take taking, call fun
 		if err = b.locally(ctx, shard, take, call); !errors.Is(err, errForeign) {
 			return err
 		}
-		if err = ask(); !errors.Is(err, errForeign) {
+		if err = ask(seen(err)); !errors.Is(err, errForeign) {
 			return err
 		}
 		if take == takeLate && !b.rest(ctx, yieldPause) {
@@ -91,14 +108,14 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ou
 	b.keep()
 	err = b.anywhere(ctx, shard, takeFair,
 		func(sh *shardState) error { return sh.claimTo(ctx, grant, &out) },
-		func() error {
-			if s, err := b.shards[shard].standing(ctx); err != nil || s.free(b) {
+		func(s *standing) error {
+			if s, err = b.shards[shard].unlessSeen(ctx, s); err != nil || s.free(b) {
 				return err // others' part, who will find it
 			}
 			if !b.asks(b.shards[shard]) {
 				return nil
 			}
-			return b.askCommitted(ctx, shard, request{Op: opClaim, Grant: grant}, &out)
+			return b.askCommitted(ctx, shard, request{Op: opClaim, Grant: grant}, s, &out)
 		})
 	return out, postgres.Explain(err)
 }
@@ -145,12 +162,12 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	}
 	err = b.anywhere(ctx, shard, takeLate,
 		func(sh *shardState) error { return sh.complete(ctx, completions, grant, &out) },
-		func() error {
+		func(s *standing) error {
 			req := request{Op: opComplete, Grant: grant}
 			if req.Completions, err = b.wireCompletions(ctx, completions); err != nil {
 				return err
 			}
-			return b.askCommitted(ctx, shard, req, &out)
+			return b.askCommitted(ctx, shard, req, s, &out)
 		})
 	return out, postgres.Explain(err)
 }
@@ -253,8 +270,8 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 		func(sh *shardState) error {
 			return sh.extend(ctx, leases, grant, kept)
 		},
-		func() error {
-			answer, err := b.ask(ctx, shard, request{Op: opExtend, Grant: grant, Leases: leases})
+		func(s *standing) error {
+			answer, err := b.ask(ctx, shard, request{Op: opExtend, Grant: grant, Leases: leases}, s)
 			copy(kept, answer.Held)
 			return err
 		})
@@ -293,11 +310,11 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (swept backend.Swept, er
 			swept, err = sh.sweep(ctx)
 			return err
 		},
-		func() error {
-			if s, err := b.shards[shard].standing(ctx); err != nil || s.free(b) {
+		func(s *standing) error {
+			if s, err = b.shards[shard].unlessSeen(ctx, s); err != nil || s.free(b) {
 				return err
 			}
-			answer, err := b.ask(ctx, shard, request{Op: opSweep})
+			answer, err := b.ask(ctx, shard, request{Op: opSweep}, s)
 			swept = answer.Swept
 			return err
 		})

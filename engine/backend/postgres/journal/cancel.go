@@ -46,19 +46,26 @@ func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 
 func (b *Backend) cancelIn(ctx context.Context, shard int, ids []uuid.UUID, reason string) error {
 	failure := &plan.Failure{Type: backend.CanceledType, Message: reason}
-	return b.anywhere(ctx, shard, takeNever,
+	partly := false // what a statement has not missed is canceled
+	err := b.anywhere(ctx, shard, takeNever,
 		func(sh *shardState) error { return sh.cancel(ctx, ids, failure) },
-		func() error {
+		func(s *standing) error {
 			free, err := b.cancelFree(ctx, shard, ids, failure)
 			if err != nil || free {
+				partly = partly || errors.Is(err, errForeign)
 				return err
 			}
-			_, err = b.ask(ctx, shard, request{Op: opCancel, IDs: ids, Reason: reason})
+			_, err = b.ask(ctx, shard, request{Op: opCancel, IDs: ids, Reason: reason}, s)
 			return err
 		})
+	if err != nil && partly && !backend.IsUnknown(err) {
+		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	return err
 }
 
-// cancelFree cancels in a shard that nobody owns, and says whether nobody does.
+// cancelFree cancels in a shard that nobody owns, and says whether nobody does. It fails with errForeign if it is to be called
+// again, since it has missed instances that an owner changed just before.
 func (b *Backend) cancelFree(ctx context.Context, shard int, ids []uuid.UUID, failure *plan.Failure) (bool, error) {
 	encoded, err := json.Marshal(failure)
 	if err != nil {
@@ -68,10 +75,13 @@ func (b *Backend) cancelFree(ctx context.Context, shard int, ids []uuid.UUID, fa
 	for i, id := range ids {
 		raw[i] = id
 	}
-	var free int
-	err = b.store.Pool.QueryRow(ctx, cancelFreeSQL, shard, raw, string(encoded)).Scan(&free)
+	var free, missed int
+	err = b.store.Pool.QueryRow(ctx, cancelFreeSQL, shard, raw, string(encoded)).Scan(&free, &missed)
 	if postgres.Unconfirmed(err) && !errors.Is(err, pgx.ErrNoRows) && ctx.Err() == nil {
 		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	if err == nil && missed > 0 {
+		err = errForeign
 	}
 	return free > 0, err
 }

@@ -38,8 +38,9 @@
 // # Others than the owner
 //
 // What they submit they store, marked as pending, and tell the owner, who takes it up. Completions, claims and the rest
-// they send to the owner through the table requests, and wait for the answer; if the owner is gone, they take the shard. Who gives up waiting withdraws the request: its row,
-// which the append that is made for it marks, says what took place, and what did not cannot any more.
+// they send to the owner through the table requests, and wait for the answer; if the owner is gone, they take the shard.
+// Who gives up waiting withdraws the request: its row, which the append that is made for it marks, says what took place,
+// and what did not cannot any more. A crash of the server empties the table: then what became of a request is not known.
 // So every backend can do everything, and those that own shards do it fast.
 //
 // # Unknown commits

@@ -32,6 +32,8 @@ type Store interface {
 	Number(ctx context.Context, p *plan.Program) (int32, error)
 	Program(ctx context.Context, number int32) (*plan.Program, error)
 	Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error)
+	Life(ctx context.Context) (string, error)
+	Outlived(life string)
 	Channel(topic string) string
 	Listen(ctx context.Context, wake func()) error
 	ListenTo(ctx context.Context, topic string, heard func(payload string)) error
@@ -58,64 +60,13 @@ type Prepared struct {
 }
 
 // Clock is time, and what goes on in it beside the calls.
-type Clock interface {
-	// Now never goes back.
-	Now() time.Time
-	// Within is context.WithTimeout.
-	Within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
-	// Wait waits until something can be received from one of at most two channels, and gives its place; or until a pause
-	// is over, or the context has ended, and gives Rested or Ended. A pause below zero has no end.
-	Wait(ctx context.Context, pause time.Duration, from ...<-chan struct{}) int
-	// Go begins something beside the calls, later than now.
-	Go(f func())
-	// NewID gives an id that nobody else has.
-	NewID() uuid.UUID
-}
+type Clock = postgres.Clock
 
 // What Clock.Wait gives besides a place.
 const (
-	Rested = -1
-	Ended  = -2
+	Rested = postgres.Rested
+	Ended  = postgres.Ended
 )
-
-// machine is the clock of the machine.
-type machine struct{}
-
-func (machine) Now() time.Time { return time.Now() }
-
-func (machine) Within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, d)
-}
-
-func (machine) Wait(ctx context.Context, pause time.Duration, from ...<-chan struct{}) int {
-	var first, second <-chan struct{}
-	if len(from) > 0 {
-		first = from[0]
-	}
-	if len(from) > 1 {
-		second = from[1]
-	}
-	var over <-chan time.Time
-	if pause >= 0 {
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		over = timer.C
-	}
-	select {
-	case <-first:
-		return 0
-	case <-second:
-		return 1
-	case <-over:
-		return Rested
-	case <-ctx.Done():
-		return Ended
-	}
-}
-
-func (machine) Go(f func()) { go f() } // Backend.beside has it end
-
-func (machine) NewID() uuid.UUID { return uuid.New() }
 
 // server is a store with its pool.
 type server struct {

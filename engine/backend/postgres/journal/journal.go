@@ -205,7 +205,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		store.Close()
 		return nil, postgres.Explain(err)
 	}
-	return newBackend(cfg, Host{Store: store, Pool: pool{store.Pool}, Clock: machine{}}), nil
+	return newBackend(cfg, Host{Store: store, Pool: pool{store.Pgx()}, Clock: store.Clock}), nil
 }
 
 // On makes a backend on a host, whose schema is set up.

@@ -99,10 +99,10 @@ func (b *Backend) wireCompletions(ctx context.Context, completions []backend.Com
 	return out, nil
 }
 
-// askCommitted asks the owner for what a claim or a completion would give.
-func (b *Backend) askCommitted(ctx context.Context, shard int, req request, out *backend.Committed) error {
+// askCommitted asks the owner for what a claim or a completion would give; see ask.
+func (b *Backend) askCommitted(ctx context.Context, shard int, req request, s *standing, out *backend.Committed) error {
 	sent := b.wall(b.now())
-	r, err := b.ask(ctx, shard, req)
+	r, err := b.ask(ctx, shard, req, s)
 	if err != nil {
 		return err
 	}
@@ -132,10 +132,10 @@ func (b *Backend) askCommitted(ctx context.Context, shard int, req request, out 
 }
 
 // ask sends a request to the owner of a shard and waits for the answer. errForeign says that there is no such
-// owner, or not any more, and that nothing was done.
-func (b *Backend) ask(ctx context.Context, shard int, req request) (response, error) {
+// owner, or not any more, and that nothing was done. s is who owns it, where that was seen just now; nil: it was not.
+func (b *Backend) ask(ctx context.Context, shard int, req request, s *standing) (response, error) {
 	sh := b.shards[shard]
-	s, err := sh.standing(ctx)
+	s, err := sh.unlessSeen(ctx, s)
 	if err != nil {
 		return response{}, err
 	}
@@ -146,21 +146,25 @@ func (b *Backend) ask(ctx context.Context, shard int, req request) (response, er
 	if err != nil {
 		return response{}, err
 	}
+	life, err := b.store.Life(ctx)
+	if err != nil {
+		return response{}, err
+	}
 	id := b.clock.NewID()
 	_, err = b.store.Pool.Exec(ctx, askSQL, shard, [16]byte(id), body, b.store.Channel(topic), strconv.Itoa(shard), sh.toDrop())
 	switch {
 	case err != nil && postgres.Unconfirmed(err):
-		return b.withdraw(sh, id, req, callOffSQL, err)
+		return b.withdraw(sh, id, req, life, err)
 	case err != nil:
 		return response{}, err
 	}
-	data, err := b.await(ctx, sh, id, s)
+	data, err := b.await(ctx, sh, id, *s)
 	if err != nil {
-		return b.withdraw(sh, id, req, withdrawSQL, err)
+		return b.withdraw(sh, id, req, "", err)
 	}
 	r, err := readResponse(data)
 	if backend.IsUnknown(err) && req.Op == opComplete {
-		return b.withdraw(sh, id, req, withdrawSQL, errForeign) // from then on it is known, and can be asked again
+		return b.withdraw(sh, id, req, "", errForeign) // from then on it is known, and can be asked again
 	}
 	sh.dropLater(id)
 	return r, err

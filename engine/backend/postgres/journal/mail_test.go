@@ -161,6 +161,39 @@ func TestAnswerLost(t *testing.T) {
 	})
 }
 
+// TestCrashTakesMail loses a request, which its owner has dealt with, in a crash: who asked is told that nobody knows what became
+// of it, whether the request was heard to have come or not, and not that nothing did (I3). Without a crash, what is not there
+// never came.
+func TestCrashTakesMail(t *testing.T) {
+	p := newPost(t)
+	cs := p.two()
+	life, err := p.asker.store.Life(p.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh, cut := p.asker.shards[0], errors.New("the connection is cut")
+	req := request{Op: opComplete}
+	if _, err := p.asker.withdraw(sh, p.asker.clock.NewID(), req, life, cut); !errors.Is(err, cut) || backend.IsUnknown(err) {
+		t.Errorf("a request that never came: %v; want that nothing took place", err)
+	}
+	m, done := p.ask(p.ctx, cs...)
+	p.owner.answer(p.ctx, p.owner.shards[0], m)
+	if _, err := p.owner.store.Pool.Exec(p.ctx, "TRUNCATE requests, lives"); err != nil {
+		t.Fatal(err)
+	}
+	if a := p.wait(done); !backend.IsUnknown(a.err) {
+		t.Errorf("answered %+v (%v); want that it is not known", a.out, a.err)
+	}
+	if _, err := p.asker.withdraw(sh, m.id, req, life, cut); !backend.IsUnknown(err) {
+		t.Errorf("a request of which nothing was heard: %v; want that it is not known", err)
+	}
+	if now, err := p.asker.store.Life(p.ctx); err != nil || now == life {
+		t.Errorf("the server's life after a crash is %s (%v), as before", now, err)
+	}
+	p.release()
+	p.finish(p.asker)
+}
+
 // TestLostMail cuts the connection of one who is not the owner at every message of a completion that it offers: the
 // answer is what happened, and never that it is not known, for the server is there.
 func TestLostMail(t *testing.T) {

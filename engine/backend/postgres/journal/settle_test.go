@@ -73,3 +73,54 @@ func TestSettleUnderAnotherOwner(t *testing.T) {
 		})
 	}
 }
+
+// TestSettleBirthsUnderAnotherOwner settles submissions whose answer came too late, of which the next owner has one too: that says
+// nothing of the others, which a transaction stores with it or not at all (I8).
+func TestSettleBirthsUnderAnotherOwner(t *testing.T) {
+	for name, sent := range map[string]bool{"stored": true, "never": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.cfg.Lease = time.Minute
+			first := w.open()
+			w.launch(first, sequence) // it owns the shard
+			p := sequence.Program(t)
+			both := []backend.Submission{w.instance(sequence, p), w.instance(sequence, p)}
+			sh := first.shards[0]
+			if err := sh.lock(w.ctx); err != nil {
+				t.Fatal(err)
+			}
+			x := sh.begin()
+			for i := range both {
+				n, err := first.newcomer(w.ctx, &both[i])
+				if err == nil {
+					err = x.birth(&n)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if sent {
+				if _, err := sh.send(w.ctx, x); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sh.unlock()
+			freeze(first)
+			second := w.open()
+			if _, err := second.store.Pool.Exec(w.ctx, "UPDATE shards SET expires_at = clock_timestamp()"); err != nil {
+				t.Fatal(err)
+			}
+			w.claimed(second)
+			if _, err := second.Submit(w.ctx, both[:1], w.granted(9)); err != nil {
+				t.Fatal(err)
+			}
+			happened, out, err := sh.settle(w.ctx, x)
+			if want := map[bool]error{false: errLost}[sent]; happened != sent || !errors.Is(err, want) {
+				t.Errorf("settled: %t, %v; want %t, %v", happened, err, sent, want)
+			}
+			if sent && len(out.born) != 2 {
+				t.Errorf("%d of two were stored", len(out.born))
+			}
+		})
+	}
+}

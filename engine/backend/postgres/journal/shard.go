@@ -118,6 +118,15 @@ func (sh *shardState) standing(ctx context.Context) (standing, error) {
 	return s, err
 }
 
+// unlessSeen looks how the store sees the shard, unless that is known.
+func (sh *shardState) unlessSeen(ctx context.Context, s *standing) (*standing, error) {
+	if s != nil {
+		return s, nil
+	}
+	now, err := sh.standing(ctx)
+	return &now, err
+}
+
 // owned says whether the shard may be acted upon. Where the local view of the lease is over it is prolonged
 // first, and where it was lost, all that was known is dropped.
 func (sh *shardState) owned(ctx context.Context) (bool, error) {
@@ -137,14 +146,17 @@ func (sh *shardState) owned(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// own makes the shard this backend's own if nobody else owns it.
+// own makes the shard this backend's own if nobody else owns it. Where somebody does, the error is foreign.
 func (sh *shardState) own(ctx context.Context) (bool, error) {
 	if ok, err := sh.owned(ctx); ok || err != nil {
 		return ok, err
 	}
 	s, err := sh.standing(ctx)
-	if err != nil || !s.free(sh.b) {
+	if err != nil {
 		return false, err
+	}
+	if !s.free(sh.b) {
+		return false, foreign{s}
 	}
 	sent := sh.b.now()
 	if s.owner != sh.b.name {

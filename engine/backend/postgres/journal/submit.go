@@ -103,7 +103,7 @@ func (b *Backend) submitTo(ctx context.Context, shard int, list []newcomer, gran
 			}
 			return sh.submit(ctx, list, grant, out)
 		},
-		func() error { return b.submitPending(ctx, shard, list, out) })
+		func(*standing) error { return b.submitPending(ctx, shard, list, out) })
 }
 
 // submit stores instances of a shard that is owned, and begins them.

@@ -32,7 +32,6 @@ type ending struct {
 	token  int64 // of the completion that ended it
 	input  json.RawMessage
 	public backend.Instance // with status, and what the end has
-	ord    int              // of a submission: its place in the call
 }
 
 // tx is what one append makes of a shard's memory. Changes are made in place, and each leaves behind what
@@ -138,12 +137,6 @@ func (t *tx) set(r *run, state runState) {
 		t.undo = append(t.undo, undo{kind: undoSet, run: r, state: old})
 		t.moved = append(t.moved, r)
 	}
-}
-
-// add puts a new instance into memory.
-func (t *tx) add(inst *instance) {
-	t.sh.instances[inst.id] = inst
-	t.undone(func() { delete(t.sh.instances, inst.id) })
 }
 
 // end ends an instance: nothing of it stays.

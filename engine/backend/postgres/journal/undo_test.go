@@ -6,13 +6,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 )
 
 // TestUndo makes every kind of change to an instance, some twice, and takes them back one savepoint after the other:
 // each finds what was there when it was made.
 func TestUndo(t *testing.T) {
-	sh := &shardState{b: &Backend{clock: machine{}}, instances: map[uuid.UUID]*instance{}}
+	sh := &shardState{b: &Backend{clock: postgres.Machine{}}, instances: map[uuid.UUID]*instance{}}
 	inst := &instance{id: uuid.New(), bytes: 7}
 	sh.instances[inst.id], sh.bytes = inst, 10
 	runs := make([]*run, 2*fewMax) // more than a table keeps as a list
@@ -65,7 +66,7 @@ func picture(sh *shardState, inst *instance) map[string]any {
 // TestTransactionsLeaveMemory has two transactions open at once: neither may write into the other's lists, and what is left
 // to the next holds nothing.
 func TestTransactionsLeaveMemory(t *testing.T) {
-	sh := &shardState{b: &Backend{clock: machine{}}}
+	sh := &shardState{b: &Backend{clock: postgres.Machine{}}}
 	first := sh.begin()
 	first.set(&run{}, runState{attempt: 1})
 	first.leave()

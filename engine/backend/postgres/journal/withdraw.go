@@ -32,6 +32,9 @@ const (
 // errWithdrawn is the error of an append for a request that was withdrawn meanwhile: nothing of it took place.
 var errWithdrawn = errors.New("who asked has withdrawn the request")
 
+// errCrashed is why nobody can tell any more what became of a request.
+var errCrashed = errors.New("the server has crashed, and requests with it")
+
 // letter is a request of another backend while the shard deals with it.
 type letter struct {
 	id     uuid.UUID
@@ -81,14 +84,19 @@ type finding struct {
 	taken   bool    // it was begun with
 	answer  []byte  // nil: there is none
 	applied []int64 // the tokens of the completions that took place
+	alive   bool    // the server lives on since it was sent: what is not there never came
 }
 
 // withdraw takes a request back, and gives the answer if it is there already, or what can be said without it. Where
-// nothing took place, the error is the cause. sql is withdrawSQL, or callOffSQL where the request may not have come.
-func (b *Backend) withdraw(sh *shardState, id uuid.UUID, req request, sql string, cause error) (response, error) {
+// nothing took place, the error is the cause. life is the server's when the request was sent, where it may not have come; else empty.
+func (b *Backend) withdraw(sh *shardState, id uuid.UUID, req request, life string, cause error) (response, error) {
+	sql, args := withdrawSQL, []any{sh.number, [16]byte(id)}
+	if life != "" {
+		sql, args = callOffSQL, append(args, life)
+	}
 	var f finding
 	err := b.insist(func(ctx context.Context) error {
-		return b.store.Pool.QueryRow(ctx, sql, sh.number, [16]byte(id)).Scan(&f.taken, &f.answer, &f.applied)
+		return b.store.Pool.QueryRow(ctx, sql, args...).Scan(&f.taken, &f.answer, &f.applied, &f.alive)
 	})
 	unknown := func(err error) error {
 		return fmt.Errorf("%w: a request to the owner of shard %d: %w", backend.ErrUnknown, sh.number, errors.Join(cause, err))
@@ -105,6 +113,9 @@ func (b *Backend) withdraw(sh *shardState, id uuid.UUID, req request, sql string
 	switch {
 	case req.Op == opComplete && len(f.applied) > 0:
 		return b.settled(sh.number, req, f.applied), nil
+	case !f.alive:
+		b.store.Outlived(life)
+		return response{}, unknown(errCrashed)
 	case !f.taken, req.Op == opComplete, req.Op == opClaim:
 		return response{}, cause
 	}

@@ -42,7 +42,7 @@ type claimed struct {
 
 // take leases what is due, as far as there is room.
 func (c *cycling) take(ctx context.Context) error {
-	sent := time.Now()
+	sent := c.b.store.Clock.Now()
 	var rows []claimed
 	unread := []int32{} // not null, which would be unlike none
 	for number, p := range c.known.read {
@@ -200,7 +200,5 @@ type assembly struct {
 
 // slot reads the whole value of a slot.
 func (a *assembly) slot(s plan.Slot) (json.RawMessage, bool) {
-	base, ok := a.inbox.Values[s]
-	whole, err := plan.JoinAppended(base, a.inbox.Appended[s])
-	return whole, ok && err == nil
+	return (&plan.Plan{}).Value(s, &a.inbox)
 }

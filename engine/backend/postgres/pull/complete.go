@@ -57,16 +57,16 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 			again(events, err, out.Outcomes)
 			break
 		}
-		retries(part, &out)
+		retries(part, b.store.Clock.Now(), &out)
 	}
 	return out, nil
 }
 
 // retries notes when what is to be tried again will be due.
-func retries(part []*event, out *backend.Committed) {
+func retries(part []*event, now time.Time, out *backend.Committed) {
 	for _, e := range part {
 		if out.Outcomes[e.ord].Answer == backend.Applied && e.retry != nil {
-			out.NextDue = earlier(out.NextDue, time.Now().Add(e.retry.After))
+			out.NextDue = earlier(out.NextDue, now.Add(e.retry.After))
 		}
 	}
 }
@@ -104,24 +104,17 @@ func (b *Backend) planned(ctx context.Context, shard int, events []*event, outco
 		}
 	}
 	var fit []*event
-	var l postgres.Leases
 	for _, e := range events {
 		if e.unfit == nil {
 			fit = append(fit, e)
 			continue
 		}
+		var l postgres.Leases // one at a time, as Extend
 		l.Add(e.ord, e.lease)
-	}
-	if len(fit) == len(events) {
-		return fit, nil
-	}
-	held, err := b.store.Ords(ctx, heldSQL, shard, &l)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range events {
+		held, err := b.store.Ords(ctx, heldSQL, shard, &l)
 		switch {
-		case e.unfit == nil:
+		case err != nil:
+			return nil, err
 		case held[e.ord]:
 			err := fmt.Errorf("instance %s, %s: %w", e.lease.Key.Instance, e.program.RunName(e.lease.Key.Run), e.unfit)
 			outcomes[e.ord] = backend.Outcome{Answer: backend.Refused, Err: err}

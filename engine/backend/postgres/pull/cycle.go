@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -150,7 +149,8 @@ type cycling struct {
 	bare      bool          // there is no cycle
 	claim     bool          // what is due is leased as well
 
-	conn    *pgxpool.Conn
+	conn    postgres.Conn
+	life    string // of the server
 	xid     string // of the transaction, where it changes something for others to know
 	fresh   map[[16]byte]bool
 	applied map[int32]bool // by ord of what was found: whether it could be changed
@@ -210,12 +210,15 @@ func (r *runs) add(key backend.Key) {
 // run makes the transaction. An unconfirmed outcome is backend.ErrUnknown; c then holds what is so if it took place.
 func (b *Backend) run(ctx context.Context, c *cycling) error {
 	var err error
+	if c.life, err = b.store.Life(ctx); err != nil {
+		return err
+	}
 	if c.conn, err = b.store.Pool.Acquire(ctx); err != nil {
 		return err
 	}
 	defer c.conn.Release()
 	err = c.transaction(ctx)
-	if conn := c.conn.Conn(); err != nil && !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
+	if err != nil && c.conn.InTransaction() {
 		_, _ = c.conn.Exec(ctx, "ROLLBACK") // what comes next is best done on this connection
 	}
 	return err
@@ -403,7 +406,7 @@ func (b *Backend) tell(ctx context.Context, c *cycling, grant backend.Grant, out
 // settle finds out whether a transaction took place whose COMMIT was lost (D7). Of one that did, not all leases may
 // have been heard of: they are given up, and if that fails they come back when they are over.
 func (b *Backend) settle(ctx context.Context, c *cycling) (bool, error) {
-	took, err := b.store.TookPlace(ctx, c.xid)
+	took, err := b.store.TookPlace(ctx, c.life, c.xid)
 	if err != nil || !took {
 		return false, err
 	}

@@ -263,12 +263,7 @@ func (s *slots) read(ctx context.Context, q querier, shard int, inbox func(ord i
 	var path string
 	var value []byte
 	_, err = pgx.ForEachRow(rows, []any{&ord, &variable, &path, &element, &value}, func() error {
-		in, slot := inbox(ord), plan.Slot{Var: graph.VarID(variable), Scope: graph.Path(path)}
-		if element < 0 {
-			put(&in.Values, slot, json.RawMessage(value))
-			return nil
-		}
-		put(&in.Appended, slot, append(in.Appended[slot], plan.Append{Slot: slot, Index: int(element), Value: value}))
+		inbox(ord).Put(plan.Slot{Var: graph.VarID(variable), Scope: graph.Path(path)}, int(element), value)
 		return nil
 	})
 	return err

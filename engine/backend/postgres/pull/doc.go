@@ -63,7 +63,7 @@
 // # Leases, tokens, unknown commits
 //
 // Leases and tokens are as in package push. Where a COMMIT is lost, the server is asked by the transaction's id
-// what became of it. Of one that took place not all leases may have been heard of; they are given up, and claimed.
+// what became of it, unless it has crashed since: then nobody knows, which is the answer. Of one that took place not all leases may have been heard of; they are given up, and claimed.
 //
 // # The end of an instance
 //

@@ -69,7 +69,7 @@ func (c *cycling) queueEntries(batch *pgx.Batch) {
 	if len(c.entries) == 0 {
 		return
 	}
-	sent := time.Now()
+	sent := c.b.store.Clock.Now()
 	var r runs
 	var args []*string
 	var waits []int64

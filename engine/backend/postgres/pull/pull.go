@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -82,6 +83,8 @@ var (
 	nextDueSQL string
 	//go:embed sql/extend.sql
 	extendSQL string
+	//go:embed sql/extend_one.sql
+	extendOneSQL string
 	//go:embed sql/held.sql
 	heldSQL string
 )
@@ -139,14 +142,19 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		store.Close()
 		return nil, err
 	}
-	b := &Backend{store: store, scan: cfg.Scan, jitter: cfg.Jitter, missed: make([]atomic.Bool, store.Shards())}
+	return On(store, cfg), nil
+}
+
+// On makes a backend on a store, whose schema is set up, for the scan of cfg; what that says of the store is not looked at.
+func On(store *postgres.Store, cfg Config) *Backend {
+	b := &Backend{store: store, scan: cmp.Or(cfg.Scan, ScanApp), jitter: cfg.Jitter, missed: make([]atomic.Bool, store.Shards())}
 	for shard := range b.missed {
 		b.missed[shard].Store(true) // before it was opened
 	}
 	if b.jitter == nil {
 		b.jitter = rand.Float64
 	}
-	return b, nil
+	return b
 }
 
 // claimScan holds a schema to the scan that it was set up with.
@@ -214,11 +222,24 @@ func (b *Backend) check(shard int, grant backend.Grant) error {
 // micros gives a duration for the database.
 func micros(d time.Duration) int64 { return d.Microseconds() }
 
-// Extend implements backend.Backend.
+// Extend implements backend.Backend. A cycle locks rows of runs that it calls off, or that its instance leaves, behind those
+// that have been completed, in no order with these: nobody may have one row and wait for another but cycles, of which a
+// shard has one at a time. What is left out is prolonged by itself, or is no longer held.
 func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
 	grant.Max = max(grant.Max, 1) // the length of the lease must be sensible
 	if err := b.check(shard, grant); err != nil {
 		return nil, err
 	}
-	return b.store.Extend(ctx, extendSQL, shard, held, grant.Lease)
+	kept, err := b.store.Extend(ctx, extendSQL, shard, held, grant.Lease)
+	for i := range kept {
+		if kept[i] {
+			continue
+		}
+		one, err := b.store.Extend(ctx, extendOneSQL, shard, held[i:i+1], grant.Lease)
+		if err != nil {
+			return nil, err
+		}
+		kept[i] = one[0]
+	}
+	return kept, err
 }

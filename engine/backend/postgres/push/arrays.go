@@ -230,16 +230,10 @@ func (a *arrays) addEnd(e *event) error {
 	n.ord.Int4(e.ord)
 	n.instance.UUID(e.instance)
 	n.status.Text(status)
-	n.untidy.Bool(!takesAll(e))
+	n.untidy.Bool(!TakesAll(e))
 	n.result.Bytes(result)
 	n.failure.Bytes(failure)
 	return nil
-}
-
-// takesAll says whether an instance's rows go in the transaction that ends it: it has completed, and
-// nothing else can be at work on it.
-func takesAll(e *event) bool {
-	return e.plan.End != nil && e.plan.End.Failure == nil && quiet(e.program)
 }
 
 // ending gives the columns of an end.
@@ -261,8 +255,6 @@ func inOrder(events []*event) {
 		return cmp.Or(cmp.Compare(ra.Node, rb.Node), strings.Compare(string(ra.Path), string(rb.Path)))
 	})
 }
-
-func (e *event) key() backend.Key { return backend.Key{Instance: e.instance, Run: *e.run()} }
 
 func (e *event) run() *graph.Run {
 	if e.completion == nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -40,7 +39,8 @@ type commit struct {
 	over    []*event       // what took place and clears something
 	leasing []enqueue      // node runs of the last round that are leased at once if their event takes place
 
-	contested []span // what is to be locked first
+	contested Contested // what is to be locked first
+	hurried   bool      // waits for others are short from here on
 	ended     []*event
 	result    backend.Committed
 }
@@ -53,8 +53,8 @@ type reached struct {
 
 // apply commits the events, all that are not stale, in one transaction. What was stale, c.gone says. An
 // unconfirmed outcome is backend.ErrUnknown.
-func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant, contested []span, m mark) (*commit, error) {
-	c := &commit{b: b, contested: contested, shard: shard, mark: m, grant: grant, sent: time.Now()}
+func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant, contested Contested, m mark) (*commit, error) {
+	c := &commit{b: b, contested: contested, shard: shard, mark: m, grant: grant, sent: b.store.Clock.Now()}
 	if err := c.own(ctx); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant b
 	for _, e := range events {
 		c.know(e)
 		p := &e.plan
-		single = single && len(p.Arrivals) == 0 && len(p.Resumes) == 0 && !callsOff(p)
+		single = single && len(p.Arrivals) == 0 && len(p.Resumes) == 0 && !CallsOff(p)
 	}
 	conn, err := b.store.Pool.Acquire(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func unknown(err error) error {
 
 // transaction applies the events and the runs that go on because of them, and removes what is over. A
 // connection that is given back inside of a transaction is closed by the pool.
-func (c *commit) transaction(ctx context.Context, conn *pgxpool.Conn, events []*event) error {
+func (c *commit) transaction(ctx context.Context, conn postgres.Conn, events []*event) error {
 	begin := "BEGIN"
 	begun, err := c.callOff(ctx, conn, events)
 	if begun {
@@ -125,7 +125,7 @@ func (c *commit) transaction(ctx context.Context, conn *pgxpool.Conn, events []*
 			return c.finish(ctx, conn, events)
 		}
 		if err == nil {
-			err = c.round(ctx, conn, events, "", nil)
+			err = c.round(ctx, conn, events, c.beforeNext(events), nil)
 		}
 	}
 	if err != nil {
@@ -144,24 +144,24 @@ func last(events []*event) bool {
 }
 
 // finish applies the last of the runs that go on and commits, in one round trip.
-func (c *commit) finish(ctx context.Context, conn *pgxpool.Conn, events []*event) error {
+func (c *commit) finish(ctx context.Context, conn postgres.Conn, events []*event) error {
 	batch := &pgx.Batch{}
 	over := slices.Clip(c.over)
 	for _, e := range events {
-		if len(e.plan.Clears) > 0 || takesAll(e) {
+		if len(e.plan.Clears) > 0 || TakesAll(e) {
 			over = append(over, e)
 		}
 	}
 	c.drop(batch, events, over, true)
 	batch.Queue("COMMIT")
-	err := unknown(c.round(ctx, conn, events, "", batch))
+	err := unknown(c.round(ctx, conn, events, c.beforeNext(events), batch))
 	c.withdraw()
 	return err
 }
 
 // round sends one apply statement, after one that begins if there is one, before those of a batch if there
 // is one, and takes in what it did.
-func (c *commit) round(ctx context.Context, conn *pgxpool.Conn, events []*event, begin string, after *pgx.Batch) error {
+func (c *commit) round(ctx context.Context, conn postgres.Conn, events []*event, begin string, after *pgx.Batch) error {
 	a := arraysPool.Get().(*arrays)
 	defer a.free()
 	c.leasing = c.leasing[:0]
@@ -171,7 +171,7 @@ func (c *commit) round(ctx context.Context, conn *pgxpool.Conn, events []*event,
 			err = c.enqueue(a, e)
 		}
 		if err != nil {
-			return &postgres.UnfitError{Err: refusedError(e.program, e.key(), err)}
+			return &postgres.UnfitError{Err: refusedError(e.program, e.Key(), err)}
 		}
 	}
 	batch := &pgx.Batch{}
@@ -347,7 +347,7 @@ func (c *commit) applied(e *event) {
 	if e.submission != nil && e.plan.End != nil {
 		c.ended = append(c.ended, e)
 	}
-	if len(e.plan.Clears) > 0 || takesAll(e) {
+	if len(e.plan.Clears) > 0 || TakesAll(e) {
 		c.over = append(c.over, e)
 	}
 	if r := e.plan.Retry; r != nil {
@@ -391,7 +391,7 @@ func (c *commit) lease(tokens postgres.Elements) error {
 }
 
 // open reads what the runs that go on need, and plans them.
-func (c *commit) open(ctx context.Context, conn *pgxpool.Conn) ([]*event, error) {
+func (c *commit) open(ctx context.Context, conn postgres.Conn) ([]*event, error) {
 	var events []*event
 	var g gathers
 	var r reads
@@ -420,7 +420,7 @@ func (c *commit) open(ctx context.Context, conn *pgxpool.Conn) ([]*event, error)
 	for _, e := range events {
 		var err error
 		if e.plan, err = e.program.Step(e.happened(), e.inbox, 0); err != nil {
-			return nil, &postgres.UnfitError{Err: refusedError(e.program, e.key(), err)}
+			return nil, &postgres.UnfitError{Err: refusedError(e.program, e.Key(), err)}
 		}
 	}
 	return events, nil

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
@@ -51,11 +49,11 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if err := b.refuse(ctx, shard, unfit, out); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
-	for i, group := range groups(planned) {
+	for i, group := range Groups(planned) {
 		inOrder(group)
 		group = distinct(group, out)
 		if i > 0 {
-			group = spared(group, planned, out)
+			group = Spared(group, planned, out)
 		}
 		err := b.commit(ctx, shard, group, grant, out)
 		if err != nil && i == 0 {
@@ -66,56 +64,6 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 		}
 	}
 	return out.Committed(), nil
-}
-
-// groups says which completions go into one transaction. One that comes after another which would end
-// their instance belongs to a later one, in which it is stale if that did. One that calls others off is
-// alone of its instance, so that each of those takes place before it or not at all.
-func groups(events []*event) [][]*event {
-	var out [][]*event
-	if !slices.ContainsFunc(events, func(e *event) bool { return e.plan.End != nil || callsOff(&e.plan) }) {
-		return append(out, events)
-	}
-	place := func(i int, e *event) {
-		for len(out) <= i {
-			out = append(out, nil)
-		}
-		out[i] = append(out[i], e)
-	}
-	next := map[uuid.UUID]int{}
-	var last []*event
-	for _, e := range events {
-		switch {
-		case callsOff(&e.plan):
-			last = append(last, e)
-		case e.plan.End != nil:
-			place(next[e.instance], e)
-			next[e.instance] = 1
-		default:
-			place(next[e.instance], e)
-		}
-	}
-	first := len(out)
-	clear(next)
-	for _, e := range last {
-		place(first+next[e.instance], e)
-		next[e.instance]++
-	}
-	return out
-}
-
-// spared leaves those of a group that no completion of the call has called off yet. The others are stale,
-// as the store would say.
-func spared(group, all []*event, out *postgres.Outcomes) []*event {
-	return slices.DeleteFunc(group, func(e *event) bool {
-		off := slices.ContainsFunc(all, func(by *event) bool {
-			return callsOff(&by.plan) && out.Answers[by.ord].Answer == backend.Applied && by.callsOff(e.key())
-		})
-		if off {
-			out.Answer(e.ord, backend.Stale)
-		}
-		return off
-	})
 }
 
 // completed makes events of completions, and answers those that can be none.
@@ -249,7 +197,7 @@ func (b *Backend) offerMoved(ctx context.Context, c *commit, events []*event, gr
 func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (*commit, []*event, error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	unsure := false
-	var contested []span
+	var contested Contested
 	slot, settled := b.marks.take(shard), true
 	defer func() {
 		if settled {
@@ -257,20 +205,22 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 		}
 	}()
 	for try := 1; ; try++ {
-		m := b.marks.at(slot)
+		m, begun := b.marks.at(slot), b.store.Clock.Now()
 		c, err := b.apply(ctx, shard, events, grant, contested, m)
 		switch {
 		case err == nil:
 			return c, events, nil
 		case (postgres.Contended(err) || errors.Is(err, errCallOff)) && try < commitTries:
 			if c != nil {
-				contested = c.contested
+				contested = c.met()
 			}
 			continue
 		case !backend.IsUnknown(err) && unsure && !postgres.Poisoned(err):
+			settled = over(c, err)
 			// An earlier try may have taken place, or the leases are no longer those that the caller knows.
 			return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 		case !backend.IsUnknown(err):
+			settled = over(c, err)
 			return nil, nil, err
 		case events[0].submission != nil:
 			// Submitting again is always right: the id decides.
@@ -280,7 +230,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 			unsure = true
 			continue
 		}
-		open, unclear := b.settle(ctx, shard, events, m, out)
+		open, unclear := b.settle(ctx, shard, events, m, begun, out)
 		if unclear != nil || try == commitTries && len(open) > 0 {
 			settled = unclear == nil
 			return nil, nil, errors.Join(err, unclear)
@@ -292,10 +242,18 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 	}
 }
 
+// over says whether a transaction that failed before its COMMIT is over, or was never begun. One that is not may yet take locks,
+// that of its mark among them, behind others: whoever had the same place would hold that first, and they would wait for each
+// other in a circle.
+func over(c *commit, err error) bool {
+	return c == nil || errors.Is(err, errCallOff) || !postgres.Abandoned(err)
+}
+
 // settle finds out what an unconfirmed commit did. Completions that are open still get a new token,
 // so that the lost commit cannot take place any more, and are given back to be committed again. Of the
-// others, those are applied that the commit did, if it has left its mark: all of it took place then.
-func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark, out *postgres.Outcomes) ([]*event, error) {
+// others, those are applied that the commit did, if it has left its mark: all of it took place then. Where the engine stood
+// still for so long, since the commit begun, that the mark may be forgotten, they are to be offered again.
+func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark, begun time.Time, out *postgres.Outcomes) ([]*event, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	var l postgres.Leases
@@ -310,7 +268,8 @@ func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark
 	if err != nil {
 		return nil, err
 	}
-	var open []*event
+	var open, unclear []*event
+	forgotten := !took && b.store.Clock.Now().Sub(begun) > marksKept/2
 	for _, e := range events {
 		token, isOpen := fenced[e.ord]
 		switch {
@@ -319,10 +278,16 @@ func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark
 			open = append(open, e)
 		case took && !stale[e.ord]:
 			out.Answer(e.ord, backend.Applied)
+		case forgotten:
+			unclear = append(unclear, e)
 		default:
 			out.Answer(e.ord, backend.Stale)
 		}
 	}
+	postgres.Again(out, unclear, errForgotten)
 	out.Result.More = true
 	return open, nil
 }
+
+// errForgotten is why nobody can tell any more what became of a commit.
+var errForgotten = fmt.Errorf("%w: it was asked for so late that its mark may be forgotten", backend.ErrUnknown)

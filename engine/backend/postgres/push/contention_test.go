@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
@@ -178,6 +179,137 @@ func TestCommitsLockInOrder(t *testing.T) {
 	if n := w.deadlocks() - before; n != 0 {
 		t.Errorf("D5: %d deadlocks between a commit and an extension", n)
 	}
+}
+
+// nested has a join of two in one of three.
+var nested = backendtest.Workflow{Name: "nested", Input: `{}`, Want: `[6,6,8]`, Source: `
+fn pair(input: [], output: [s]):
+    a, b = parallel:
+        @double(value=1)
+        @double(value=2)
+    s = a + b
+
+fn main(input: [], output: [r]):
+    p, c, d = parallel:
+        pair()
+        @double(value=3)
+        @double(value=4)
+    r = [p, c, d]
+`}
+
+// TestLaterRoundsLockInOrder lets two processes complete runs of the same two instances: each fills the inner join of one, from
+// which it goes on to the outer join, and arrives at the outer join of the other. Both are held up when each has what the other
+// wants next: neither waits for the other in a circle (D5), and all is applied.
+func TestLaterRoundsLockInOrder(t *testing.T) {
+	for name, there := range map[string]bool{"counters that are there": true, "new counters": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			before := w.deadlocks()
+			p := nested.Program(t)
+			var calls [2][]backend.Completion
+			for i := range 2 {
+				of := map[string]backend.Task{}
+				for _, task := range w.launch(nested, p) {
+					of[string(task.Args)] = task
+				}
+				w.complete(backendtest.Ran(of[`{"value":1}`]))
+				if there {
+					w.complete(backendtest.Ran(of[`{"value":4}`]))
+				}
+				calls[i] = append(calls[i], backendtest.Ran(of[`{"value":2}`]))
+				calls[1-i] = append(calls[1-i], backendtest.Ran(of[`{"value":3}`]))
+			}
+			w.completeInACircle(calls)
+			w.finish() // the sessions are over then, and have said what they counted
+			if n := w.deadlocks() - before; n != 0 {
+				t.Errorf("D5: %d deadlocks between transactions that go on", n)
+			}
+		})
+	}
+}
+
+// TestLaterRoundsWaitInOrder has another transaction hold a counter for long that a completion comes to in a later round: it gives
+// up, begins again with that locked first, and waits there for as long as it takes.
+func TestLaterRoundsWaitInOrder(t *testing.T) {
+	w := newWorld(t)
+	of := map[string]backend.Task{}
+	for _, task := range w.launch(nested, nested.Program(t)) {
+		of[string(task.Args)] = task
+	}
+	w.complete(backendtest.Ran(of[`{"value":1}`]), backendtest.Ran(of[`{"value":4}`]))
+	tx, err := w.direct.store.Pool.Begin(w.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(w.ctx) }() // after a commit there is none
+	if _, err := tx.Exec(w.ctx, "SELECT FROM readiness WHERE required = 3 FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		out, err := w.through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(of[`{"value":2}`])}, backendtest.Granted(0))
+		if got := backendtest.Answers(out); err == nil && got != "applied" {
+			err = fmt.Errorf("answered %s", got)
+		}
+		answered <- err
+	}()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for first := false; !first; {
+		select {
+		case err := <-answered:
+			t.Fatalf("it did not wait for the counter first: %v", err)
+		case <-tick.C:
+		}
+		if err := w.direct.store.Pool.QueryRow(w.ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE wait_event_type = 'Lock' AND query = $1 AND application_name = left($2, 63))`, holdCountersSQL, "cut "+w.cfg.Schema).Scan(&first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+	w.finish()
+}
+
+// completeInACircle makes two calls, each on a process of its own, and lets neither go on before both have counted arrivals.
+func (w *world) completeInACircle(calls [2][]backend.Completion) {
+	w.Helper()
+	conn, err := w.direct.store.Pool.Acquire(w.ctx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer conn.Release()
+	w.exec(`CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		PERFORM pg_advisory_xact_lock_shared(hashtext(TG_TABLE_SCHEMA));
+		RETURN NULL;
+	END $$`)
+	w.exec(`CREATE TRIGGER stop AFTER INSERT OR UPDATE ON readiness FOR EACH STATEMENT EXECUTE FUNCTION stop()`)
+	if _, err := conn.Exec(w.ctx, "SELECT pg_advisory_lock(hashtext(current_schema()))"); err != nil {
+		w.Fatal(err)
+	}
+	cfg := w.cfg
+	cfg.Application = "cut " + cfg.Schema
+	var completing sync.WaitGroup
+	for _, call := range calls {
+		b := open(w.T, cfg)
+		completing.Go(func() {
+			defer b.Close()
+			out, err := b.Complete(w.ctx, 0, call, backendtest.Granted(0))
+			if got := backendtest.Answers(out); err != nil || got != "applied applied" {
+				w.Errorf("answered %s, %v", got, err)
+			}
+		})
+	}
+	w.eventually("the two have not counted", `SELECT count(*) = 2 FROM pg_stat_activity
+		WHERE wait_event = 'advisory' AND application_name = left($1, 63)`, cfg.Application)
+	if _, err := conn.Exec(w.ctx, "SELECT pg_advisory_unlock(hashtext(current_schema()))"); err != nil {
+		w.Fatal(err)
+	}
+	completing.Wait()
 }
 
 // deadlocks counts those that the server has found, in the whole database.

@@ -49,6 +49,13 @@
 // that goes on calls off, of which nothing was known before, is locked without waiting as well; where that
 // cannot be, the transaction begins again with those locks.
 //
+// # The order of locks
+//
+// A statement locks the queue, then counters, then instances, each in the order of keys, so that two never wait for each other
+// in a circle. What goes on in later rounds of a transaction is not known when it begins, and its counters may come before
+// those that the transaction holds. There it waits for each for some ten milliseconds at most, after which Postgres gives the
+// transaction up; it begins again with all counters that it met locked first, in order, and waits as shortly from then on.
+//
 // # Leases
 //
 // A leased row is due again when its lease is over. Claiming takes what is due, so it is also the
@@ -67,7 +74,9 @@
 // by each; it costs a commit one row, and its completions next to nothing. If a connection dies at COMMIT, the
 // open completions are given new tokens first, which waits for a commit that is in flight, and after which the
 // lost commit can no longer take place; then the mark says whether it has, and what of it; the rest is
-// committed again. A commit that comes late finds no row with its tokens, and leaves no mark.
+// committed again. A commit that comes late finds no row with its tokens, and leaves no mark. The place of a transaction whose
+// connection was lost before its COMMIT is not used again: the server may still be at it, and whoever held that mark could wait
+// for it in a circle.
 //
 // # The end of an instance
 //

@@ -2,7 +2,9 @@ package push
 
 import (
 	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -125,7 +127,7 @@ func TestUnreachable(t *testing.T) {
 	w := newWorld(t)
 	task := w.launch(sequence, sequence.Program(t))[0]
 	w.proxy.Set(pgtest.Cut{Client: true, K: 1, Fresh: true, Dead: true})
-	w.through.store.Pool.Reset()
+	w.through.store.Pgx().Reset()
 	for name, call := range map[string]func() error{
 		"complete": func() error {
 			_, err := w.through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(1))
@@ -155,28 +157,35 @@ func TestUnreachable(t *testing.T) {
 }
 
 // TestSettle asks what became of commits whose answer is taken as lost: one that took place; one that did not,
-// of a completion that another process has made; and one of a completion that is open still.
+// of a completion that another process has made, which nobody can tell from one whose mark is forgotten if it is asked too late;
+// and one of a completion that is open still.
 func TestSettle(t *testing.T) {
 	w := newWorld(t)
 	b := w.through
 	p := sequence.Program(t)
+	took := func(cs []backend.Completion, m mark) error {
+		events := b.completed(0, cs, postgres.NewOutcomes(len(cs)))
+		var err error
+		if events[0].plan, err = events[0].program.Step(events[0].happened(), plan.Inbox{}, 0); err == nil {
+			_, err = b.apply(w.ctx, 0, events, backendtest.Granted(1), Contested{}, m)
+		}
+		return err
+	}
+	another := func(cs []backend.Completion, _ mark) error {
+		_, err := w.direct.Complete(w.ctx, 0, cs, backendtest.Granted(1))
+		return err
+	}
 	for name, c := range map[string]struct {
 		before func(cs []backend.Completion, m mark) error
+		late   time.Duration
 		want   backend.Answer // empty: it is open, and to be committed again
 	}{
-		"took place": {func(cs []backend.Completion, m mark) error {
-			events := b.completed(0, cs, postgres.NewOutcomes(len(cs)))
-			var err error
-			if events[0].plan, err = events[0].program.Step(events[0].happened(), plan.Inbox{}, 0); err == nil {
-				_, err = b.apply(w.ctx, 0, events, backendtest.Granted(1), nil, m)
-			}
-			return err
-		}, backend.Applied},
-		"made by another": {func(cs []backend.Completion, _ mark) error {
-			_, err := w.direct.Complete(w.ctx, 0, cs, backendtest.Granted(1))
-			return err
-		}, backend.Stale},
-		"open": {func([]backend.Completion, mark) error { return nil }, ""},
+		"took place":                  {took, 0, backend.Applied},
+		"took place, asked late":      {took, marksKept, backend.Applied},
+		"made by another":             {another, 0, backend.Stale},
+		"made by another, asked late": {another, marksKept, backend.Again},
+		"open":                        {func([]backend.Completion, mark) error { return nil }, 0, ""},
+		"open, asked late":            {func([]backend.Completion, mark) error { return nil }, marksKept, ""},
 	} {
 		cs := []backend.Completion{backendtest.Ran(w.launch(sequence, p)[0])}
 		m := b.marks.at(b.marks.take(0))
@@ -184,10 +193,50 @@ func TestSettle(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		out := postgres.NewOutcomes(1)
-		open, err := b.settle(w.ctx, 0, b.completed(0, cs, out), m, out)
+		open, err := b.settle(w.ctx, 0, b.completed(0, cs, out), m, time.Now().Add(-c.late), out)
 		if got := out.Answers[0].Answer; err != nil || got != c.want || (len(open) == 1) != (c.want == "") {
 			t.Errorf("%s: answered %q, %d open, %v; want %q", name, got, len(open), err, c.want)
 		}
+		if a := out.Answers[0]; a.Answer == backend.Again && !backend.IsUnknown(a.Err) {
+			t.Errorf("%s: %v; want an error that leaves open what happened", name, a.Err)
+		}
+	}
+	w.finish()
+}
+
+// TestPlaceOfALostTransaction cuts the connection of a transaction at every message of the server before its COMMIT. The server
+// may still be at it, waiting for a lock, with that of its mark to come: no other commit may have the place of that mark.
+func TestPlaceOfALostTransaction(t *testing.T) {
+	w := newWorld(t)
+	all := scenes(t)
+	s := all[slices.IndexFunc(all, func(s scene) bool { return s.name == "opens a barrier" })]
+	marks := w.through.marks
+	lost := 0
+	for k := 1; ; k++ {
+		w.warm(s)
+		tr := s.trial(w)
+		free := len(marks.free[0])
+		if free == 0 {
+			t.Fatal("a commit that was confirmed keeps its place")
+		}
+		place := marks.free[0][free-1] // that the next commit takes
+		w.proxy.Set(pgtest.Cut{K: k, Mode: pgtest.CutBefore})
+		out, err := tr.call(w.through)
+		fired := w.proxy.Unset()
+		if err := tr.judge(out, err); err != nil {
+			t.Errorf("message %d: %v", k, err)
+		}
+		if !fired {
+			break
+		}
+		if err != nil && !backend.IsUnknown(err) {
+			if lost++; slices.Contains(marks.free[0], place) {
+				t.Errorf("message %d: %v, and place %d is free", k, err, place)
+			}
+		}
+	}
+	if lost == 0 {
+		t.Error("inconclusive: no transaction was lost before its COMMIT")
 	}
 	w.finish()
 }

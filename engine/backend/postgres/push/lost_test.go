@@ -139,7 +139,7 @@ func (w *world) finish() {
 // noLeak wants no connection to be in use, in the pool nor, soon, on the server.
 func (w *world) noLeak() {
 	w.Helper()
-	if n := w.through.store.Pool.Stat().AcquiredConns(); n != 0 {
+	if n := w.through.store.Pgx().Stat().AcquiredConns(); n != 0 {
 		w.Errorf("%d connections are still in use", n)
 	}
 	w.through.Close()
@@ -211,7 +211,7 @@ func (w *world) everyMessage(s scene, c pgtest.Cut) int {
 	w.Helper()
 	for c.K = 1; ; c.K++ {
 		if c.Fresh {
-			w.through.store.Pool.Reset()
+			w.through.store.Pgx().Reset()
 		} else {
 			w.warm(s)
 		}

@@ -41,7 +41,8 @@ func (m *marks) take(shard int) int32 {
 	return m.next[shard] - 1
 }
 
-// give gives a place back. One whose last commit may still be under way is not given back.
+// give gives a place back. One whose last commit may still be under way, or a transaction that came to none, is not given
+// back.
 func (m *marks) give(shard int, slot int32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
@@ -47,12 +46,12 @@ func TestPlansStayRight(t *testing.T) {
 	}
 	for _, stage := range stages {
 		stage.change()
-		w.through.store.Pool.Reset()
+		w.through.store.Pgx().Reset()
 		young, err := w.through.store.Pool.Acquire(w.ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for session, conn := range map[string]*pgxpool.Conn{"an old session": old, "a new session": young} {
+		for session, conn := range map[string]postgres.Conn{"an old session": old, "a new session": young} {
 			for name, run := range s.probes() {
 				for _, n := range []int{1, 10, 500} {
 					rows, err := w.rowsRead(conn, func() error { return run(conn, n) })
@@ -79,7 +78,7 @@ func (w *world) thinkEmpty() {
 }
 
 // rowsRead counts the rows that something reads in the tables of the store, and undoes what it did.
-func (w *world) rowsRead(conn *pgxpool.Conn, run func() error) (rows int64, err error) {
+func (w *world) rowsRead(conn postgres.Conn, run func() error) (rows int64, err error) {
 	if _, err := conn.Exec(w.ctx, "BEGIN"); err != nil {
 		return 0, err
 	}
@@ -97,7 +96,7 @@ func (w *world) rowsRead(conn *pgxpool.Conn, run func() error) (rows int64, err 
 }
 
 // counted gives the server's count of the rows that a session has read in the tables of the store.
-func (w *world) counted(conn *pgxpool.Conn) (rows int64, err error) {
+func (w *world) counted(conn postgres.Conn) (rows int64, err error) {
 	err = conn.QueryRow(w.ctx, `
 		SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint
 		FROM pg_stat_xact_user_tables WHERE schemaname = current_schema()`).Scan(&rows)
@@ -187,34 +186,38 @@ func (w *world) many(wf backendtest.Workflow, n int) []backend.Task {
 }
 
 // probes are the statements, each for a number of items.
-func (s *subject) probes() map[string]func(conn *pgxpool.Conn, n int) error {
-	probes := map[string]func(conn *pgxpool.Conn, n int) error{
-		"apply to steps":   func(conn *pgxpool.Conn, n int) error { return s.apply(conn, s.steps[:n]) },
-		"apply to a join":  func(conn *pgxpool.Conn, n int) error { return s.apply(conn, s.fanned[:n]) },
-		"apply to rounds":  func(conn *pgxpool.Conn, n int) error { return s.apply(conn, s.rounds[:n]) },
-		"call off":         func(conn *pgxpool.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
-		"claim":            func(conn *pgxpool.Conn, n int) error { return s.rows(conn, claimSQL, n, 0, n, 1, 1) },
-		"overdue":          func(conn *pgxpool.Conn, n int) error { return s.rows(conn, overdueSQL, -1, 0, n) },
-		"the next due":     func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, nextDueSQL, 1, 0) },
-		"untidy instances": func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, untidySQL, 1, 0, postgres.SweepInstances) },
-		"tidy":             func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, tidySQL, -1, 0, s.ended) },
-		"values": func(conn *pgxpool.Conn, n int) error {
+func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
+	probes := map[string]func(conn postgres.Conn, n int) error{
+		"apply to steps":   func(conn postgres.Conn, n int) error { return s.apply(conn, s.steps[:n]) },
+		"apply to a join":  func(conn postgres.Conn, n int) error { return s.apply(conn, s.fanned[:n]) },
+		"apply to rounds":  func(conn postgres.Conn, n int) error { return s.apply(conn, s.rounds[:n]) },
+		"call off":         func(conn postgres.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
+		"claim":            func(conn postgres.Conn, n int) error { return s.rows(conn, claimSQL, n, 0, n, 1, 1) },
+		"overdue":          func(conn postgres.Conn, n int) error { return s.rows(conn, overdueSQL, -1, 0, n) },
+		"the next due":     func(conn postgres.Conn, _ int) error { return s.rows(conn, nextDueSQL, 1, 0) },
+		"untidy instances": func(conn postgres.Conn, _ int) error { return s.rows(conn, untidySQL, 1, 0, postgres.SweepInstances) },
+		"tidy":             func(conn postgres.Conn, _ int) error { return s.rows(conn, tidySQL, -1, 0, s.ended) },
+		"values": func(conn postgres.Conn, n int) error {
 			l := leasesOf(s.steps[:n])
 			return s.rows(conn, readSQL, -1, 0, l.Ord, l.Instance, l.Node, l.Path)
 		},
 	}
 	for name, sql := range map[string]string{"tidy the queue": tidyQueueSQL, "tidy counters": tidyReadinessSQL, "tidy elements": tidyElementsSQL, "tidy values": tidyInboxSQL} {
-		probes[name] = func(conn *pgxpool.Conn, _ int) error { return s.rows(conn, sql, -1, 0, s.ended, postgres.SweepRows) }
+		probes[name] = func(conn postgres.Conn, _ int) error { return s.rows(conn, sql, -1, 0, s.ended, postgres.SweepRows) }
 	}
-	probes["end"] = func(conn *pgxpool.Conn, n int) error {
+	probes["end"] = func(conn postgres.Conn, n int) error {
 		l := leasesOf(s.steps[:n])
 		return s.rows(conn, endSQL, -1, 0, int64(0), 0, int64(0), true, l.Ord, l.Instance)
 	}
-	probes["a mark"] = func(conn *pgxpool.Conn, n int) error { return s.rows(conn, markSQL, -1, 0, int64(n), 0, int64(1)) }
+	probes["hold counters"] = func(conn postgres.Conn, n int) error {
+		l := leasesOf(s.steps[:n])
+		return s.rows(conn, holdCountersSQL, 1, 0, l.Instance, l.Node, l.Path)
+	}
+	probes["a mark"] = func(conn postgres.Conn, n int) error { return s.rows(conn, markSQL, -1, 0, int64(n), 0, int64(1)) }
 	for _, cs := range [][]backend.Completion{s.steps, s.fanned} {
 		for name, sql := range map[string]string{"held": heldSQL, "fence": fenceSQL, "extend": extendSQL} {
 			name = fmt.Sprintf("%s, of %d instances", name, map[bool]int{true: 1, false: len(cs)}[&cs[0] == &s.fanned[0]])
-			probes[name] = func(conn *pgxpool.Conn, n int) error {
+			probes[name] = func(conn postgres.Conn, n int) error {
 				l := leasesOf(cs[:n])
 				want, args := n, []any{0, l.Ord, l.Instance, l.Node, l.Path, l.Token}
 				if sql == extendSQL {
@@ -236,7 +239,7 @@ func leasesOf(cs []backend.Completion) *postgres.Leases {
 }
 
 // rows runs a statement, and wants it to return or change a number of rows, unless that is negative.
-func (s *subject) rows(conn *pgxpool.Conn, sql string, want int, args ...any) error {
+func (s *subject) rows(conn postgres.Conn, sql string, want int, args ...any) error {
 	tag, err := conn.Exec(s.w.ctx, sql, args...)
 	if err == nil && want >= 0 && tag.RowsAffected() != int64(want) {
 		err = fmt.Errorf("%d rows; want %d, of: %s", tag.RowsAffected(), want, strings.SplitN(sql, "\n", 2)[0])
@@ -245,7 +248,7 @@ func (s *subject) rows(conn *pgxpool.Conn, sql string, want int, args ...any) er
 }
 
 // apply commits completions, but for the commit.
-func (s *subject) apply(conn *pgxpool.Conn, cs []backend.Completion) error {
+func (s *subject) apply(conn postgres.Conn, cs []backend.Completion) error {
 	b := s.w.direct
 	out := postgres.NewOutcomes(len(cs))
 	events := b.completed(0, cs, out)

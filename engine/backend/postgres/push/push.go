@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -59,6 +58,8 @@ var (
 	callOffSQL string
 	//go:embed sql/call_off_more.sql
 	callOffMoreSQL string
+	//go:embed sql/hold_counters.sql
+	holdCountersSQL string
 	//go:embed sql/untidy.sql
 	untidySQL string
 	//go:embed sql/tidy.sql
@@ -172,33 +173,15 @@ type event struct {
 	refused    error // the core would not plan it
 }
 
-// Ord and Of implement postgres.Member.
-func (e *event) Ord() int32    { return e.ord }
-func (e *event) Of() uuid.UUID { return e.instance }
+// Ord, Of, Key, Plan and New implement Planned.
+func (e *event) Ord() int32                        { return e.ord }
+func (e *event) Of() uuid.UUID                     { return e.instance }
+func (e *event) Key() backend.Key                  { return backend.Key{Instance: e.instance, Run: *e.run()} }
+func (e *event) Plan() (*plan.Program, *plan.Plan) { return e.program, &e.plan }
+func (e *event) New() bool                         { return e.submission != nil }
 
-// value gives the whole of what a slot holds once the event's plan is applied, as far as the event knows it.
-func (e *event) value(slot plan.Slot) (json.RawMessage, bool) {
-	base, appended := e.inbox.Values[slot], e.inbox.Appended[slot]
-	for _, w := range e.plan.Writes {
-		if w.Slot == slot {
-			base, appended = w.Value, nil
-		}
-	}
-	if base == nil {
-		return nil, false
-	}
-	appended = slices.Clip(appended)
-	for _, a := range e.plan.Appends {
-		if a.Slot == slot {
-			appended = append(appended, a)
-		}
-	}
-	whole, err := plan.JoinAppended(base, appended)
-	return whole, err == nil
-}
-
-// quiet says whether nothing else can be at work on an instance of the program when it completes.
-func quiet(p *plan.Program) bool { return !p.EndsEarly() }
+// value gives what a slot holds once the event's plan is applied.
+func (e *event) value(slot plan.Slot) (json.RawMessage, bool) { return e.plan.Value(slot, &e.inbox) }
 
 // micros gives a duration for the database.
 func micros(d time.Duration) int64 { return d.Microseconds() }

@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -61,26 +60,10 @@ func (r *reads) take(rows pgx.Rows) error {
 		}
 		o := r.slots[number]
 		for _, e := range r.by[o] {
-			e.put(o.slot, int(element), value)
+			e.inbox.Put(o.slot, int(element), value)
 		}
 	}
 	return rows.Err()
-}
-
-// put adds what was read of a slot: its value, as element -1, or one that was appended to it.
-func (e *event) put(slot plan.Slot, element int, value json.RawMessage) {
-	in := &e.inbox
-	if element >= 0 {
-		if in.Appended == nil {
-			in.Appended = map[plan.Slot][]plan.Append{}
-		}
-		in.Appended[slot] = append(in.Appended[slot], plan.Append{Slot: slot, Index: element, Value: value})
-		return
-	}
-	if in.Values == nil {
-		in.Values = map[plan.Slot]json.RawMessage{}
-	}
-	in.Values[slot] = value
 }
 
 // fill reads the slots with one query, or none where nothing is needed.

@@ -20,7 +20,7 @@ import (
 // belong to it.
 func TestStatements(t *testing.T) {
 	w := newWorld(t)
-	conn, err := w.direct.store.Pool.Acquire(w.ctx)
+	conn, err := w.direct.store.Pgx().Acquire(w.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestRoundTrips(t *testing.T) {
 		"a round":         {func() backend.Task { return complete(start(looping)[0])[0] }, trips{2, 3}},
 		"an arrival":      {func() backend.Task { return start(joining)[0] }, trips{2, 3}},
 		"the last":        {func() backend.Task { tasks := start(joining); complete(tasks[0]); return tasks[1] }, trips{3, 5}},
-		"the last of all": {func() backend.Task { tasks := start(fanned); complete(tasks[0]); complete(tasks[1]); return tasks[2] }, trips{3, 6}},
+		"the last of all": {func() backend.Task { tasks := start(fanned); complete(tasks[0]); complete(tasks[1]); return tasks[2] }, trips{3, 7}}, // lock_timeout is set before what goes on
 	} {
 		task := c.task()
 		n = trips{}

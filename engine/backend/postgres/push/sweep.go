@@ -11,7 +11,9 @@ import (
 )
 
 // marksKept is how long marks of commits are kept that are not changed any more: much longer than anybody asks what
-// became of one. Of a process that was killed they stay as long; of one that stood still for longer, all leases are over.
+// became of one. Of a process that was killed they stay as long; one that stood still for half as long does not rely on them. It
+// is the server's clock that counts: one that is put forward by as much, before it is asked what became of a commit, has
+// completions that took place be answered as stale. Nothing is lost by that but the answer.
 const marksKept = 2 * time.Minute
 
 // newSweeper gives what clears up behind ended instances, table by table in the order in which completions lock.
@@ -39,7 +41,7 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 // tidyAfter begins to sweep at once what instances left that a commit ended.
 func (b *Backend) tidyAfter(ctx context.Context, c *commit) {
 	for _, e := range c.ended {
-		if e.submission == nil && !takesAll(e) {
+		if e.submission == nil && !TakesAll(e) {
 			b.sweeper.Now(ctx, c.shard, e.instance)
 		}
 	}

@@ -70,6 +70,7 @@ WITH fence AS MATERIALIZED (
         AS n (id, workflow, input, status, result, failure, token)
 --]
     WHERE EXISTS (SELECT FROM fence)
+    ORDER BY n.id -- in which all lock what may be another's (D5)
 --[ known
     ON CONFLICT (shard, id) DO NOTHING
     RETURNING id

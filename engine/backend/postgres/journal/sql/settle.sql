@@ -1,5 +1,8 @@
--- What became of an append: whether an event is there, and how instances stand. $1 shard, $2 seq, $3 epoch, $4 instances.
-SELECT EXISTS (SELECT FROM events WHERE shard = $1 AND seq = $2 AND epoch = $3), i.id, i.status, coalesce(i.ended_by, 0), i.pending
+-- What became of an append: whether nobody else has had the shard since one took it to look, whether an event is there, and
+-- how instances stand. $1 shard, $2 seq, $3 epoch of the append, $4 instances, $5 epoch of the look.
+SELECT
+    EXISTS (SELECT FROM shards WHERE shard = $1 AND epoch = $5),
+    EXISTS (SELECT FROM events WHERE shard = $1 AND seq = $2 AND epoch = $3), i.id, i.status, coalesce(i.ended_by, 0), i.pending
 FROM (SELECT 1) one
 LEFT JOIN (
     SELECT i.*

@@ -6,6 +6,7 @@ WITH born AS (
         CASE WHEN n.status <> 'running' THEN clock_timestamp() END
     FROM unnest($2::uuid[], $3::int[], $4::json[], $5::text[], $6::json[], $7::json[])
         AS n (id, workflow, input, status, result, failure)
+    ORDER BY n.id -- in which all lock what may be another's (D5)
     ON CONFLICT (shard, id) DO NOTHING
     RETURNING id
 )

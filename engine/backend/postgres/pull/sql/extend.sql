@@ -1,4 +1,5 @@
--- Prolongs leases that are still held, and none of an instance that has ended: a canceled one's rows go later.
+-- Prolongs leases that are still held, and none of an instance that has ended: a canceled one's rows go later. Rows that
+-- somebody has are left out: who waited for one would keep the others from a cycle that may have it.
 -- $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token; $7 lease in µs.
 WITH held AS MATERIALIZED (
     SELECT l.ord, q.at
@@ -11,7 +12,7 @@ WITH held AS MATERIALIZED (
         FROM ledger q
         WHERE q.shard = $1 AND q.instance_id = l.instance_id AND q.node = l.node AND q.path = l.path
         OFFSET 0
-        FOR UPDATE
+        FOR UPDATE SKIP LOCKED
     ) q
     WHERE q.token = l.token AND q.status = 'leased'
 )

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// search is how the simulation is to find a mutant whose code it plays.
+type search struct {
+	Backend    string
+	Invariants string // one of which is violated first
+}
+
+// simSeeds is how many seeds a search has: each has its own, behind those of the one before.
+const simSeeds = 4096
+
+// simRow is what searches for a mutant came to. It is a row of a table.
+type simRow struct {
+	Mutant  string         `json:"mutant"`
+	Backend string         `json:"backend"`
+	What    string         `json:"what"`
+	Outcome string         `json:"outcome"`
+	Median  uint64         `json:"median"` // seeds that a search took
+	Took    []uint64       `json:"took"`   // sorted
+	By      map[string]int `json:"by"`     // searches by the invariant that was violated
+	Why     string         `json:"why,omitempty"`
+}
+
+// searchAll plants those of the mutants that the simulation plays, and has it look for each several times.
+func searchAll(ctx context.Context, root string, mutants []mutant, o options, progress io.Writer) ([]simRow, error) {
+	dir, err := os.MkdirTemp("", "pulley-mutants-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // what cannot be removed there harms nobody
+	p := &planter{root: root, dir: dir}
+	mutants = slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return len(m.Sim) == 0 })
+	if len(mutants) == 0 {
+		return nil, errors.New("the simulation plays the code of none of these mutants")
+	}
+	all := make([][]simRow, len(mutants))
+	each(ctx, o.jobs, len(mutants), func(i int) {
+		rows := p.searches(ctx, mutants[i], o.sim)
+		if ctx.Err() == nil {
+			all[i] = rows
+			fmt.Fprintf(progress, "%-9s %s\n", rows[0].Outcome, mutants[i].Name)
+		}
+	})
+	return slices.Concat(all...), context.Cause(ctx)
+}
+
+// searches builds the program with a mutant, and has it search in each of its designs.
+func (p *planter) searches(ctx context.Context, m mutant, times int) []simRow {
+	var rows []simRow
+	program, err := p.mutant(ctx, m, check{Case: "sim"})
+	if err == nil {
+		defer func() { _ = os.Remove(program) }() // they are large; the folder goes at the end in any case
+	}
+	for _, s := range m.Sim {
+		row := simRow{Mutant: m.Name, Backend: s.Backend, What: m.What}
+		if err == nil {
+			err = p.search(ctx, program, s, times, &row)
+		}
+		if err != nil {
+			row.Outcome, row.Why = broken, err.Error()
+		} else {
+			row.judge(s, times)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// mutant builds a check's program with a mutant.
+func (p *planter) mutant(ctx context.Context, m mutant, c check) (string, error) {
+	overlay, err := p.overlay(m)
+	if err != nil {
+		return "", err
+	}
+	return p.make(ctx, c, m.Name, overlay)
+}
+
+// search makes the searches in one design, and takes in what they came to.
+func (p *planter) search(ctx context.Context, program string, s search, times int, row *simRow) error {
+	ctx, cancel := context.WithTimeout(ctx, checkWithin*2)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "sim", "--backend", s.Backend, "--searches", fmt.Sprint(times),
+		"--seeds", fmt.Sprintf("0..%d", simSeeds-1), "--format", "json", "--out", p.dir)
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	text, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) { // 1: it found something
+		return fmt.Errorf("pulley sim: %w\n%s", err, tail(problems.String()))
+	}
+	var rows []struct {
+		Median uint64
+		Took   []uint64
+		By     map[string]int
+	}
+	if err := json.Unmarshal(text, &rows); err != nil || len(rows) != 1 {
+		return fmt.Errorf("pulley sim printed %d rows, %v:\n%s", len(rows), err, tail(string(text)))
+	}
+	row.Median, row.Took, row.By = rows[0].Median, rows[0].Took, rows[0].By
+	return nil
+}
+
+// judge says whether each search found the mutant, and by an invariant that it breaks.
+func (r *simRow) judge(s search, times int) {
+	r.Outcome = caught
+	if len(r.Took) < times {
+		r.Outcome, r.Why = survived, fmt.Sprintf("%d of %d searches found nothing in %d seeds", times-len(r.Took), times, simSeeds)
+	}
+	for invariant, n := range r.By {
+		if !slices.Contains(strings.Fields(s.Invariants), invariant) {
+			r.Outcome, r.Why = survived, fmt.Sprintf("%d searches found %s violated, which is not one of %q", n, invariant, s.Invariants)
+		}
+	}
+}
+
+// by words by which invariants it was found.
+func (r *simRow) by() string {
+	var words []string
+	for invariant, n := range r.By {
+		words = append(words, fmt.Sprintf("%s %d×", invariant, n))
+	}
+	slices.Sort(words)
+	return strings.Join(words, ", ")
+}
+
+// writeSearches prints rows, and gives the exit status that follows from them.
+func writeSearches(out io.Writer, rows []simRow, format string) (int, error) {
+	code := 0
+	for _, r := range rows {
+		switch {
+		case r.Outcome == broken:
+			code = exitMistake
+		case r.Outcome == survived && code == 0:
+			code = exitSurvived
+		}
+	}
+	if format == "json" {
+		text, err := json.MarshalIndent(rows, "", "  ")
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s\n", text)
+		}
+		return code, err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "mutant\tdesign\toutcome\tseeds: median\tleast\tmost\tfound by\twhat")
+	for _, r := range rows {
+		least, most := "–", "–"
+		if n := len(r.Took); n > 0 {
+			least, most = fmt.Sprint(r.Took[0]), fmt.Sprint(r.Took[n-1])
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", r.Mutant, r.Backend, r.Outcome, r.Median, least, most, r.by(), r.What)
+	}
+	if err := w.Flush(); err != nil {
+		return code, err
+	}
+	for _, r := range rows {
+		if r.Why != "" {
+			if _, err := fmt.Fprintf(out, "\n%s, %s: %s\n", r.Mutant, r.Backend, r.Why); err != nil {
+				return code, err
+			}
+		}
+	}
+	return code, nil
+}

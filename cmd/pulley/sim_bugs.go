@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"pulley/sim/explore"
+)
+
+// bugSearches is how many searches there are for each of all bugs, unless it is said.
+const bugSearches = 10
+
+// searchesMost bounds them.
+const searchesMost = 1000
+
+// severalTimes says whether there are to be several searches, and what came of each is told in a table.
+func (o *simCmd) severalTimes() bool { return o.Searches != 0 || o.Bug == "all" }
+
+// planned gives the searches: for each bug, the first of several.
+func (o *simCmd) planned(c *console) (planned []explore.Search, err error) {
+	switch {
+	case o.Searches < 0 || o.Searches > searchesMost:
+		return nil, fmt.Errorf("--searches is %d; choose from 1 to %d", o.Searches, searchesMost)
+	case o.Twice:
+		return nil, errors.New("--twice is for one search; leave it or --searches out")
+	}
+	backends := []string{o.Backend}
+	if o.Backend == "all" {
+		backends = explore.Backends()
+	}
+	for _, b := range backends {
+		one := *o
+		one.Backend = b
+		names := []string{o.Bug}
+		if o.Bug == "all" {
+			names = nil
+			for _, bug := range explore.Bugs(b) {
+				names = append(names, bug.Name)
+			}
+		}
+		for _, name := range names {
+			one.Bug = name
+			s, err := one.search(c)
+			if err != nil {
+				return nil, err
+			}
+			planned = append(planned, s)
+		}
+	}
+	return planned, nil
+}
+
+// searchAll makes several searches for each bug, and tells how many seeds they took.
+func (o *simCmd) searchAll(c *console) error {
+	planned, err := o.planned(c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	debug.SetGCPercent(800) // worlds are small and short
+	times := o.Searches
+	if times == 0 {
+		times = bugSearches
+	}
+	var all []*explore.Searches
+	for _, s := range planned {
+		s.Progress = nil
+		found, err := s.Times(ctx, times)
+		if err != nil {
+			return ended(ctx, err)
+		}
+		c.say("%s, %s: found in %d of %d searches, after %d seeds in the median", s.Backend, orNone(s.Bug), len(found.Took), times, found.Median())
+		all = append(all, found)
+	}
+	if err := o.table(c, all); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(s *explore.Searches) bool { return mistaken(s) != "" }) {
+		return &status{code: exitFailed}
+	}
+	return nil
+}
+
+func orNone(bug string) string {
+	if bug == "" {
+		return "no bug"
+	}
+	return bug
+}
+
+// mistaken says what is not as it should be: a bug is to be found, and without one nothing is.
+func mistaken(s *explore.Searches) string {
+	switch {
+	case s.Name != "":
+		return s.Wrong()
+	case s.First != nil:
+		return fmt.Sprintf("%s; see it with: pulley sim --backend %s --seeds %d..%d", s.Why[0], s.Backend, s.First.Seed, s.First.Seed)
+	}
+	return ""
+}
+
+// table prints what searches came to.
+func (o *simCmd) table(c *console, all []*explore.Searches) error {
+	if o.Format == "json" {
+		type row struct {
+			*explore.Searches
+			Median uint64 `json:"median"`
+			Wrong  string `json:"wrong,omitempty"`
+		}
+		var rows []row
+		for _, s := range all {
+			rows = append(rows, row{s, s.Median(), mistaken(s)})
+		}
+		text, err := json.MarshalIndent(rows, "", "  ")
+		if err == nil {
+			_, err = fmt.Fprintf(c.out, "%s\n", text)
+		}
+		return err
+	}
+	if err := explore.WriteSearches(c.out, all); err != nil {
+		return err
+	}
+	var wrong []string
+	for _, s := range all {
+		if w := mistaken(s); w != "" {
+			wrong = append(wrong, fmt.Sprintf("%s, %s: %s\n", s.Backend, orNone(s.Name), w))
+		}
+	}
+	_, err := fmt.Fprint(c.out, strings.Join(wrong, ""))
+	return err
+}

@@ -1,0 +1,39 @@
+package pgtest
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"pulley/engine/pgserver/pgimage"
+)
+
+// imageWithin bounds the making of an image, for which another test binary may have to be waited for.
+const imageWithin = 8 * time.Minute
+
+// NeedImage makes sure that there is Docker with an image of Postgres, and has PULLEY_POSTGRES_IMAGE name it for the rest of
+// the test. Without one a test fails in CI, and says so elsewhere.
+func NeedImage(t *testing.T) {
+	t.Helper()
+	if os.Getenv("PULLEY_POSTGRES_IMAGE") != "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), imageWithin)
+	defer cancel()
+	docker, err := client.New(client.FromEnv)
+	if err == nil {
+		defer func() { _ = docker.Close() }()
+		err = pgimage.Ensure(ctx, docker)
+	}
+	switch {
+	case err == nil:
+		t.Setenv("PULLEY_POSTGRES_IMAGE", pgimage.Name)
+	case os.Getenv("CI") == "true":
+		t.Fatalf("CI must have Docker, and be able to make an image: %v", err)
+	default:
+		t.Skipf("this needs Docker with an image of Postgres: %v", err)
+	}
+}

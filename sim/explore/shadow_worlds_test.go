@@ -1,0 +1,125 @@
+package explore
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"testing"
+
+	"pulley/engine/backend/postgres/pull"
+	"pulley/sim/db"
+)
+
+var realFrom = flag.Uint64("real-from", 0, "the first of the worlds that are replayed on Postgres")
+
+// shadowFaults is how many faults such a world has at most: more programs are more than longer worlds.
+const shadowFaults = 36
+
+// shadowWorld makes a world in which servers can be compared: a statement's steps are the real server's own, so that others go
+// first only just before its commit, and what has waited goes on at once.
+func shadowWorld(t *testing.T, d *drawn, backend string, seed uint64, bug string) *world {
+	t.Helper()
+	load, err := d.workload(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := draw(seed, backend, load)
+	c.Bug, c.Grain = bug, 0
+	c.Faults = c.Faults[:min(len(c.Faults), shadowFaults)]
+	load.again = false
+	w := newWorld(c, load, nil)
+	s, grain := w.server, int(seed%4)*2
+	s.Yield = func() bool { return grain > 0 && s.turn != nil && s.turn.Whole() && w.rng.IntN(grain) == 0 }
+	s.Ready = func(session *db.Session) { w.put(w.now, nil, session.Data.(*conn), connRun) }
+	return w
+}
+
+// shadowed plays a world on the simulated server and on Postgres, up to the first difference.
+func shadowed(t *testing.T, p *onPostgres, d *drawn, seed uint64, bug string) error {
+	t.Helper()
+	w := shadowWorld(t, d, p.design.name, seed, bug)
+	p.attach(w)
+	p.crashes = 0
+	if seed%32 == 5 {
+		p.crashes = 1
+	}
+	w.play()
+	p.look(true)
+	for _, turn := range p.turns {
+		p.takeBack(turn, turn.state)
+		p.release(turn)
+	}
+	if p.differs != nil { // who knows what state they are in
+		p.close()
+		p.open()
+	}
+	p.count["round trips"] += w.result.Counts.Whats[Sends]
+	p.count["faults"] += w.result.Counts.faults()
+	switch v := w.result.Violations; {
+	case errors.Is(p.differs, errRace):
+		return nil
+	case p.differs != nil:
+		return fmt.Errorf("case %d: %w", seed, p.differs)
+	case len(v) > 0 && bug == "":
+		return fmt.Errorf("case %d: %s", seed, v[0])
+	}
+	return nil
+}
+
+func (c *Counts) faults() (n int) {
+	for _, k := range c.Faults {
+		n += k
+	}
+	return n
+}
+
+// TestShadow plays worlds full of faults on the simulated server and on Postgres side by side, statement by statement: several
+// engines on the real code of a design, whose statements are made on both servers in the same order, with the same
+// clock. Each must give the same rows, count or error; one that waits for another's lock must wait on both; what is
+// committed and what is told must be the same.
+func TestShadow(t *testing.T) {
+	for _, design := range []design{theJournal, theEager, pullOf("pull", pull.ScanApp), pullOf("pull:scan=sql", pull.ScanSQL)} {
+		t.Run(design.name, func(t *testing.T) {
+			cases := cmp.Or(*realCases, design.cases)
+			p, d := newOnPostgres(t, design), &drawn{}
+			for seed := *realFrom; seed < *realFrom+cases; seed++ {
+				p.every = 24
+				err := shadowed(t, p, d, seed, "")
+				if err != nil { // see after which statement what is durable differs
+					p.every = 1
+					err = shadowed(t, p, d, seed, "")
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if races := uint64(p.count["races"] + p.count["overtaken"]); races*4 > cases {
+				t.Errorf("%d of %d cases ended before their time, since those who waited were woken in another order", races, cases)
+			}
+			t.Logf("%d cases, identical: %v", cases, p.count)
+		})
+	}
+}
+
+// planted changes the first row of a table that is simulated, and says whether there was one that nobody is at.
+func planted[K, V any](w *world, table *db.Table[K, V], change func(V) V) bool {
+	changed, yield := false, w.server.Yield
+	w.server.Yield = nil
+	session := w.server.Open(0)
+	session.Execute([]db.Statement{tampering(func(x *db.Exec) (err error) {
+		var first *db.Version[K, V]
+		table.All(x, func(v *db.Version[K, V]) bool {
+			first = v
+			return false
+		})
+		if first != nil {
+			changed, err = table.Update(x, first, db.NoKeyUpdate, change(first.Value))
+		}
+		return err
+	})}, nil)
+	session.Run()
+	session.End()
+	w.server.Yield = yield
+	return changed
+}
