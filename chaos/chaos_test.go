@@ -103,12 +103,29 @@ func TestEveryKindOfFault(t *testing.T) {
 	}
 }
 
+// TestLostAgainAndAgain loses the replies to commits for seconds, many times, on every design: what became of each must be found
+// out, and rightly.
+func TestLostAgainAndAgain(t *testing.T) {
+	for i, design := range []string{"push", "journal", "eager", "pull:scan=app", "pull:scan=sql"} {
+		t.Run(design, func(t *testing.T) {
+			t.Parallel()
+			c := shortCase(design)
+			c.Seed, c.Cancel = uint64(i+11), 0
+			c.Faults = []fault.Fault{{Kind: "wire.commits", K: 10, HoldMS: 8000}}
+			res := runCase(t, c)
+			if l := res.Lost; res.Verdict != Pass || l.Commits == 0 || l.Wrong > 0 || l.AtOnce+l.Later+l.NoAnswer+l.Own != l.Commits {
+				t.Errorf("the verdict is %s by %v, want pass; of commits whose reply was lost: %+v", res.Verdict, res.Invariants(), l)
+			}
+		})
+	}
+}
+
 // TestEveryMessage goes from message to message for a while: every operation has been cut, and hit by kills. That none
 // of their messages is left takes longer, and is what pulley chaos says of such a run.
 func TestEveryMessage(t *testing.T) {
 	t.Parallel()
 	c := shortCase("push")
-	c.Cancel, c.MessagesMS = 3, 20_000
+	c.Cancel, c.MessagesMS = 3, 55_000
 	for _, kind := range []string{"wire.every", "process.every", "process.start"} {
 		c.Faults = append(c.Faults, fault.Fault{Kind: kind, K: 5, HoldMS: 2000})
 	}

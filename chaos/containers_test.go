@@ -14,37 +14,13 @@ import (
 	"github.com/moby/moby/client"
 
 	"pulley/chaos/fault"
-	"pulley/engine/pgserver/pgimage"
+	"pulley/engine/pgserver/pgtest"
 	"pulley/reports/record"
 )
 
-// needContainers makes sure that there is Docker with an image of Postgres. Without it a test fails in CI, and says so
-// elsewhere.
-func needContainers(t *testing.T) {
-	t.Helper()
-	if os.Getenv("PULLEY_POSTGRES_IMAGE") != "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
-	defer cancel()
-	docker, err := client.New(client.FromEnv)
-	if err == nil {
-		defer func() { _ = docker.Close() }()
-		err = pgimage.Ensure(ctx, docker)
-	}
-	switch {
-	case err == nil:
-		t.Setenv("PULLEY_POSTGRES_IMAGE", pgimage.Name)
-	case os.Getenv("CI") == "true":
-		t.Fatalf("CI must have Docker, and be able to make an image: %v", err)
-	default:
-		t.Skipf("this needs Docker with an image of Postgres: %v", err)
-	}
-}
-
 // TestContainers has everything happen to a container that can, twice each.
 func TestContainers(t *testing.T) {
-	needContainers(t)
+	pgtest.NeedImage(t)
 	kinds, err := fault.Select([]string{"container"})
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +34,7 @@ func TestContainers(t *testing.T) {
 // TestHosts has everything happen to hosts of engines that can, twice each, and engines be killed and stopped in their
 // hosts in all the ways that there are.
 func TestHosts(t *testing.T) {
-	needContainers(t)
+	pgtest.NeedImage(t)
 	kinds, err := fault.Select([]string{"host", "process.kill", "process.edge", "process.pause", "process.stop"})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +56,7 @@ func TestHosts(t *testing.T) {
 // TestAnInterruptedRunLeavesNoHosts ends a run while a host is paused, and finds none of its containers and networks, nor
 // its folder.
 func TestAnInterruptedRunLeavesNoHosts(t *testing.T) {
-	needContainers(t)
+	pgtest.NeedImage(t)
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir) // by which the run's containers are told from others
 	docker, err := client.New(client.FromEnv)

@@ -11,7 +11,6 @@ import (
 	"pulley/bench"
 	"pulley/chaos/check"
 	"pulley/engine/backend"
-	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/worker"
@@ -213,26 +212,11 @@ func outcomesOf(w scenarios.Workload, actions *worker.Registry) ([]check.Outcome
 
 // act makes the reference interpreter call the engine's actions.
 func act(actions *worker.Registry) check.Action {
-	return func(name string, args check.Args, attempt int) (expr.Value, *check.Error) {
-		object := []byte{'{'}
-		for i, arg := range args {
-			value, err := expr.Encode(arg.Value)
-			if err != nil {
-				return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
-			}
-			if i > 0 {
-				object = append(object, ',')
-			}
-			object = append(fmt.Appendf(object, "%q:", arg.Name), value...) // a name is an identifier
-		}
-		result, failure := actions.Execute(context.Background(), backend.Task{Action: name, Args: json.RawMessage(append(object, '}')), Attempt: attempt})
+	return check.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *check.Error) {
+		result, failure := actions.Execute(context.Background(), backend.Task{Action: name, Args: args, Attempt: attempt})
 		if failure != nil {
 			return nil, &check.Error{Type: failure.Type, Message: failure.Message}
 		}
-		value, err := expr.Decode(result, ir.Limits{})
-		if err != nil {
-			return nil, &check.Error{Type: check.TypeResult, Message: err.Error()}
-		}
-		return value, nil
-	}
+		return result, nil
+	})
 }

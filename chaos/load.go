@@ -17,6 +17,7 @@ import (
 type load struct {
 	workloads int
 	cancelOf  int                                  // of so many one is canceled; zero: none
+	canceled  bool                                 // one was, and not only asked to be; until then each is to be, from the first on
 	cancels   []flight                             // to be canceled now
 	cancel    func(engine int, id uuid.UUID)       // asks for it
 	send      func(engine int, s submission) error // fails where the engine's process has ended
@@ -117,6 +118,7 @@ func (l *load) heard(e check.Event) {
 		f.stored = f.stored || stored
 	case e.Kind == check.Looked && (e.Status == check.Running || e.Status == ""):
 	default:
+		l.canceled = l.canceled || e.Status == check.Canceled
 		l.end(f)
 	}
 }
@@ -307,7 +309,7 @@ func (l *load) fill() time.Duration {
 	wait := l.pace.next(time.Now())
 	for range more {
 		id := uuid.New()
-		canceled := l.cancelOf > 0 && len(l.all)%l.cancelOf == l.cancelOf-1
+		canceled := l.cancelOf > 0 && (len(l.all)%l.cancelOf == l.cancelOf-1 || len(l.all) >= l.cancelOf && !l.canceled)
 		l.open[id] = &flight{submission: submission{ID: id, Workload: len(l.all) % l.workloads}, engine: -1, begun: time.Now(), cancel: canceled}
 		l.all = append(l.all, id)
 	}
@@ -373,6 +375,7 @@ func (l *load) look(ctx context.Context, store backend.Backend) {
 		f := l.open[in.ID]
 		if f != nil {
 			l.orphans++
+			l.canceled = l.canceled || in.Status == backend.Canceled
 			l.end(f)
 		}
 		l.mu.Unlock()

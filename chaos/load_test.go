@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,4 +54,30 @@ func TestEndsAreFoundUnderLoad(t *testing.T) {
 			t.Errorf("ends were found after %v, want the first within %v", found, 3*lookEvery)
 		}
 	})
+}
+
+// TestCancelsUntilOneIsCanceled wants every instance behind the first that was to be canceled to be, too, until one was; and then
+// one of so many again.
+func TestCancelsUntilOneIsCanceled(t *testing.T) {
+	l := newLoad(Case{InFlight: 1, Workloads: make([]Workload, 1), Engines: 1, CallMS: 1000, Cancel: 4},
+		func(int, submission) error { return nil }, func(check.Event) {})
+	var wanted []int
+	ends := func(n int, status check.Status) {
+		l.fill()
+		id := l.all[n]
+		if l.open[id].cancel {
+			wanted = append(wanted, n)
+		}
+		l.heard(check.Event{Kind: check.Ended, Instance: id.String(), Status: status})
+	}
+	for n := range 6 {
+		ends(n, check.Completed)
+	}
+	ends(6, check.Canceled)
+	for n := 7; n < 12; n++ {
+		ends(n, check.Completed)
+	}
+	if want := []int{3, 4, 5, 6, 7, 11}; !slices.Equal(wanted, want) {
+		t.Errorf("to be canceled were %d, want %d", wanted, want)
+	}
 }

@@ -73,9 +73,12 @@ func launchChild(command []string) launcher {
 	}
 }
 
-// startProcess starts an engine.
-func startProcess(ctx context.Context, launch launcher, s setup, hear hearing) (*process, error) {
+// startProcess starts an engine. It is handed to launched before it does anything, so that who kills the engine for what it does
+// kills this process; and whatever it is told then, it is told behind its setup.
+func startProcess(ctx context.Context, launch launcher, s setup, hear hearing, launched func(*process)) (*process, error) {
 	p := &process{source: s.Source, ready: make(chan struct{}), gone: make(chan struct{})}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var out io.Reader
 	var err error
 	if p.system, p.stdin, out, err = launch(ctx, &p.stderr); err != nil {
@@ -87,7 +90,9 @@ func startProcess(ctx context.Context, launch launcher, s setup, hear hearing) (
 		p.listen(out, hear)
 		p.err = p.system.Wait()
 	}()
-	return p, p.tell(s)
+	launched(p)
+	_ = p.write(s) // one that cannot be told has ended
+	return p, nil
 }
 
 // listen hears whole lines; what a killed process had not finished it has not said.
@@ -112,12 +117,17 @@ var errGone = errors.New("the engine's process has ended")
 
 // tell writes a line to the process.
 func (p *process) tell(what any) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.write(what)
+}
+
+// write is tell, for who has the lock.
+func (p *process) write(what any) error {
 	text, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.closed {
 		return errGone
 	}

@@ -116,14 +116,15 @@ func (h *engineHost) Start(ctx context.Context) error {
 	h.mu.Unlock()
 	h.wire.Starting(true)
 	defer h.wire.Starting(false)
-	p, err := startProcess(ctx, h.launch, s, h.hear)
-	if err != nil && p == nil {
+	p, err := startProcess(ctx, h.launch, s, h.hear, func(p *process) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.current = p
+		h.past.Go(func() { h.ended(p) })
+	})
+	if err != nil {
 		return err
 	}
-	h.mu.Lock()
-	h.current = p
-	h.mu.Unlock()
-	h.past.Go(func() { h.ended(p) })
 	select {
 	case <-p.ready:
 		return nil

@@ -156,9 +156,15 @@ func TestPlacesOfATransaction(t *testing.T) {
 		{false, 'D', "", named + ": message 01 of the server"},
 		{false, 'D', "", "none"},
 		{false, 'Z', "T", named + ": message 02 of the server"},
-		{true, 'Q', "commit" + z, named + ": message 02 of the client"},
-		{false, 'C', "COMMIT" + z, named + ": message 03 of the server"},
-		{false, 'Z', "I", named + ": message 04 of the server"},
+		{true, 'B', z + "s" + z, named + ": message 01 of the client"}, // another round
+		{false, '2', "", named + ": message 01 of the server"},
+		{false, 'C', "UPDATE 1" + z, named + ": message 02 of the server"},
+		{false, 'Z', "T", named + ": message 03 of the server"},
+		{true, 'Q', "select 1" + z, named + ", at select 1: message 01 of the client"}, // two at once
+		{true, 'Q', "commit" + z, named + ", at commit: message 01 of the client"},
+		{false, 'C', "SELECT 1" + z, named + ", at select 1: message 01 of the server"},
+		{false, 'C', "COMMIT" + z, named + ", at commit: message 01 of the server"},
+		{false, 'Z', "I", named + ", at commit: message 02 of the server"},
 		{true, 'B', z + "s" + z, named + ": message 01 of the client"},
 	} {
 		if got := seen(m.client, m.kind, m.body); got != m.want {
@@ -283,6 +289,10 @@ func TestPurposeOfStatements(t *testing.T) {
 		"SELECT EXISTS (SELECT FROM events WHERE shard = $1)":                        "complete",
 		"WITH a AS (SELECT 1) UPDATE shards s SET expires_at = 1":                    "complete",
 		"UPDATE shards s SET expires_at = greatest(s.expires_at, clock_timestamp())": Recovering,
+		"-- x\nWITH fence AS MATERIALIZED (\nSELECT 1\n), taken AS (SELECT 1)":       Recovering,
+		"WITH fence AS MATERIALIZED (SELECT 1) DELETE FROM events":                   "complete",
+		"prepare -- $1 number.\nSELECT definition FROM workflows WHERE id = $1":      Learning,
+		"-- ping": Connecting,
 	} {
 		if got := purpose(sql, "complete"); got != want {
 			t.Errorf("%s: %q, want %q", sql, got, want)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"pulley/engine/pgserver/pgwire"
@@ -84,7 +85,8 @@ const (
 	Connecting = "connect"    // a connection's beginning, or one that nothing was said of
 	Background = "background" // what an engine's store does by itself
 	Reclaiming = "reclaim"    // a claim while leases of an engine that is gone have run out in the shard
-	Recovering = "recovery"   // reading what a former owner of a shard has left
+	Recovering = "recovery"   // taking over what a former owner of a shard, or others for it, have left
+	Learning   = "program"    // reading a program that the process has not met
 )
 
 // markType is that of a mark's message. The protocol has none such.
@@ -110,15 +112,28 @@ func markIn(m *pgwire.Message) (mark Mark, ok bool) {
 
 var (
 	appends  = regexp.MustCompile(`(?i)insert\s+into\s+events\b`)
-	recovers = regexp.MustCompile(`(?i)^(prepare )?(\s*--[^\n]*\n)*\s*(update\s+shards\b|select\s+seq\b[^;]*\sfrom\s+events\s+where|select\s+id,\s*workflow\b[^;]*\sfrom\s+instances\s+where)`)
+	recovers = statementsOf(`update\s+shards\b`, `select\s+seq\b[^;]*\sfrom\s+events\s+where`, `select\s+id,\s*workflow\b[^;]*\sfrom\s+instances\s+where`,
+		`with\s+fence\s+as\s+materialized\s*\([^()]*\),\s*(taken|dropped|found)\s`)
+	learns = statementsOf(`select\s+definition\s+from\s+workflows\b`)
+	pings  = statementsOf(`-- ping`)
 )
 
+// statementsOf finds statements that begin in one of some ways, behind their comments.
+func statementsOf(begins ...string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(prepare )?(\s*--[^\n]*\n)*\s*(` + strings.Join(begins, "|") + `)`)
+}
+
 // purpose tells apart, by the statement, what one operation does in ways that its name does not say: appending to a
-// journal, and reading it again. A shard's taking over begins the latter.
+// journal, and reading it again. A shard's taking over begins the latter. What any operation does where it is the first
+// to need it is of none of them: otherwise each message of it would have to come in each.
 func purpose(statement, operation string) string {
 	switch {
 	case operation == Starting:
 		return operation
+	case pings.MatchString(statement):
+		return Connecting
+	case learns.MatchString(statement):
+		return Learning
 	case appends.MatchString(statement):
 		return operation + ", append"
 	case recovers.MatchString(statement):

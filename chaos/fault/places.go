@@ -11,11 +11,13 @@ import (
 )
 
 // Place is a message of a kind of transaction. Transactions are told apart by the operation that they are of and
-// the statement that they begin with, and messages by how many came before on their side; messages of one type in a
-// row, such as rows of a result, count as the first of them.
+// the statement that they begin with, and messages by the statement that they belong to, and how many of it came before
+// on their side; messages of one type in a row, such as rows of a result, count as the first of them. A transaction that
+// makes the same statements round after round has the places of one round.
 type Place struct {
 	Operation string // see Mark; Starting, Connecting
 	Statement string // how it begins; empty: before the first
+	At        string // the statement that the message belongs to, if it is another
 	Server    bool   // the server's message; else the client's
 	K         int    // from 1
 }
@@ -30,8 +32,7 @@ const (
 	Kill   Way = "killed at" // the engine was killed before it arrived, which is after the one before had
 )
 
-// placesMost bounds the messages of a side in one transaction that are told apart: one with many statements
-// repeats itself.
+// placesMost bounds the messages of one statement and side that are told apart.
 const placesMost = 64
 
 // Places remembers the places that came, which of them belong to the baseline, and what was done at which. It is
@@ -235,44 +236,82 @@ func (p Place) String() string {
 	if statement != "" {
 		statement = ", " + statement
 	}
+	if p.At != "" {
+		statement += ", at " + p.At
+	}
 	return fmt.Sprintf("%s%s: message %02d of the %s", p.Operation, statement, p.K, side)
 }
 
 // transaction follows one transaction of a connection.
 type transaction struct {
 	operation string
-	name      string  // empty: before the first statement
-	count     [2]int  // of client and server
-	last      [2]byte // types
+	name      string // empty: before the first statement
+	client    segment
+	server    segment
+	asked     []string // statements that the server has not answered, in order
+	answered  bool     // the server has answered the statement that it spoke of last
+}
+
+// segment is what one side says of one statement.
+type segment struct {
+	statement string
+	count     int
+	last      byte // type of the message
+}
+
+// next counts a message, and says whether it is told apart from the one before.
+func (s *segment) next(kind byte) bool {
+	if s.count > 0 && kind == s.last {
+		return false
+	}
+	s.count, s.last = s.count+1, kind
+	return s.count <= placesMost
 }
 
 // follow takes a message in and gives its place; statement is the SQL that it names, if it does. The message
 // by which the server is ready outside of a transaction is the last of one, and the next is of the operation.
 func (t *transaction) follow(m *pgwire.Message, statement, operation string) Place {
 	if statement != "" && (t.name == "" || t.name == beginning) {
-		*t = transaction{operation: purpose(statement, operation), name: nameOf(statement)}
+		*t = transaction{operation: purpose(statement, operation), name: nameOf(statement), asked: t.asked}
 	}
 	if t.operation == "" {
 		t.operation = operation
 	}
-	side := 0
+	side := &t.client
+	if statement != "" {
+		t.client = segment{statement: nameOf(statement)} // anew, where it is the same again
+		t.asked = append(t.asked, t.client.statement)
+	}
 	if !m.Client {
-		side = 1
+		if side = &t.server; len(t.asked) > 0 && (t.answered || side.count == 0) {
+			*side, t.answered = segment{statement: t.asked[0]}, false
+		}
 	}
-	if kind := m.Type(); t.count[side] == 0 || kind != t.last[side] {
-		t.count[side]++
-		t.last[side] = kind
+	at := Place{Operation: t.operation, Statement: t.name, Server: !m.Client}
+	if side.statement != t.name {
+		at.At = side.statement
+	}
+	if side.next(m.Type()) {
+		at.K = side.count
 	} else {
-		return Place{}
+		at = Place{}
 	}
-	at := Place{Operation: t.operation, Statement: t.name, Server: !m.Client, K: t.count[side]}
-	if ready(m) {
-		*t = transaction{}
-	}
-	if at.K > placesMost {
-		return Place{}
+	if !m.Client {
+		t.hear(m)
 	}
 	return at
+}
+
+// hear takes in what the server has answered by a message.
+func (t *transaction) hear(m *pgwire.Message) {
+	switch kind := m.Type(); {
+	case ready(m):
+		*t = transaction{}
+	case kind == 'Z': // after an error, what was asked meanwhile is not answered any more
+		t.asked, t.answered = nil, true
+	case len(t.asked) > 0 && (kind == 'C' || kind == '1' && t.asked[0] == preparing):
+		t.asked, t.answered = t.asked[1:], true
+	}
 }
 
 // ready says whether a message is the server's that it waits for a statement, outside of a transaction.

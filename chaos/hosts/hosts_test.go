@@ -19,7 +19,7 @@ import (
 	"github.com/moby/moby/client"
 	"go.uber.org/goleak"
 
-	"pulley/engine/pgserver/pgimage"
+	"pulley/engine/pgserver/pgtest"
 )
 
 // roleVariable makes this test binary something else.
@@ -90,29 +90,6 @@ func abandon() error {
 	fmt.Println(h.folder.path)
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
-}
-
-// need makes sure that there is Docker with an image. Without it a test fails in CI, and says so elsewhere.
-func need(t *testing.T) {
-	t.Helper()
-	if os.Getenv("PULLEY_POSTGRES_IMAGE") != "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
-	defer cancel()
-	docker, err := client.New(client.FromEnv)
-	if err == nil {
-		defer func() { _ = docker.Close() }()
-		err = pgimage.Ensure(ctx, docker)
-	}
-	switch {
-	case err == nil:
-		t.Setenv("PULLEY_POSTGRES_IMAGE", pgimage.Name)
-	case os.Getenv("CI") == "true":
-		t.Fatalf("CI must have Docker, and be able to make an image: %v", err)
-	default:
-		t.Skipf("this needs Docker with an image of Postgres: %v", err)
-	}
 }
 
 // open opens hosts until the test ends, and keeps what is logged.
@@ -211,7 +188,7 @@ func (r *running) end() string {
 
 // TestProcesses runs some in one host, one after the other, that end in every way that there is.
 func TestProcesses(t *testing.T) {
-	need(t)
+	pgtest.NeedImage(t)
 	h, _ := open(t)
 	host := add(t, h)
 
@@ -265,7 +242,7 @@ func TestProcesses(t *testing.T) {
 // TestMishaps has everything happen to a host that can. Its pipes work while it is off its network, and a connection that
 // it had goes on afterwards.
 func TestMishaps(t *testing.T) {
-	need(t)
+	pgtest.NeedImage(t)
 	h, _ := open(t)
 	host := add(t, h)
 	listener, err := h.Listen(t.Context(), patience)
@@ -342,7 +319,7 @@ func addressOf(c net.Conn) string { return c.RemoteAddr().(*net.TCPAddr).IP.Stri
 // TestLeftovers kills a run with a paused host, and finds nothing of it after the next one was opened; while one that lives
 // is let alone.
 func TestLeftovers(t *testing.T) {
-	need(t)
+	pgtest.NeedImage(t)
 	living, _ := open(t)
 	host := add(t, living)
 
