@@ -165,7 +165,7 @@ func (c *clock) now() time.Time {
 // repeats has completions reach the store in another order, and some of them again after a later call.
 type repeats struct {
 	Store
-	told func() // that it did
+	told func() // that the store has answered something again
 
 	mu      sync.Mutex
 	rand    *rand.Rand
@@ -219,7 +219,6 @@ func (r *repeats) Complete(ctx context.Context, shard int, completions []backend
 		}
 		return out, err
 	}
-	r.told()
 	shuffled := make([]backend.Completion, len(order))
 	for to, from := range order {
 		shuffled[to] = completions[from]
@@ -240,8 +239,11 @@ func (r *repeats) Complete(ctx context.Context, shard int, completions []backend
 // offerAgain offers completions that have been answered. Nobody waits for what the store says to that, but it
 // is in the history.
 func (r *repeats) offerAgain(ctx context.Context, shard int, again []backend.Completion, grant backend.Grant) {
-	if len(again) > 0 {
-		grant.Max = 0
-		_, _ = r.Store.Complete(ctx, shard, again, grant)
+	if len(again) == 0 {
+		return
+	}
+	grant.Max = 0
+	if _, err := r.Store.Complete(ctx, shard, again, grant); err == nil {
+		r.told()
 	}
 }

@@ -1,0 +1,54 @@
+package fault
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// lateEngine does what it is told after some time.
+type lateEngine struct {
+	Engine
+	after   time.Duration
+	ordered time.Time
+	ended   time.Time
+}
+
+func (e *lateEngine) Order(o Order) error {
+	if o == (Order{}) {
+		e.ended = time.Now()
+	} else {
+		e.ordered = time.Now()
+	}
+	return nil
+}
+
+func (e *lateEngine) Told() int {
+	if !e.ordered.IsZero() && time.Since(e.ordered) >= e.after {
+		return 1
+	}
+	return 0
+}
+
+// TestMisbehaveWaitsForWhatWasOrdered gives an engine that has nothing to do for a while more time, and says of one that
+// never comes to it that the fault was missed.
+func TestMisbehaveWaitsForWhatWasOrdered(t *testing.T) {
+	for _, c := range []struct {
+		after, lasts time.Duration
+		want         error
+	}{
+		{time.Second / 2, time.Second, nil},
+		{3 * time.Second / 2, 2 * time.Second, nil},
+		{time.Hour, holdsMost * time.Second, ErrMissed},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &lateEngine{after: c.after}
+			over := false
+			err := misbehave(t.Context(), e, Order{Repeat: 1}, Fault{HoldMS: 1000}, func() { over = true })
+			if lasted := e.ended.Sub(e.ordered); !errors.Is(err, c.want) || lasted != c.lasts || !over {
+				t.Errorf("an engine that needs %v: %v after %v, over %v; want %v after %v", c.after, err, lasted, over, c.want, c.lasts)
+			}
+		})
+	}
+}

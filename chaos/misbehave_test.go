@@ -1,0 +1,38 @@
+package chaos
+
+import (
+	"context"
+	"testing"
+
+	"pulley/engine/backend"
+)
+
+// applying answers every completion as applied, and counts what it was offered.
+type applying struct {
+	Store
+	offered int
+}
+
+func (a *applying) Complete(_ context.Context, _ int, done []backend.Completion, _ backend.Grant) (backend.Committed, error) {
+	a.offered += len(done)
+	return allApplied(done), nil
+}
+
+// TestRepeatsTellOfWhatWasRepeated has nothing told of a completion that was offered once only: a run in which
+// nothing was repeated would pass for one that was.
+func TestRepeatsTellOfWhatWasRepeated(t *testing.T) {
+	var store applying
+	told := 0
+	r := newRepeats(&store, 1, func() { told++ })
+	r.set(100)
+	for call, want := range []struct{ told, offered int }{{0, 1}, {1, 3}, {1, 4}} {
+		shard := call / 2 // the third call is of another shard
+		if _, err := r.Complete(t.Context(), shard, make([]backend.Completion, 1), backend.Grant{}); err != nil {
+			t.Fatal(err)
+		}
+		if told != want.told || store.offered != want.offered {
+			t.Errorf("after call %d it has told %d times and offered %d, want %d and %d",
+				call+1, told, store.offered, want.told, want.offered)
+		}
+	}
+}
