@@ -94,11 +94,13 @@ func reach(e *event) graph.RegionID {
 	return slices.MinFunc(e.plan.Clears, func(a, b plan.Clear) int { return cmp.Compare(a.Region, b.Region) }).Region
 }
 
-// clears gives the clears of an event's plan that have something to take away. The round of a loop before
-// the one that ends has left nothing: the rows of a body are used again.
+// clears gives the clears of an event's plan that have runs to take away. The round of a loop before the one
+// that ends has left none: the rows of a body are used again.
 func (e *event) clears() []plan.Clear {
-	return slices.DeleteFunc(slices.Clone(e.plan.Clears), func(c plan.Clear) bool { return !e.what.Run.Path.Under(c.Path) })
+	return slices.DeleteFunc(slices.Clone(e.plan.Clears), func(c plan.Clear) bool { return !e.hasRuns(c) })
 }
+
+func (e *event) hasRuns(c plan.Clear) bool { return e.what.Run.Path.Under(c.Path) }
 
 // cleared are the parameters of clear.sql.
 type cleared struct {
@@ -127,10 +129,9 @@ func under(path graph.Path) (low, high string) {
 	return string(path), string(path) + "/"
 }
 
-// add appends what a clear takes away. Rows of runs come before those that runs arrive at: the order in
-// which completions lock them.
-func (p *cleared) add(id uuid.UUID, program *plan.Program, s *shape, c plan.Clear) {
-	all := program.Cleared(c.Region)
+// addRuns appends the runs that a clear takes away. Their rows come before those that they arrive at: the order
+// in which completions lock them.
+func (p *cleared) addRuns(id uuid.UUID, all plan.Cleared, s *shape, c plan.Clear) {
 	place := s.place(c.Region, c.Path)
 	low, high := under(place)
 	for _, n := range slices.Concat(all.Runs, slices.DeleteFunc(slices.Clone(all.Barriers), func(n graph.NodeID) bool { return slices.Contains(all.Runs, n) })) {
@@ -143,7 +144,11 @@ func (p *cleared) add(id uuid.UUID, program *plan.Program, s *shape, c plan.Clea
 			p.nodes.high = append(p.nodes.high, high)
 		}
 	}
-	low, high = under(c.Path)
+}
+
+// addValues appends the values that a clear takes away.
+func (p *cleared) addValues(id uuid.UUID, all plan.Cleared, c plan.Clear) {
+	low, high := under(c.Path)
 	for _, v := range all.Vars {
 		p.vars.instance = append(p.vars.instance, id)
 		p.vars.variable = append(p.vars.variable, int32(v))
@@ -157,8 +162,12 @@ func (p *cleared) add(id uuid.UUID, program *plan.Program, s *shape, c plan.Clea
 func (c *commit) clear(batch *pgx.Batch, events []*event) {
 	var all cleared
 	for _, e := range events {
-		for _, cl := range e.clears() {
-			all.add(e.instance, e.program, e.shape, cl)
+		for _, cl := range e.plan.Clears {
+			what := e.program.Cleared(cl.Region)
+			if e.hasRuns(cl) {
+				all.addRuns(e.instance, what, e.shape, cl)
+			}
+			all.addValues(e.instance, what, cl)
 		}
 	}
 	if len(all.nodes.node)+len(all.vars.variable) > 0 {

@@ -51,6 +51,30 @@ func TestRoundsShareRows(t *testing.T) {
 	w.finish()
 }
 
+// TestRoundsLeaveNoValues runs a loop in every other round of which an inner loop has nothing to do: what it kept to go over in
+// such a round goes with the next one.
+func TestRoundsLeaveNoValues(t *testing.T) {
+	w := newWorld(t)
+	wf := backendtest.Workflow{Name: "lists", Input: `{"n": 20, "lists": [[], [1]]}`, Source: `
+fn main(input: [n, lists], output: [total]):
+    total = 0
+    for i in range(n):
+        for x in lists[i % 2]:
+            total = @echo(value=x)
+`}
+	sub := w.instance(wf, wf.Program(t))
+	delete(w.want, sub.ID)
+	var rows []int64
+	for tasks := w.submit(sub); len(tasks) > 0; {
+		rows = append(rows, w.number("SELECT count(*) FROM instance_eval_context"))
+		tasks = w.complete(backendtest.Ran(tasks[0])).Tasks
+	}
+	if len(rows) != 10 || slices.Max(rows) > slices.Max(rows[:3]) {
+		t.Errorf("%d completions with %v values; want 10, and no more than in the first rounds", len(rows), rows)
+	}
+	w.finish()
+}
+
 // TestLoopsAreLinear counts the rows and index entries that loops read and the WAL that they write.
 func TestLoopsAreLinear(t *testing.T) {
 	costs := map[string][]float64{}
