@@ -59,6 +59,8 @@ const (
 	bugBirthsUnordered = "submissions-in-any-order"
 	// The later rounds of a transaction wait for counters that others have, and hold those of the first.
 	bugLaterRoundsWait = "later-rounds-wait"
+	// The rows of an instance that ends are waited for, whoever has them.
+	bugRemovalWaits = "removal-waits"
 )
 
 // Bug is one that can be planted in a design.

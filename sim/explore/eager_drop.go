@@ -98,15 +98,17 @@ func (s *eagerStore) unset(a *asked, args []any) {
 	a.then(func(x *db.Exec) error { return old.run(x) })
 }
 
-// remove: see remove.sql. What it is itself comes first, and then its parts, the last first.
+// remove: see remove.sql. What it is itself comes first, and then its parts, the last first; the rows of nodes are
+// locked when theirs comes.
 func (s *eagerStore) remove(a *asked, args []any) {
+	var found []*db.Version[runKey, nodeRow]
 	nodes := deletion[runKey, nodeRow]{table: s.nodes}
 	pushed, known := deletion[valueKey, json.RawMessage]{table: s.pending}, deletion[valueKey, json.RawMessage]{table: s.context}
 	a.write = true
 	a.then(func(x *db.Exec) error {
 		for _, id := range args[1].([][16]byte) {
 			inst := int32(s.instanceOf(id).index)
-			nodes.found = append(nodes.found, ofInstance(x, s.nodes, runKey{inst: inst, node: math32}, instOfRun)...)
+			found = append(found, ofInstance(x, s.nodes, runKey{inst: inst, node: math32}, instOfRun)...)
 			pushed.found = append(pushed.found, ofInstance(x, s.pending, valueKey{inst: inst, id: math32}, instOfValue)...)
 			known.found = append(known.found, ofInstance(x, s.context, valueKey{inst: inst, id: math32}, instOfValue)...)
 		}
@@ -114,6 +116,17 @@ func (s *eagerStore) remove(a *asked, args []any) {
 	})
 	a.then(func(x *db.Exec) error { return known.run(x) })
 	a.then(func(x *db.Exec) error { return pushed.run(x) })
+	a.each(func() int { return len(found) }, func(x *db.Exec, i int) error {
+		if s.w.Bug == bugRemovalWaits {
+			nodes.found = append(nodes.found, found[i])
+			return nil
+		}
+		v, err := s.nodes.Lock(x, found[i], db.ForUpdate, db.NoWait)
+		if v != nil && err == nil {
+			nodes.found = append(nodes.found, v)
+		}
+		return err
+	})
 	a.then(func(x *db.Exec) error { return nodes.run(x) })
 }
 

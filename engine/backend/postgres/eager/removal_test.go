@@ -1,0 +1,75 @@
+package eager
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
+)
+
+// TestRemovalIsNoCircle has another transaction have the row of a run that is done, as one has that waited for it in vain,
+// and wait for the last run of the instance. Who completes that, and so removes the rows, does not wait for the
+// other (D5).
+func TestRemovalIsNoCircle(t *testing.T) {
+	w := newWorld(t)
+	deadlocks := "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+	before := w.number(deadlocks)
+	tasks := w.launch(backendtest.Workflow{Name: "pair", Input: `{}`, Want: `[1,2]`, Source: `
+fn main(input: [], output: [xs]):
+    xs = spread [1, 2]:x -> @echo(value=x)
+`})
+	w.complete(backendtest.Ran(tasks[0]))
+	tx, err := w.b.store.Pool.Begin(w.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(w.ctx) }() // after a commit there is none
+	lock := func(token int64) error {
+		_, err := tx.Exec(w.ctx, "SELECT FROM node_ready_state WHERE token = $1 FOR UPDATE", token)
+		return err
+	}
+	if err := lock(tasks[0].Lease.Token); err != nil {
+		t.Fatal(err)
+	}
+	other := make(chan error, 1)
+	var once sync.Once
+	b := On(w.b.store, Config{Applies: func(on postgres.Conn, events []Applied) {
+		if events[0].Plan.End == nil {
+			return
+		}
+		once.Do(func() { // the completion has its row by now
+			go func() { other <- errors.Join(lock(tasks[1].Lease.Token), tx.Commit(context.WithoutCancel(w.ctx))) }()
+			w.awaitWaiting(tx)
+		})
+	}})
+	out, err := b.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(tasks[1])}, backendtest.Granted(0))
+	if err != nil || backendtest.Answers(out) != "applied" || len(out.Ended) != 1 {
+		t.Errorf("the last completion: %s (%v), and %d ends; want it applied, and one", backendtest.Answers(out), err, len(out.Ended))
+	}
+	select {
+	case err := <-other:
+		if err != nil {
+			t.Errorf("who waited: %v", err)
+		}
+	case <-w.ctx.Done():
+		t.Fatal("nobody has waited")
+	}
+	w.finish()
+	if n := w.number(deadlocks) - before; n != 0 {
+		t.Errorf("%d deadlocks", n)
+	}
+}
+
+// awaitWaiting returns when a transaction waits for a lock.
+func (w *world) awaitWaiting(tx pgx.Tx) {
+	w.Helper()
+	for waits := int64(0); waits == 0; {
+		waits = w.number("SELECT count(*) FROM pg_locks WHERE pid = $1 AND NOT granted", int64(tx.Conn().PgConn().PID()))
+	}
+}
