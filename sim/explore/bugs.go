@@ -61,6 +61,8 @@ const (
 	bugLaterRoundsWait = "later-rounds-wait"
 	// The rows of an instance that ends are waited for, whoever has them.
 	bugRemovalWaits = "removal-waits"
+	// What arguments refer to is read behind the claim, and given to a run that was called off in between.
+	bugGivenCalledOff = "called-off-and-given-out"
 )
 
 // Bug is one that can be planted in a design.

@@ -16,7 +16,7 @@ var eagerSQL = map[string]func(*eagerStore, *asked, []any){
 	"born": (*eagerStore).born, "guard": (*eagerStore).guard, "read": (*eagerStore).read, "gather": (*eagerStore).gather,
 	"gates": (*eagerStore).gates, "gates_more": (*eagerStore).gatesMore, "barriers": (*eagerStore).barriers, "barriers_now": (*eagerStore).barriersNow,
 	"clear": (*eagerStore).clear, "unset": (*eagerStore).unset, "remove": (*eagerStore).remove, "release": (*eagerStore).release,
-	"claim": (*eagerStore).claim, "next_due": (*eagerStore).nextDue, "extend": (*eagerStore).extend, "workflows": (*eagerStore).workflows,
+	"claim": (*eagerStore).claim, "next_due": (*eagerStore).nextDue, "extend": (*eagerStore).extend, "workflows": (*eagerStore).workflows, "leased": (*eagerStore).leased,
 	"overdue": (*eagerStore).overdue, "untidy": (*eagerStore).untidy, "tidy": (*eagerStore).tidy,
 	"tidy_ready": (*eagerStore).tidyReady, "tidy_pending": (*eagerStore).tidyPending, "tidy_context": (*eagerStore).tidyContext,
 }
@@ -375,6 +375,20 @@ func (s *eagerStore) workflows(a *asked, args []any) {
 		for _, id := range args[1].([][16]byte) {
 			if s.running(x, id) != nil {
 				a.give(id, int32(1))
+			}
+		}
+		return nil
+	})
+}
+
+// leased: see leased.sql.
+func (s *eagerStore) leased(a *asked, args []any) {
+	ords, ids, nodes, places, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
+	a.then(func(x *db.Exec) error {
+		for i := range ords {
+			v := s.nodes.Get(x, s.nodeKey(ids[i], nodes[i], places[i]))
+			if s.w.Bug == bugGivenCalledOff || v != nil && v.Value.token == tokens[i] && v.Value.queued && !v.Value.completed {
+				a.give(ords[i])
 			}
 		}
 		return nil

@@ -86,11 +86,14 @@ func (c *pushClient) claimed(claim *pushClaim, due *pushNextDue, sent int64, gra
 		out.NextDue = epoch.Add(time.Duration(sent + max(due.in, 0)))
 		out.More = due.in <= 0
 	}
-	read := &pushRead{s: c.s}
+	read, leased := &pushRead{s: c.s}, &pushLeased{s: c.s, stand: map[int32]bool{}}
 	events := make([]*pushEvent, len(claim.tasks))
 	for i, t := range claim.tasks {
 		events[i] = &pushEvent{inst: t.inst}
-		read.add(events[i], backend.Refs(t.args))
+		if slots := backend.Refs(t.args); len(slots) > 0 {
+			read.add(events[i], slots)
+			leased.leases = append(leased.leases, heldRun{int32(i), t.inst, t.run, t.token})
+		}
 	}
 	finish := func(err error) {
 		if err != nil {
@@ -98,6 +101,9 @@ func (c *pushClient) claimed(claim *pushClaim, due *pushNextDue, sent int64, gra
 			return
 		}
 		for i, t := range claim.tasks {
+			if len(backend.Refs(t.args)) > 0 && !leased.stand[int32(i)] {
+				continue // it was called off meanwhile
+			}
 			var args json.RawMessage
 			if args, err = backend.AssembleArgs(t.args, events[i].value); err != nil {
 				continue // the instance has ended meanwhile
@@ -114,7 +120,7 @@ func (c *pushClient) claimed(claim *pushClaim, due *pushNextDue, sent int64, gra
 		finish(nil)
 		return
 	}
-	c.p.query(finish, read)
+	c.p.query(finish, read, leased)
 }
 
 // extend is Backend.Extend.

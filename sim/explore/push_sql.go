@@ -288,6 +288,24 @@ func (l *pushLeases) Run(x *db.Exec) error {
 	return nil
 }
 
+// pushLeased is leased.sql.
+type pushLeased struct {
+	s      *pushStore
+	leases []heldRun
+	stand  map[int32]bool // by ord
+}
+
+// Run implements db.Statement.
+func (l *pushLeased) Run(x *db.Exec) error {
+	for _, h := range l.leases {
+		v := l.s.queue.Get(x, keyOf(h.inst, h.run))
+		if l.s.w.Bug == bugGivenCalledOff || v != nil && v.Value.token == h.token {
+			l.stand[h.ord] = true
+		}
+	}
+	return nil
+}
+
 // pushMark is mark.sql.
 type pushMark struct {
 	s     *pushStore

@@ -52,12 +52,18 @@ func (s *Store) Ords(ctx context.Context, sql string, shard int, l *Leases) (map
 	if err != nil {
 		return nil, err
 	}
-	ords, err := pgx.CollectRows(rows, pgx.RowTo[int32])
 	out := map[int32]bool{}
-	for _, ord := range ords {
+	return out, TakeOrds(rows, out)
+}
+
+// TakeOrds adds the ords that a query about leases finds.
+func TakeOrds(rows pgx.Rows, out map[int32]bool) error {
+	var ord int32
+	_, err := pgx.ForEachRow(rows, []any{&ord}, func() error {
 		out[ord] = true
-	}
-	return out, err
+		return nil
+	})
+	return err
 }
 
 // Fence gives the leases that are still held new tokens, by ord. held locks their rows, and so waits for

@@ -2,6 +2,9 @@ package eager
 
 import (
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
@@ -71,4 +74,42 @@ func TestCallOffRaces(t *testing.T) {
 	if n := w.number(deadlocks) - before; n != 0 {
 		t.Errorf("%d deadlocks", n)
 	}
+}
+
+// TestCalledOffBehindItsClaim calls runs off between their claim and the reading of what their arguments refer to, which has another
+// value by then: nobody is to run them, least of all with that.
+func TestCalledOffBehindItsClaim(t *testing.T) {
+	w := newWorld(t)
+	wf := backendtest.Workflow{Name: "referring", Input: `{}`, Want: `["x",1]`, Source: `
+fn main(input: [], output: [t, r]):
+    try:
+        t = "0123456789abcdef" * 80
+        ys = spread range(3):i -> @fail(type="Bad", message=t)
+    except Bad:
+        t = "x"
+        r = @echo(value=1)
+`}
+	out, err := w.b.Submit(w.ctx, []backend.Submission{w.instance(wf, wf.Program(t))}, backendtest.Granted(1))
+	if err != nil || len(out.Tasks) != 1 {
+		t.Fatalf("%d tasks, %v; want one", len(out.Tasks), err)
+	}
+	var found []claimed
+	_, err = w.b.store.Claim(w.ctx, time.Minute,
+		&pgx.QueuedQuery{SQL: claimSQL, Arguments: []any{0, 10, "another", micros(time.Minute)}},
+		func(rows pgx.Rows, expires time.Time) (err error) {
+			found, err = collectClaimed(rows, expires)
+			return err
+		}, &pgx.QueuedQuery{SQL: nextDueSQL, Arguments: []any{0}})
+	if err != nil || len(found) != 2 {
+		t.Fatalf("%d claimed, %v; want two", len(found), err)
+	}
+	if tasks, err := w.b.tasks(w.ctx, 0, found); err != nil || len(tasks) != 2 || len(tasks[0].Args) < 1280 {
+		t.Fatalf("before anything is called off: %+v, %v", tasks, err)
+	}
+	handler := w.complete(backendtest.Ran(out.Tasks[0])).Tasks
+	if tasks, err := w.b.tasks(w.ctx, 0, found); err != nil || len(tasks) != 0 {
+		t.Errorf("behind it: %+v, %v; want none", tasks, err)
+	}
+	w.complete(backendtest.Ran(handler[0]))
+	w.finish()
 }

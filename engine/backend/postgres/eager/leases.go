@@ -117,35 +117,45 @@ func collectClaimed(rows pgx.Rows, expires time.Time) ([]claimed, error) {
 	})
 }
 
-// tasks gives claimed rows their programs and the values that their arguments refer to.
+// tasks gives claimed rows their programs and the values that their arguments refer to. A lease that stands behind the
+// reading of its values was not called off before, so that they are still those of its plan.
 func (b *Backend) tasks(ctx context.Context, shard int, found []claimed) ([]backend.Task, error) {
 	var r reads
+	var leases postgres.Leases
 	events := make([]*event, len(found))
 	for i, c := range found {
-		events[i] = &event{ord: int32(i), instance: c.task.Lease.Key.Instance}
-		r.add(events[i], backend.Refs(c.args))
+		t := &found[i].task
+		p, err := b.store.Program(ctx, c.workflow)
+		if err != nil {
+			return nil, err
+		}
+		t.Program, t.Action = p, p.Graph().Nodes[t.Lease.Key.Run.Node].Action
+		events[i] = &event{ord: int32(i), instance: t.Lease.Key.Instance}
+		if slots := backend.Refs(c.args); len(slots) > 0 {
+			r.add(events[i], slots)
+			at := t.Lease
+			at.Key.Run.Path = b.shape(p).run(at.Key.Run)
+			leases.Add(int32(i), at)
+		}
 	}
+	stand := map[int32]bool{}
 	batch := &pgx.Batch{}
-	r.queue(batch, shard)
-	if batch.Len() > 0 {
+	if r.queue(batch, shard); batch.Len() > 0 {
+		batch.Queue(leasedSQL, leases.Parameters(shard)...).Query(func(rows pgx.Rows) error { return postgres.TakeOrds(rows, stand) })
 		if err := b.store.Pool.SendBatch(ctx, batch).Close(); err != nil {
 			return nil, err
 		}
 	}
 	tasks := make([]backend.Task, 0, len(found))
 	for i, c := range found {
-		p, err := b.store.Program(ctx, c.workflow)
-		if err != nil {
-			return nil, err
-		}
-		t := c.task
-		t.Program, t.Action = p, p.Graph().Nodes[t.Lease.Key.Run.Node].Action
-		if t.Args, err = backend.AssembleArgs(c.args, events[i].value); err != nil {
-			// The run has been called off between the two statements, and its values are gone: its token
-			// no longer counts, and nobody misses the task.
+		if len(backend.Refs(c.args)) > 0 && !stand[int32(i)] { // called off meanwhile: nobody misses the task
 			continue
 		}
-		tasks = append(tasks, t)
+		var err error
+		if c.task.Args, err = backend.AssembleArgs(c.args, events[i].value); err != nil {
+			continue // the instance has ended meanwhile, and its values are gone before its leases
+		}
+		tasks = append(tasks, c.task)
 	}
 	return tasks, nil
 }

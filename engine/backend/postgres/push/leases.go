@@ -81,11 +81,13 @@ func collectClaimed(r pgx.Rows, expires time.Time) ([]claimed, error) {
 	return all, r.Err()
 }
 
-// tasks gives claimed rows their programs and the values that their arguments refer to.
+// tasks gives claimed rows their programs and the values that their arguments refer to. A lease that stands behind the
+// reading of its values was not called off before, so that they are still those of its plan.
 func (b *Backend) tasks(ctx context.Context, shard int, rows []claimed) ([]backend.Task, error) {
 	var r reads
+	var leases postgres.Leases
 	events := map[uuid.UUID]*event{}
-	for _, c := range rows {
+	for i, c := range rows {
 		if c.task.Args != nil {
 			continue
 		}
@@ -95,12 +97,14 @@ func (b *Backend) tasks(ctx context.Context, shard int, rows []claimed) ([]backe
 			events[e.instance] = e
 		}
 		r.add(e, backend.Refs(c.args))
+		leases.Add(int32(i), c.task.Lease)
 	}
-	if err := r.fill(ctx, b.store, shard); err != nil {
+	stand, err := b.values(ctx, shard, &r, &leases)
+	if err != nil {
 		return nil, err
 	}
 	tasks := make([]backend.Task, 0, len(rows))
-	for _, c := range rows {
+	for i, c := range rows {
 		p, err := b.store.Program(ctx, c.workflow)
 		if err != nil {
 			return nil, err
@@ -111,12 +115,25 @@ func (b *Backend) tasks(ctx context.Context, shard int, rows []claimed) ([]backe
 			tasks = append(tasks, t)
 			continue
 		}
-		if t.Args, err = backend.AssembleArgs(c.args, events[t.Lease.Key.Instance].value); err != nil {
-			// The instance has ended between the two statements, and its values are gone: its token
-			// no longer counts, and nobody misses the task.
+		if !stand[int32(i)] { // called off meanwhile: nobody misses the task
 			continue
+		}
+		if t.Args, err = backend.AssembleArgs(c.args, events[t.Lease.Key.Instance].value); err != nil {
+			continue // the instance has ended meanwhile, and its values are gone before its leases
 		}
 		tasks = append(tasks, t)
 	}
 	return tasks, nil
+}
+
+// values reads what arguments refer to, and then which of their leases stand.
+func (b *Backend) values(ctx context.Context, shard int, r *reads, leases *postgres.Leases) (map[int32]bool, error) {
+	stand := map[int32]bool{}
+	if len(leases.Ord) == 0 {
+		return stand, nil
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(readSQL, r.parameters(shard)...).Query(r.take)
+	batch.Queue(leasedSQL, leases.Parameters(shard)...).Query(func(rows pgx.Rows) error { return postgres.TakeOrds(rows, stand) })
+	return stand, b.store.Pool.SendBatch(ctx, batch).Close()
 }

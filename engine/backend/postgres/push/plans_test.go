@@ -215,7 +215,7 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 	}
 	probes["a mark"] = func(conn postgres.Conn, n int) error { return s.rows(conn, markSQL, -1, 0, int64(n), 0, int64(1)) }
 	for _, cs := range [][]backend.Completion{s.steps, s.fanned} {
-		for name, sql := range map[string]string{"held": heldSQL, "fence": fenceSQL, "extend": extendSQL} {
+		for name, sql := range map[string]string{"held": heldSQL, "leased": leasedSQL, "fence": fenceSQL, "extend": extendSQL} {
 			name = fmt.Sprintf("%s, of %d instances", name, map[bool]int{true: 1, false: len(cs)}[&cs[0] == &s.fanned[0]])
 			probes[name] = func(conn postgres.Conn, n int) error {
 				l := leasesOf(cs[:n])

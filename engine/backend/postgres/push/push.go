@@ -38,6 +38,8 @@ var (
 	fenceSQL string
 	//go:embed sql/held.sql
 	heldSQL string
+	//go:embed sql/leased.sql
+	leasedSQL string
 	//go:embed sql/mark.sql
 	markSQL string
 	//go:embed sql/forget.sql
