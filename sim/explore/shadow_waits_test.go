@@ -50,6 +50,9 @@ func (p *onPostgres) make(t *turn, batch []db.Statement) []returned {
 		case <-time.After(20 * time.Millisecond):
 		}
 		if p.waits(t) {
+			if p.wakes(t) {
+				p.race("overtaken")
+			}
 			p.differ("%s goes on; on Postgres it waits for a lock", texts(t.batch))
 			p.exec("SELECT pg_cancel_backend($1)", int32(t.real.PgConn().PID()))
 			<-t.got
@@ -88,6 +91,9 @@ func (p *onPostgres) mustWait(t *turn) {
 		select {
 		case got := <-t.got:
 			t.got <- got
+			if p.wakes(t) {
+				p.race("overtaken")
+			}
 			p.differ("%s waits for a lock; on Postgres it does not: %v", texts(t.batch), got)
 			return
 		default:
@@ -137,6 +143,17 @@ func (p *onPostgres) overtakes(t *turn) bool {
 	for _, o := range p.turns {
 		if o != t && o.state == blocked && 0 < o.woken && o.woken < p.w.steps {
 			p.race("overtaken")
+			return true
+		}
+	}
+	return false
+}
+
+// wakes says whether another has yet to go on that t's batch has woken, which begins by ending a transaction. On the simulated server
+// that one is next; on the real one the rest of the batch may be first at what both want.
+func (p *onPostgres) wakes(t *turn) bool {
+	for _, o := range p.turns {
+		if o != t && o.state == blocked && o.woken > 0 {
 			return true
 		}
 	}
