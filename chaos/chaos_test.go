@@ -205,6 +205,28 @@ func TestWhatDidNotHappenIsInconclusive(t *testing.T) {
 	}
 }
 
+// TestMissedFaultsAreTriedSooner tries a fault at the K-th of something again at half of that, and any other as it is.
+func TestMissedFaultsAreTriedSooner(t *testing.T) {
+	for nth, want := range map[bool][]int{true: {40, 20, 10, 5}, false: {40, 40, 40, 40}} {
+		var tried []int
+		r := &run{watch: newWatch(), ledger: fault.NewLedger(), find: func(string) (fault.Kind, error) {
+			return fault.Kind{Name: "never", Nth: nth, Inject: func(_ context.Context, _ fault.World, f fault.Fault, _ func()) error {
+				tried = append(tried, f.K)
+				return fault.ErrMissed
+			}}, nil
+		}}
+		r.Case.Faults = []fault.Fault{{Kind: "never", K: 40}}
+		r.result = newResult(r.Case)
+		r.recorder = check.NewRecorder(r, check.Recording{Source: ownSource})
+		if err := r.faults(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(tried, want) {
+			t.Errorf("tried with K of %v, want %v", tried, want)
+		}
+	}
+}
+
 // TestCanceledAreCounted counts instances by how they ended, each once, whoever heard of it; without one, nothing was canceled.
 func TestCanceledAreCounted(t *testing.T) {
 	looked := func(source, instance string, s check.Status) check.Event {

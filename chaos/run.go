@@ -293,7 +293,7 @@ func (r *run) faults(ctx context.Context) error {
 				r.result.doubt("fault %d, %s: %v", i+1, f, err)
 				return nil
 			}
-			if !happened {
+			if !happened && kind.Nth {
 				f.K = max(1, f.K/2) // its moment may be too far off
 			}
 		}

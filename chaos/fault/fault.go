@@ -73,6 +73,9 @@ type Kind struct {
 	// does not.
 	Left func(*Places) []string
 
+	// Nth says that K is how many of something are to pass until it happens, so that a smaller K is a sooner one.
+	Nth bool
+
 	// Draw fills in the parameters that the kind has. Nil: it has none.
 	Draw func(r *rand.Rand, t Timing, f *Fault)
 

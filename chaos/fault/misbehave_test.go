@@ -39,8 +39,8 @@ func TestMisbehaveWaitsForWhatWasOrdered(t *testing.T) {
 		want         error
 	}{
 		{time.Second / 2, time.Second, nil},
-		{3 * time.Second / 2, 2 * time.Second, nil},
-		{time.Hour, holdsMost * time.Second, ErrMissed},
+		{3 * time.Second, 3 * time.Second, nil},
+		{time.Hour, time.Second + armedFor, ErrMissed},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := &lateEngine{after: c.after}

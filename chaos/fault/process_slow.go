@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"time"
 )
 
 // processSlow makes an engine's workers slow.
@@ -18,19 +19,16 @@ var processSlow = Kind{
 	},
 }
 
-// holdsMost is for how many times its hold an engine is given to come to do what it was told.
-const holdsMost = 4
-
 // misbehave has an engine follow an order for a time. It must say that it did: an engine that has nothing to do in that
-// time is given more.
+// time is given more, armedFor.
 func misbehave(ctx context.Context, e Engine, o Order, f Fault, over func()) error {
 	before := e.Told()
 	if err := e.Order(o); err != nil {
 		return err
 	}
 	err := wait(ctx, f.Hold())
-	for holds := 1; err == nil && e.Told() == before && holds < holdsMost; holds++ {
-		err = wait(ctx, f.Hold())
+	for end := time.Now().Add(armedFor); err == nil && e.Told() == before && time.Now().Before(end); {
+		err = wait(ctx, time.Millisecond)
 	}
 	err = errors.Join(err, e.Order(Order{}))
 	over()

@@ -12,6 +12,7 @@ import (
 var wireCommit = Kind{
 	Name: "wire.commit",
 	Doc:  "the server's reply to the k-th commit of an engine that wrote something is lost, and the connection with it",
+	Nth:  true,
 	Draw: func(r *rand.Rand, _ Timing, f *Fault) { f.K = 1 + r.IntN(5) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		wire, count := w.Wire(f.Engine), newCounter(f.K)

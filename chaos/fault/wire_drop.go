@@ -12,6 +12,7 @@ import (
 var wireDrop = Kind{
 	Name: "wire.drop",
 	Doc:  "the k-th message of a side, over all connections of an engine, is the last of its connection, or the first that is lost",
+	Nth:  true,
 	Draw: func(r *rand.Rand, _ Timing, f *Fault) {
 		f.K, f.Server, f.Late = 1+r.IntN(60), r.IntN(2) == 0, r.IntN(2) == 0
 	},

@@ -14,6 +14,7 @@ import (
 var wireSwallow = Kind{
 	Name: "wire.swallow",
 	Doc:  "from the k-th message of a side on, its connection loses what that side says, and stays open until somebody gives up",
+	Nth:  true,
 	Draw: func(r *rand.Rand, t Timing, f *Fault) {
 		f.K, f.Server, f.HoldMS = 1+r.IntN(60), r.IntN(2) == 0, between(r, t.Call/2, 3*t.Call/2)
 	},
