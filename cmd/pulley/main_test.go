@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 // deadline bounds every command of a test.
-const deadline = 90 * time.Second
+const deadline = 5 * time.Minute
 
 // result is how a command ended.
 type result struct {
