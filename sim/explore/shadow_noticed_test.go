@@ -37,18 +37,18 @@ func TestShadowIsNoticed(t *testing.T) {
 			return planted(w, s.instances, func(i instanceRow) instanceRow { i.status = backend.Failed; return i })
 		})},
 		{what: "no fence", bug: bugEpochIgnored, from: 340},
-		{what: "an epoch that is no key", bug: bugEpochNoKey, from: 1998, want: "waits"},
+		{what: "an epoch that is no key", bug: bugEpochNoKey, from: 2300, want: "waits"},
 		{what: "an epoch that stays", bug: bugEpochKept, want: "acquire"},
 		{what: "leases that are not seen", bug: bugLeasesForgotten, want: "take_leases"},
 		{what: "an order", bug: bugReplayOrder, want: "load_events"},
-		{what: "a request that was withdrawn", bug: bugWithdrawnApplied, from: 4300, want: "journal_mark"},
+		{what: "a request that was withdrawn", bug: bugWithdrawnApplied, from: 5140, want: "journal_mark"},
 		{what: "states that are not stored", bug: bugStateForgotten, from: 140, want: "durable"},
 		{what: "instances that stay pending", bug: bugAdoptedTwice, want: "durable"},
 		{what: "retries that are not stored", bug: bugAttemptsForgotten, from: 40, want: "durable"},
 		{what: "shards that stay with their dead", bug: bugNeverReclaimed, want: "acquire"},
 		{what: "an end after the end", bug: bugEndedTwice, from: 110, want: "durable"},
 		{what: "an owner of before", bug: bugRenewUnfenced},
-		{what: "a lost append that is found", bug: bugUnknownIsSuccess, from: 170, want: "settle"},
+		{what: "a lost append that is found", bug: bugUnknownIsSuccess, from: 330, want: "settle"},
 	} {
 		t.Run(c.what, func(t *testing.T) { c.noticed(t, p, d) })
 	}
