@@ -43,7 +43,7 @@ const (
 	bugNotCalledOff         = "called-off-and-left"
 	bugEndUnlocked          = "ended-without-its-locks"
 	bugReleasedOthers       = "leases-of-others-released"
-	bugExtendWaits          = "extension-waits-with-rows-in-hand"
+	bugExtendWaits          = "extension-waits-with-rows-in-hand" // eager has it, too: its case shows it (testdata)
 )
 
 // Bugs that were there, and that a search seldom finds: their cases show them (testdata).

@@ -16,7 +16,7 @@ var eagerSQL = map[string]func(*eagerStore, *asked, []any){
 	"born": (*eagerStore).born, "guard": (*eagerStore).guard, "read": (*eagerStore).read, "gather": (*eagerStore).gather,
 	"gates": (*eagerStore).gates, "gates_more": (*eagerStore).gatesMore, "barriers": (*eagerStore).barriers, "barriers_now": (*eagerStore).barriersNow,
 	"clear": (*eagerStore).clear, "unset": (*eagerStore).unset, "remove": (*eagerStore).remove, "release": (*eagerStore).release,
-	"claim": (*eagerStore).claim, "next_due": (*eagerStore).nextDue, "extend": (*eagerStore).extend, "workflows": (*eagerStore).workflows, "leased": (*eagerStore).leased,
+	"claim": (*eagerStore).claim, "next_due": (*eagerStore).nextDue, "extend": (*eagerStore).extend, "extend_one": (*eagerStore).extendOne, "workflows": (*eagerStore).workflows, "leased": (*eagerStore).leased,
 	"overdue": (*eagerStore).overdue, "untidy": (*eagerStore).untidy, "tidy": (*eagerStore).tidy,
 	"tidy_ready": (*eagerStore).tidyReady, "tidy_pending": (*eagerStore).tidyPending, "tidy_context": (*eagerStore).tidyContext,
 }
@@ -346,6 +346,17 @@ func (s *eagerStore) nextDue(a *asked, args []any) {
 
 // extend: see extend.sql.
 func (s *eagerStore) extend(a *asked, args []any) {
+	policy := db.SkipLocked
+	if s.w.Bug == bugExtendWaits || s.w.Bug == bugRemovalWaits {
+		policy = db.Wait
+	}
+	s.prolong(a, args, policy)
+}
+
+// extendOne: see extend_one.sql.
+func (s *eagerStore) extendOne(a *asked, args []any) { s.prolong(a, args, db.Wait) }
+
+func (s *eagerStore) prolong(a *asked, args []any, policy db.Policy) {
 	ords, ids, nodes, places, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
 	lease := args[6].(int64) * 1000
 	a.write = true
@@ -353,7 +364,7 @@ func (s *eagerStore) extend(a *asked, args []any) {
 		if s.running(x, ids[i]) == nil {
 			return nil
 		}
-		v, err := s.lockNode(x, s.nodeKey(ids[i], nodes[i], places[i]), db.Wait, func(r nodeRow) bool {
+		v, err := s.lockNode(x, s.nodeKey(ids[i], nodes[i], places[i]), policy, func(r nodeRow) bool {
 			return r.token == tokens[i] && r.queued && !r.completed
 		})
 		if v == nil || err != nil {

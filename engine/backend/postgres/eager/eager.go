@@ -53,6 +53,8 @@ var (
 	nextDueSQL string
 	//go:embed sql/extend.sql
 	extendSQL string
+	//go:embed sql/extend_one.sql
+	extendOneSQL string
 	//go:embed sql/leased.sql
 	leasedSQL string
 	//go:embed sql/workflows.sql

@@ -15,7 +15,7 @@ import (
 )
 
 // Extend implements backend.Backend. The rows of leases are found by their places, which only the
-// instances' workflows tell.
+// instances' workflows tell. What is left out since somebody has its row is prolonged by itself, or is no longer held.
 func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
 	grant.Max = max(grant.Max, 1) // the length of the lease must be sensible
 	if err := b.check(shard, grant); err != nil {
@@ -32,7 +32,18 @@ func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, g
 			placed[i].Key.Run.Path = b.shape(p).run(l.Key.Run)
 		}
 	}
-	return b.store.Extend(ctx, extendSQL, shard, placed, grant.Lease)
+	kept, err := b.store.Extend(ctx, extendSQL, shard, placed, grant.Lease)
+	for i := range kept {
+		if kept[i] {
+			continue
+		}
+		one, err := b.store.Extend(ctx, extendOneSQL, shard, placed[i:i+1], grant.Lease)
+		if err != nil {
+			return nil, err
+		}
+		kept[i] = one[0]
+	}
+	return kept, err
 }
 
 // programs gives the workflows of instances that run.
