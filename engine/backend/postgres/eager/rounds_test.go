@@ -75,18 +75,32 @@ fn main(input: [n, lists], output: [total]):
 	w.finish()
 }
 
-// TestLoopsAreLinear counts the rows and index entries that loops read and the WAL that they write.
+// TestLoopsAreLinear counts the rows and index entries that loops read and the WAL that they write. The WAL has what the server does by
+// itself as well, such as vacuuming: of up to three measurements the least counts.
 func TestLoopsAreLinear(t *testing.T) {
-	costs := map[string][]float64{}
 	sizes := []float64{100, 200, 400}
-	for _, n := range append([]float64{50}, sizes...) { // the first does what is done once for a server
-		for what, cost := range loopCosts(t, int(n)) {
-			costs[what] = append(costs[what], cost)
+	loopCosts(t, 50) // what is done once for a server
+	least := map[string][]float64{}
+	for try := 1; ; try++ {
+		for i, n := range sizes {
+			for what, cost := range loopCosts(t, int(n)) {
+				if try == 1 {
+					least[what] = append(least[what], cost)
+				}
+				least[what][i] = min(least[what][i], cost)
+			}
 		}
-	}
-	for what, y := range costs {
-		if s := slope(sizes, y[1:]); s > 1.05 {
-			t.Errorf("%s of loops grow with slope %.3f; at most 1.05 is linear: %v", what, s, y)
+		linear := true
+		for what, y := range least {
+			if s := slope(sizes, y); s > 1.05 {
+				linear = false
+				if try == 3 {
+					t.Errorf("%s of loops grow with slope %.3f; at most 1.05 is linear: %v", what, s, y)
+				}
+			}
+		}
+		if linear || try == 3 {
+			return
 		}
 	}
 }
