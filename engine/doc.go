@@ -55,7 +55,7 @@
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | –
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
 //	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | –
-//	engine/pgserver/pgtest     | a server and a fresh database for tests                        | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage
+//	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage
 //	scenarios                  | workloads as data, with their expected results                 | engine/graph, scenarios/wfformat
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
 //	chaos/check                | reference interpreter, and oracles over histories              | engine/graph, scenarios
@@ -80,6 +80,7 @@
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
 //	cmd/pulley                 | flags to configuration to run                                  | any
+//	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
 //
 // Package dispatch imports backend, not only plan: its commands are calls of the backend's contract,
 // and a second set of types for the same things would have to be kept equal to the first.

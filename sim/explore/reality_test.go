@@ -43,7 +43,7 @@ type real struct {
 
 func newReal(t *testing.T) *real {
 	t.Helper()
-	r := &real{t: t, server: pgtest.Server(t), schema: pgtest.Schema(t)}
+	r := &real{t: t, server: pgtest.Own(t), schema: pgtest.Schema(t)}
 	r.wire = newWire(t, r.server.DSN())
 	r.open()
 	t.Cleanup(func() {

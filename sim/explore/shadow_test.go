@@ -90,7 +90,7 @@ const (
 
 func newOnPostgres(t *testing.T, d design) *onPostgres {
 	t.Helper()
-	p := &onPostgres{t: t, design: d, server: pgtest.Server(t), count: map[string]int{}}
+	p := &onPostgres{t: t, design: d, server: pgtest.Own(t), count: map[string]int{}}
 	p.cfg = postgres.Config{DSN: p.server.DSN(), Schema: pgtest.Schema(t)}
 	if err := d.setUp(t.Context(), p.cfg); err != nil {
 		t.Fatal(err)

@@ -28,19 +28,19 @@ type design struct {
 func designs() []design {
 	return []design{
 		{"memory", false, onMemory},
-		{"push", true, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"push", true, onPostgres("push", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return push.Open(ctx, push.Config{Store: cfg})
 		})},
-		{"journal", true, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"journal", true, onPostgres("journal", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return journal.Open(ctx, journal.Config{Store: cfg})
 		})},
-		{"eager", true, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"eager", true, onPostgres("eager", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return eager.Open(ctx, eager.Config{Store: cfg})
 		})},
-		{"pull", true, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"pull", true, onPostgres("pull:scan=app", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return pull.Open(ctx, pull.Config{Store: cfg, Scan: pull.ScanApp})
 		})},
-		{"pull-sql", true, onPostgres(func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"pull-sql", true, onPostgres("pull:scan=sql", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return pull.Open(ctx, pull.Config{Store: cfg, Scan: pull.ScanSQL})
 		})},
 	}
@@ -129,9 +129,9 @@ type postgresBackend interface {
 }
 
 // onPostgres gives a store in a schema of its own.
-func onPostgres(open func(context.Context, postgres.Config) (postgresBackend, error)) func(testing.TB) differ.Store {
+func onPostgres(design string, open func(context.Context, postgres.Config) (postgresBackend, error)) func(testing.TB) differ.Store {
 	return func(t testing.TB) differ.Store {
-		b, err := open(context.Background(), postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1})
+		b, err := open(context.Background(), postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, design), Shards: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

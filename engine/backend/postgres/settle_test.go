@@ -15,7 +15,7 @@ import (
 // given to another, or may be one that the server has yet to reach and calls an error in the data.
 func TestTookPlace(t *testing.T) {
 	ctx := limited(t)
-	server := pgtest.Server(t)
+	server := pgtest.Own(t)
 	s, err := Open(ctx, Config{DSN: server.DSN(), Schema: pgtest.Schema(t), Connections: 2}, nothing)
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
-	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Connections: 4}
+	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "eager"), Shards: 1, Connections: 4}
 	return &world{T: t, ctx: ctx, cfg: cfg, b: open(t, cfg), want: map[uuid.UUID]backendtest.Workflow{}}
 }
 

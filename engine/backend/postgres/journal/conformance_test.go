@@ -24,7 +24,7 @@ func open(t testing.TB, cfg Config) *Backend {
 
 func TestConformance(t *testing.T) {
 	backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
-		cfg := Config{Store: postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: opts.Shards}}
+		cfg := Config{Store: postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "journal"), Shards: opts.Shards}}
 		b := open(t, cfg)
 		checker := open(t, cfg)
 		return backendtest.Store{

@@ -58,7 +58,7 @@ func TestSpoiltInstance(t *testing.T) {
 
 // TestSpoiltRow wants the same of a row of the ledger that says nothing, as soon as a cycle looks at it.
 func TestSpoiltRow(t *testing.T) {
-	r := newRig(t, alone(t), pull.ScanApp)
+	r := newRig(t, alone(t, pull.ScanApp), pull.ScanApp)
 	spoilt, other := r.submit(chain, `{"n": 1}`), r.submit(chain, `{"n": 1}`)
 	const row = "UPDATE ledger SET status = 'completed', done = 1, failure = '7' WHERE instance_id = $1"
 	if _, err := r.connect().Exec(r.ctx, row, spoilt); err != nil {
@@ -105,7 +105,7 @@ func TestUnreadableWorkflow(t *testing.T) {
 // TestRowsOfALoop wants scan=sql to hold no more rows of a long loop than of a short one, but for the elements
 // that it collects.
 func TestRowsOfALoop(t *testing.T) {
-	r := newRig(t, alone(t), pull.ScanSQL)
+	r := newRig(t, alone(t, pull.ScanSQL), pull.ScanSQL)
 	id := r.submit(`
 fn twice(input: [x], output: [y]):
     y = @double(value=x)

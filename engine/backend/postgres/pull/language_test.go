@@ -19,9 +19,9 @@ import (
 )
 
 // alone is a schema of a test's own, with one shard.
-func alone(t *testing.T) postgres.Config {
+func alone(t *testing.T, scan pull.Scan) postgres.Config {
 	t.Helper()
-	return postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1}
+	return postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "pull:scan="+string(scan)), Shards: 1}
 }
 
 // both runs a test with each scan on a schema of its own.
@@ -29,7 +29,7 @@ func both(t *testing.T, test func(t *testing.T, cfg postgres.Config, scan pull.S
 	t.Helper()
 	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
 		t.Run(string(scan), func(t *testing.T) {
-			test(t, alone(t), scan)
+			test(t, alone(t, scan), scan)
 		})
 	}
 }

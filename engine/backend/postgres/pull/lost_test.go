@@ -85,7 +85,7 @@ func TestLostCommit(t *testing.T) {
 		for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
 			t.Run(fmt.Sprintf("%s/%s", name, scan), func(t *testing.T) {
 				t.Parallel()
-				r := newRig(t, alone(t), scan)
+				r := newRig(t, alone(t, scan), scan)
 				proxy := pgtest.StartProxy(t, r.cfg.DSN)
 				cuts := 0
 				for _, c := range []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}} {

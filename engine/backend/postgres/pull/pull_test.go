@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
 		t.Run(string(scan), func(t *testing.T) {
 			backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
-				cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: opts.Shards}
+				cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "pull:scan="+string(scan)), Shards: opts.Shards}
 				b := open(t, cfg, scan)
 				checker := open(t, cfg, scan)
 				return backendtest.Store{

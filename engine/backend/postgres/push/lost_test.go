@@ -36,7 +36,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
-	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Connections: 4}
+	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "push"), Shards: 1, Connections: 4}
 	w := &world{T: t, ctx: ctx, cfg: cfg, direct: open(t, cfg), proxy: pgtest.StartProxy(t, cfg.DSN), want: map[uuid.UUID]backendtest.Workflow{}}
 	cfg.Connections, cfg.Application = 2, "cut "+cfg.Schema
 	w.through = through(t, w.proxy, cfg)
