@@ -22,7 +22,7 @@ CLAIMS_FLAGS ?=
 FUZZ_TIME ?= 10m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench claims chaos chaos-nightly sim-coverage mutants fuzz soak-language peers lint setup clean
+.PHONY: help demo check test flakes bench claims chaos chaos-nightly sim-coverage mutants fuzz soak-language peers setup clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -31,10 +31,25 @@ demo: ## Compare a pushing and a pulling scheduler, and write a report
 	@scripts/setup.sh postgres
 	$(GO) run ./cmd/pulley compare $(DEMO_FLAGS)
 
-test: ## Vet, then run every test with the race detector, on a real Postgres
+# What runs the tests. It is built with the race detector, like the tests themselves, so that nothing is compiled twice.
+SUITE = out/bin/suite
+
+check: ## Check the format and the code, and run every test that needs neither Postgres nor a second process
+	@$(GO) build -o $(SUITE)-check ./cmd/suite
+	@$(SUITE)-check check
+
+test: ## Run every test, on a real Postgres, with the race detector
 	@scripts/setup.sh compiler postgres
-	$(GO) vet ./...
-	CGO_ENABLED=1 $(GO) test -race -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+	@CGO_ENABLED=1 $(GO) build -race -o $(SUITE) ./cmd/suite
+	@$(SUITE) test --timeout $(TEST_TIMEOUT) --flags='$(TEST_FLAGS)'
+
+# How many times flakes runs all tests.
+N ?= 20
+
+flakes: ## Run all tests N times, every other time on a busy machine, and list what was not green every time
+	@scripts/setup.sh compiler postgres
+	@CGO_ENABLED=1 $(GO) build -race -o $(SUITE) ./cmd/suite
+	@$(SUITE) flakes --n $(N)
 
 bench: ## Run the Go benchmarks
 	@scripts/setup.sh postgres
@@ -111,15 +126,6 @@ peers: ## Race ours against River and Temporal on one server (the first build ta
 	@scripts/setup.sh postgres
 	cd bench/peers && $(GO) build -mod=mod -buildvcs=auto $(PEERS_BUILD) -o ../../out/peers/peers .
 	out/peers/peers $(PEERS_FLAGS)
-
-lint: ## Check the format and the code; golangci-lint and shellcheck where they are installed
-	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
-	if [ -n "$$unformatted" ]; then echo "gofmt -w is due for:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	@if command -v golangci-lint >/dev/null; then golangci-lint run; \
-	else echo "golangci-lint is not installed: its checks are left out"; fi
-	@if command -v shellcheck >/dev/null; then shellcheck $$(git ls-files '*.sh' .ci/run); \
-	else echo "shellcheck is not installed: its checks are left out"; fi
 
 setup: ## Install what demo and test need, if it is missing
 	@scripts/setup.sh

@@ -80,6 +80,7 @@
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
 //	cmd/pulley                 | flags to configuration to run                                  | any
+//	cmd/suite                  | runs our own tests: before a change, and through the night     | any
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
 //
 // Package dispatch imports backend, not only plan: its commands are calls of the backend's contract,

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// checkCmd checks what can be checked in a minute.
+type checkCmd struct{}
+
+// Run takes one step after the other, and goes on where one failed.
+func (checkCmd) Run(ctx context.Context) error {
+	return within(func(p *place) error {
+		steps := []step{{"format", p.checkFormat}, {"vet", p.vet}, {"lint", p.lint}, {"shell scripts", p.checkScripts}, {"tests", p.testAlone}}
+		var failed []string
+		for _, s := range steps {
+			begun := time.Now()
+			err := s.do(ctx)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			word := "ok"
+			if err != nil {
+				word, failed = "FAIL", append(failed, s.name)
+				fmt.Println(err)
+			}
+			fmt.Printf("%-5s %7.1f s  %s\n", word, time.Since(begun).Seconds(), s.name)
+		}
+		if len(failed) > 0 {
+			fmt.Printf("\nNOT GREEN: %s\n", strings.Join(failed, ", "))
+			return errFailed
+		}
+		fmt.Println("\ngreen")
+		return nil
+	})
+}
+
+// step is a thing that check does.
+type step struct {
+	name string
+	do   func(context.Context) error
+}
+
+// quiet runs a command of which nobody hears unless it fails.
+func (p *place) quiet(ctx context.Context, args ...string) error {
+	var out bytes.Buffer
+	if err := p.run(ctx, command{args: args, out: &out}); err != nil {
+		return fmt.Errorf("%s%s: %w", out.String(), args[0], err)
+	}
+	return nil
+}
+
+// checkFormat wants gofmt to have nothing to change in what git has, or would take.
+func (p *place) checkFormat(ctx context.Context) error {
+	files, err := p.files(ctx, "*.go")
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := p.run(ctx, command{args: append([]string{"gofmt", "-l"}, files...), out: &out}); err != nil {
+		return fmt.Errorf("%sgofmt: %w", out.String(), err)
+	}
+	if out.Len() > 0 {
+		return fmt.Errorf("these files are not formatted, run gofmt -w on them:\n%s", out.String())
+	}
+	return nil
+}
+
+// files lists the files of patterns that git has, or would take.
+func (p *place) files(ctx context.Context, patterns ...string) ([]string, error) {
+	var out, problems bytes.Buffer
+	args := append([]string{"git", "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "--"}, patterns...)
+	if err := p.run(ctx, command{args: args, out: &out, err: &problems}); err != nil {
+		return nil, fmt.Errorf("git ls-files: %w: %s", err, problems.String())
+	}
+	var files []string
+	for file := range strings.Lines(out.String()) {
+		file = strings.TrimSpace(file)
+		if _, err := os.Stat(file); err == nil { // git lists what was removed and not yet committed
+			files = append(files, file)
+		}
+	}
+	return files, nil
+}
+
+func (p *place) vet(ctx context.Context) error { return p.quiet(ctx, "go", "vet", "./...") }
+
+// The linter, and where one that is built here is kept.
+const (
+	linter        = "golangci-lint"
+	linterModule  = "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"
+	linterVersion = "v2.15.0"
+	toolsDir      = "out/tools"
+)
+
+// lint runs the linter, which it builds where there is none: that takes minutes, once.
+func (p *place) lint(ctx context.Context) error {
+	program, err := exec.LookPath(linter)
+	if err != nil {
+		tools, err := filepath.Abs(filepath.Join(toolsDir, linterVersion))
+		if err != nil {
+			return err
+		}
+		program = filepath.Join(tools, linter)
+		if _, err := os.Stat(program); err != nil {
+			fmt.Printf("building %s %s, once\n", linter, linterVersion)
+			var out bytes.Buffer
+			build := command{args: []string{"go", "install", linterModule + "@" + linterVersion}, env: map[string]string{"GOBIN": tools, "GOFLAGS": ""}, out: &out}
+			if err := p.run(ctx, build); err != nil {
+				return fmt.Errorf("%sbuilding %s: %w", out.String(), linter, err)
+			}
+		}
+	}
+	return p.quiet(ctx, program, "run", "--allow-parallel-runners")
+}
+
+// checkScripts has shellcheck read the scripts, where it is installed.
+func (p *place) checkScripts(ctx context.Context) error {
+	program, err := exec.LookPath("shellcheck")
+	if err != nil {
+		fmt.Println("shellcheck is not installed: scripts are not read")
+		return nil
+	}
+	files, err := p.files(ctx, "*.sh", ".ci/run")
+	if err != nil {
+		return err
+	}
+	return p.quiet(ctx, append([]string{program}, files...)...)
+}
+
+// serverPackage is what a package's tests import that need a Postgres, or start processes of their own around one.
+const serverPackage = "pulley/engine/pgserver"
+
+// mixed are packages of which some tests need a server or a second process, and say so, and many do not.
+var mixed = []string{"pulley/chaos/check/differ", "pulley/sim/explore"}
+
+// others start processes, though none with a server.
+var others = []string{"pulley/chaos/mutants", "pulley/cmd/suite"}
+
+// testAlone runs the tests that need neither Postgres nor a second process.
+func (p *place) testAlone(ctx context.Context) error {
+	packages, err := p.alone(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := p.test(ctx, tests{
+		packages: packages, atOnce: processors(), timeout: 10 * time.Minute,
+		env: map[string]string{}, told: func(result) {},
+	})
+	if err != nil {
+		return err
+	}
+	if !t.green() {
+		tellFailures(os.Stdout, t)
+		return errors.New("tests failed")
+	}
+	tellChecked(os.Stdout, t)
+	return nil
+}
+
+// tellChecked writes what ran, and what was left to the tier above.
+func tellChecked(w io.Writer, t *tally) {
+	ran, left := 0, 0
+	for _, r := range t.Tests {
+		switch r.Action {
+		case passed:
+			ran++
+		case skipped:
+			left++
+		}
+	}
+	fmt.Fprintf(w, "%d packages, %d tests; %d more need a server or a second process: make test runs them\n", len(t.Packages), ran, left)
+}
+
+// listed is what go list tells of a package, or of its tests.
+type listed struct {
+	ImportPath string
+	ForTest    string
+	Deps       []string
+}
+
+// alone lists the packages whose tests import nothing that starts a server, and the mixed ones.
+func (p *place) alone(ctx context.Context) ([]string, error) {
+	var out, problems bytes.Buffer
+	list := command{args: []string{"go", "list", "-test", "-json=ImportPath,ForTest,Deps", "./..."}, out: &out, err: &problems}
+	if err := p.run(ctx, list); err != nil {
+		return nil, fmt.Errorf("go list: %w: %s", err, problems.String())
+	}
+	all, served := map[string]bool{}, map[string]bool{}
+	for d := json.NewDecoder(&out); ; {
+		var l listed
+		if err := d.Decode(&l); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		name, _, _ := strings.Cut(l.ImportPath, " ")
+		name = strings.TrimSuffix(strings.TrimSuffix(name, ".test"), "_test")
+		all[name] = true
+		if slices.ContainsFunc(l.Deps, func(d string) bool { return strings.HasPrefix(d, serverPackage) }) || slices.Contains(others, name) {
+			served[name] = true
+		}
+	}
+	var found []string
+	for _, name := range sortedKeys(all) {
+		if !served[name] || slices.Contains(mixed, name) {
+			found = append(found, name)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// event is a line of go test -json; "go doc test2json" tells what each means.
+type event struct {
+	Time       time.Time
+	Action     string
+	Package    string
+	ImportPath string // of what is built
+	Test       string
+	Elapsed    float64 // seconds
+	Output     string
+}
+
+// The actions that end a test or a package.
+const (
+	passed  = "pass"
+	failed  = "fail"
+	skipped = "skip"
+)
+
+// result is how a test or a package ended.
+type result struct {
+	Package string  `json:"package"`
+	Test    string  `json:"test,omitempty"` // empty: the package as a whole
+	Action  string  `json:"action"`
+	Seconds float64 `json:"seconds"`
+	Output  string  `json:"output,omitempty"` // of what failed or was skipped
+}
+
+// name is the package and the test, without the module.
+func (r result) name() string {
+	if r.Test == "" {
+		return short(r.Package)
+	}
+	return short(r.Package) + " " + r.Test
+}
+
+// short is a package's name without the module.
+func short(name string) string { return strings.TrimPrefix(name, "pulley/") }
+
+// tally is what the tests of several packages came to.
+type tally struct {
+	Packages []result           `json:"packages"`
+	Tests    []result           `json:"tests"`
+	Coverage map[string]float64 `json:"coverage,omitempty"` // percent of statements, by package, where it was asked for
+	Wall     float64            `json:"wall_seconds"`
+
+	told    func(result)                // hears of each package that ended
+	output  map[string]*strings.Builder // of what has not ended yet, by package and test
+	running map[string]map[string]bool  // tests that have begun and not ended, by package
+	builds  map[string]*strings.Builder // what the compiler said
+}
+
+func newTally(told func(result)) *tally {
+	return &tally{
+		Coverage: map[string]float64{}, told: told,
+		output: map[string]*strings.Builder{}, running: map[string]map[string]bool{}, builds: map[string]*strings.Builder{},
+	}
+}
+
+// longestOutput bounds what is kept of one test's output; of more, the beginning and the end are.
+const longestOutput = 1 << 20
+
+// read takes the events of go test -json, up to the end. A line that is none is something that a tool said.
+func (t *tally) read(r io.Reader, say func(string)) error {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			var e event
+			if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
+				say(strings.TrimRight(line, "\n"))
+			} else {
+				t.take(e)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// take counts one event.
+func (t *tally) take(e event) {
+	key := e.Package + " " + e.Test
+	switch e.Action {
+	case "run":
+		if t.running[e.Package] == nil {
+			t.running[e.Package] = map[string]bool{}
+		}
+		t.running[e.Package][e.Test] = true
+	case "output":
+		add(t.output, key, e.Output)
+		t.cover(e)
+	case "build-output":
+		add(t.builds, e.ImportPath, e.Output)
+	case passed, failed, skipped:
+		t.end(e, key)
+	}
+}
+
+// add appends to what somebody said so far.
+func add(said map[string]*strings.Builder, who, text string) {
+	b := said[who]
+	if b == nil {
+		b = &strings.Builder{}
+		said[who] = b
+	}
+	if b.Len() < longestOutput {
+		b.WriteString(text)
+	}
+}
+
+// end counts what ended.
+func (t *tally) end(e event, key string) {
+	r := result{Package: e.Package, Test: e.Test, Action: e.Action, Seconds: e.Elapsed}
+	if b := t.output[key]; b != nil {
+		if e.Action != passed {
+			r.Output = b.String()
+		}
+		delete(t.output, key)
+	}
+	if e.Test != "" {
+		delete(t.running[e.Package], e.Test)
+		t.Tests = append(t.Tests, r)
+		return
+	}
+	if e.Action == failed {
+		t.abandon(e.Package)
+		r.Output += t.said(e.Package)
+	}
+	t.Packages = append(t.Packages, r)
+	if t.told != nil {
+		t.told(r)
+	}
+}
+
+// abandon counts the tests of a package that failed before they ended, such as those of a binary that panicked.
+func (t *tally) abandon(name string) {
+	var tests []string
+	for test := range t.running[name] {
+		tests = append(tests, test)
+	}
+	slices.Sort(tests)
+	for _, test := range tests {
+		key := name + " " + test
+		r := result{Package: name, Test: test, Action: failed}
+		if b := t.output[key]; b != nil {
+			r.Output = b.String()
+			delete(t.output, key)
+		}
+		t.Tests = append(t.Tests, r)
+	}
+	delete(t.running, name)
+}
+
+// said is what the compiler had to say of a package, and of its tests.
+func (t *tally) said(name string) string {
+	var said strings.Builder
+	for who, b := range t.builds {
+		if base, _, _ := strings.Cut(who, " "); base == name || strings.TrimSuffix(base, "_test") == name || strings.TrimSuffix(base, ".test") == name {
+			said.WriteString(b.String())
+		}
+	}
+	return said.String()
+}
+
+// cover notes the coverage that a package tells of.
+func (t *tally) cover(e event) {
+	var percent float64
+	if _, rest, ok := strings.Cut(e.Output, "coverage: "); ok && e.Test == "" {
+		if n, _ := fmt.Sscanf(rest, "%f%%", &percent); n == 1 {
+			t.Coverage[short(e.Package)] = percent
+		}
+	}
+}
+
+// green says whether every package passed.
+func (t *tally) green() bool {
+	return len(t.Packages) > 0 && !slices.ContainsFunc(t.Packages, func(r result) bool { return r.Action == failed })
+}
+
+// failures lists the tests that failed, without those of which a part did, and the packages that failed without a test.
+func (t *tally) failures() []result {
+	var list []result
+	for _, r := range t.Tests {
+		if r.Action == failed && !t.partFailed(r) {
+			list = append(list, r)
+		}
+	}
+	for _, p := range t.Packages {
+		if p.Action == failed && !slices.ContainsFunc(list, func(r result) bool { return r.Package == p.Package }) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// partFailed says whether a subtest failed, and the test said nothing of its own besides what test2json writes.
+func (t *tally) partFailed(r result) bool {
+	return !speaks(r.Output) && slices.ContainsFunc(t.Tests, func(o result) bool {
+		return o.Package == r.Package && o.Action == failed && strings.HasPrefix(o.Test, r.Test+"/")
+	})
+}
+
+// speaks says whether an output has a line that is not test2json's own.
+func speaks(output string) bool {
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			return true
+		}
+	}
+	return false
+}

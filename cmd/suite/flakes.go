@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// flakesCmd looks for tests that are not green every time.
+type flakesCmd struct {
+	N        int           `default:"20" help:"So many times. Default: 20."`
+	Packages []string      `arg:"" optional:"" help:"Patterns of packages. Default: ./..."`
+	Timeout  time.Duration `default:"40m" help:"How long one package may take, on the busy machine. Default: 40m."`
+	Out      string        `default:"out/flakes" help:"Where each run's events and flakes.json are kept. Default: out/flakes."`
+}
+
+// flake is a test that was not green every time.
+type flake struct {
+	Name     string   `json:"name"`
+	Runs     []int    `json:"runs"` // in which it failed, from 1
+	Outputs  []string `json:"outputs"`
+	Repeated string   `json:"again"`
+}
+
+// round is one run of all tests.
+type round struct {
+	Number  int     `json:"number"`
+	Busy    bool    `json:"busy"`
+	Green   bool    `json:"green"`
+	Seconds float64 `json:"seconds"`
+	Tests   int     `json:"tests"`
+}
+
+// Run runs the tests N times, and tells what was found. Every other run is on a busy machine, from the second on.
+func (o *flakesCmd) Run(ctx context.Context) error {
+	if o.N < 1 {
+		return fmt.Errorf("--n is %d; it must be at least 1", o.N)
+	}
+	var rounds []round
+	var flakes []flake
+	for i := 1; i <= o.N && ctx.Err() == nil; i++ {
+		t, err := o.once(ctx, i)
+		if err != nil && ctx.Err() != nil {
+			break // what was found so far is told
+		}
+		if err != nil {
+			return fmt.Errorf("run %d: %w", i, err)
+		}
+		r := round{Number: i, Busy: busy(i), Green: t.green(), Seconds: t.Wall, Tests: len(t.Tests)}
+		rounds, flakes = append(rounds, r), note(flakes, i, t)
+		fmt.Println(r)
+		if err := writeJSON(filepath.Join(o.Out, "flakes.json"), map[string]any{"rounds": rounds, "flakes": flakes}); err != nil {
+			return err
+		}
+	}
+	tellFlakes(os.Stdout, rounds, flakes)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if slices.ContainsFunc(rounds, func(r round) bool { return !r.Green }) {
+		return errFailed
+	}
+	return nil
+}
+
+// busy says which runs have other work beside them.
+func busy(run int) bool { return run%2 == 0 }
+
+// String is a line about a run.
+func (r round) String() string {
+	load, verdict := "idle", "green"
+	if r.Busy {
+		load = "busy"
+	}
+	if !r.Green {
+		verdict = "NOT GREEN"
+	}
+	return fmt.Sprintf("run %2d, %s: %s, %d tests in %.0f s", r.Number, load, verdict, r.Tests, r.Seconds)
+}
+
+// once runs all tests, in a place of their own.
+func (o *flakesCmd) once(ctx context.Context, run int) (t *tally, err error) {
+	err = within(func(p *place) error {
+		c := testCmd{Packages: o.Packages, Timeout: o.Timeout, Out: filepath.Join(o.Out, fmt.Sprintf("run-%02d", run))}
+		work := func() error {
+			t, err = c.run(ctx, p, nil)
+			return err
+		}
+		if busy(run) {
+			return p.besideLoops(ctx, work)
+		}
+		return work()
+	})
+	return t, err
+}
+
+// note adds what failed in a run.
+func note(flakes []flake, run int, t *tally) []flake {
+	for _, r := range t.failures() {
+		i := slices.IndexFunc(flakes, func(f flake) bool { return f.Name == r.name() })
+		if i < 0 {
+			flakes, i = append(flakes, flake{Name: r.name(), Repeated: repeat(r)}), len(flakes)
+		}
+		flakes[i].Runs, flakes[i].Outputs = append(flakes[i].Runs, run), append(flakes[i].Outputs, r.Output)
+	}
+	return flakes
+}
+
+// tellFlakes writes what was not green every time, with its output of each time.
+func tellFlakes(w io.Writer, rounds []round, flakes []flake) {
+	green, quiet, loaded := 0, 0, 0
+	for _, r := range rounds {
+		if r.Green {
+			green++
+		}
+		if r.Busy {
+			loaded++
+		} else {
+			quiet++
+		}
+	}
+	for _, f := range flakes {
+		fmt.Fprintf(w, "\n--- NOT GREEN in %d of %d runs: %s\n", len(f.Runs), len(rounds), f.Name)
+		for i, run := range f.Runs {
+			fmt.Fprintf(w, "  run %d:\n%s", run, indent(f.Outputs[i]))
+		}
+		fmt.Fprintf(w, "  again: %s\n", f.Repeated)
+	}
+	fmt.Fprintf(w, "\n%d of %d runs green (%d idle, %d beside %d busy loops for each processor); %d tests were not green every time\n",
+		green, len(rounds), quiet, loaded, loopsPerProcessor, len(flakes))
+}

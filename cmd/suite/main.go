@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit statuses besides 0.
+const (
+	exitFailed       = 1   // a test failed
+	exitUsage        = 2   // a mistake in the command line, or a machine on which nothing can run
+	exitInterrupted  = 130 // Ctrl-C
+)
+
+// exit is an error with a status of its own.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e *exit) Error() string { return e.err.Error() }
+func (e *exit) Unwrap() error { return e.err }
+
+// errFailed is the error of who has told already what failed.
+var errFailed = &exit{exitFailed, errors.New("not everything passed")}
+
+// cli is the command line.
+type cli struct {
+	Check   checkCmd   `cmd:"" help:"Check the format and the code, and run every test that needs neither Postgres nor a second process."`
+	Test    testCmd    `cmd:"" help:"Run every test, on one Postgres, with the race detector."`
+	Flakes  flakesCmd  `cmd:"" help:"Run all tests several times, every other time on a busy machine, and list those that were not green every time."`
+	Busy    busyCmd    `cmd:"" hidden:"" help:"Keep one processor busy, until standard input ends."`
+}
+
+const description = "suite runs the tests of this project: before a change goes in, and at night.\n\n" +
+	"Exit status: 0 if all passed; 1 if something failed; 2 for a mistake in the command line, or where nothing could run; 130 after Ctrl-C."
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run runs a command line and gives the exit status.
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	parser, err := kong.New(&cli{}, kong.Name("suite"), kong.Description(description),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.BindTo(ctx, (*context.Context)(nil)))
+	if err != nil {
+		panic(err)
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "suite: %v; see suite --help\n", err)
+		return exitUsage
+	}
+	err = parsed.Run()
+	var with *exit
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "suite: interrupted")
+		return exitInterrupted
+	case err == nil:
+		return 0
+	case errors.Is(err, errFailed):
+		return exitFailed
+	}
+	fmt.Fprintln(os.Stderr, "suite:", err)
+	if errors.As(err, &with) {
+		return with.code
+	}
+	return exitUsage
+}

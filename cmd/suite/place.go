@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// markVariable marks the processes of a run of suite, so that none is left behind.
+const markVariable = "PULLEY_SUITE_RUN"
+
+// Bounds of ending what was started.
+const (
+	endWithin    = 30 * time.Second       // for a command after SIGINT, before it is killed
+	leaveWithin  = 20 * time.Second       // for what a command left, such as a server's watchdog, before it is killed
+	lookAgain    = 100 * time.Millisecond // between looks for what is left
+	removeWithin = 10 * time.Second       // for the directory, into which something may still write
+)
+
+// place is where the commands of one run of suite work: a directory for what they write for a while, and the
+// mark that their processes carry.
+type place struct {
+	dir  string
+	mark string
+}
+
+// makePlace makes the directory. Others may enter it: a server that root starts runs under another account.
+func makePlace() (*place, error) {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails, by its contract
+	p := &place{mark: hex.EncodeToString(random[:])}
+	p.dir = filepath.Join(os.TempDir(), "pulley-suite-"+p.mark)
+	if err := os.Mkdir(p.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("no directory for the tests: %w", err)
+	}
+	return p, os.Chmod(p.dir, 0o755)
+}
+
+// environment is that of every command: ours, with the directory, the mark, and more.
+func (p *place) environment(more map[string]string) []string {
+	env := append(os.Environ(), "TMPDIR="+p.dir, "GOTMPDIR="+p.dir, markVariable+"="+p.mark)
+	for name, value := range more {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// leave ends the processes that are left, unmounts and removes the directory. It does so whatever ended the run.
+func (p *place) leave() error {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
+	defer cancel()
+	var killed []int
+	for left := p.processes(); len(left) > 0; left = p.processes() {
+		if ctx.Err() != nil {
+			for _, pid := range left {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone by now
+			}
+			killed = left
+			break
+		}
+		pause(ctx)
+	}
+	var err error
+	if len(killed) > 0 {
+		err = fmt.Errorf("processes %v did not end by themselves, and were killed", killed)
+	}
+	return errors.Join(err, p.unmount(), p.remove())
+}
+
+// pause waits a moment, or until the context ends.
+func pause(ctx context.Context) {
+	timer := time.NewTimer(lookAgain)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// processes lists those that carry the mark. Where there is no /proc, nobody is found.
+func (p *place) processes() []int {
+	entries, _ := os.ReadDir("/proc") // there is none on a Mac
+	mark := []byte(markVariable + "=" + p.mark)
+	var found []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		environment, err := os.ReadFile("/proc/" + e.Name() + "/environ") // a zombie's is empty
+		if err == nil && slices.ContainsFunc(bytes.Split(environment, []byte{0}), func(v []byte) bool { return bytes.Equal(v, mark) }) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// unmount takes away what is mounted below the directory, the deepest first.
+func (p *place) unmount() error {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil // not on Linux: nothing here mounts
+	}
+	var points []string
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) > 4 && strings.HasPrefix(fields[4], p.dir+"/") {
+			points = append(points, fields[4])
+		}
+	}
+	slices.Sort(points)
+	slices.Reverse(points)
+	var errs []error
+	for _, point := range points {
+		if err := syscall.Unmount(point, 0); err != nil {
+			errs = append(errs, fmt.Errorf("unmounting %s: %w", point, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// remove removes the directory. A watchdog may be removing parts of it at the same time.
+func (p *place) remove() error {
+	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
+	defer cancel()
+	for {
+		err := os.RemoveAll(p.dir)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		pause(ctx)
+	}
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// mostListed is how many packages and tests are named as the slowest.
+const mostListed = 10
+
+// tellPackage writes one line for a package that ended.
+func tellPackage(w io.Writer, r result) {
+	word := map[string]string{passed: "ok", failed: "FAIL", skipped: "none"}[r.Action]
+	if r.Action == skipped {
+		return // it has no tests
+	}
+	fmt.Fprintf(w, "%-5s %7.1f s  %s\n", word, r.Seconds, short(r.Package))
+}
+
+// tellFailures writes what failed, with its output.
+func tellFailures(w io.Writer, t *tally) {
+	for _, r := range t.failures() {
+		fmt.Fprintf(w, "\n--- FAILED: %s\n%s", r.name(), indent(r.Output))
+		if again := repeat(r); again != "" {
+			fmt.Fprintf(w, "    again: %s\n", again)
+		}
+	}
+}
+
+// repeat is the command that runs a test alone.
+func repeat(r result) string {
+	if r.Test == "" {
+		return "go test -race ./" + short(r.Package)
+	}
+	parts := strings.Split(r.Test, "/")
+	for i, part := range parts {
+		parts[i] = "^" + part + "$"
+	}
+	return "go test -race ./" + short(r.Package) + " -run '" + strings.Join(parts, "/") + "'"
+}
+
+func indent(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString("    " + line)
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+// tellSummary writes what was slow, what was left out, and what it came to.
+func tellSummary(w io.Writer, t *tally) {
+	tellSlowest(w, "packages", t.Packages)
+	tellSlowest(w, "tests", t.outermost())
+	tellSkipped(w, t)
+	tellCoverage(w, t)
+	tellFailures(w, t)
+	counts := map[string]int{}
+	for _, r := range t.Tests {
+		counts[r.Action]++
+	}
+	verdict := "green"
+	if !t.green() {
+		verdict = "NOT GREEN"
+	}
+	fmt.Fprintf(w, "\n%s: %d packages, %d tests passed, %d failed, %d left out, in %s\n",
+		verdict, len(t.Packages), counts[passed], counts[failed], counts[skipped], (time.Duration(t.Wall) * time.Second).String())
+}
+
+// outermost lists the tests that are no part of another.
+func (t *tally) outermost() []result {
+	var list []result
+	for _, r := range t.Tests {
+		if !strings.Contains(r.Test, "/") {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func tellSlowest(w io.Writer, what string, list []result) {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b result) int { return int(1000 * (b.Seconds - a.Seconds)) })
+	var sum float64
+	for _, r := range list {
+		sum += r.Seconds
+	}
+	fmt.Fprintf(w, "\nthe slowest %s, of %.0f s in all:\n", what, sum)
+	for _, r := range list[:min(mostListed, len(list))] {
+		fmt.Fprintf(w, "%9.1f s  %s\n", r.Seconds, r.name())
+	}
+}
+
+// tellSkipped names the tests that were left out, with their reasons, so that none counts as passed.
+func tellSkipped(w io.Writer, t *tally) {
+	reasons := map[string][]string{}
+	for _, r := range t.Tests {
+		if r.Action == skipped {
+			why := reason(r.Output)
+			reasons[why] = append(reasons[why], r.name())
+		}
+	}
+	if len(reasons) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nleft out:")
+	for _, why := range sortedKeys(reasons) {
+		fmt.Fprintf(w, "  %s:\n    %s\n", why, strings.Join(reasons[why], "\n    "))
+	}
+}
+
+// reason is what a test said when it was left out: "file.go:12: reason".
+func reason(output string) string {
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if place, why, ok := strings.Cut(line, ": "); ok && strings.Contains(place, ".go:") {
+			return why
+		}
+	}
+	return "without a reason"
+}
+
+func tellCoverage(w io.Writer, t *tally) {
+	if len(t.Coverage) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\ncoverage, statements that a package's own tests reach:")
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
+	for _, name := range sortedKeys(t.Coverage) {
+		fmt.Fprintf(table, "%.1f %%\t  %s\n", t.Coverage[name], name)
+	}
+	_ = table.Flush() // to a terminal or a buffer
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tests is a run of go test.
+type tests struct {
+	packages []string
+	race     bool
+	atOnce   int               // packages at a time; zero: two for each processor
+	timeout  time.Duration     // of one package
+	flags    []string          // more, for go test
+	env      map[string]string // besides the place's
+	told     func(result)      // hears of each package that ended
+	record   string            // a file for the events; empty: none
+}
+
+// run runs the tests. The error tells that they could not be run; that some failed stands in the tally.
+func (p *place) test(ctx context.Context, t tests) (*tally, error) {
+	args := []string{"go", "test", "-json", "-count=1", "-p", strconv.Itoa(t.atOnce), "-timeout", t.timeout.String()}
+	if t.race {
+		args = append(args, "-race", "-vet=all")
+	}
+	args = append(append(args, t.flags...), t.packages...)
+	reader, writer := io.Pipe()
+	out := io.Writer(writer)
+	if t.record != "" {
+		if err := os.MkdirAll(filepath.Dir(t.record), 0o755); err != nil {
+			return nil, err
+		}
+		file, err := os.Create(t.record)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		out = io.MultiWriter(file, writer)
+	}
+	counted := newTally(t.told)
+	ended := make(chan error, 1)
+	begun := time.Now()
+	go func() {
+		err := p.run(ctx, command{args: args, env: t.env, out: out})
+		_ = writer.Close() // the reader's end
+		ended <- err
+	}()
+	var said bytes.Buffer
+	err := counted.read(reader, func(line string) { fmt.Fprintln(&said, line) })
+	_ = reader.CloseWithError(err) // so that a command whose output nobody reads ends
+	err = errors.Join(err, <-ended)
+	counted.Wall = time.Since(begun).Seconds()
+	switch {
+	case ctx.Err() != nil:
+		return counted, context.Cause(ctx)
+	case status(err) < 0 || len(counted.Packages) == 0:
+		return counted, fmt.Errorf("%s: %w\n%s", args[:2], err, said.String())
+	}
+	if said.Len() > 0 {
+		fmt.Fprint(os.Stderr, said.String())
+	}
+	return counted, nil
+}
+
+// listPackages lists the packages that patterns name.
+func (p *place) listPackages(ctx context.Context, patterns []string) ([]string, error) {
+	var out, problems bytes.Buffer
+	if err := p.run(ctx, command{args: append([]string{"go", "list"}, patterns...), out: &out, err: &problems}); err != nil {
+		return nil, fmt.Errorf("go list: %w: %s", err, problems.String())
+	}
+	return strings.Fields(out.String()), nil
+}
+
+// timesFile keeps how long each package took, so that the next run begins with the longest.
+const timesFile = "out/test/seconds.json"
+
+// longest are the packages that take longest, for the first run on a machine.
+var longest = []string{
+	"chaos", "sim/explore", "bench", "engine", "cmd/pulley", "chaos/check/differ", "engine/pgserver", "engine/backend/postgres/pull",
+	"engine/backend/postgres/push", "engine/backend/postgres/eager", "engine/backend/postgres/journal", "chaos/hosts",
+	"bench/ceiling", "chaos/mutants", "bench/measure", "bench/claims",
+}
+
+// longestFirst puts packages in the order in which they should begin, so that no processor is idle at the end.
+func longestFirst(packages []string, seconds map[string]float64) []string {
+	weight := func(name string) float64 {
+		if s, ok := seconds[short(name)]; ok {
+			return s
+		}
+		if i := slices.Index(longest, short(name)); i >= 0 {
+			return float64(len(longest) - i)
+		}
+		return 0
+	}
+	sorted := slices.Clone(packages)
+	slices.SortStableFunc(sorted, func(a, b string) int {
+		switch d := weight(b) - weight(a); {
+		case d > 0:
+			return 1
+		case d < 0:
+			return -1
+		}
+		return 0
+	})
+	return sorted
+}
+
+// readSeconds gives how long each package took the last time; nothing if that is not known.
+func readSeconds(file string) map[string]float64 {
+	seconds := map[string]float64{}
+	text, err := os.ReadFile(file)
+	if err != nil || json.Unmarshal(text, &seconds) != nil {
+		return nil // the order is a matter of speed alone
+	}
+	return seconds
+}
+
+// writeSeconds keeps how long packages took, and what is known of the others.
+func writeSeconds(file string, t *tally) error {
+	seconds := readSeconds(file)
+	if seconds == nil {
+		seconds = map[string]float64{}
+	}
+	for _, r := range t.Packages {
+		seconds[short(r.Package)] = r.Seconds
+	}
+	return writeJSON(file, seconds)
+}
+
+// writeJSON writes a file whole, or not at all.
+func writeJSON(file string, value any) error {
+	text, err := json.MarshalIndent(value, "", "\t")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file+".new", append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// processors is how many this machine lets us use.
+func processors() int { return runtime.GOMAXPROCS(0) }
