@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # The first process of a container that pulley starts. Its standard input is a stream that ends with
 # pulley's process, however that ends. Then this shell ends, the kernel ends everything else in the
 # container, and the container removes itself. It ends too when the server does.

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Ends a Postgres that pulley started, once pulley is gone, and removes its directories.
 #
 # Standard input is a pipe whose writing end only pulley's process holds: it ends when that process
