@@ -22,7 +22,7 @@ CLAIMS_FLAGS ?=
 FUZZ_TIME ?= 10m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test flakes bench claims chaos chaos-nightly sim-coverage mutants fuzz soak-language peers setup clean
+.PHONY: help demo check test flakes nightly bench claims chaos chaos-nightly sim-coverage mutants fuzz soak-language peers setup clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -50,6 +50,15 @@ flakes: ## Run all tests N times, every other time on a busy machine, and list w
 	@scripts/setup.sh compiler postgres
 	@CGO_ENABLED=1 $(GO) build -race -o $(SUITE) ./cmd/suite
 	@$(SUITE) flakes --n $(N)
+
+# How long the night is. NIGHT_FLAGS=--only=seeds,chaos chooses parts.
+NIGHT ?= 5h
+NIGHT_FLAGS ?=
+
+nightly: ## Run all that is deep, for NIGHT=30m, 2h or 8h, each night from where the last one stopped; out/nightly/report.html
+	@scripts/setup.sh compiler postgres
+	@$(GO) build -o $(SUITE)-night ./cmd/suite
+	@$(SUITE)-night nightly --night $(NIGHT) $(NIGHT_FLAGS)
 
 bench: ## Run the Go benchmarks
 	@scripts/setup.sh postgres

@@ -2,6 +2,7 @@
 //
 //   - check: format, vet, lint, and every test that needs neither Postgres nor a second process.
 //   - test: every package, on one Postgres, with the race detector.
+//   - nightly: all that is deep, for as long as the caller says.
 //
 // flakes runs the tests again and again, half of the times on a machine with other work, and tells which were not green
 // every time.

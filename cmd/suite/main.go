@@ -13,8 +13,9 @@ import (
 
 // The exit statuses besides 0.
 const (
-	exitFailed       = 1   // a test failed
+	exitFailed       = 1   // a test, or a part of the night, failed
 	exitUsage        = 2   // a mistake in the command line, or a machine on which nothing can run
+	exitInconclusive = 3   // nothing failed, and a part of the night cannot say that it passed
 	exitInterrupted  = 130 // Ctrl-C
 )
 
@@ -35,11 +36,14 @@ type cli struct {
 	Check   checkCmd   `cmd:"" help:"Check the format and the code, and run every test that needs neither Postgres nor a second process."`
 	Test    testCmd    `cmd:"" help:"Run every test, on one Postgres, with the race detector."`
 	Flakes  flakesCmd  `cmd:"" help:"Run all tests several times, every other time on a busy machine, and list those that were not green every time."`
+	Nightly nightlyCmd `cmd:"" help:"Run all that is deep, for as long as you say, and write a report."`
+	Seeds   seedsCmd   `cmd:"" hidden:"" help:"Simulate a design, seed after seed, for a while."`
 	Busy    busyCmd    `cmd:"" hidden:"" help:"Keep one processor busy, until standard input ends."`
 }
 
 const description = "suite runs the tests of this project: before a change goes in, and at night.\n\n" +
-	"Exit status: 0 if all passed; 1 if something failed; 2 for a mistake in the command line, or where nothing could run; 130 after Ctrl-C."
+	"Exit status: 0 if all passed; 1 if something failed; 2 for a mistake in the command line, or where nothing could run; " +
+	"3 if nothing failed and a part of the night was inconclusive; 130 after Ctrl-C."
 
 func main() { os.Exit(run(os.Args[1:])) }
 

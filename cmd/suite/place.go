@@ -22,8 +22,7 @@ const markVariable = "PULLEY_SUITE_RUN"
 
 // Bounds of ending what was started.
 const (
-	endWithin    = 30 * time.Second       // for a command after SIGINT, before it is killed
-	leaveWithin  = 20 * time.Second       // for what a command left, such as a server's watchdog, before it is killed
+	endWithin    = 25 * time.Second       // for a command after SIGINT, and for what it left, such as a server's watchdog, before it is killed
 	lookAgain    = 100 * time.Millisecond // between looks for what is left
 	removeWithin = 10 * time.Second       // for the directory, into which something may still write
 )
@@ -31,15 +30,16 @@ const (
 // place is where the commands of one run of suite work: a directory for what they write for a while, and the
 // mark that their processes carry.
 type place struct {
-	dir  string
-	mark string
+	dir      string
+	mark     string
+	patience time.Duration // with a command that is to end, and with what it left, before they are killed
 }
 
 // makePlace makes the directory. Others may enter it: a server that root starts runs under another account.
 func makePlace() (*place, error) {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails, by its contract
-	p := &place{mark: hex.EncodeToString(random[:])}
+	p := &place{patience: endWithin, mark: hex.EncodeToString(random[:])}
 	p.dir = filepath.Join(os.TempDir(), "pulley-suite-"+p.mark)
 	if err := os.Mkdir(p.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("no directory for the tests: %w", err)
@@ -58,24 +58,36 @@ func (p *place) environment(more map[string]string) []string {
 
 // leave ends the processes that are left, unmounts and removes the directory. It does so whatever ended the run.
 func (p *place) leave() error {
-	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
+	err := p.endProcesses()
+	return errors.Join(err, p.unmount(), p.remove())
+}
+
+// endProcesses waits for the processes with the mark, and kills those that do not end by themselves.
+func (p *place) endProcesses() error {
+	if p.await() {
+		return nil
+	}
+	left := p.processes()
+	for _, pid := range left {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone by now
+	}
+	if !p.await() {
+		return fmt.Errorf("processes %v cannot be killed", p.processes())
+	}
+	return fmt.Errorf("processes %v did not end by themselves, and were killed", left)
+}
+
+// await waits until no process with the mark is left, and says whether that came about.
+func (p *place) await() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), p.patience)
 	defer cancel()
-	var killed []int
-	for left := p.processes(); len(left) > 0; left = p.processes() {
+	for len(p.processes()) > 0 {
 		if ctx.Err() != nil {
-			for _, pid := range left {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone by now
-			}
-			killed = left
-			break
+			return false
 		}
 		pause(ctx)
 	}
-	var err error
-	if len(killed) > 0 {
-		err = fmt.Errorf("processes %v did not end by themselves, and were killed", killed)
-	}
-	return errors.Join(err, p.unmount(), p.remove())
+	return true
 }
 
 // pause waits a moment, or until the context ends.

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// nightlyCmd runs all that is deep.
+type nightlyCmd struct {
+	Night time.Duration `default:"5h" help:"How long all of it may take, at least 10m; it ends at most a tenth later. Default: 5h."`
+	Only  []string      `placeholder:"PART" help:"These parts only, joined by commas; each gets its share of the time. Default: all."`
+	Out   string        `default:"out/nightly" help:"Where totals.json, report.html, what failed and the place where each part stopped are kept. Default: out/nightly."`
+}
+
+// shortestNight is the least that lets every part begin.
+const shortestNight = 10 * time.Minute
+
+// Verdicts of a part.
+const (
+	pass         = "pass"
+	fail         = "fail"
+	inconclusive = "inconclusive"
+)
+
+// part is one of the things that a night is for.
+type part struct {
+	name  string
+	about string
+	share float64 // of the night, in percent
+	run   func(ctx context.Context, n *night, until time.Time, o *outcome) error
+}
+
+// parts lists them in their order. What every change must pass comes first, what can use any time that is left comes last.
+func parts() []part {
+	return []part{
+		{"tests", "every test as before a change, and how long each package took", 10, runTests},
+		{"seeds", "simulated worlds of every design, seed after seed, each step checked", 24, runSeeds},
+		{"worlds", "simulated worlds replayed on a real Postgres, step by step", 10, runWorlds},
+		{"language", "generated programs on every backend, held against the reference interpreter", 8, runLanguage},
+		{"fuzz", "texts and programs that no grammar made, for the parser and the compiler", 6, runFuzz},
+		{"chaos", "every backend while connections, processes and Postgres fail", 14, runChaos},
+		{"bugs", "bugs planted in the engine, of which the checks must find each", 12, runBugs},
+		{"soak", "one backend under load and faults, to see whether anything grows", 5, runSoak},
+		{"benchmarks", "the Go benchmarks, in the form that benchstat reads", 4, runBenchmarks},
+		{"deep tests", "the tests of one package after the other, as deep as a night allows", 7, runDeepTests},
+	}
+}
+
+// night is a run of nightly.
+type night struct {
+	*nightlyCmd
+	*place
+	began time.Time
+	state *state
+}
+
+// count says how much of something there was.
+type count struct {
+	What string `json:"what"`
+	N    int64  `json:"n"`
+}
+
+// problem is something that failed, or that a part cannot say.
+type problem struct {
+	What   string `json:"what"`
+	Again  string `json:"again,omitempty"` // the command that repeats it
+	Output string `json:"output,omitempty"`
+}
+
+// outcome is what a part came to.
+type outcome struct {
+	Part     string    `json:"part"`
+	About    string    `json:"about"`
+	Verdict  string    `json:"verdict"`
+	Budget   float64   `json:"budget_seconds"`
+	Seconds  float64   `json:"seconds"`
+	Counts   []count   `json:"counts"`
+	Problems []problem `json:"problems"`
+	Notes    []string  `json:"notes,omitempty"`
+}
+
+// add counts something.
+func (o *outcome) add(what string, n int64) {
+	if i := slices.IndexFunc(o.Counts, func(c count) bool { return c.What == what }); i >= 0 {
+		o.Counts[i].N += n
+		return
+	}
+	o.Counts = append(o.Counts, count{what, n})
+}
+
+// fails notes that something failed.
+func (o *outcome) fails(p problem) { o.Verdict, o.Problems = fail, append(o.Problems, p) }
+
+// cannotSay notes that the part cannot say whether something holds.
+func (o *outcome) cannotSay(p problem) {
+	if o.Verdict != fail {
+		o.Verdict = inconclusive
+	}
+	o.Problems = append(o.Problems, p)
+}
+
+// totals is what the night came to. It is written after each part.
+type totals struct {
+	Began    time.Time  `json:"began"`
+	Night    string     `json:"night"`
+	Seconds  float64    `json:"seconds"`
+	Revision string     `json:"revision"`
+	Machine  string     `json:"machine"`
+	Verdict  string     `json:"verdict"`
+	Ended    bool       `json:"ended"` // false: the night was broken off, and what stands here is what there was
+	Parts    []*outcome `json:"parts"`
+}
+
+// Run runs the parts, one after the other.
+func (c *nightlyCmd) Run(ctx context.Context) error {
+	chosen, err := c.choose()
+	if err != nil {
+		return err
+	}
+	return within(func(p *place) error {
+		n := &night{nightlyCmd: c, place: p, began: time.Now()}
+		if n.state, err = readState(filepath.Join(c.Out, "state.json")); err != nil {
+			return err
+		}
+		t := &totals{Began: n.began.UTC(), Night: c.Night.String(), Revision: n.revision(ctx), Machine: machine(), Verdict: pass}
+		if err := n.build(ctx); err != nil {
+			return err
+		}
+		for i, part := range chosen {
+			t.Parts = append(t.Parts, n.one(ctx, part, n.budget(chosen[i:])))
+			t.judge()
+			t.Seconds, t.Ended = time.Since(n.began).Seconds(), i == len(chosen)-1 && ctx.Err() == nil
+			if err := errors.Join(n.write(t), n.state.write()); err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		}
+		fmt.Printf("\n%s in %s; %s and %s\n", t.Verdict, time.Since(n.began).Round(time.Second), n.file("totals.json"), n.file("report.html"))
+		switch t.Verdict {
+		case fail:
+			return errFailed
+		case inconclusive:
+			return &exit{exitInconclusive, errors.New("nothing failed, and a part was inconclusive")}
+		}
+		return nil
+	})
+}
+
+// choose gives the parts that run.
+func (c *nightlyCmd) choose() ([]part, error) {
+	if c.Night < shortestNight {
+		return nil, fmt.Errorf("--night is %v; every part has its time from %v on", c.Night, shortestNight)
+	}
+	all := parts()
+	names := make([]string, len(all))
+	for i, p := range all {
+		names[i] = p.name
+	}
+	for _, name := range c.Only {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("--only names %q; choose from %s", name, strings.Join(names, ", "))
+		}
+	}
+	return slices.DeleteFunc(all, func(p part) bool { return len(c.Only) > 0 && !slices.Contains(c.Only, p.name) }), nil
+}
+
+// budget gives the first of the parts that are left its share of the time that is left. A part that was asked for alone has the
+// share that it has in a whole night.
+func (n *night) budget(left []part) time.Duration {
+	var sum float64
+	for _, p := range left {
+		sum += p.share
+	}
+	if len(n.Only) > 0 {
+		return time.Duration(left[0].share / 100 * float64(n.Night))
+	}
+	return max(0, time.Duration(left[0].share/sum*float64(time.Until(n.began.Add(n.Night)))))
+}
+
+// overdue is how much longer than its budget a part may take before it is ended: a part of it, and what it takes to end.
+func overdue(budget time.Duration) time.Duration { return budget/4 + 90*time.Second }
+
+// one runs a part.
+func (n *night) one(ctx context.Context, p part, budget time.Duration) *outcome {
+	o := &outcome{Part: p.name, About: p.about, Verdict: pass, Budget: budget.Seconds(), Counts: []count{}, Problems: []problem{}}
+	fmt.Printf("%s  %s, for %s\n", time.Now().Format(time.TimeOnly), p.name, budget.Round(time.Second))
+	begun := time.Now()
+	limited, cancel := context.WithTimeoutCause(ctx, budget+overdue(budget), fmt.Errorf("%s did not end %v after its time", p.name, overdue(budget).Round(time.Second)))
+	defer cancel()
+	err := p.run(limited, n, begun.Add(budget), o)
+	o.Seconds = time.Since(begun).Seconds()
+	switch {
+	case ctx.Err() != nil:
+		o.cannotSay(problem{What: "interrupted"})
+	case err != nil:
+		o.cannotSay(problem{What: err.Error(), Again: fmt.Sprintf("out/bin/suite nightly --night %v --only '%s'", n.Night, p.name)})
+	}
+	fmt.Printf("          %s in %s%s\n", o.Verdict, time.Since(begun).Round(time.Second), o.line())
+	for _, x := range o.Problems {
+		fmt.Printf("          %s\n", firstLine(x.What))
+		if x.Again != "" {
+			fmt.Printf("            again: %s\n", x.Again)
+		}
+	}
+	return o
+}
+
+// line words the counts.
+func (o *outcome) line() string {
+	var b strings.Builder
+	for _, c := range o.Counts {
+		fmt.Fprintf(&b, ", %d %s", c.N, c.What)
+	}
+	return b.String()
+}
+
+// judge gives the night the worst verdict of its parts.
+func (t *totals) judge() {
+	rank := func(verdict string) int { return slices.Index([]string{pass, inconclusive, fail}, verdict) }
+	t.Verdict = slices.MaxFunc(t.Parts, func(a, b *outcome) int { return cmp.Compare(rank(a.Verdict), rank(b.Verdict)) }).Verdict
+}
+
+// file is a file or folder of the night's.
+func (n *night) file(names ...string) string {
+	return filepath.Join(append([]string{n.Out}, names...)...)
+}
+
+// write writes the totals and the page.
+func (n *night) write(t *totals) error {
+	return errors.Join(writeJSON(n.file("totals.json"), t), writePage(n.file("report.html"), t))
+}
+
+// pulley is the program that the night builds for itself.
+func (n *night) pulley() string { return filepath.Join(n.dir, "pulley") }
+
+// build builds what parts run.
+func (n *night) build(ctx context.Context) error {
+	if err := os.MkdirAll(n.Out, 0o755); err != nil {
+		return err
+	}
+	return n.quiet(ctx, "go", "build", "-o", n.pulley(), "./cmd/pulley")
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}

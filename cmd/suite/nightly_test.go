@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSharesAreAWholeNight(t *testing.T) {
+	var sum float64
+	for _, p := range parts() {
+		sum += p.share
+	}
+	if math.Abs(sum-100) > 1e-9 {
+		t.Errorf("the shares of the parts are %.1f %%", sum)
+	}
+}
+
+// TestBudgetIsOfTheTimeThatIsLeft wants a part that ends early to leave its time to the others.
+func TestBudgetIsOfTheTimeThatIsLeft(t *testing.T) {
+	left := []part{{share: 10}, {share: 30}}
+	n := &night{nightlyCmd: &nightlyCmd{Night: time.Hour}, began: time.Now().Add(-20 * time.Minute)}
+	if got := n.budget(left); got.Round(time.Second) != 10*time.Minute {
+		t.Errorf("a quarter of 40 minutes is %v", got)
+	}
+	n.began = time.Now().Add(-2 * time.Hour)
+	if got := n.budget(left); got != 0 {
+		t.Errorf("after the night there are still %v", got)
+	}
+}
+
+func TestNightHasTheWorstVerdict(t *testing.T) {
+	night := &totals{Parts: []*outcome{{Verdict: pass}, {Verdict: fail}, {Verdict: inconclusive}}}
+	if night.judge(); night.Verdict != fail {
+		t.Errorf("%s, want %s", night.Verdict, fail)
+	}
+	night.Parts = night.Parts[2:]
+	if night.judge(); night.Verdict != inconclusive {
+		t.Errorf("%s, want %s", night.Verdict, inconclusive)
+	}
+	o := &outcome{Verdict: fail}
+	if o.cannotSay(problem{}); o.Verdict != fail || len(o.Problems) != 1 {
+		t.Errorf("%+v: what failed is not inconclusive afterwards", o)
+	}
+}
+
+func TestChosenPartsExist(t *testing.T) {
+	if _, err := (&nightlyCmd{Night: time.Hour, Only: []string{"seed"}}).choose(); err == nil || !strings.Contains(err.Error(), "tests, seeds, worlds") {
+		t.Errorf("a part that does not exist: %v", err)
+	}
+	if _, err := (&nightlyCmd{Night: time.Minute}).choose(); err == nil {
+		t.Error("a night of a minute is taken")
+	}
+	chosen, err := (&nightlyCmd{Night: time.Hour, Only: []string{"soak", "seeds"}}).choose()
+	if err != nil || len(chosen) != 2 || chosen[0].name != "seeds" {
+		t.Errorf("%v, %v", chosen, err)
+	}
+}
+
+// TestChunksEndInTime plays chunks of work whose speed is fixed, in a time that the test keeps.
+func TestChunksEndInTime(t *testing.T) {
+	for _, speed := range []float64{0.5, 20, 5000} {
+		c := chunks{first: 10, least: 5, begun: time.Second}
+		left, done, runs := 10*time.Minute, 0, 0
+		for {
+			amount := c.next(left)
+			if amount == 0 {
+				break
+			}
+			left -= c.begun + time.Duration(float64(amount)/speed*float64(time.Second))
+			done, runs, c.speed = done+amount, runs+1, speed
+		}
+		if left < -time.Second || runs > 60 || float64(done) < 0.8*speed*540 {
+			t.Errorf("at %v a second: %d in %d chunks, %v left", speed, done, runs, left)
+		}
+	}
+}
+
+func TestNextNightGoesOn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "state.json")
+	s, err := readState(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.next("worlds") == 0 {
+		t.Error("without a memory, every night begins with the same worlds")
+	}
+	s.Next["worlds"] = 42
+	if err := s.write(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = readState(file); err != nil || s.next("worlds") != 42 {
+		t.Errorf("the next night begins at %d, %v; want 42", s.next("worlds"), err)
+	}
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = readState(file); err == nil || !strings.Contains(err.Error(), "remove it to begin anew") {
+		t.Errorf("a broken memory: %v", err)
+	}
+}
+
+func TestPageTellsWhatFailed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "report.html")
+	err := writePage(file, &totals{
+		Verdict: fail, Night: "1h0m0s", Seconds: 3723,
+		Parts: []*outcome{{
+			Part: "seeds", About: "worlds", Verdict: fail, Counts: []count{{"seeds of push", 1234567}},
+			Problems: []problem{{What: "I4 <b>", Again: "go run ./cmd/pulley sim --replay x", Output: "some output"}},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"The night <span class=\"fail\">failed", "1\u202f234\u202f567 seeds of push", "I4 &lt;b&gt;", "sim --replay x", "some output", "1h2m3s"} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// TestCheckNeedsNoServer wants the tier without a server to hold the core, and nothing that starts one.
+func TestCheckNeedsNoServer(t *testing.T) {
+	t.Chdir("../..")
+	err := within(func(p *place) error {
+		found, err := p.alone(t.Context())
+		if err != nil {
+			return err
+		}
+		has := map[string]bool{}
+		for _, name := range found {
+			has[short(name)] = true
+		}
+		for _, name := range []string{"engine/ir", "engine/expr", "engine/graph", "engine/plan", "engine/dispatch", "bench/stats", "sim", "sim/explore", "chaos/check", "chaos/check/differ", "scenarios", "reports"} {
+			if !has[name] {
+				t.Errorf("check leaves out %s", name)
+			}
+		}
+		for _, name := range []string{"engine/backend/postgres/push", "chaos", "cmd/pulley", "chaos/mutants", "engine/pgserver", "cmd/suite"} {
+			if has[name] {
+				t.Errorf("check runs %s, which needs a server or a second process", name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

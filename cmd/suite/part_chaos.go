@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pulley/sim/explore"
+)
+
+// The exit statuses of pulley chaos and its kin are those of suite.
+
+// runChaos has every backend go through faults for a while.
+func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error {
+	dir := n.file("chaos")
+	var out bytes.Buffer
+	c := command{args: []string{n.pulley(), "chaos-nightly", "--for", left(until), "--out", dir}, out: &out}
+	err := n.place.run(ctx, c)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var t struct {
+		Runs                   int
+		Reached                map[string]int64
+		Instances, Completions int64
+		Kept                   []string
+	}
+	if err := errors.Join(judged(err, out.String()), readJSON(filepath.Join(dir, "totals.json"), &t)); err != nil {
+		return err
+	}
+	o.add("runs", int64(t.Runs))
+	o.add("instances", t.Instances)
+	o.add("completions", t.Completions)
+	for _, what := range sortedKeys(t.Reached) {
+		o.add(what, t.Reached[what])
+	}
+	for _, kept := range t.Kept {
+		o.tellChaos(kept)
+	}
+	if status(err) != 0 && len(t.Kept) == 0 {
+		o.cannotSay(problem{What: "chaos-nightly ended with " + err.Error(), Output: failedPart(out.String())})
+	}
+	return nil
+}
+
+// tellChaos tells of a run of chaos that did not pass, by what it wrote.
+func (o *outcome) tellChaos(dir string) {
+	var r struct {
+		Verdict string
+		Why     []string
+	}
+	if err := readJSON(filepath.Join(dir, "result.json"), &r); err != nil {
+		o.cannotSay(problem{What: fmt.Sprintf("a run of chaos did not come to a result: %v", err)})
+		return
+	}
+	p := problem{What: fmt.Sprintf("%s: %s: %v", dir, r.Verdict, r.Why), Again: "go run ./cmd/pulley chaos --replay " + filepath.Join(dir, "case.json")}
+	if r.Verdict == fail {
+		o.fails(p)
+	} else {
+		o.cannotSay(p)
+	}
+}
+
+// judged is the error of a command that could not be run, or that came to no verdict.
+func judged(err error, output string) error {
+	switch status(err) {
+	case 0, exitFailed, exitInconclusive:
+		return nil
+	}
+	return fmt.Errorf("%w: %s", err, failedPart(output))
+}
+
+func readJSON(file string, value any) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, value); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// left is the time until then, as a flag takes it.
+func left(until time.Time) string {
+	return max(time.Second, time.Until(until).Truncate(time.Second)).String()
+}
+
+// soakAround is what a soak takes besides its length: to find out how much load there can be, and to end.
+const soakAround = 75 * time.Second
+
+// runSoak loads one design, another each night.
+func runSoak(ctx context.Context, n *night, until time.Time, o *outcome) error {
+	designs := explore.Backends()
+	turn := n.state.Next["soak"]
+	design := designs[turn%uint64(len(designs))]
+	length := max(time.Minute, (time.Until(until) - soakAround).Truncate(time.Second))
+	dir := n.file("soak")
+	var out bytes.Buffer
+	c := command{args: []string{n.pulley(), "chaos", "--soak", "--backend", design, "--duration", length.String(), "--shrink", "0", "--out", dir}, out: &out}
+	err := n.place.run(ctx, c)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := judged(err, out.String()); err != nil {
+		return err
+	}
+	n.state.Next["soak"] = turn + 1
+	var r struct{ Instances, Completions int64 }
+	if err := readJSON(filepath.Join(dir, "result.json"), &r); err != nil {
+		return err
+	}
+	o.add("seconds of "+design+" under load", int64(length.Seconds()))
+	o.add("instances", r.Instances)
+	o.add("completions", r.Completions)
+	if status(err) != 0 {
+		o.tellChaos(dir)
+	}
+	return nil
+}
+
+// runBugs plants every bug that only the night finds, and then, as long as there is time, those that tests find, from where the last
+// night stopped.
+func runBugs(ctx context.Context, n *night, until time.Time, o *outcome) error {
+	mutants := filepath.Join(n.dir, "mutants")
+	if err := n.quiet(ctx, "go", "build", "-o", mutants, "./chaos/mutants"); err != nil {
+		return err
+	}
+	if _, err := n.plant(ctx, o, mutants, "--tier", "night"); err != nil {
+		return err
+	}
+	if time.Until(until) < time.Minute {
+		return nil
+	}
+	r, err := n.plant(ctx, o, mutants, "--tier", "test", "--for", left(until), "--start", fmt.Sprint(n.state.Next["bugs"]))
+	n.state.Next["bugs"] = r.Next
+	return err
+}
+
+// planted is what the planter of bugs prints.
+type planted struct {
+	Mutants []struct {
+		Mutant, Outcome, Invariant, By, Says, Command, Why string
+	}
+	Next uint64 // the bug at which the next night begins
+}
+
+// plant plants bugs and notes what became of them.
+func (n *night) plant(ctx context.Context, o *outcome, program string, args ...string) (r planted, err error) {
+	var out, problems bytes.Buffer
+	args = append([]string{program, "--format", "json", "--jobs", fmt.Sprint(processors())}, args...)
+	err = n.place.run(ctx, command{args: args, out: &out, err: &problems})
+	if ctx.Err() != nil {
+		return r, context.Cause(ctx)
+	}
+	if err := judged(err, problems.String()); err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		return r, fmt.Errorf("the planter of bugs: %w", err)
+	}
+	for _, m := range r.Mutants {
+		o.add("bugs "+m.Outcome, 1)
+		if m.Outcome != "caught" && m.Outcome != "equivalent" {
+			o.fails(problem{What: fmt.Sprintf("the bug %s: %s %s", m.Mutant, m.Outcome, m.Why), Again: "go run ./chaos/mutants --only '^" + m.Mutant + "$'", Output: m.Says})
+		}
+	}
+	return r, nil
+}

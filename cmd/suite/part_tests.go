@@ -1,0 +1,137 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"pulley/internal/depth"
+)
+
+// testTimeout bounds one package's tests: nothing is measured by it, it ends what hangs.
+const testTimeout = 30 * time.Minute
+
+// runTests runs every test as before a change, and holds each package's time against its budget.
+func runTests(ctx context.Context, n *night, _ time.Time, o *outcome) error {
+	c := testCmd{Timeout: testTimeout, Out: n.file("tests")}
+	t, err := c.run(ctx, n.place, nil)
+	if err != nil {
+		return err
+	}
+	o.count(t)
+	for _, line := range overBudget(t.Packages) {
+		o.fails(problem{What: line, Again: "make test"})
+	}
+	for _, r := range slowest(t.Packages, mostListed) {
+		o.Notes = append(o.Notes, fmt.Sprintf("%.1f s %s", r.Seconds, r.name()))
+	}
+	return nil
+}
+
+// count takes over what tests came to.
+func (o *outcome) count(t *tally) {
+	o.add("packages", int64(len(t.Packages)))
+	for _, r := range t.Tests {
+		o.add(map[string]string{passed: "tests passed", failed: "tests failed", skipped: "tests left out"}[r.Action], 1)
+	}
+	for _, r := range t.failures() {
+		o.fails(problem{What: r.name(), Again: repeat(r), Output: r.Output})
+	}
+}
+
+// runDeepTests runs the tests of packages as deep as a night allows, those first that have waited longest, as long as
+// there is time. A package that takes longer than what is left is left to another night.
+func runDeepTests(ctx context.Context, n *night, until time.Time, o *outcome) error {
+	packages, err := n.listPackages(ctx, []string{"./..."})
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(packages, func(a, b string) int { return cmp.Compare(n.state.Last[short(a)], n.state.Last[short(b)]) })
+	return n.withServer(ctx, func(env map[string]string) error {
+		deep := map[string]string{depth.Variable: "night"}
+		for k, v := range env {
+			deep[k] = v
+		}
+		for _, name := range packages {
+			left := time.Until(until)
+			if left < time.Minute {
+				break
+			}
+			if known := n.state.Seconds[short(name)]; known > left.Seconds() {
+				continue
+			}
+			if err := n.testDeep(ctx, name, left, deep, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// testDeep runs the deep tests of one package. If they do not end in time, the next night knows that they take longer.
+func (n *night) testDeep(ctx context.Context, name string, left time.Duration, env map[string]string, o *outcome) error {
+	limited, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	begun := time.Now()
+	t, err := n.test(limited, tests{packages: []string{name}, race: true, atOnce: 1, timeout: left + testTimeout, env: env, record: n.file("deep", fileName(short(name))+".json")})
+	if ctx.Err() == nil && limited.Err() != nil {
+		n.state.Seconds[short(name)] = max(n.state.Seconds[short(name)], 1.5*time.Since(begun).Seconds())
+		o.Notes = append(o.Notes, fmt.Sprintf("%s: not done within %v; it is tried again when there is more time", short(name), left.Round(time.Second)))
+		o.add("packages that did not end in time", 1)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	n.state.Seconds[short(name)], n.state.Last[short(name)] = time.Since(begun).Seconds(), time.Now().UTC().Format(time.RFC3339)
+	o.count(t)
+	for i := range o.Problems {
+		if again := o.Problems[i].Again; strings.HasPrefix(again, "go test") {
+			o.Problems[i].Again = depth.Variable + "=night " + again
+		}
+	}
+	return nil
+}
+
+// slowest lists the first of the packages or tests that took longest.
+func slowest(list []result, most int) []result {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b result) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	return list[:min(most, len(list))]
+}
+
+// budgets are how many percent of the time of all packages together a package may take: a share is the same on every machine.
+// It is about one and a half times what it takes. A package that is not named may take [smallBudget].
+var budgets = map[string]float64{}
+
+// smallBudget is the share, in percent, of a package that has no other.
+const smallBudget = 4
+
+// overBudget names the packages that took more than their share.
+func overBudget(packages []result) []string {
+	var sum float64
+	for _, r := range packages {
+		sum += r.Seconds
+	}
+	var lines []string
+	for _, r := range packages {
+		budget, ok := budgets[short(r.Package)]
+		if !ok {
+			budget = smallBudget
+		}
+		if share := 100 * r.Seconds / sum; share > budget && sum > 0 {
+			lines = append(lines, fmt.Sprintf("%s took %.1f s, %.1f %% of the time of all packages; its budget is %.0f %%", r.name(), r.Seconds, share, budget))
+		}
+	}
+	return lines
+}
+
+// exists says whether there is a file or folder.
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// binary builds the test binary of a package, once for the night.
+func (n *night) binary(ctx context.Context, name string) (string, error) {
+	file := filepath.Join(n.dir, fileName(name)+".test")
+	if exists(file) {
+		return file, nil
+	}
+	return file, n.quiet(ctx, "go", "test", "-c", "-o", file, "./"+name)
+}
+
+// runTest runs tests of a package in a binary that stands, in the package's folder, and gives what they said. What fails is noted.
+func (n *night) runTest(ctx context.Context, name string, env map[string]string, o *outcome, args ...string) (string, error) {
+	file, err := n.binary(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	args = append([]string{"-test.v", "-test.timeout", "0"}, args...)
+	err = n.place.run(ctx, command{args: append([]string{file}, args...), dir: name, env: env, out: &out})
+	if ctx.Err() != nil {
+		return out.String(), context.Cause(ctx)
+	}
+	if err == nil {
+		return out.String(), nil
+	}
+	if status(err) < 0 {
+		return out.String(), err
+	}
+	again := command{args: append([]string{"go", "test", "./" + name}, args...)}
+	o.fails(problem{What: firstFailure(out.String(), name), Again: again.String(), Output: failedPart(out.String())})
+	return out.String(), nil
+}
+
+// firstFailure is the first line that tells of a failure.
+func firstFailure(output, name string) string {
+	for line := range strings.Lines(output) {
+		if strings.Contains(line, "--- FAIL: ") || strings.HasPrefix(line, "panic: ") {
+			return name + ": " + strings.TrimSpace(line)
+		}
+	}
+	return name + ": the test binary failed"
+}
+
+// failedPart is the end of an output, which holds what failed.
+func failedPart(output string) string {
+	const most = 20_000
+	if len(output) > most {
+		return "...\n" + output[len(output)-most:]
+	}
+	return output
+}
+
+// The worlds of sim/explore that have a shadow on Postgres.
+const worldsPackage = "sim/explore"
+
+// runWorlds replays simulated worlds on a real Postgres, from where the last night stopped.
+func runWorlds(ctx context.Context, n *night, until time.Time, o *outcome) error {
+	first := n.state.next("worlds")
+	c := chunks{first: 20, least: 5, begun: 3 * time.Second}
+	return c.each(ctx, until, func(done, amount int) error {
+		from := first + uint64(done)
+		if _, err := n.runTest(ctx, worldsPackage, nil, o, "-test.run", "TestShadow$|TestReality$",
+			"-real-from", fmt.Sprint(from), "-real-cases", fmt.Sprint(amount)); err != nil {
+			return err
+		}
+		n.state.Next["worlds"] = from + uint64(amount)
+		o.add("worlds of each design", int64(amount))
+		return nil
+	})
+}
+
+// The package that holds backends against the reference.
+const languagePackage = "chaos/check/differ"
+
+// runLanguage generates programs in memory, and a tenth as many on each design on Postgres, with a new seed for each chunk.
+func runLanguage(ctx context.Context, n *night, until time.Time, o *outcome) error {
+	return n.withServer(ctx, func(env map[string]string) error {
+		c := chunks{first: 1000, least: 500, begun: 2 * time.Second}
+		return c.each(ctx, until, func(_, amount int) error {
+			seed := n.state.next("language")
+			if _, err := n.runTest(ctx, languagePackage, env, o, "-test.run", "^TestPrograms$", "-test.parallel", fmt.Sprint(3*processors()),
+				"-programs", fmt.Sprint(amount), "-rapid.seed", fmt.Sprint(seed)); err != nil {
+				return err
+			}
+			n.state.Next["language"] = seed + 1
+			o.add("programs in memory", int64(amount))
+			o.add("programs on each design on Postgres", int64(amount/10))
+			return nil
+		})
+	})
+}
+
+// fuzzed are the fuzz targets, by package.
+var fuzzed = []struct{ name, target string }{{"engine/ir", "FuzzParse"}, {"engine/graph", "FuzzCompile"}}
+
+// runFuzz gives each target the same time. What a target finds is kept by Go in the package's testdata.
+func runFuzz(ctx context.Context, n *night, until time.Time, o *outcome) error {
+	var errs []error
+	for i, f := range fuzzed {
+		length := (time.Until(until) / time.Duration(len(fuzzed)-i)).Truncate(time.Second)
+		if length < 5*time.Second {
+			o.Notes = append(o.Notes, f.target+": there was no time for it")
+			continue
+		}
+		errs = append(errs, n.fuzz(ctx, f.name, f.target, length, o))
+	}
+	return errors.Join(errs...)
+}
+
+// fuzz runs one target.
+func (n *night) fuzz(ctx context.Context, name, target string, length time.Duration, o *outcome) error {
+	var out bytes.Buffer
+	args := []string{"go", "test", "-run", "^$", "-fuzz", "^" + target + "$", "-fuzztime", length.String(), "-fuzzminimizetime", "10x", "-timeout", "0", "./" + name}
+	err := n.place.run(ctx, command{args: args, out: &out})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	execs := int64(0)
+	for line := range strings.Lines(out.String()) {
+		var elapsed string
+		var sofar int64
+		if k, _ := fmt.Sscanf(line, "fuzz: elapsed: %s execs: %d", &elapsed, &sofar); k == 2 {
+			execs = sofar
+		}
+	}
+	o.add("inputs of "+target, execs)
+	if err != nil {
+		o.fails(problem{What: target + ": " + firstFailure(out.String(), name), Again: rerun(out.String(), name, target), Output: failedPart(out.String())})
+	}
+	return nil
+}
+
+// rerun is the command that go test -fuzz says repeats what it found.
+func rerun(output, name, target string) string {
+	for line := range strings.Lines(output) {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "go test -run="); ok {
+			return "go test -run=" + rest + " ./" + name
+		}
+	}
+	return "go test -run='^" + target + "$' ./" + name
+}
+
+// runBenchmarks runs the Go benchmarks once and again, as long as there is time, and keeps what they print.
+func runBenchmarks(ctx context.Context, n *night, until time.Time, o *outcome) error {
+	file := n.file("bench.txt")
+	var all bytes.Buffer
+	for round := 0; ctx.Err() == nil; round++ {
+		begun := time.Now()
+		var out bytes.Buffer
+		err := n.withServer(ctx, func(env map[string]string) error {
+			args := []string{"go", "test", "-run", "^$", "-bench", ".", "-benchtime", "200ms", "-p", "1", "-timeout", "0", "./..."}
+			return n.place.run(ctx, command{args: args, env: env, out: &out})
+		})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			o.fails(problem{What: "the benchmarks failed: " + firstFailure(out.String(), "."), Again: "make bench", Output: failedPart(out.String())})
+			return nil
+		}
+		figures := int64(0)
+		for line := range strings.Lines(out.String()) {
+			if strings.HasPrefix(line, "Benchmark") {
+				figures++
+			}
+			if !strings.HasSuffix(strings.TrimSpace(line), "[no test files]") {
+				all.WriteString(line)
+			}
+		}
+		o.add("figures of benchmarks", figures)
+		if err := os.WriteFile(file, all.Bytes(), 0o644); err != nil {
+			return err
+		}
+		if time.Until(until) < time.Since(begun) {
+			break
+		}
+	}
+	o.Notes = append(o.Notes, "the figures are in "+file)
+	return nil
+}

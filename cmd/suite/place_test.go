@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// stubborn is a shell with a child in a session of its own, which no signal to the shell's group reaches.
+const stubborn = `setsid sleep 600 & echo begun; wait`
+
+// TestNothingStaysBehind interrupts a command whose child left its group.
+func TestNothingStaysBehind(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil || !exists("/proc/self/environ") {
+		t.Skip("this needs Linux' /proc and setsid")
+	}
+	p, err := makePlace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.patience = 200 * time.Millisecond
+	if err := os.WriteFile(filepath.Join(p.dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	why := errors.New("interrupted by the test")
+	reader, writer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- p.run(ctx, command{args: []string{"sh", "-c", stubborn}, out: writer})
+		_ = writer.Close()
+	}()
+	if _, err := reader.Read(make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.processes()) < 2 {
+		t.Errorf("%d processes carry the mark, want the shell and its child", len(p.processes()))
+	}
+	interrupt(why)
+	go func() { _, _ = io.Copy(io.Discard, reader) }() // ends when the pipe is closed
+	if err := <-ended; !errors.Is(err, why) {
+		t.Errorf("the command ended with %v, want the context's cause", err)
+	}
+	if err := p.leave(); err == nil || !strings.Contains(err.Error(), "were killed") {
+		t.Errorf("leaving: %v, want to be told of the process that did not end", err)
+	}
+	if left := p.processes(); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+	if exists(p.dir) {
+		t.Errorf("%s is left", p.dir)
+	}
+}
+
+func TestCommandsTellHowTheyEnded(t *testing.T) {
+	err := within(func(p *place) error {
+		var out bytes.Buffer
+		if err := p.run(t.Context(), command{args: []string{"sh", "-c", `echo "$X $TMPDIR"; exit 3`}, env: map[string]string{"X": "1"}, out: &out}); status(err) != 3 {
+			t.Errorf("status %d (%v), want 3", status(err), err)
+		}
+		if want := "1 " + p.dir + "\n"; out.String() != want {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+		if err := p.run(t.Context(), command{args: []string{"/no/such/program"}}); err == nil || status(err) != -1 {
+			t.Errorf("a program that does not exist: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCommandsCanBeTypedAgain(t *testing.T) {
+	got := command{args: []string{"go", "test", "-run", "^A$|^B$", "it's"}, dir: "x"}.String()
+	if want := `cd x && go test -run '^A$|^B$' 'it'\''s'`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

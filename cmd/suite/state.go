@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// state is where each part of the last night stopped, so that the next one goes on from there.
+type state struct {
+	Next    map[string]uint64  `json:"next"`    // the first seed, world or bug that nobody has tried, by part
+	Seconds map[string]float64 `json:"seconds"` // of each package's deep tests
+	Last    map[string]string  `json:"last"`    // the day of each package's deep tests
+
+	file string
+}
+
+// readState reads it. Where there is none yet, seeds begin at a place that the day gives, so that two nights without memory
+// do not try the same.
+func readState(file string) (*state, error) {
+	s := &state{Next: map[string]uint64{}, Seconds: map[string]float64{}, Last: map[string]string{}, file: file}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("where the last night stopped cannot be read: %w; mend %s, or remove it to begin anew", err, file)
+	}
+	return s, nil
+}
+
+// perDay is how many seeds lie between the places where two days begin.
+const perDay = 10_000_000
+
+// next is the first that nobody has tried.
+func (s *state) next(part string) uint64 {
+	if n, ok := s.Next[part]; ok {
+		return n
+	}
+	return uint64(time.Now().Unix()/(24*60*60)) * perDay
+}
+
+func (s *state) write() error { return writeJSON(s.file, s) }
+
+// revision names the commit, and says whether the files differ from it.
+func (n *night) revision(ctx context.Context) string {
+	var out bytes.Buffer
+	if err := n.run(ctx, command{args: []string{"git", "describe", "--always", "--dirty", "--abbrev=12"}, out: &out}); err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// machine says what the night ran on.
+func machine() string {
+	return fmt.Sprintf("%s, %s/%s, %d processors", runtime.Version(), runtime.GOOS, runtime.GOARCH, processors())
+}
