@@ -39,7 +39,7 @@ check: ## Check the format and the code, and run every test that needs neither P
 	@$(SUITE)-check check
 
 test: ## Run every test, on a real Postgres, with the race detector
-	@scripts/setup.sh compiler postgres
+	@scripts/setup.sh compiler postgres ci
 	@CGO_ENABLED=1 $(GO) build -race -o $(SUITE) ./cmd/suite
 	@$(SUITE) test --timeout $(TEST_TIMEOUT) --flags='$(TEST_FLAGS)'
 
@@ -47,7 +47,7 @@ test: ## Run every test, on a real Postgres, with the race detector
 N ?= 20
 
 flakes: ## Run all tests N times, every other time on a busy machine, and list what was not green every time
-	@scripts/setup.sh compiler postgres
+	@scripts/setup.sh compiler postgres ci
 	@CGO_ENABLED=1 $(GO) build -race -o $(SUITE) ./cmd/suite
 	@$(SUITE) flakes --n $(N)
 
@@ -56,7 +56,7 @@ NIGHT ?= 5h
 NIGHT_FLAGS ?=
 
 nightly: ## Run all that is deep, for NIGHT=30m, 2h or 8h, each night from where the last one stopped; out/nightly/report.html
-	@scripts/setup.sh compiler postgres
+	@scripts/setup.sh compiler postgres ci
 	@$(GO) build -o $(SUITE)-night ./cmd/suite
 	@$(SUITE)-night nightly --night $(NIGHT) $(NIGHT_FLAGS)
 

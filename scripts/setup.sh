@@ -4,6 +4,8 @@
 #	setup.sh postgres   some way to a Postgres: a DSN, binaries, Docker, or a download
 #	setup.sh binaries   the binaries of a Postgres, whatever other ways there are
 #	setup.sh compiler   a C compiler, which the race detector needs
+#	setup.sh ci         with CI=true, what a test would fail without: a Postgres' binaries, and debootstrap, which
+#	                    makes the image of the tests that use Docker; otherwise nothing
 #
 # It is quick where nothing is missing, and may be run again at any time. It installs the system's own
 # packages, as root or through sudo where that asks for no password; PULLEY_NO_INSTALL=1 forbids it.
@@ -144,6 +146,15 @@ setup_compiler() {
 	return 1
 }
 
+setup_ci() {
+	[ "${CI:-}" = true ] || return 0
+	setup_binaries || return 1
+	have debootstrap && return 0
+	may_install && have apt-get && apt_get update && apt_get install -y --no-install-recommends debootstrap ca-certificates && return 0
+	say "debootstrap is missing, which makes the image of the tests that use Docker, and could not be installed"
+	return 1
+}
+
 have go || {
 	say "Go is missing: install it from https://go.dev/dl/"
 	exit 1
@@ -154,8 +165,9 @@ for what in "$@"; do
 	postgres) setup_postgres ;;
 	binaries) setup_binaries ;;
 	compiler) setup_compiler ;;
+	ci) setup_ci ;;
 	*)
-		say "usage: setup.sh [postgres] [binaries] [compiler]"
+		say "usage: setup.sh [postgres] [binaries] [compiler] [ci]"
 		exit 2
 		;;
 	esac
