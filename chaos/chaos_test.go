@@ -22,6 +22,7 @@ import (
 	"pulley/chaos/fault"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
+	"pulley/internal/depth"
 	"pulley/reports/record"
 )
 
@@ -48,106 +49,38 @@ func shortCase(backend string) Case {
 	}.WithDefaults()
 }
 
+// runsWithin bounds a run on a machine with much other work.
+const runsWithin = 10 * time.Minute
+
+// easy has a case's load leave time to others: before each change, many tests run at once. At night it is as much as the
+// engines can do, in shorter calls.
+func easy(c Case) Case {
+	if !depth.Night() {
+		c.RatePerS, c.InFlight, c.CallMS = 6, 6, 1500
+	}
+	return c
+}
+
 // runCase runs a case on engines that are processes of this test binary, with more in their environment. The
 // race detector's runtime waits for a second at the end of every process unless it is told not to.
 func runCase(t *testing.T, c Case, environment ...string) *Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	return runUntil(t, c, nil, environment...)
+}
+
+// runUntil is runCase for a case that goes from message to message: until enough says of what was covered that it is. Nil:
+// until it was at all.
+func runUntil(t *testing.T, c Case, enough func(fault.Coverage) bool, environment ...string) *Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), runsWithin, fmt.Errorf("the run of the case was not over within %v", runsWithin))
 	defer cancel()
 	command := slices.Concat([]string{"env", "GORACE=atexit_sleep_ms=0 halt_on_error=1"}, environment, []string{os.Args[0]})
-	res, err := Run(ctx, c, Config{Command: command, Progress: func(line string) { t.Log(line) }})
+	res, err := Run(ctx, c, Config{Command: command, Progress: func(line string) { t.Log(line) }, covered: enough})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Log(res.Text())
 	return res
-}
-
-// TestEveryKindOfFault has each kind of fault happen on one of the designs at least, and a lost reply to
-// COMMIT on all of them.
-func TestEveryKindOfFault(t *testing.T) {
-	designs := []string{"push", "journal", "eager", "pull:scan=app"}
-	lacking, err := Lacking(t.Context(), Case{}, fault.Kinds(), func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("not here: %v", lacking)
-	for i, design := range designs {
-		var kinds []fault.Kind
-		for j, k := range fault.Kinds() {
-			if k.Left == nil && lacking[k.Name] == "" && j%len(designs) == i || k.Name == "wire.commit" {
-				kinds = append(kinds, k)
-			}
-		}
-		t.Run(design, func(t *testing.T) {
-			t.Parallel()
-			c := shortCase(design)
-			c.Seed = uint64(i + 1)
-			c.Faults = c.Plan(kinds, 0)
-			res := runCase(t, c)
-			if res.Verdict != Pass {
-				t.Errorf("the verdict is %s by %v, want pass", res.Verdict, res.Invariants())
-			}
-			for _, k := range kinds {
-				if res.Faults[k.Name] < 1 {
-					t.Errorf("%s did not happen", k.Name)
-				}
-				if !k.Happened(nil, res.States[k.Name]) {
-					t.Errorf("no statement failed by %s", k.Name)
-				}
-			}
-			if l := res.Lost; l.Commits == 0 || l.Wrong > 0 || l.AtOnce+l.Later+l.NoAnswer+l.Own != l.Commits {
-				t.Errorf("of commits whose reply was lost: %+v", l)
-			}
-		})
-	}
-}
-
-// TestLostAgainAndAgain loses the replies to commits for seconds, many times, on every design: what became of each must be found
-// out, and rightly.
-func TestLostAgainAndAgain(t *testing.T) {
-	for i, design := range []string{"push", "journal", "eager", "pull:scan=app", "pull:scan=sql"} {
-		t.Run(design, func(t *testing.T) {
-			t.Parallel()
-			c := shortCase(design)
-			c.Seed, c.Cancel = uint64(i+11), 0
-			c.Faults = []fault.Fault{{Kind: "wire.commits", K: 10, HoldMS: 8000}}
-			res := runCase(t, c)
-			if l := res.Lost; res.Verdict != Pass || l.Commits == 0 || l.Wrong > 0 || l.AtOnce+l.Later+l.NoAnswer+l.Own != l.Commits {
-				t.Errorf("the verdict is %s by %v, want pass; of commits whose reply was lost: %+v", res.Verdict, res.Invariants(), l)
-			}
-		})
-	}
-}
-
-// TestEveryMessage goes from message to message for a while: every operation has been cut, and hit by kills. That none
-// of their messages is left takes longer, and is what pulley chaos says of such a run.
-func TestEveryMessage(t *testing.T) {
-	t.Parallel()
-	c := shortCase("push")
-	c.Cancel, c.MessagesMS = 3, 55_000
-	for _, kind := range []string{"wire.every", "process.every", "process.start"} {
-		c.Faults = append(c.Faults, fault.Fault{Kind: kind, K: 5, HoldMS: 2000})
-	}
-	res := runCase(t, c)
-	if len(res.Violations) > 0 || res.Verdict == Pass != (len(res.Messages.Left) == 0) {
-		t.Errorf("the verdict is %s with %d messages left", res.Verdict, len(res.Messages.Left))
-	}
-	for _, name := range []string{"submit", fault.Claiming, fault.Reclaiming, "complete", "group commit", "retry", "cancel", fault.Starting} {
-		o := res.Messages.Operations[name]
-		if name == fault.Reclaiming && o.Client+o.Server == 0 {
-			t.Log("no lease ran out before the first fault: the baseline has no reclaim")
-			continue
-		}
-		if o.Covered[fault.Before]+o.Covered[fault.After]+o.Covered[fault.Kill] == 0 {
-			t.Errorf("%s: of %d messages of the client and %d of the server nothing was done at any", name, o.Client, o.Server)
-		}
-	}
-	for _, way := range []fault.Way{fault.Before, fault.After, fault.Kill} {
-		if res.Messages.Covered[way] == 0 {
-			t.Errorf("no message of the baseline was %s", way)
-		}
-	}
 }
 
 // TestAnswerOfACallOfUnknownOutcome tells what may have been applied from what was not.
@@ -207,7 +140,7 @@ func TestWhatDidNotHappenIsInconclusive(t *testing.T) {
 
 // TestMissedFaultsAreTriedSooner tries a fault at the K-th of something again at half of that, and any other as it is.
 func TestMissedFaultsAreTriedSooner(t *testing.T) {
-	for nth, want := range map[bool][]int{true: {40, 20, 10, 5}, false: {40, 40, 40, 40}} {
+	for nth, want := range map[bool][]int{true: {40, 20, 10, 5, 2, 1, 1, 1}, false: slices.Repeat([]int{40}, triesMost)} {
 		var tried []int
 		r := &run{watch: newWatch(), ledger: fault.NewLedger(), find: func(string) (fault.Kind, error) {
 			return fault.Kind{Name: "never", Nth: nth, Inject: func(_ context.Context, _ fault.World, f fault.Fault, _ func()) error {

@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,35 +16,42 @@ import (
 
 	"pulley/chaos/fault"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 	"pulley/reports/record"
 )
 
-// TestContainers has everything happen to a container that can, twice each.
+// TestContainers has everything happen to a container that can, and at night several times each.
 func TestContainers(t *testing.T) {
 	pgtest.NeedImage(t)
 	kinds, err := fault.Select([]string{"container"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := shortCase("push")
+	c := easy(shortCase("push"))
 	c.Server = ServerDocker
-	c.Faults = append(c.Plan(kinds, 0), c.Plan(kinds, 0)...)
+	for range depth.Of(1, 4) {
+		c.Faults = append(c.Faults, c.Plan(kinds, 0)...)
+		c.Seed++
+	}
 	runAll(t, c)
 }
 
-// TestHosts has everything happen to hosts of engines that can, twice each, and engines be killed and stopped in their
-// hosts in all the ways that there are.
+// TestHosts has everything happen to hosts of engines that can, and engines be killed and stopped in their hosts in all the
+// ways that there are; at night on every design, and twice.
 func TestHosts(t *testing.T) {
 	pgtest.NeedImage(t)
 	kinds, err := fault.Select([]string{"host", "process.kill", "process.edge", "process.pause", "process.stop"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, design := range []string{"push", "journal"} {
+	for _, design := range depth.Of(designs[1:2], designs) {
 		t.Run(design, func(t *testing.T) {
-			c := shortCase(design)
+			c := shortCase(design) // as much load as there can be: a host that is killed must have something in hand
 			c.Hosts = HostsDocker
-			c.Faults = append(c.Plan(kinds, 0), c.Plan(kinds[len(kinds)-3:], 0)...)
+			for range depth.Of(1, 2) {
+				c.Faults = append(c.Faults, c.Plan(kinds, 0)...)
+				c.Seed++
+			}
 			res := runAll(t, c)
 			kill := slices.IndexFunc(res.RecoveryMS.Verdicts, func(v record.RecoveryVerdict) bool { return v.Kind == "host.kill" })
 			if kill < 0 {
@@ -64,7 +72,7 @@ func TestAnInterruptedRunLeavesNoHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = docker.Close() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), runsWithin, fmt.Errorf("no host was paused within %v", runsWithin))
 	defer cancel()
 	c := shortCase("push")
 	c.Hosts, c.Faults = HostsDocker, []fault.Fault{{Kind: "host.pause", HoldMS: 600_000}}
@@ -124,7 +132,7 @@ func runAll(t *testing.T, c Case) *Result {
 	}
 	res := runCase(t, c)
 	if res.Verdict != Pass {
-		t.Errorf("the verdict is %s by %v, want pass", res.Verdict, res.Invariants())
+		t.Errorf("the verdict is %s by %v, want pass: %v", res.Verdict, res.Invariants(), res.Why)
 	}
 	if !maps.Equal(res.Faults, want) {
 		t.Errorf("%v happened, want %v", res.Faults, want)

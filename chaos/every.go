@@ -93,7 +93,7 @@ func (r *run) goEverywhere(ctx context.Context) error {
 				return fmt.Errorf("going on with %s: %w", f, err)
 			}
 		}
-		if idle {
+		if idle || r.covered != nil && r.covered(places.Coverage()) {
 			break
 		}
 	}

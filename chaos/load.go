@@ -88,9 +88,19 @@ func (l *load) setPace(most int, perS float64) {
 func newLoad(c Case, send func(int, submission) error, record func(check.Event)) *load {
 	return &load{
 		cancelOf: c.Cancel, cancel: func(int, uuid.UUID) {},
-		pace: pace{most: c.InFlight, perS: c.RatePerS, since: time.Now()}, soak: c.Soak, cleared: map[uuid.UUID]bool{}, workloads: len(c.Workloads), engines: c.Engines, send: send, record: record, patience: 3 * c.call(),
+		pace: pace{most: c.InFlight, perS: c.RatePerS, since: time.Now()}, soak: c.Soak, cleared: map[uuid.UUID]bool{}, workloads: len(c.Workloads), engines: c.Engines, send: send, record: record, patience: patienceOf(c),
 		open: map[uuid.UUID]*flight{}, change: make(chan struct{}, 1), idle: make(chan struct{}),
 	}
+}
+
+// patienceOf is how long a submission has that is not acknowledged.
+func patienceOf(c Case) time.Duration { return 3 * c.call() }
+
+// setPatience has submissions have the time from now on that a case gives them.
+func (l *load) setPatience(c Case) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.patience = patienceOf(c)
 }
 
 func (l *load) changed() {
@@ -187,6 +197,13 @@ func (l *load) count() (ended, open int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ended, len(l.open)
+}
+
+// hasCanceled says whether an instance was canceled, as far as was heard.
+func (l *load) hasCanceled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.canceled
 }
 
 // done is an instance that has ended.
@@ -357,11 +374,12 @@ func (l *load) look(ctx context.Context, store backend.Backend) {
 			ids = append(ids, id)
 		}
 	}
+	patience := l.patience
 	l.mu.Unlock()
 	if len(ids) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	found, err := store.Lookup(ctx, ids)
 	if err != nil {

@@ -31,6 +31,9 @@ type Config struct {
 	// Known is what earlier runs of the backend have done at which messages: this one comes to the others first. It is
 	// not changed. Nil: nothing.
 	Known *fault.Places
+
+	// covered says that faults which go from message to message have come to enough. Nil: they go to all.
+	covered func(fault.Coverage) bool
 }
 
 func (c Config) say(format string, args ...any) {
@@ -41,16 +44,14 @@ func (c Config) say(format string, args ...any) {
 
 // Bounds of the phases. What depends on the case's own times is worked out from them.
 const (
-	warmRounds   = 2                // so many instances for each that is in flight end before the first fault
-	warmPaced    = 4                // in flight for each engine, where a rate is given
-	warmWithin   = time.Minute      // and have so long for it
-	triesMost    = 4                // of a fault whose moment does not come
-	enoughWithin = time.Minute      // between two ends of instances, where so many are asked for
-	whenWithin   = 3 * time.Second  // how long an event is waited for that a fault is to begin at
-	faultWithin  = 2 * time.Minute  // of one fault, beyond its own time
-	livenessSlow = 10               // so many times the longest instance before the faults is an instance's own work afterwards
-	livenessMin  = 3 * time.Second  // and never less than this
-	sweepWithin  = 30 * time.Second // of the sweeping at the end
+	warmRounds   = 2               // so many instances for each that is in flight end before the first fault
+	warmPaced    = 4               // in flight for each engine, where a rate is given
+	triesMost    = 8               // of a fault whose moment does not come
+	enoughWithin = 4 * time.Minute // between two ends of instances, where so many are asked for, and until one is canceled
+	whenWithin   = 3 * time.Second // how long an event is waited for that a fault is to begin at
+	faultWithin  = 5 * time.Minute // of one fault, beyond its own time
+	livenessSlow = 10              // so many times the longest instance before the faults is an instance's own work afterwards
+	sweepWithin  = 2 * time.Minute // of the sweeping at the end
 )
 
 // run is a run under way.
@@ -252,29 +253,6 @@ func (r *run) phases(ctx context.Context) error {
 	return r.inspect(ctx)
 }
 
-// warm waits until enough instances have ended and every engine has worked.
-func (r *run) warm(ctx context.Context) error {
-	want := warmRounds * r.InFlight
-	if r.RatePerS > 0 { // InFlight is a bound then
-		want = min(want, warmRounds*warmPaced*r.Engines)
-	}
-	for begun := time.Now(); ; {
-		ended, _ := r.load.count()
-		if ended >= want && r.watch.working() == r.Engines && time.Since(begun) >= r.every() {
-			r.say("load: %d instances have ended", ended)
-			return nil
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if time.Since(begun) > warmWithin+r.every() {
-			return fmt.Errorf("the load before the first fault was not there: %d of %d instances ended and %d of %d engines worked within %v",
-				ended, want, r.watch.working(), r.Engines, warmWithin)
-		}
-		r.watch.await(ctx, string(check.Answered), 1, lookEvery)
-	}
-}
-
 // faults injects the plan.
 func (r *run) faults(ctx context.Context) error {
 	for i, f := range r.Faults {
@@ -326,6 +304,11 @@ func (r *run) enough(ctx context.Context) error {
 		}
 		ended, _ = r.load.count()
 	}
+	for begun := time.Now(); r.Cancel > 0 && !r.load.hasCanceled() && time.Since(begun) < enoughWithin; { // the load goes on until one is
+		if r.watch.await(ctx, string(check.Ended), 1, lookEvery); ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
 	return nil
 }
 
@@ -369,7 +352,7 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 }
 
 // failedWithin is how long an error may be on its way when a fault is over.
-const failedWithin = time.Second
+const failedWithin = 3 * time.Second
 
 // failedAsMeant counts the errors that a fault made reach engines, and says whether those came without which it has not
 // happened.
@@ -399,29 +382,6 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-}
-
-// live waits until every instance has ended, for as long as that may take (I9).
-func (r *run) live(ctx context.Context) error {
-	begun := time.Now()
-	bound := r.takeover() + r.call() + max(livenessMin, livenessSlow*r.longest)
-	r.closed = check.MachineClock()
-	r.load.close()
-	timer := time.NewTimer(bound)
-	defer timer.Stop()
-	select {
-	case <-r.load.idle:
-		r.lived = true
-		r.result.LivenessMS = time.Since(begun).Milliseconds()
-		r.say("liveness: all instances have ended, after %d ms", r.result.LivenessMS)
-	case <-timer.C:
-		_, open := r.load.count()
-		r.result.LivenessMS = bound.Milliseconds()
-		r.say("liveness: %d instances have not ended after %v", open, bound)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
 }
 
 // inspect reads every instance, stops the engines, sweeps, and counts what is left.

@@ -30,6 +30,7 @@ type watch struct {
 	gauges   map[int]int // goroutines, by engine
 	share    uint32      // of so many instances one is kept in the history
 	applied  []int64     // when completions were, where the history does not have them all
+	wentOn   int         // completions that were applied, and ends
 	deadlock int         // statements of the engines that were victims of one
 }
 
@@ -81,7 +82,11 @@ func (w *watch) note(engine int, source, kind string, line []byte) {
 	if w.share == 1 || w.keeps(instanceIn(line)) {
 		w.sources[source] = append(w.sources[source], line...)
 	}
-	if w.share > 1 && kind == string(check.Answered) && bytes.Contains(line, []byte(appliedText)) {
+	applied := kind == string(check.Answered) && bytes.Contains(line, []byte(appliedText))
+	if applied || kind == string(check.Ended) {
+		w.wentOn++
+	}
+	if w.share > 1 && applied {
 		w.applied = append(w.applied, check.MachineClock()) // about when it was said
 	}
 	w.counts[kind]++
@@ -203,6 +208,13 @@ func (w *watch) working() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.worked)
+}
+
+// progress counts what has brought instances nearer to their ends. It changes whenever one goes on.
+func (w *watch) progress() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wentOn
 }
 
 // history gives everything that was said, in the order of its times.

@@ -181,6 +181,13 @@ func (h *engineHost) sessions(ctx context.Context, source string) (n int, err er
 	return n, conn.QueryRow(ctx, sessionsSQL, applicationOf(source)).Scan(&n)
 }
 
+// use has the processes that are started from now on have the times of a case.
+func (h *engineHost) use(c Case) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kase = c
+}
+
 // hear takes a line of a process.
 func (h *engineHost) hear(p *process, line []byte) {
 	if h.watch.hear(h.index, p.source, line) == sayMisbehaved {
@@ -351,7 +358,7 @@ func (w *world) close() (err error) {
 }
 
 // startWithin bounds the start of the server and of the engines.
-const startWithin = time.Minute
+const startWithin = 4 * time.Minute
 
 // Connections of a run's server: few, so that they can be exhausted soon.
 const (

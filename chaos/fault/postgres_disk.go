@@ -52,7 +52,7 @@ var postgresDisk = Kind{
 }
 
 // backWithin bounds how long a server may take to answer again.
-const backWithin = time.Minute
+const backWithin = 4 * time.Minute
 
 // back waits until the server answers, and starts it where it has ended.
 func back(ctx context.Context, w World) error {

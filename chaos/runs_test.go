@@ -1,0 +1,130 @@
+package chaos
+
+import (
+	"slices"
+	"testing"
+
+	"pulley/chaos/fault"
+	"pulley/internal/depth"
+)
+
+// designs are all those that are durable.
+var designs = []string{"push", "journal", "eager", "pull:scan=app", "pull:scan=sql"}
+
+// onEach are the kinds that each design has before every change. The others are dealt out to the designs.
+var onEach = []string{"wire.cut", "wire.commit", "process.kill"}
+
+// TestEveryKindOfFault has each kind of fault happen on one of the designs at least, and on each of them a cut, a kill and a
+// lost reply to COMMIT. At night every kind happens on every design.
+func TestEveryKindOfFault(t *testing.T) {
+	lacking, err := Lacking(t.Context(), Case{}, fault.Kinds(), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("not here: %v", lacking)
+	for i, design := range designs {
+		var kinds []fault.Kind
+		for j, k := range fault.Kinds() {
+			if k.Left == nil && lacking[k.Name] == "" && (depth.Night() || j%len(designs) == i || slices.Contains(onEach, k.Name)) {
+				kinds = append(kinds, k)
+			}
+		}
+		t.Run(design, func(t *testing.T) {
+			t.Parallel()
+			c := easy(shortCase(design))
+			c.Seed = uint64(i + 1)
+			c.Faults = c.Plan(kinds, 0)
+			res := runCase(t, c)
+			if res.Verdict != Pass {
+				t.Errorf("the verdict is %s by %v, want pass: %v", res.Verdict, res.Invariants(), res.Why)
+			}
+			for _, k := range kinds {
+				if res.Faults[k.Name] < 1 {
+					t.Errorf("%s did not happen", k.Name)
+				}
+				if !k.Happened(nil, res.States[k.Name]) {
+					t.Errorf("no statement failed by %s", k.Name)
+				}
+			}
+			wantSettled(t, res)
+		})
+	}
+}
+
+// wantSettled wants replies to commits to have been lost, and what became of each to have been found out rightly.
+func wantSettled(t *testing.T, res *Result) {
+	t.Helper()
+	if l := res.Lost; l.Commits == 0 || l.Wrong > 0 || l.AtOnce+l.Later+l.NoAnswer+l.Own != l.Commits {
+		t.Errorf("of commits whose reply was lost: %+v", l)
+	}
+}
+
+// TestLostAgainAndAgain loses the replies to commits for a while, many times, on one design, and at night for longer on every
+// design: what became of each must be found out, and rightly.
+func TestLostAgainAndAgain(t *testing.T) {
+	for i, design := range depth.Of(designs[4:], designs) {
+		t.Run(design, func(t *testing.T) {
+			t.Parallel()
+			c := easy(shortCase(design))
+			c.Seed, c.Cancel = uint64(i+11), 0
+			c.Faults = []fault.Fault{{Kind: "wire.commits", K: 10, HoldMS: depth.Of(2000, 20_000)}}
+			res := runCase(t, c)
+			if res.Verdict != Pass {
+				t.Errorf("the verdict is %s by %v, want pass: %v", res.Verdict, res.Invariants(), res.Why)
+			}
+			wantSettled(t, res)
+		})
+	}
+}
+
+// TestEveryMessage goes from message to message until every operation has been cut, or hit by a kill. At night it goes on for
+// minutes, on every design: that none of their messages is left takes longer still, and is what pulley chaos says of such a
+// run.
+func TestEveryMessage(t *testing.T) {
+	for _, design := range depth.Of(designs[:1], designs) {
+		t.Run(design, func(t *testing.T) {
+			t.Parallel()
+			c := easy(shortCase(design))
+			c.Cancel, c.MessagesMS = 3, 240_000
+			for _, kind := range []string{"wire.every", "process.every", "process.start"} {
+				c.Faults = append(c.Faults, fault.Fault{Kind: kind, K: 5, HoldMS: 1000})
+			}
+			enough := func(seen fault.Coverage) bool { return len(missingIn(seen)) == 0 }
+			if depth.Night() {
+				enough = nil
+			}
+			res := runUntil(t, c, enough)
+			if len(res.Violations) > 0 || res.Verdict == Pass != (len(res.Messages.Left) == 0) {
+				t.Errorf("the verdict is %s by %v with %d messages left: %v", res.Verdict, res.Invariants(), len(res.Messages.Left), res.Why)
+			}
+			for _, what := range missingIn(res.Messages) {
+				t.Error(what)
+			}
+		})
+	}
+}
+
+// operations are those whose messages something is to be done at. Some need not come before the first fault, such as a reclaim
+// where no lease ran out; the first ones always do.
+var operations = []string{"submit", fault.Claiming, "complete", fault.Starting, fault.Reclaiming, "group commit", "retry", "cancel"}
+
+const alwaysCome = 4
+
+// missingIn says what was not done at any message of a run that goes to every message.
+func missingIn(seen fault.Coverage) (what []string) {
+	for i, name := range operations {
+		o := seen.Operations[name]
+		switch {
+		case o.Client+o.Server == 0 && i < alwaysCome:
+			what = append(what, name+": no message came before the first fault")
+		case o.Client+o.Server > 0 && o.Covered[fault.Before]+o.Covered[fault.After]+o.Covered[fault.Kill] == 0:
+			what = append(what, name+": nothing was done at any message")
+		}
+	}
+	for _, way := range []fault.Way{fault.Before, fault.After, fault.Kill} {
+		if seen.Covered[way] == 0 {
+			what = append(what, "no message of the baseline was "+string(way))
+		}
+	}
+	return what
+}
