@@ -43,7 +43,7 @@ func newCeilings(cfg CompareConfig, progress func(string)) (*ceilings, []record.
 		return &ceilings{}, nil, nil
 	}
 	mc := ceiling.Config{
-		DSN: cfg.DSN, Ways: wanted, Nodes: shapes(cfg.Cases), Duration: cfg.Ceilings, Idle: true,
+		DSN: cfg.DSN, Ways: wanted, Connections: cfg.CeilingConnections, Nodes: shapes(cfg.Cases), Duration: cfg.Ceilings, Idle: true,
 		Progress: func(_, _ int, point string) { progress(point) },
 	}
 	meter, err := ceiling.New(mc)

@@ -9,7 +9,9 @@ import (
 	"pulley/bench"
 	"pulley/bench/ceiling"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 	"pulley/reports/record"
+	"pulley/scenarios"
 )
 
 // TestCeilingOfABackend holds which way each backend is held against.
@@ -34,11 +36,14 @@ func TestCeilingOfABackend(t *testing.T) {
 	}
 }
 
+// ceilingConnections are few, since what is wanted of the ceilings here is that they are measured.
+func ceilingConnections() []int { return depth.Of([]int{1, 2}, nil) }
+
 // TestFractions wants every row to be held against its own ceiling, of the same run.
 func TestFractions(t *testing.T) {
 	cfg := bench.CompareConfig{
 		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{"10"}}),
-		Backends: specs(t, "push", "pull", "memory"), Runs: 1, MinNodes: 10, Ceilings: ceiling.MinDuration,
+		Backends: specs(t, "push", "pull", "memory"), Runs: 1, MinNodes: 10, Ceilings: ceiling.MinDuration, CeilingConnections: ceilingConnections(),
 	}
 	var order []string // of what was measured, once each
 	cfg.Progress = func(p bench.Progress) {
@@ -102,7 +107,7 @@ func TestCutOffInTheCeilings(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		found, err := bench.Compare(ctx, bench.CompareConfig{
 			Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"5"}}),
-			Backends: specs(t, "push"), Runs: 1, MinNodes: 5, Ceilings: ceiling.MinDuration, DSN: pgtest.DSN(t),
+			Backends: specs(t, "push"), Runs: 1, MinNodes: 5, Ceilings: ceiling.MinDuration, CeilingConnections: ceilingConnections(), DSN: pgtest.DSN(t),
 			Progress: func(p bench.Progress) {
 				if p.Ceiling != "" && p.Done == runs {
 					cancel()
@@ -127,12 +132,19 @@ func TestCutOffInTheCeilings(t *testing.T) {
 
 // TestShapesAreFew: compared cases share ceilings where they are alike, and there are never more than three.
 func TestShapesAreFew(t *testing.T) {
-	for sizes, want := range map[string][]int{
-		"10": {10}, "96,10,100": {10, 100}, "10,100,1000,2000,9000": {10, 100, 1000}, "1,2,4,30,1000": {4, 30, 1000}, "5,8,50,500": {8, 50, 500},
+	for _, c := range []struct{ nodes, want []int }{
+		{[]int{10}, []int{10}},
+		{[]int{96, 10, 100}, []int{10, 100}},
+		{[]int{10, 100, 1000, 2000, 9000}, []int{10, 100, 1000}},
+		{[]int{1, 2, 4, 30, 1000}, []int{4, 30, 1000}},
+		{[]int{5, 8, 50, 500}, []int{8, 50, 500}},
 	} {
-		chains := cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{sizes}})
-		if got := bench.Shapes(chains); !slices.Equal(got, want) {
-			t.Errorf("chains of %s: %v, want %v", sizes, got, want)
+		var list []bench.Case
+		for _, n := range c.nodes {
+			list = append(list, bench.Case{Workload: scenarios.Workload{Nodes: n}})
+		}
+		if got := bench.Shapes(list); !slices.Equal(got, c.want) {
+			t.Errorf("instances of %v nodes: %v, want %v", c.nodes, got, c.want)
 		}
 	}
 }

@@ -37,6 +37,8 @@ type CompareConfig struct {
 	// Ceilings is how long each point of the ceilings is measured, before the first run and after the last: what raw SQL
 	// can do for the rows of the backends, on the same server. Zero: they are not measured.
 	Ceilings time.Duration
+	// CeilingConnections are the numbers of sessions that ceilings are measured with. Nil: those of package ceiling.
+	CeilingConnections []int
 
 	Command  []string       // the command line, for the manifest
 	Progress func(Progress) // called before and after every run, from one goroutine; may be nil

@@ -2,13 +2,16 @@ package bench_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"pulley/bench"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 	"pulley/reports/record"
 	"pulley/scenarios"
 )
@@ -64,44 +67,70 @@ func traces(t *testing.T) []string {
 	return files
 }
 
-// TestEveryScenarioOnEveryBackend wants every scenario, and every trace that is at hand, to give its
-// expected result on every backend, each node run applied once.
+// TestEveryScenarioOnEveryBackend wants every scenario to give its expected result on every backend, each node run
+// applied once: without a database at several sizes, with every trace that is at hand; with one at a size that has each
+// part of the scenario more than once, or at night at all of them.
 func TestEveryScenarioOnEveryBackend(t *testing.T) {
-	all := specs(t, "memory", "push", "push:batch=1", "eager", "eager:batch=1", "pull:scan=app", "pull:scan=sql")
-	var list []bench.Case
+	postgres := specs(t, few("push", "push:batch=1", "eager", "eager:batch=1", "pull:scan=app", "pull:scan=sql", "journal")...)
+	var whole, small []bench.Case
 	for _, s := range scenarios.All() {
 		if s.Name == "trace" {
-			list = append(list, cases(t, bench.CaseOptions{Scenarios: []string{"trace"}, Traces: traces(t)})...)
+			small = append(small, builtCases(t, s, 20)...)
 			continue
 		}
-		for _, size := range []int{s.SizeMin, s.Sizes(scenarios.Options{})[0] + 3} {
-			w, err := s.Build(size, scenarios.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			list = append(list, bench.Case{Workload: w})
+		small = append(small, builtCases(t, s, 4)...)
+		whole = append(whole, builtCases(t, s, s.SizeMin, s.Sizes(scenarios.Options{})[0]+3)...)
+	}
+	whole = append(whole, cases(t, bench.CaseOptions{Scenarios: []string{"trace"}, Traces: traces(t)})...)
+	for _, c := range []struct {
+		list     []bench.Case
+		backends []bench.BackendSpec
+	}{{whole, specs(t, "memory")}, {depth.Of(small, whole), postgres}} {
+		found := compare(t, bench.CompareConfig{Cases: c.list, Backends: c.backends, Runs: 1, MinNodes: 1})
+		if got, want := len(found.Summary.Rows), len(c.list)*len(c.backends); got != want {
+			t.Errorf("%d rows; want %d", got, want)
 		}
 	}
-	found := compare(t, bench.CompareConfig{Cases: list, Backends: all, Runs: 1, MinNodes: 1})
-	if got, want := len(found.Summary.Rows), len(list)*len(all); got != want {
-		t.Errorf("%d rows; want %d", got, want)
+}
+
+// few gives the backends few connections, each of which costs the server a process, since every run makes its own.
+func few(backends ...string) []string {
+	var out []string
+	for _, b := range backends {
+		out = append(out, b+":connections=2")
 	}
+	return out
+}
+
+// builtCases are a scenario at each of the sizes.
+func builtCases(t *testing.T, s scenarios.Scenario, sizes ...int) []bench.Case {
+	t.Helper()
+	var list []bench.Case
+	for _, size := range sizes {
+		w, err := s.Build(size, scenarios.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, bench.Case{Workload: w})
+	}
+	return list
 }
 
 // TestRowsReadPerNode holds the two designs against what they promise: a node costs push the same
 // however large its workflow is, and the rescanning pull the more the larger.
 func TestRowsReadPerNode(t *testing.T) {
-	sizes := []int{10, 50, 100, 500, 2000}
-	run := func(sizes, backend string) *bench.Comparison {
+	sizes := depth.Of([]int{10, 40, 160}, []int{10, 50, 100, 500, 2000})
+	pulled := sizes[:min(len(sizes), 4)] // the largest costs the rescanning pull a minute with the race detector; the others show the slope
+	run := func(sizes []int, backend string) *bench.Comparison {
 		return compare(t, bench.CompareConfig{
-			Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{sizes}}),
-			Backends: specs(t, backend), Runs: 1, MinNodes: 500,
+			Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{strings.Trim(strings.ReplaceAll(fmt.Sprint(sizes), " ", ","), "[]")}}),
+			Backends: specs(t, backend), Runs: 1, MinNodes: depth.Of(40, 500),
 		})
 	}
-	// The largest costs the rescanning pull a minute with the race detector; the others show the slope.
-	found := map[string]*bench.Comparison{"push": run("10,50,100,500,2000", "push"), "pull": run("10,50,100,500", "pull")}
+	name := map[string]string{"push": few("push")[0], "pull": few("pull")[0]}
+	found := map[string]*bench.Comparison{"push": run(sizes, name["push"]), "pull": run(pulled, name["pull"])}
 	rows := func(backend string, size int) float64 {
-		row := found[backend].Summary.Find(record.Key{Scenario: "fanout", Backend: backend, Size: size})
+		row := found[backend].Summary.Find(record.Key{Scenario: "fanout", Backend: name[backend], Size: size})
 		if row == nil || row.RowsReadPerNode == nil {
 			t.Fatalf("fanout %d on %s has no figure", size, backend)
 		}
@@ -118,7 +147,7 @@ func TestRowsReadPerNode(t *testing.T) {
 		before = n
 	}
 	before = rows("pull", sizes[0])
-	for i, size := range sizes[1:4] {
+	for i, size := range pulled[1:] {
 		n := rows("pull", size)
 		if grown, nodes := n/before, float64(size)/float64(sizes[i]); grown < 0.7*nodes {
 			t.Errorf("pull reads %.2f rows per node at %d nodes and %.2f at %d; it should grow as the workflow does", before, sizes[i], n, size)

@@ -30,6 +30,9 @@ const (
 	lease    = time.Minute
 )
 
+// leaveWithin bounds how long the sessions of a run may take to be gone when it has ended.
+const leaveWithin = time.Minute
+
 // runner makes single runs.
 type runner struct {
 	cfg     CompareConfig
@@ -106,7 +109,7 @@ func (r *runner) run(ctx context.Context, k *Case, program *plan.Program, spec B
 	b.Close()
 	traffic := &measure.Client{}
 	open.Tracer = traffic
-	scope := measure.Scope{Schema: open.Schema, AppPrefix: application}
+	scope := measure.Scope{Schema: open.Schema, AppPrefix: application, Wait: leaveWithin}
 	var (
 		counters record.Counters
 		warnings []string

