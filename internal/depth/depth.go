@@ -2,9 +2,17 @@
 //
 // Tests have two sizes. Before a change goes in, each test does as much as its claim needs. At night, the same tests
 // do many times as much. [Variable] chooses between them; whoever sets it, nothing is skipped.
+//
+// Where [AloneVariable] is set, tests that need a server or a second process are left out, and say so: the rest of
+// them needs nothing but a compiler.
 package depth
 
-import "os"
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+)
 
 // Variable is the environment variable that makes tests deep when its value is "night".
 const Variable = "PULLEY_TEST_DEPTH"
@@ -18,4 +26,42 @@ func Of[T any](everyChange, night T) T {
 		return night
 	}
 	return everyChange
+}
+
+// AloneVariable is the environment variable that, when it is "1", leaves a test binary by itself: its tests start
+// no server and no other process. Those that need one say so, and are left to a run without it.
+const AloneVariable = "PULLEY_TEST_ALONE"
+
+// Alone says whether tests have nothing but their own process.
+func Alone() bool { return os.Getenv(AloneVariable) == "1" }
+
+// Needs ends a test that needs something beside its own process where there is only that. The test is skipped, and says
+// what it needs.
+func Needs(t testing.TB, what string) {
+	t.Helper()
+	if Alone() {
+		t.Skipf("this needs %s, and %s=1 leaves that to a run without it", what, AloneVariable)
+	}
+}
+
+// Checks sets how many cases package rapid tries in the rest of a test, unless the command line says it. The test must
+// not run beside others of its binary.
+func Checks(t testing.TB, everyChange, night int) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	if f == nil {
+		t.Fatal("package rapid is not part of this binary")
+	}
+	before := f.Value.String()
+	if before != f.DefValue {
+		return
+	}
+	if err := flag.Set(f.Name, fmt.Sprint(Of(everyChange, night))); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := flag.Set(f.Name, before); err != nil {
+			t.Error(err)
+		}
+	})
 }

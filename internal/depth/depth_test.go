@@ -1,6 +1,11 @@
 package depth
 
-import "testing"
+import (
+	"flag"
+	"testing"
+)
+
+var checks = flag.Int("rapid.checks", 100, "what stands for package rapid's")
 
 func TestVariableChoosesTheSize(t *testing.T) {
 	t.Setenv(Variable, "")
@@ -10,5 +15,39 @@ func TestVariableChoosesTheSize(t *testing.T) {
 	t.Setenv(Variable, "night")
 	if !Night() || Of(3, 300) != 300 {
 		t.Errorf("with %s=night, tests do not go deep", Variable)
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	for _, c := range []struct {
+		value string
+		goes  bool
+	}{{"", true}, {"1", false}} {
+		on := false
+		t.Run("alone="+c.value, func(t *testing.T) {
+			t.Setenv(AloneVariable, c.value)
+			t.Cleanup(func() {
+				if on != c.goes || t.Skipped() == c.goes {
+					t.Errorf("the test went on: %t, and was skipped: %t", on, t.Skipped())
+				}
+			})
+			Needs(t, "a server")
+			on = true
+		})
+	}
+}
+
+func TestChecks(t *testing.T) {
+	t.Run("for a test", func(t *testing.T) {
+		t.Setenv(Variable, "")
+		if Checks(t, 7, 700); *checks != 7 {
+			t.Errorf("there are %d cases; want 7", *checks)
+		}
+		if Checks(t, 9, 900); *checks != 7 {
+			t.Errorf("what was asked for became %d", *checks)
+		}
+	})
+	if *checks != 100 {
+		t.Errorf("after the test there are %d cases; want 100", *checks)
 	}
 }

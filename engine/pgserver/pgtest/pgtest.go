@@ -4,6 +4,7 @@
 // database that already holds the schema of every design, named in [TemplateVariable]; each test then works in a clone
 // of that database, which goes when the test ends. A test binary that is run by itself finds no such server: it starts
 // one of its own, on which each test has a schema of its own. A test that stops, starts or kills the server takes [Own].
+// Where package depth leaves a test binary by itself, a test that asks for a server is skipped.
 package pgtest
 
 import (
@@ -20,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/pgserver"
+	"pulley/internal/depth"
 )
 
 // The environment of a run of all packages.
@@ -93,6 +95,7 @@ func Run(m *testing.M) int {
 // open gives the server, or fails the test: a test that needs Postgres and does not get it has not passed.
 func (k *kept) open(t testing.TB, o pgserver.Options) *pgserver.Server {
 	t.Helper()
+	depth.Needs(t, "a Postgres")
 	k.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), startWithin)
 		defer cancel()
