@@ -55,7 +55,7 @@
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | –
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
 //	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | –
-//	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage
+//	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage, internal/depth
 //	scenarios                  | workloads as data, with their expected results                 | engine/graph, scenarios/wfformat
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
 //	chaos/check                | reference interpreter, and oracles over histories              | engine/graph, scenarios

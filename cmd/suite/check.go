@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"pulley/internal/depth"
 )
 
 // checkCmd checks what can be checked in a minute.
@@ -155,7 +157,7 @@ func (p *place) testAlone(ctx context.Context) error {
 	}
 	t, err := p.test(ctx, tests{
 		packages: packages, atOnce: processors(), timeout: 10 * time.Minute,
-		env: map[string]string{}, told: func(result) {},
+		env: map[string]string{depth.AloneVariable: "1"},
 	})
 	if err != nil {
 		return err
