@@ -41,7 +41,7 @@ func (e *Engine) skew() time.Duration {
 	if e.cfg.Clock == nil {
 		return 0
 	}
-	return e.cfg.Clock().Sub(time.Now())
+	return time.Until(e.cfg.Clock())
 }
 
 // shift has the moments in what a call brought be of a clock that was so far from time.Now when the call began.

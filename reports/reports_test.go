@@ -469,7 +469,7 @@ func labels(t *testing.T, svg []byte) []label {
 			}
 			switch e.Name.Local {
 			case "svg":
-				fmt.Sscanf(get("viewBox"), "0 0 %g", &canvas)
+				_, _ = fmt.Sscanf(get("viewBox"), "0 0 %g", &canvas)
 			case "g":
 				if turned > 0 || strings.Contains(get("transform"), "rotate") {
 					turned++
@@ -477,9 +477,9 @@ func labels(t *testing.T, svg []byte) []label {
 			case "text":
 				if turned == 0 {
 					open = &label{canvas: canvas}
-					fmt.Sscanf(get("x"), "%g", &open.x)
-					fmt.Sscanf(get("y"), "%g", &open.y)
-					fmt.Sscanf(fontSize.FindStringSubmatch(get("style"))[1], "%g", &open.width)
+					_, _ = fmt.Sscanf(get("x"), "%g", &open.x)
+					_, _ = fmt.Sscanf(get("y"), "%g", &open.y)
+					_, _ = fmt.Sscanf(fontSize.FindStringSubmatch(get("style"))[1], "%g", &open.width)
 				}
 			}
 		case xml.CharData:

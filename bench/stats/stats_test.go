@@ -147,11 +147,11 @@ func TestPairedRatioSurvivesDrift(t *testing.T) {
 
 func TestPairedRatioRefuses(t *testing.T) {
 	for want, lists := range map[string][2][]float64{
-		"2 runs against 1":   {{1, 2}, {1}},
-		"pair 2 is 0":        {{1, 0}, {1, 1}},
-		"pair 1 is 1":        {{1}, {-1}},
-		"pair 1 is NaN":      {{math.NaN()}, {1}},
-		"pair 1 is 2 agains": {{2}, {math.Inf(1)}},
+		"2 runs against 1":    {{1, 2}, {1}},
+		"pair 2 is 0":         {{1, 0}, {1, 1}},
+		"pair 1 is 1":         {{1}, {-1}},
+		"pair 1 is NaN":       {{math.NaN()}, {1}},
+		"pair 1 is 2 against": {{2}, {math.Inf(1)}},
 	} {
 		if _, err := stats.PairedRatio(lists[0], lists[1], 0.95); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -89,7 +89,7 @@ func (o *simCmd) report(c *console, found *explore.Found) error {
 	if err := os.WriteFile(file, []byte(found.Report()), 0o644); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(c.out, "%seach state, and those that a fault never met: %s\n", found.Summary(), file)
+	_, err := fmt.Fprint(c.out, found.Summary(), "each state, and those that a fault never met: ", file, "\n")
 	return err
 }
 

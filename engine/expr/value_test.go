@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 	"pgregory.net/rapid"
 
 	"pulley/engine/expr"
@@ -20,7 +21,7 @@ import (
 // raw evaluates plain Starlark, whose values need not be normal.
 func raw(t testing.TB, text string) starlark.Value {
 	t.Helper()
-	v, err := starlark.Eval(new(starlark.Thread), "raw", text, nil)
+	v, err := starlark.EvalOptions(&syntax.FileOptions{}, new(starlark.Thread), "raw", text, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}

@@ -149,7 +149,7 @@ func (c *cluster) commitThatWaits(ctx context.Context, watching, writing *pgx.Co
 	defer func() {
 		cancel()
 		if under {
-			<-committed
+			_ = <-committed // nobody asks any more
 		}
 	}()
 	tick := time.NewTicker(connectTick)

@@ -80,13 +80,13 @@ type Tx struct {
 }
 
 // Wrote says whether the transaction has changed something.
-func (t *Tx) Wrote() bool { return len(t.changed) > 0 }
+func (tx *Tx) Wrote() bool { return len(tx.changed) > 0 }
 
 // TimesOut says whether a statement of the transaction that waits is to be failed with ErrLockTimeout soon.
-func (t *Tx) TimesOut() bool { return t.timesOut }
+func (tx *Tx) TimesOut() bool { return tx.timesOut }
 
 // Seq is the number of the commit; zero: there was none.
-func (t *Tx) Seq() uint64 { return t.seq }
+func (tx *Tx) Seq() uint64 { return tx.seq }
 
 // lists are what a transaction has locked and changed.
 type lists struct {

@@ -352,9 +352,8 @@ type store interface {
 
 // stored is an instance as the store has it.
 type stored struct {
-	status  backend.Status
-	result  string
-	failure string
+	status backend.Status
+	result string
 }
 
 // committed is told of each commit.

@@ -40,20 +40,20 @@ func TestPeers(t *testing.T) {
 		})
 	}
 	come()
-	await(t, ctx, all, "[[0 1 2 3]]")
+	await(ctx, t, all, "[[0 1 2 3]]")
 	come()
-	await(t, ctx, all, "[[0 2] [1 3]]")
+	await(ctx, t, all, "[[0 2] [1 3]]")
 	come()
-	await(t, ctx, all, "[[0 3] [1] [2]]")
+	await(ctx, t, all, "[[0 3] [1] [2]]")
 	for range 3 {
 		come()
 	}
-	await(t, ctx, all, "[[0] [0] [1] [1] [2] [3]]") // of more engines than shards, some share one
+	await(ctx, t, all, "[[0] [0] [1] [1] [2] [3]]") // of more engines than shards, some share one
 	for range 4 {
 		stops[0]()
 		all, stops = all[1:], stops[1:]
 	}
-	await(t, ctx, all, "[[0 2] [1 3]]")
+	await(ctx, t, all, "[[0 2] [1 3]]")
 
 	if _, err := store.Pool.Exec(ctx, "SELECT pg_terminate_backend($1, 10000)", int32(all[0].place.Load().pid)); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestPeers(t *testing.T) {
 	if err := all[1].Look(ctx); err != nil {
 		t.Fatal(err)
 	}
-	await(t, ctx, all[1:], "[[0 1 2 3]]")
+	await(ctx, t, all[1:], "[[0 1 2 3]]")
 	stops[1]()
 }
 
@@ -77,7 +77,7 @@ func parts(p *Peers) []int {
 }
 
 // await asks until all prefer what is wanted, whoever is first.
-func await(t *testing.T, ctx context.Context, all []*Peers, want string) {
+func await(ctx context.Context, t *testing.T, all []*Peers, want string) {
 	t.Helper()
 	for got := ""; got != want; {
 		var list [][]int

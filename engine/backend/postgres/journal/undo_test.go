@@ -59,7 +59,7 @@ func TestUndo(t *testing.T) {
 // picture is what a rollback has to bring back.
 func picture(sh *shardState, inst *instance) map[string]any {
 	out := map[string]any{"shard": sh.bytes, "instance": inst.bytes}
-	inst.runs.each(func(a address, r *run) { out[string(rune('A'+a.id))] = r.runState })
+	inst.runs.each(func(a address, r *run) { out[string('A'+a.id)] = r.runState })
 	return out
 }
 
