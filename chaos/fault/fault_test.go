@@ -294,7 +294,7 @@ func TestPurposeOfStatements(t *testing.T) {
 		"prepare -- $1 number.\nSELECT definition FROM workflows WHERE id = $1":      Learning,
 		"-- ping": Connecting,
 	} {
-		if got := purpose(sql, "complete"); got != want {
+		if got := purpose(read(sql), "complete"); got != want {
 			t.Errorf("%s: %q, want %q", sql, got, want)
 		}
 	}

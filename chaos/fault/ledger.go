@@ -126,18 +126,30 @@ func statementsOf(begins ...string) *regexp.Regexp {
 // purpose tells apart, by the statement, what one operation does in ways that its name does not say: appending to a
 // journal, and reading it again. A shard's taking over begins the latter. What any operation does where it is the first
 // to need it is of none of them: otherwise each message of it would have to come in each.
-func purpose(statement, operation string) string {
+func purpose(of statement, operation string) string {
 	switch {
-	case operation == Starting:
+	case operation == Starting || of.purpose == "":
 		return operation
-	case pings.MatchString(statement):
+	case of.purpose == appending:
+		return operation + appending
+	}
+	return of.purpose
+}
+
+// appending is behind the name of an operation that appends to a journal.
+const appending = ", append"
+
+// purposeOf is appending, an operation that marks do not name, or nothing.
+func purposeOf(sql string) string {
+	switch {
+	case pings.MatchString(sql):
 		return Connecting
-	case learns.MatchString(statement):
+	case learns.MatchString(sql):
 		return Learning
-	case appends.MatchString(statement):
-		return operation + ", append"
-	case recovers.MatchString(statement):
+	case appends.MatchString(sql):
+		return appending
+	case recovers.MatchString(sql):
 		return Recovering
 	}
-	return operation
+	return ""
 }

@@ -272,14 +272,15 @@ func (s *segment) next(kind byte) bool {
 // by which the server is ready outside of a transaction is the last of one, and the next is of the operation.
 func (t *transaction) follow(m *pgwire.Message, statement, operation string) Place {
 	if statement != "" && (t.name == "" || t.name == beginning) {
-		*t = transaction{operation: purpose(statement, operation), name: nameOf(statement), asked: t.asked}
+		of := read(statement)
+		*t = transaction{operation: purpose(of, operation), name: of.name, asked: t.asked}
 	}
 	if t.operation == "" {
 		t.operation = operation
 	}
 	side := &t.client
 	if statement != "" {
-		t.client = segment{statement: nameOf(statement)} // anew, where it is the same again
+		t.client = segment{statement: read(statement).name} // anew, where it is the same again
 		t.asked = append(t.asked, t.client.statement)
 	}
 	if !m.Client {

@@ -231,6 +231,6 @@ func (s *session) followClient(m *pgwire.Message) (statement string) {
 			delete(s.statements, name)
 		}
 	}
-	s.writes = s.writes || writesRows(statement)
+	s.writes = s.writes || read(statement).writes
 	return statement
 }
