@@ -47,7 +47,11 @@ const rehearsalRounds = 3
 func (r *run) restartAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	for range rehearsalRounds {
+	rounds := rehearsalRounds
+	if r.covered != nil { // not all is to be gone to
+		rounds = 1
+	}
+	for range rounds {
 		for _, h := range r.world.engines {
 			if err := h.Stop(ctx); err != nil {
 				return err
@@ -84,7 +88,7 @@ func (r *run) goEverywhere(ctx context.Context) error {
 	for turn := 0; time.Since(begun) < time.Duration(r.MessagesMS)*time.Millisecond; turn++ {
 		idle := true
 		for _, kind := range r.everyKinds() {
-			if len(kind.Left(places)) == 0 {
+			if len(kind.Left(places)) == 0 || r.covered != nil && r.covered(places.Coverage()) {
 				continue
 			}
 			idle = false
@@ -93,7 +97,7 @@ func (r *run) goEverywhere(ctx context.Context) error {
 				return fmt.Errorf("going on with %s: %w", f, err)
 			}
 		}
-		if idle || r.covered != nil && r.covered(places.Coverage()) {
+		if idle {
 			break
 		}
 	}

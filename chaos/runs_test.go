@@ -12,10 +12,14 @@ import (
 var designs = []string{"push", "journal", "eager", "pull:scan=app", "pull:scan=sql"}
 
 // onEach are the kinds that each design has before every change. The others are dealt out to the designs.
-var onEach = []string{"wire.cut", "wire.commit", "process.kill"}
+var onEach = []string{"wire.cut", lostCommits, "process.kill"}
 
-// TestEveryKindOfFault has each kind of fault happen on one of the designs at least, and on each of them a cut, a kill and a
-// lost reply to COMMIT. At night every kind happens on every design.
+// lostCommits is the kind that loses the replies to commits again and again, for a time.
+const lostCommits = "wire.commits"
+
+// TestEveryKindOfFault has each kind of fault happen on one of the designs at least, and on each of them a cut, a kill and
+// replies to COMMIT that are lost again and again: what became of each must be found out, and rightly. At night every kind
+// happens on every design, and replies are lost for longer.
 func TestEveryKindOfFault(t *testing.T) {
 	lacking, err := Lacking(t.Context(), Case{}, fault.Kinds(), func(string) {})
 	if err != nil {
@@ -34,6 +38,11 @@ func TestEveryKindOfFault(t *testing.T) {
 			c := easy(shortCase(design))
 			c.Seed = uint64(i + 1)
 			c.Faults = c.Plan(kinds, 0)
+			for i := range c.Faults {
+				if f := &c.Faults[i]; f.Kind == lostCommits {
+					f.K, f.HoldMS = 10, depth.Of(1000, 20_000)
+				}
+			}
 			res := runCase(t, c)
 			if res.Verdict != Pass {
 				t.Errorf("the verdict is %s by %v, want pass: %v", res.Verdict, res.Invariants(), res.Why)
@@ -46,33 +55,9 @@ func TestEveryKindOfFault(t *testing.T) {
 					t.Errorf("no statement failed by %s", k.Name)
 				}
 			}
-			wantSettled(t, res)
-		})
-	}
-}
-
-// wantSettled wants replies to commits to have been lost, and what became of each to have been found out rightly.
-func wantSettled(t *testing.T, res *Result) {
-	t.Helper()
-	if l := res.Lost; l.Commits == 0 || l.Wrong > 0 || l.AtOnce+l.Later+l.NoAnswer+l.Own != l.Commits {
-		t.Errorf("of commits whose reply was lost: %+v", l)
-	}
-}
-
-// TestLostAgainAndAgain loses the replies to commits for a while, many times, on one design, and at night for longer on every
-// design: what became of each must be found out, and rightly.
-func TestLostAgainAndAgain(t *testing.T) {
-	for i, design := range depth.Of(designs[4:], designs) {
-		t.Run(design, func(t *testing.T) {
-			t.Parallel()
-			c := easy(shortCase(design))
-			c.Seed, c.Cancel = uint64(i+11), 0
-			c.Faults = []fault.Fault{{Kind: "wire.commits", K: 10, HoldMS: depth.Of(2000, 20_000)}}
-			res := runCase(t, c)
-			if res.Verdict != Pass {
-				t.Errorf("the verdict is %s by %v, want pass: %v", res.Verdict, res.Invariants(), res.Why)
+			if l := res.Lost; l.Commits == 0 || l.Wrong > 0 || l.AtOnce+l.Later+l.NoAnswer+l.Own != l.Commits {
+				t.Errorf("of commits whose reply was lost: %+v", l)
 			}
-			wantSettled(t, res)
 		})
 	}
 }

@@ -37,7 +37,8 @@ const (
 	soakKept     = 400_000
 	soakEvents   = 6000             // in a second, at most, about: of these so many are kept
 	soakClear    = 2 * time.Second  // between two times that ended instances are cleared
-	soakRetained = 10 * time.Second // how long an instance stays that has ended
+	soakRetained = 10 * time.Second // how long an instance stays that has ended, but no longer than
+	soakStays    = 5                // the fifth part of it
 	soakSettle   = 6                // the sixth part of it is left out before the first window: engines fill their pools, tables their pages
 	soakWindow   = 10               // the tenth part of it is a window, if that is not shorter than a round of the faults
 	soakMost     = 1.1              // the last window's median may be so many times the first's
@@ -210,9 +211,14 @@ func residentBytes(pid int) (float64, bool) {
 	return float64(pages) * float64(os.Getpagesize()), err == nil && pages > 0
 }
 
+// retained is how long an instance stays that has ended.
+func (c Case) retained() time.Duration {
+	return min(soakRetained, time.Duration(c.LastMS)*time.Millisecond/soakStays)
+}
+
 // clear reads instances that ended some time ago once more, and removes them.
 func (s *soak) clear(ctx context.Context) {
-	ids := s.load.takeEnded(time.Now().Add(-soakRetained))
+	ids := s.load.takeEnded(time.Now().Add(-s.retained()))
 	for len(ids) > 0 {
 		n := min(len(ids), lookBatch)
 		if err := s.clearSome(ctx, ids[:n]); err != nil {
@@ -270,7 +276,7 @@ func (s *soak) judge() *record.Soak {
 		EveryS: length / soakSamples,
 		Method: fmt.Sprintf("Over %.0f s of load, with faults. The first %.0f s are left out; begin and end are medians over the %.0f s after them and over the "+
 			"last %.0f s. What is judged may end %.0f %% above its begin. The first fault of each kind is a long one. Engine 0 lives through the whole run; %d instances were removed %v after they had ended. %s",
-			length, settled, long, long, 100*(soakMost-1), s.cleared, soakRetained, s.napText()),
+			length, settled, long, long, 100*(soakMost-1), s.cleared, s.retained(), s.napText()),
 	}
 	judged := []string{seriesMemory, seriesGoroutines, seriesConnections, seriesTables, seriesIndexes}
 	names := slices.Sorted(maps.Keys(s.series))

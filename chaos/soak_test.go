@@ -109,7 +109,8 @@ func TestKeeps(t *testing.T) {
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	c := shortCase("push")
-	c.Soak, c.LastMS, c.RatePerS, c.InFlight, c.EveryMS = true, depth.Of(14_000, 60_000), depth.Of(4.0, 8), 50, 4000
+	c.Soak, c.LastMS, c.RatePerS, c.InFlight, c.EveryMS = true, depth.Of(soakLeastMS, 60_000), depth.Of(4.0, 8), 50, 3000
+	c.CallMS = 5000 // a sample that takes longer is none
 	c.Faults = []fault.Fault{{Kind: "process.kill", Engine: 1}}
 	res := runCase(t, c)
 	if unknown := slices.DeleteFunc(res.Invariants(), func(i string) bool { return i == "growth" }); len(unknown) > 0 || len(res.Why) > 0 {

@@ -22,11 +22,14 @@ import (
 const Program = "/pulley/engine"
 
 const (
-	label        = "pulley.chaos.hosts" // of containers and networks of ours; its value is the run's folder
-	closeTimeout = 30 * time.Second     // bounds Close, whatever its context says
-	sweepTimeout = 30 * time.Second     // bounds the removal of what earlier runs left
-	networkTries = 5                    // somebody else may take the addresses that were found free
+	closeTimeout = 2 * time.Minute // bounds Close, whatever its context says
+	sweepTimeout = 2 * time.Minute // bounds the removal of what earlier runs left
+	networkTries = 5               // somebody else may take the addresses that were found free
 )
+
+// label is that of containers and networks of ours; its value is the run's folder. Tests of this package have another, so that
+// runs beside them do not remove what a test leaves on purpose.
+var label = "pulley.chaos.hosts"
 
 // Hosts are those of one run.
 type Hosts struct {
@@ -139,7 +142,7 @@ func (h *Hosts) Listen(ctx context.Context, patience time.Duration) (net.Listene
 	return config.Listen(ctx, "tcp", net.JoinHostPort(h.gateway.String(), "0"))
 }
 
-// Close ends every host and the network. It goes on when ctx is canceled, for half a minute at most. Closing twice is
+// Close ends every host and the network. It goes on when ctx is canceled, for two minutes at most. Closing twice is
 // safe.
 func (h *Hosts) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)

@@ -27,11 +27,12 @@ const roleVariable = "PULLEY_HOSTS_TEST"
 
 // patience bounds everything that is to happen; quiet is how long something may be waited for that is not to.
 const (
-	patience = time.Minute
+	patience = 4 * time.Minute
 	quiet    = 300 * time.Millisecond
 )
 
 func TestMain(m *testing.M) {
+	label += ".test"
 	switch os.Getenv(roleVariable) {
 	case "hosted":
 		hosted()
@@ -60,7 +61,7 @@ func hosted() {
 			select {}
 		case "exit":
 			fmt.Fprintln(os.Stderr, "last words")
-			os.Exit(3)
+			syscall.Exit(3) // at once: the end of os.Exit may have words of its own, such as of coverage
 		case "dial":
 			conn, err = net.Dial("tcp", rest)
 		case "send":

@@ -21,9 +21,10 @@ import (
 const (
 	startTick  = 2 * time.Millisecond // between two looks whether a process has begun
 	endTick    = 5 * time.Millisecond // or has ended
-	endTimeout = 10 * time.Second     // bounds how long the engine may take to say how it ended
+	endTimeout = 2 * time.Minute      // bounds how long the engine may take to say how it ended
 
-	heardWithin = time.Second // the last words of a process that has ended are heard
+	heardWithin = 10 * time.Second // the last words of a process that has ended are heard
+	keptOpen    = time.Second      // and those of one that has ended with its container
 )
 
 // redirect has a process's standard output and input be pipes. The order matters: whoever sees the input open knows that
@@ -175,10 +176,15 @@ func (p *Process) kill() {
 func (p *Process) Wait() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
-	err := p.status(ctx)
+	err, within := p.status(ctx), heardWithin
+	if errors.Is(err, errContainerEnded) { // the engine may keep it open
+		within = keptOpen
+	}
+	hearing := time.NewTimer(within)
+	defer hearing.Stop()
 	select {
 	case <-p.heard:
-	case <-time.After(heardWithin): // the engine may keep it open where the container has ended
+	case <-hearing.C:
 	}
 	p.stream.Close()
 	<-p.heard
@@ -188,6 +194,9 @@ func (p *Process) Wait() error {
 	return errors.Join(err, p.stdout.Close())
 }
 
+// errContainerEnded says of a process that there is nothing more to be found out about it.
+var errContainerEnded = errors.New("it ended with its container")
+
 // status asks for the exit status until there is one.
 func (p *Process) status(ctx context.Context) error {
 	tick := time.NewTicker(endTick)
@@ -196,7 +205,7 @@ func (p *Process) status(ctx context.Context) error {
 		found, err := p.docker.ExecInspect(ctx, p.exec, client.ExecInspectOptions{})
 		switch {
 		case errdefs.IsNotFound(err) || errdefs.IsConflict(err):
-			return errors.New("it ended with its container")
+			return errContainerEnded
 		case err != nil:
 			return fmt.Errorf("how it ended is not known: %w", err)
 		case !found.Running && found.ExitCode != 0:
