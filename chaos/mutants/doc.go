@@ -4,6 +4,7 @@
 //	make mutants
 //	go run ./chaos/mutants --only river-1302
 //	go run ./chaos/mutants --format json
+//	go run ./chaos/mutants --tier test --for 20m --start 12
 //	go run ./chaos/mutants --sim 10
 //
 // # A mutant
@@ -18,10 +19,10 @@
 //
 // # A run
 //
-//  1. Every check that some mutant names is run on the code as it is, and must pass: what fails anyway catches
-//     nothing. Nor may it say there what the mutant has it say.
-//  2. Every mutant is built. One that does not build is an error of the table, not a catch.
-//  3. Its check is run, and must fail, and say what the mutant says it must: the invariant's number or the words
+//  1. Its check is run on the code as it is, once for all mutants that it is the check of, and must pass: what fails
+//     anyway catches nothing. Nor may it say there what the mutant has it say.
+//  2. The mutant is built. One that does not build is an error of the table, not a catch.
+//  3. The check is run on it, and must fail, and say what the mutant says it must: the invariant's number or the words
 //     of the test about it. To fail in another way is to survive. Names of tests and stacks say nothing.
 //
 // A test that has said its words, and does not end soon, is ended: bugs make tests hang. Its process group is
@@ -33,6 +34,10 @@
 //
 // All 43 were caught when this was written, in 9 minutes on two processors with --jobs 2: 27 by tests of push
 // and of the engine, 11 in memory or by properties and generated programs, 5 by chaos cases.
+//
+// Each mutant has a tier: test, where its check is a test that runs before each change, and runs here as it does there; night,
+// where it is a chaos case. --tier chooses one. --for has a run end in time, and --start begin at some mutant: whoever has half an
+// hour each night is told where to go on.
 //
 // # In simulations
 //

@@ -106,6 +106,7 @@ type outcome struct {
 	Mutant    string  `json:"mutant"`
 	What      string  `json:"what"`
 	Outcome   string  `json:"outcome"`
+	Tier      string  `json:"tier"` // who finds it: a test that runs before each change, or the night
 	Invariant string  `json:"invariant"`
 	By        string  `json:"by,omitempty"`   // the tests that failed, or the invariants
 	Says      string  `json:"says,omitempty"` // the line that tells
@@ -161,7 +162,7 @@ func (m mutant) words() *regexp.Regexp {
 
 // try plants a mutant and runs its check, which ended in some way without it.
 func (p *planter) try(ctx context.Context, m mutant, without baseline) outcome {
-	o := outcome{Mutant: m.Name, What: m.What, Invariant: m.Invariant, Command: m.Check.command()}
+	o := outcome{Mutant: m.Name, What: m.What, Tier: m.tier(), Invariant: m.Invariant, Command: m.Check.command()}
 	if m.Equivalent != "" {
 		o.Outcome, o.Why = equivalent, m.Equivalent
 		return o

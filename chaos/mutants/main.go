@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,6 +33,9 @@ type options struct {
 	format string
 	jobs   int
 	sim    int
+	start  int
+	most   time.Duration
+	tier   string
 	list   bool
 	race   bool
 }
@@ -53,7 +55,7 @@ func run(args []string, out, problems io.Writer) int {
 		fmt.Fprintln(problems, "mutants:", err)
 		return exitMistake
 	}
-	chosen, err := choose(table(), root, o.only)
+	chosen, err := choose(table(), root, o.only, o.tier)
 	if err != nil {
 		fmt.Fprintln(problems, "mutants:", err)
 		return exitMistake
@@ -73,12 +75,12 @@ func run(args []string, out, problems io.Writer) int {
 		}
 		return code
 	}
-	outcomes, err := plantAll(ctx, root, chosen, o, problems)
-	if err := errors.Join(write(out, outcomes, o.format), err); err != nil {
+	done, err := plantAll(ctx, root, chosen, o, problems)
+	if err := errors.Join(write(out, done, o.format), err); err != nil {
 		fmt.Fprintln(problems, "mutants:", err)
 		return exitMistake
 	}
-	return status(outcomes)
+	return status(done.Mutants)
 }
 
 func parse(args []string, problems io.Writer) (options, error) {
@@ -89,7 +91,10 @@ func parse(args []string, problems io.Writer) (options, error) {
 	flags.StringVar(&o.format, "format", "text", "text or json")
 	flags.IntVar(&o.jobs, "jobs", 1, "mutants at once; more than one needs as many processors, since checks have deadlines")
 	flags.IntVar(&o.sim, "sim", 0, "instead of the checks, have pulley sim search so many times for each mutant whose code it plays, and tell how many seeds it took")
-	flags.BoolVar(&o.list, "list", false, "list the mutants and the commands of their checks, and plant none")
+	flags.StringVar(&o.tier, "tier", "", "test: only mutants that a test finds which runs before each change; night: only those that a chaos case finds")
+	flags.DurationVar(&o.most, "for", 0, "a `duration`: what is not done then is left, and the number is told at which to go on; 0: all is done")
+	flags.IntVar(&o.start, "start", 0, "the `number`, from 0, of the chosen mutant to begin with; those before it come behind the last")
+	flags.BoolVar(&o.list, "list", false, "list the mutants, their tiers and the commands of their checks, and plant none")
 	flags.BoolVar(&o.race, "race", false, "build tests with the race detector")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -101,6 +106,10 @@ func parse(args []string, problems io.Writer) (options, error) {
 		return o, fmt.Errorf("--format is %q; write text or json", o.format)
 	case o.sim < 0 || o.sim > 1000:
 		return o, fmt.Errorf("--sim is %d; choose from 1 to 1000", o.sim)
+	case o.tier != "" && o.tier != tierTest && o.tier != tierNight:
+		return o, fmt.Errorf("--tier is %q; write %s or %s", o.tier, tierTest, tierNight)
+	case o.start < 0 || o.most < 0:
+		return o, errors.New("--start and --for must not be negative")
 	case o.jobs < 1 || o.jobs > 64:
 		return o, fmt.Errorf("--jobs is %d; choose from 1 to 64", o.jobs)
 	}
@@ -117,15 +126,15 @@ func moduleRoot() (string, error) {
 	return filepath.Dir(file), nil
 }
 
-// choose gives the mutants whose names match, all of which must be in order.
-func choose(all []mutant, root, only string) ([]mutant, error) {
+// choose gives the mutants of a tier whose names match, all of which must be in order. Without a tier, it is every one's.
+func choose(all []mutant, root, only, tier string) ([]mutant, error) {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return nil, fmt.Errorf("--only: %w", err)
 	}
 	var chosen []mutant
 	for _, m := range all {
-		if !pattern.MatchString(m.Name) {
+		if !pattern.MatchString(m.Name) || tier != "" && m.tier() != tier {
 			continue
 		}
 		if err := m.validate(root); err != nil {
@@ -134,59 +143,9 @@ func choose(all []mutant, root, only string) ([]mutant, error) {
 		chosen = append(chosen, m)
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no mutant's name matches %q; --list has them", only)
+		return nil, fmt.Errorf("no mutant's name matches %q in this tier; --list has them", only)
 	}
 	return chosen, nil
-}
-
-// plantAll runs the checks as they are, and then plants every mutant. Interrupted, it gives what it has.
-func plantAll(ctx context.Context, root string, mutants []mutant, o options, progress io.Writer) ([]outcome, error) {
-	dir, err := os.MkdirTemp("", "pulley-mutants-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // what cannot be removed there harms nobody
-	p := &planter{root: root, dir: dir, race: o.race, lingers: lingersWithin, builds: map[string]*build{}}
-	var mu sync.Mutex
-	say := func(format string, args ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintf(progress, format+"\n", args...)
-	}
-	checks := checksOf(mutants)
-	ends := make([]baseline, len(checks))
-	each(ctx, o.jobs, len(checks), func(i int) {
-		began, word := time.Now(), "sound"
-		if ends[i] = p.baseline(ctx, checks[i]); ends[i].err != nil {
-			word = broken
-		}
-		say("%-9s %6.1f s  %s", word, time.Since(began).Seconds(), checks[i].command())
-	})
-	without := map[string]baseline{}
-	for i, c := range checks {
-		without[c.command()] = ends[i]
-	}
-	outcomes := make([]outcome, len(mutants))
-	each(ctx, o.jobs, len(mutants), func(i int) {
-		m := mutants[i]
-		if got := p.try(ctx, m, without[m.Check.command()]); ctx.Err() == nil {
-			outcomes[i] = got
-			say("%-9s %6.1f s  %s", got.Outcome, got.Seconds, m.Name)
-		}
-	})
-	return slices.DeleteFunc(outcomes, func(o outcome) bool { return o.Outcome == "" }), context.Cause(ctx)
-}
-
-// checksOf gives the checks that mutants name, each once.
-func checksOf(mutants []mutant) (checks []check) {
-	seen := map[string]bool{}
-	for _, m := range mutants {
-		if m.Equivalent == "" && !seen[m.Check.command()] {
-			seen[m.Check.command()] = true
-			checks = append(checks, m.Check)
-		}
-	}
-	return checks
 }
 
 // each does n things, some at once, until ctx ends.
@@ -219,19 +178,22 @@ func status(outcomes []outcome) int {
 
 // list prints mutants with the commands of their checks.
 func list(out io.Writer, mutants []mutant) {
+	tiers := map[string]int{}
 	for _, m := range mutants {
-		fmt.Fprintf(out, "%s (%s)\n    %s\n    %s\n", m.Name, m.Invariant, m.What, m.Check.command())
+		tiers[m.tier()]++
+		fmt.Fprintf(out, "%s (%s, %s)\n    %s\n    %s\n", m.Name, m.Invariant, m.tier(), m.What, m.Check.command())
 		if m.Equivalent != "" {
 			fmt.Fprintf(out, "    equivalent: %s\n", m.Equivalent)
 		}
 	}
-	fmt.Fprintf(out, "%d mutants\n", len(mutants))
+	fmt.Fprintf(out, "%d mutants: %d are found by tests that run before each change, %d at night\n", len(mutants), tiers[tierTest], tiers[tierNight])
 }
 
-// write prints outcomes.
-func write(out io.Writer, outcomes []outcome, format string) error {
+// write prints what became of the mutants.
+func write(out io.Writer, done planting, format string) error {
+	outcomes := done.Mutants
 	if format == "json" {
-		text, err := json.MarshalIndent(outcomes, "", "  ")
+		text, err := json.MarshalIndent(done, "", "  ")
 		if err != nil {
 			return err
 		}
@@ -240,14 +202,14 @@ func write(out io.Writer, outcomes []outcome, format string) error {
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	counts := map[string]int{}
-	fmt.Fprintln(w, "mutant\toutcome\tby\tcheck\tseconds\tafter\twhat")
+	fmt.Fprintln(w, "mutant\toutcome\ttier\tby\tcheck\tseconds\tafter\twhat")
 	for _, o := range outcomes {
 		counts[o.Outcome]++
 		after := o.After
 		if o.Seed > 1 {
 			after += fmt.Sprintf(", %d seeds", o.Seed)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1f\t%s\t%s\n", o.Mutant, o.Outcome, o.Invariant, o.By, o.Seconds, after, o.What)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.1f\t%s\t%s\n", o.Mutant, o.Outcome, o.Tier, o.Invariant, o.By, o.Seconds, after, o.What)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -259,5 +221,8 @@ func write(out io.Writer, outcomes []outcome, format string) error {
 	}
 	_, err := fmt.Fprintf(out, "\n%d mutants: %d caught, %d survived, %d equivalent, %d broken\n",
 		len(outcomes), counts[caught], counts[survived], counts[equivalent], counts[broken])
+	if left := done.Of - len(outcomes); err == nil && left > 0 {
+		_, err = fmt.Fprintf(out, "%d of %d were left; --start %d goes on\n", left, done.Of, done.Next)
+	}
 	return err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pulley/internal/depth"
 )
 
 // TestTable holds every mutant against the code as it stands: what it replaces is there, once.
@@ -169,30 +172,49 @@ func TestHangs(t *testing.T) {
 	}
 }
 
+// small is a bug in a package that little is built for.
+var small = mutant{
+	Name: "small", What: "tests go deep unless they are to", Invariant: "I6",
+	Edits: []edit{{"internal/depth/depth.go", `os.Getenv(Variable) == "night"`, `os.Getenv(Variable) != "night"`}},
+	Check: check{Package: "internal/depth", Run: "^TestVariableChoosesTheSize$"}, Says: "without the variable, tests go deep",
+}
+
+// spoilable is a mutant, and a passage of the package that its check is of.
+func spoilable(t *testing.T, root string) (m mutant, file, passage string) {
+	t.Helper()
+	if !depth.Night() {
+		return small, "internal/depth/depth.go", "package depth\n\nimport"
+	}
+	chosen, err := choose(table(), root, "^aggregate-in-order-of-arrival$", "")
+	if err != nil || len(chosen) != 1 {
+		t.Fatalf("%d mutants, %v", len(chosen), err)
+	}
+	return chosen[0], "engine/backend/memory/heap.go", "package memory"
+}
+
 // TestHandful plants a bug that needs no server, one that changes nothing, one that does not build, and one whose
-// words are said anyway: the second survives, the others are no catches, and the exit status says so.
+// words are said anyway: the second survives, the others are no catches, and the exit status says so. At night the bug is one
+// of the engine's.
 func TestHandful(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	chosen, err := choose(table(), root, "^aggregate-in-order-of-arrival$")
-	if err != nil || len(chosen) != 1 {
-		t.Fatalf("%d mutants, %v", len(chosen), err)
-	}
-	none := chosen[0]
-	none.Name, none.Edits = "none", []edit{{"engine/backend/memory/heap.go", "package memory", "// A remark.\npackage memory"}}
+	bug, file, passage := spoilable(t, root)
+	none := bug
+	none.Name, none.Edits = "none", []edit{{file, passage, "// A remark.\n" + passage}}
 	unbuildable := none
-	unbuildable.Name, unbuildable.Edits = "unbuildable", []edit{{"engine/backend/memory/heap.go", "package memory", "package memory."}}
-	loose := chosen[0]
+	unbuildable.Name, unbuildable.Edits = "unbuildable", []edit{{file, passage, "." + passage}}
+	loose := bug
 	loose.Name, loose.Says = "loose", "^PASS"
 	var told bytes.Buffer
-	outcomes, err := plantAll(t.Context(), root, append(chosen, none, unbuildable, loose), options{jobs: 1, race: raced}, &told)
-	if err != nil {
-		t.Fatal(err)
+	done, err := plantAll(t.Context(), root, []mutant{unbuildable, loose, bug, none}, options{jobs: 1, race: raced, start: 2}, &told)
+	if err != nil || done.Next != 2 || done.Of != 4 {
+		t.Fatalf("the next is %d of %d, %v; want 2 of 4", done.Next, done.Of, err)
 	}
+	outcomes := done.Mutants
 	for i, want := range []string{caught, survived, broken, broken} {
-		if o := outcomes[i]; o.Outcome != want {
+		if o := outcomes[i]; o.Outcome != want || o.Tier != tierTest {
 			t.Errorf("%s: %s, want %s: %s", o.Mutant, o.Outcome, want, o.Why)
 		}
 	}
@@ -200,34 +222,58 @@ func TestHandful(t *testing.T) {
 		t.Errorf("the exit statuses are %d, %d, %d", a, b, c)
 	}
 	var text bytes.Buffer
-	if err := write(&text, outcomes, "text"); err != nil || !strings.Contains(text.String(), "4 mutants: 1 caught, 1 survived, 0 equivalent, 2 broken") {
+	if err := write(&text, done, "text"); err != nil || !strings.Contains(text.String(), "4 mutants: 1 caught, 1 survived, 0 equivalent, 2 broken") {
 		t.Errorf("it prints %v:\n%s", err, text.String())
 	}
 }
 
-// TestSearches has simulations find a bug of the core, and one that is none; to be found by another invariant than the
-// table's is not to be caught.
+// TestTimeIsOver has a run end before anything was planted, since its time is over, and one that is interrupted: both tell
+// where to go on, the first as a run that went well, and nothing is left of them.
+func TestTimeIsOver(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := []mutant{{Name: "none", Equivalent: "it is none"}, small, small}
+	over, err := plantAll(t.Context(), root, same, options{jobs: 1, start: 7, most: time.Nanosecond}, io.Discard)
+	if err != nil || len(over.Mutants) != 0 || over.Next != 1 || over.Of != 3 {
+		t.Errorf("%+v, %v; want nothing planted, and to go on with 1 of 3", over, err)
+	}
+	var text bytes.Buffer
+	if err := write(&text, over, "text"); err != nil || !strings.Contains(text.String(), "3 of 3 were left; --start 1 goes on") {
+		t.Errorf("it prints %v:\n%s", err, text.String())
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if done, err := plantAll(ctx, root, same, options{jobs: 1, start: 2}, io.Discard); !errors.Is(err, context.Canceled) || done.Next != 2 {
+		t.Errorf("interrupted, it is %+v, %v", done, err)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v are left", left, err)
+	}
+}
+
+// TestSearches has a program's searches find a bug; to be found by another invariant than the table's is not to be caught. At
+// night it is the simulation that finds one of the core's.
 func TestSearches(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	chosen, err := choose(table(), root, "^value-not-written$")
+	chosen, err := choose(table(), root, "^value-not-written$", "")
 	if err != nil || len(chosen) != 1 || len(chosen[0].Sim) != 2 {
 		t.Fatalf("%d mutants, %v", len(chosen), err)
 	}
 	found := chosen[0]
-	found.Sim = found.Sim[:1]
-	otherwise := found
-	otherwise.Name, otherwise.Sim = "otherwise", []search{{"push", "I13"}}
-	var told bytes.Buffer
-	rows, err := searchAll(t.Context(), root, []mutant{found, otherwise, {Name: "without"}}, options{jobs: 1, sim: 2}, &told)
-	if err != nil || len(rows) != 2 {
-		t.Fatalf("%d rows, %v", len(rows), err)
+	found.Sim = []search{found.Sim[0], {"push", "I13"}}
+	rows := searched(t, root, found)
+	if len(rows) != 2 {
+		t.Fatalf("%d rows", len(rows))
 	}
 	for i, want := range []string{caught, survived} {
 		if rows[i].Outcome != want || len(rows[i].Took) != 2 || rows[i].Median == 0 {
-			t.Errorf("%s: %+v, want it %s", rows[i].Mutant, rows[i], want)
+			t.Errorf("%+v, want it %s", rows[i], want)
 		}
 	}
 	var text bytes.Buffer
@@ -243,6 +289,40 @@ func TestSearches(t *testing.T) {
 	}
 }
 
+// searched gives what two searches for a mutant come to in each of its designs: of a program that prints what the simulation
+// does, and at night of the simulation.
+func searched(t *testing.T, root string, m mutant) []simRow {
+	t.Helper()
+	if depth.Night() {
+		rows, err := searchAll(t.Context(), root, []mutant{m, {Name: "without"}}, options{jobs: 1, sim: 2}, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "pulley")
+	const says = `#!/bin/sh
+[ "$1 $2 $4 $5" = "sim --backend --searches 2" ] || exit 2
+echo '[{"median": 7, "took": [5, 7], "by": {"I7": 2}}]'
+exit 1
+`
+	if err := os.WriteFile(program, []byte(says), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := &planter{root: root, dir: dir}
+	var rows []simRow
+	for _, s := range m.Sim {
+		row := simRow{Mutant: m.Name, Backend: s.Backend}
+		if err := p.search(t.Context(), program, s, 2, &row); err != nil {
+			t.Fatal(err)
+		}
+		row.judge(s, 2)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
 // TestCommandLine has mistakes told in one line, and a list given.
 func TestCommandLine(t *testing.T) {
 	for says, args := range map[string][]string{
@@ -252,6 +332,9 @@ func TestCommandLine(t *testing.T) {
 		"choose from 1 to 1000": {"--sim", "-1"},
 		"no mutant's name":      {"--only", "there-is-none"},
 		"--only":                {"--only", "("},
+		"in this tier":          {"--only", "river-1302", "--tier", "night"},
+		"write test or night":   {"--tier", "day"},
+		"not be negative":       {"--start", "-1"},
 	} {
 		var out, problems bytes.Buffer
 		if code := run(args, &out, &problems); code != exitMistake || !strings.Contains(problems.String(), says) || strings.Count(problems.String(), "\n") != 1 {
@@ -259,7 +342,11 @@ func TestCommandLine(t *testing.T) {
 		}
 	}
 	var out, problems bytes.Buffer
-	if code := run([]string{"--list", "--only", "river-1302"}, &out, &problems); code != 0 || !strings.Contains(out.String(), "go test ./engine/backend/postgres/push -run") {
+	if code := run([]string{"--list", "--only", "river-1302"}, &out, &problems); code != 0 || !strings.Contains(out.String(), "(I1, test)") || !strings.Contains(out.String(), "go test ./engine/backend/postgres/push -run") {
+		t.Errorf("status %d, %s%s", code, out.String(), problems.String())
+	}
+	out.Reset()
+	if code := run([]string{"--list", "--tier", "night"}, &out, &problems); code != 0 || strings.Contains(out.String(), "go test") || !strings.Contains(out.String(), "0 are found by tests") {
 		t.Errorf("status %d, %s%s", code, out.String(), problems.String())
 	}
 }

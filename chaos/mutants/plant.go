@@ -89,7 +89,9 @@ func (p *planter) make(ctx context.Context, c check, name, overlay string) (stri
 		args = append(args, "-overlay", overlay)
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, "-o", out, "./"+c.target())...)
-	cmd.Dir = p.root
+	cmd.Dir, cmd.Env = p.root, append(os.Environ(), "TMPDIR="+p.dir) // where the go command leaves nothing, should it be killed
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = endsWithin
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s does not build: %w\n%s", name, err, text)
 	}

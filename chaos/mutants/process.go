@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"regexp"
 	"syscall"
@@ -13,6 +14,22 @@ import (
 // lingersWithin is how long a check may go on after it has said what it must: to tell which test failed, and to
 // end in good order. What hangs, as bugs make it, is ended then.
 const lingersWithin = 3 * time.Second
+
+// endsWithin is how long a check that is interrupted may take to end in good order.
+const endsWithin = 20 * time.Second
+
+// ordinary are the variables that have tests be others than those that run before each change, or have them use a server whose
+// tables were made by code without the mutant.
+var ordinary = []string{"PULLEY_TEST_DEPTH=", "PULLEY_TEST_SERVER=", "PULLEY_TEST_TEMPLATE=", "PULLEY_TEST_ALONE="}
+
+// environment is that of a check: what it writes is in the planter's folder, and goes with that, however the check ends.
+func (p *planter) environment() []string {
+	env := append(os.Environ(), ordinary...)
+	if p.dir != "" {
+		env = append(env, "TMPDIR="+p.dir)
+	}
+	return env
+}
 
 // errSaid ends a check that has said what it must.
 var errSaid = errors.New("the check has said what it must, and did not end")
@@ -86,10 +103,16 @@ func (p *planter) output(ctx context.Context, words *regexp.Regexp, dir, program
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = dir
-	cmd.WaitDelay = 10 * time.Second
+	cmd.Dir, cmd.Env = dir, p.environment()
+	cmd.WaitDelay = endsWithin
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = func() error {
+		end := syscall.SIGINT // it removes what it has made, where it can
+		if errors.Is(context.Cause(ctx), errSaid) {
+			end = syscall.SIGKILL
+		}
+		return syscall.Kill(-cmd.Process.Pid, end)
+	}
 	began := time.Now()
 	var after time.Duration
 	var lingers *time.Timer

@@ -40,7 +40,7 @@ func searchAll(ctx context.Context, root string, mutants []mutant, o options, pr
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what cannot be removed there harms nobody
+	defer removeAll(dir)
 	p := &planter{root: root, dir: dir}
 	mutants = slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return len(m.Sim) == 0 })
 	if len(mutants) == 0 {
@@ -94,6 +94,8 @@ func (p *planter) search(ctx context.Context, program string, s search, times in
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "sim", "--backend", s.Backend, "--searches", fmt.Sprint(times),
 		"--seeds", fmt.Sprintf("0..%d", simSeeds-1), "--format", "json", "--out", p.dir)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = endsWithin
 	var problems strings.Builder
 	cmd.Stderr = &problems
 	text, err := cmd.Output()

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// The tiers: who finds a mutant.
+const (
+	tierTest  = "test"  // a test that runs before each change
+	tierNight = "night" // a chaos case, which takes processes and minutes
+)
+
+// tier says which tier finds the mutant.
+func (m mutant) tier() string {
+	if m.Check.Case != "" {
+		return tierNight
+	}
+	return tierTest
+}
+
+// rotate gives the mutants from the one with a number on, counted from 0, with those before it behind the last.
+func rotate(mutants []mutant, start int) []mutant {
+	n := start % len(mutants)
+	return append(append([]mutant{}, mutants[n:]...), mutants[:n]...)
+}
+
+// planting is what became of a run.
+type planting struct {
+	Mutants []outcome `json:"mutants"`
+	Next    int       `json:"next"` // the number of the first that was not planted, among those that were chosen: --start takes it
+	Of      int       `json:"of"`   // so many were chosen
+}
+
+// errOver ends what is under way when the time of a run is over.
+var errOver = errors.New("the time is over")
+
+// plantAll plants the mutants from o.start on, until the time is over, each after its check was run on the code as it is.
+// Interrupted, it gives what it has.
+func plantAll(ctx context.Context, root string, mutants []mutant, o options, progress io.Writer) (planting, error) {
+	dir, err := os.MkdirTemp("", "pulley-mutants-")
+	if err != nil {
+		return planting{}, err
+	}
+	defer removeAll(dir)
+	if o.most > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, o.most, errOver)
+		defer stop()
+	}
+	p := &planter{root: root, dir: dir, race: o.race, lingers: lingersWithin, builds: map[string]*build{}}
+	t := &told{to: progress}
+	turn := rotate(mutants, o.start)
+	outcomes, checks := make([]outcome, len(turn)), checksOf(turn)
+	each(ctx, o.jobs, len(turn), func(i int) {
+		m := turn[i]
+		var without baseline
+		if m.Equivalent == "" {
+			without = checks[m.Check.command()].of(ctx, p, m.Check, t)
+		}
+		if got := p.try(ctx, m, without); ctx.Err() == nil {
+			outcomes[i] = got
+			t.say("%-9s %6.1f s  %s", got.Outcome, got.Seconds, m.Name)
+		}
+	})
+	done := planting{Mutants: []outcome{}, Of: len(turn)}
+	first := len(turn)
+	for i, got := range outcomes {
+		if got.Outcome != "" {
+			done.Mutants = append(done.Mutants, got)
+		} else {
+			first = min(first, i)
+		}
+	}
+	done.Next = (o.start + first) % len(turn)
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, errOver) {
+		return done, err
+	}
+	return done, nil
+}
+
+// told is who hears of what goes on, a line at a time.
+type told struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (t *told) say(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.to, format+"\n", args...)
+}
+
+// unplanted is a check's run on the code as it is, made when the first mutant needs it.
+type unplanted struct {
+	once sync.Once
+	end  baseline
+}
+
+// checksOf gives the checks that mutants name, by their commands.
+func checksOf(mutants []mutant) map[string]*unplanted {
+	checks := map[string]*unplanted{}
+	for _, m := range mutants {
+		checks[m.Check.command()] = &unplanted{}
+	}
+	return checks
+}
+
+// of runs the check, if it was not.
+func (u *unplanted) of(ctx context.Context, p *planter, c check, t *told) baseline {
+	u.once.Do(func() {
+		began, word := time.Now(), "sound"
+		if u.end = p.baseline(ctx, c); ctx.Err() != nil {
+			return
+		}
+		if u.end.err != nil {
+			word = broken
+		}
+		t.say("%-9s %6.1f s  %s", word, time.Since(began).Seconds(), c.command())
+	})
+	return u.end
+}
+
+// removedWithin is how long what was killed may still write to a folder that is removed.
+const removedWithin = 10 * time.Second
+
+// removeAll removes a folder. A server that has ended with its check may write to it for a moment.
+func removeAll(dir string) {
+	for end := time.Now().Add(removedWithin); os.RemoveAll(dir) != nil && time.Now().Before(end); {
+		time.Sleep(100 * time.Millisecond) // what cannot be removed harms nobody
+	}
+}
