@@ -3,7 +3,7 @@ package main
 // programs holds generated programs in memory against the reference interpreter.
 var programs = check{
 	Package: "chaos/check/differ", Run: "^TestPrograms$",
-	Args: []string{"-backends=memory", "-programs=1000", "-rapid.seed=1", "-rapid.shrinktime=1s", "-cases=DIR"},
+	Args: []string{"-backends=memory", "-rapid.seed=1", "-rapid.shrinktime=1s", "-cases=DIR"},
 }
 
 // onMemory is a case of the conformance suite, on the design that takes no time.

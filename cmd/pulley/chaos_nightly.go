@@ -29,6 +29,7 @@ type chaosNightlyCmd struct {
 	Crashes    int           `default:"100" help:"So often the server crashes. Default: 100."`
 	Lost       int           `default:"1000" help:"So many commits take place and their reply is lost. Default: 1000."`
 	Messages   time.Duration `default:"15m" help:"At the end, how long each scheduler's connections and engines may be cut and killed at the messages of its transactions at which no run has done so. 0: not at all. Default: 15m."`
+	For        time.Duration `placeholder:"TIME" help:"Instead of all that: run for so long, over all schedulers in turn, from where the last such night of --out has stopped. Default: until every number is reached."`
 	Jobs       int           `default:"2" help:"So many runs at a time, each with a server of its own. Default: 2."`
 	Most       time.Duration `default:"10h" help:"No run begins after so long. Default: 10h."`
 	Out        string        `default:"out/nightly" placeholder:"DIR" help:"Where totals.json and a folder for each run that does not pass are written. Default: out/nightly."`
@@ -39,9 +40,11 @@ func (chaosNightlyCmd) Help() string {
 	return "Each round has three runs on each scheduler: one with every kind of fault, or those of --faults, one with many cuts, lost replies, ended " +
 		"sessions and crashes, and one with many kills; what is reached is not run for again. In the end each scheduler is cut and killed " +
 		"at the messages at which no run has done so. A run that does not pass is kept in a folder of its own, and the others go on. " +
+		"With --for, the numbers are no goals, and a run that is under way when the time is over counts for nothing: " +
+		"the next night begins with it, as DIR/state.json says.\n\n" +
 		"The last line, and totals.json after each run, say what has happened over all.\n\n" +
-		"Exit status: 0 if every run passed and every number was reached; 1 if one failed or a number was not reached; 3 if none " +
-		"failed and one was inconclusive; 2 for a mistake in the command line."
+		"Exit status: 0 if every run passed and, without --for, every number was reached; 1 if one failed or a number was not reached; 3 if none " +
+		"failed and one was inconclusive, or there was time for none; 2 for a mistake in the command line."
 }
 
 // dense are sets of kinds of which there can be many in a short time, and what they are for.
@@ -62,8 +65,8 @@ func (o *chaosNightlyCmd) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	if len(o.Backends) == 0 || o.Length < 0 || o.Most < 0 || o.Messages < 0 || o.Jobs < 1 {
-		return errors.New("--backends must name one, --length, --most and --messages must not be negative, and --jobs must be positive")
+	if len(o.Backends) == 0 || o.Length < 0 || o.Most < 0 || o.Messages < 0 || o.For < 0 || o.Jobs < 1 {
+		return errors.New("--backends must name one, --length, --most, --for and --messages must not be negative, and --jobs must be positive")
 	}
 	for _, b := range o.Backends {
 		if _, _, err := o.one(b, o.Seed, o.Faults...).kase(); err != nil {
@@ -79,6 +82,12 @@ func (o *chaosNightlyCmd) Run(c *console) error {
 		chaos.Cuts: o.Cuts, chaos.Kills: o.Kills, chaos.Terminated: o.Terminated, chaos.Crashes: o.Crashes, chaos.Lost: o.Lost,
 	})
 	n := &nightly{chaosNightlyCmd: o, c: c, cfg: cfg, totals: totals, begun: time.Now()}
+	if o.For > 0 {
+		if err := n.within(ctx); err != nil {
+			return ended(ctx, err)
+		}
+		return o.finish(c, totals)
+	}
 	for seed := o.Seed; seed == o.Seed || !totals.Enough() && time.Since(n.begun) < o.Most; seed++ {
 		if err := n.round(ctx, seed); err != nil {
 			return ended(ctx, err)
@@ -216,11 +225,12 @@ func (o *chaosNightlyCmd) finish(c *console, t *chaos.Totals) error {
 	if err := c.print(t.Line() + "\n"); err != nil {
 		return err
 	}
+	goals := o.For == 0
 	switch {
-	case t.Passed():
-		return nil
-	case t.Verdicts[chaos.Fail] > 0 || !t.Enough():
+	case t.Verdicts[chaos.Fail] > 0 || goals && !t.Enough():
 		return &status{code: exitFailed}
+	case t.Verdicts[chaos.Pass] < t.Runs || t.Runs == 0:
+		return &status{code: exitInconclusive}
 	}
-	return &status{code: exitInconclusive}
+	return nil
 }

@@ -1,15 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"pulley/chaos"
+	"pulley/internal/depth"
 )
 
 // TestChaos runs a small case, reads what it prints and writes, and runs it again from its file.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	got := run(t, nil, "chaos", "fanout=5", "--faults", "wire.cut,process.kill", "--seed", "7", "--duration", "0s", "--lease", "1s",
 		"--in-flight", "2", "--shrink", "0", "--format", "json", "--out", dir)
@@ -65,25 +73,133 @@ func TestChaosRefuses(t *testing.T) {
 	}
 }
 
-// TestChaosNightly reaches small goals over one backend, with a run for each set of kinds, and refuses what it cannot run.
-func TestChaosNightly(t *testing.T) {
-	dir := t.TempDir()
-	got := run(t, nil, "chaos-nightly", "--backends", "push", "--faults", "process.kill", "--length", "0s", "--cuts", "1", "--kills", "1", "--terminated", "1", "--crashes", "1", "--lost", "1", "--messages", "0s", "--out", dir)
+// totals is what is read of totals.json.
+type totals struct {
+	Runs    int
+	Reached map[string]int
+}
+
+func readTotals(t *testing.T, dir string) (out totals) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "totals.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	var totals struct {
-		Runs    int
-		Reached map[string]int
-	}
-	if err := json.Unmarshal(text, &totals); err != nil || got.code != 0 || totals.Runs < 3 || totals.Reached["kills"] < 1 || totals.Reached["crashes"] < 2 {
-		t.Errorf("exit status %d, %v: %s%s", got.code, err, got.out, got.err)
+	return out
+}
+
+// TestChaosNightly has a night with a budget in which one run begins, and refuses what it cannot run. At night it reaches small
+// goals over one backend, with a run for each set of kinds.
+func TestChaosNightly(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	args := depth.Of([]string{"--for", "10m", "--most", "1ms", "--jobs", "1"},
+		[]string{"--cuts", "1", "--kills", "1", "--terminated", "1", "--crashes", "1", "--lost", "1", "--messages", "0s"})
+	got := run(t, nil, append([]string{"chaos-nightly", "--backends", "push", "--faults", "process.kill", "--length", "0s", "--out", dir}, args...)...)
+	totals := readTotals(t, dir)
+	least := depth.Of(totalsOf(1, 1, 0), totalsOf(3, 1, 2))
+	if got.code != 0 || totals.Runs < least.Runs || totals.Reached["kills"] < least.Reached["kills"] || totals.Reached["crashes"] < least.Reached["crashes"] {
+		t.Errorf("exit status %d, %+v, want %+v at least: %s%s", got.code, totals, least, got.out, got.err)
 	}
 	wantParts(t, got.out, fmt.Sprintf("%[1]d runs (%[1]d pass, 0 fail", totals.Runs), "0 deadlocks")
+	if next, err := readPlace(filepath.Join(dir, stateFile)); err != nil || next != depth.Of(1, 0) {
+		t.Errorf("the next night begins with run %d, %v", next, err)
+	}
 	for _, wrong := range []string{"memory", "pish"} {
 		if got := run(t, nil, "chaos-nightly", "--backends", wrong, "--out", dir); got.code != exitUsage {
 			t.Errorf("--backends %s: exit status %d", wrong, got.code)
+		}
+	}
+}
+
+func totalsOf(runs, kills, crashes int) totals {
+	return totals{Runs: runs, Reached: map[string]int{"kills": kills, "crashes": crashes}}
+}
+
+// TestNightsGoOn has nights with made-up times: runs go over the schedulers, then the sets of kinds, then the seeds; none begins
+// for which the time is too short, but for the first; and the next night begins with what was not done.
+func TestNightsGoOn(t *testing.T) {
+	dir := t.TempDir()
+	o := &chaosNightlyCmd{Backends: []string{"push", "pull:scan=sql"}, Faults: []string{"all"}, Seed: 5, Length: time.Minute, Most: time.Hour, Out: dir}
+	night := func(left time.Duration) *rotation {
+		t.Helper()
+		r, err := (&nightly{chaosNightlyCmd: o}).rotate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.left, r.since = func() time.Duration { return left }, func() time.Duration { return 0 }
+		return r
+	}
+	wantRun := func(r *rotation, at int, folder string, length time.Duration) {
+		t.Helper()
+		got, one := r.take()
+		if one == nil || got != at || filepath.Base(one.Out) != folder || one.Duration != length {
+			t.Errorf("run %d is %+v, want run %d for %s and %v", got, one, at, folder, length)
+		}
+	}
+	r := night(time.Hour)
+	for at, folder := range []string{"push-5-1", "pull-scan-sql-5-1", "push-5-2", "pull-scan-sql-5-2", "push-5-3", "pull-scan-sql-5-3", "push-6-1", "pull-scan-sql-6-1"} {
+		wantRun(r, at, folder, time.Minute)
+		if at == 2 { // it is not over when the night is
+			continue
+		}
+		if err := r.done(at, 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r = night(10 * time.Second)
+	wantRun(r, 2, "push-5-2", 0)
+	if _, one := r.take(); one != nil {
+		t.Errorf("%s begins though there is no time for it", one.Out)
+	}
+	if err := r.done(2, 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	r.left = func() time.Duration { return 40 * time.Second }
+	wantRun(r, 3, "pull-scan-sql-5-2", 25*time.Second)
+	r = night(time.Hour)
+	wantRun(r, 3, "pull-scan-sql-5-2", time.Minute)
+	r.since = func() time.Duration { return time.Hour }
+	if _, one := r.take(); one != nil {
+		t.Errorf("%s begins after --most", one.Out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, stateFile), []byte("soon"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&nightly{chaosNightlyCmd: o}).rotate(); err == nil || !strings.Contains(err.Error(), "remove it to begin anew") {
+		t.Errorf("of a file that says nothing: %v", err)
+	}
+}
+
+// TestVerdictOfANight goes by what failed, and, without a budget, by the goals too.
+func TestVerdictOfANight(t *testing.T) {
+	for _, c := range []struct {
+		budget time.Duration
+		runs   []chaos.Verdict
+		want   int
+	}{
+		{time.Hour, []chaos.Verdict{chaos.Pass}, 0},
+		{time.Hour, []chaos.Verdict{chaos.Pass, chaos.Inconclusive}, exitInconclusive},
+		{time.Hour, []chaos.Verdict{chaos.Inconclusive, chaos.Fail}, exitFailed},
+		{time.Hour, nil, exitInconclusive},
+		{0, []chaos.Verdict{chaos.Pass}, exitFailed},
+	} {
+		all := chaos.NewTotals(map[chaos.Goal]int{chaos.Cuts: 1})
+		for _, v := range c.runs {
+			all.Add(&chaos.Result{Backend: "push", Verdict: v})
+		}
+		var out bytes.Buffer
+		code := 0
+		err := (&chaosNightlyCmd{For: c.budget}).finish(&console{out: &out, err: &out}, all)
+		var s *status
+		if errors.As(err, &s) {
+			code = s.code
+		}
+		if code != c.want || code == 0 && err != nil {
+			t.Errorf("a night of %v with %v ends with %d, %v; want %d", c.budget, c.runs, code, err, c.want)
 		}
 	}
 }
