@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -18,8 +17,12 @@ import (
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
+	"pulley/internal/depth"
 	"pulley/scenarios"
 )
+
+// manyRuns is how many node runs of one instance are many: more instances are for the night.
+const manyRuns = 2_000
 
 // TestProgramsRun runs each program on the engine's own core, several instances at a time, with tasks
 // that end in a different order each time.
@@ -41,18 +44,30 @@ func TestProgramsRun(t *testing.T) {
 		if err := registry.Check(g); err != nil {
 			t.Error(err)
 		}
-		for seed := range uint64(5) {
-			for _, inst := range drive(t, program, p, r, seed) {
+		for seed := range depth.Of[uint64](3, 10) {
+			instances := 3
+			if seed == 0 {
+				instances = 1
+			}
+			seen := drive(t, program, p, r, instances, seed)
+			runs := 0
+			for id, inst := range seen.Instances {
 				checkEnd(t, inst, endOf(t, p, r))
+				for _, n := range seen.Runs(id) {
+					runs += n
+				}
+			}
+			if runs >= manyRuns && !depth.Night() {
+				break // one instance is long, and says enough
 			}
 		}
 	})
 }
 
 // drive runs some instances at a time.
-func drive(t *testing.T, program *plan.Program, p scenarios.Program, r scenarios.ProgramRun, seed uint64) map[uuid.UUID]backend.Instance {
+func drive(t *testing.T, program *plan.Program, p scenarios.Program, r scenarios.ProgramRun, instances int, seed uint64) *backendtest.Recording {
 	t.Helper()
-	subs := make([]backend.Submission, 3)
+	subs := make([]backend.Submission, instances)
 	for i := range subs {
 		subs[i] = backend.Submission{ID: uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%s %d", r.Input, i)), Program: program, Input: r.Input}
 	}
@@ -68,7 +83,7 @@ func drive(t *testing.T, program *plan.Program, p scenarios.Program, r scenarios
 		}
 		return json.RawMessage("null"), nil
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	store := memory.New(memory.Options{})
 	defer store.Close()
@@ -79,7 +94,7 @@ func drive(t *testing.T, program *plan.Program, p scenarios.Program, r scenarios
 	if err := seen.Check(); err != nil {
 		t.Error(err)
 	}
-	return seen.Instances
+	return seen
 }
 
 // checkEnd holds an instance's end against the one that is right.

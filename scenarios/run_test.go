@@ -23,7 +23,7 @@ import (
 )
 
 // deadline bounds a run that hangs.
-const deadline = 2 * time.Minute
+const deadline = 5 * time.Minute
 
 // actions gives what workloads call: the actions that pulley comes with, and that of traces.
 func actions(t *testing.T) map[string]backendtest.Func {

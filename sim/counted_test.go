@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"pulley/internal/depth"
 	"pulley/scenarios"
 	"pulley/sim"
 )
@@ -19,13 +20,13 @@ func TestCountedEqualsPlanned(t *testing.T) {
 		t.Fatal(err)
 	}
 	const scale = 0.01
-	for _, trace := range traces(t) {
+	for i, trace := range traces(t) {
 		t.Run(trace.Label(), func(t *testing.T) {
 			w, err := s.Build(0, scenarios.Options{Trace: trace, TimeScale: scale})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, workers := range []int{1, 7, 64} {
+			for _, workers := range inTurn(i, 7, 64, 1) {
 				planned := sim.Config{Seed: 5, Workload: w, Act: act(t), Service: sim.Recorded}
 				counted := sim.Config{Seed: 5, Jobs: sim.TraceJobs(trace, scale)}
 				var got [2]*sim.Result
@@ -95,7 +96,7 @@ func TestJobsStandAlone(t *testing.T) {
 // TestLargeGraphsStaySmall bounds what a job costs in memory, all that is allocated and let go of included: a million of them
 // have to fit into 2 GiB with room to spare. Measured are about 2.5 KB, of which most is garbage.
 func TestLargeGraphsStaySmall(t *testing.T) {
-	const n = 50_000
+	n := depth.Of(10_000, 100_000)
 	jobs := layered(n, 1_000, time.Second, 3)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -105,7 +106,7 @@ func TestLargeGraphsStaySmall(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	right(t, r)
-	if got := (after.TotalAlloc - before.TotalAlloc) / n; got > 4_000 {
+	if got := (after.TotalAlloc - before.TotalAlloc) / uint64(n); got > 4_000 {
 		t.Errorf("%d bytes were allocated for each job", got)
 	} else {
 		t.Logf("%d bytes were allocated for each job", got)

@@ -35,12 +35,12 @@ func within(t *testing.T, f *sim.Forecast) {
 // several instances that arrive one by one. Every makespan lies between what no schedule can beat and what no greedy
 // one exceeds.
 func TestListSchedules(t *testing.T) {
-	for _, trace := range traces(t) {
+	for i, trace := range traces(t) {
 		t.Run(trace.Label(), func(t *testing.T) {
 			jobs := sim.TraceJobs(trace, 1)
-			several := []int{1, 3, 8, 32, len(jobs)}
+			several := inTurn(i, 1, 3, 8, 32, len(jobs))
 			if len(jobs) > 400 {
-				several = []int{2, 128} // enough of a large one
+				several = inTurn(i, 2, 128) // enough of a large one
 			}
 			for _, workers := range several {
 				cfg := sim.Config{Seed: 3, Jobs: jobs, Workers: workers}

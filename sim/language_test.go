@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulley/engine/backend"
+	"pulley/internal/depth"
 	"pulley/scenarios"
 	"pulley/sim"
 )
@@ -49,7 +50,7 @@ func TestLanguage(t *testing.T) {
 	if calm.Makespan < time.Hour || calm.Makespan > time.Hour+time.Minute {
 		t.Errorf("the makespan is %v; the program sleeps for an hour and some seconds", calm.Makespan)
 	}
-	for seed := range uint64(6) {
+	for seed := range depth.Of[uint64](2, 16) {
 		for _, kind := range []sim.FaultKind{sim.Crash, sim.Freeze} {
 			cfg := faulty(t, seed, everything(t), kind)
 			cfg.Dispatch.Poll, cfg.Dispatch.Sweep = 10*time.Second, time.Hour // polls through an hour are events, too
@@ -70,7 +71,7 @@ func TestCancels(t *testing.T) {
 		Cancels: []sim.Cancel{{Instance: 0}, {Instance: 1, At: time.Second}, {Instance: 2, At: 30 * time.Minute},
 			{Instance: 2, At: 31 * time.Minute}, {Instance: 3, At: 61 * time.Minute}},
 	}
-	for seed := range uint64(8) {
+	for seed := range depth.Of[uint64](2, 24) {
 		cfg.Seed = seed
 		r := twice(t, cfg)
 		for i, want := range []backend.Status{backend.Canceled, backend.Canceled, backend.Canceled, backend.Completed, backend.Completed, backend.Completed} {

@@ -91,16 +91,29 @@ func TestReadHistoryRefuses(t *testing.T) {
 		`{"kind":"submitted","instance":"a"} {}`:                               `more than one event`,
 		``:                                                                     `history line 2 is empty`,
 		`nonsense`:                                                             `history line 2: invalid character`,
-		`"` + strings.Repeat("x", lineBytesMax+1) + `"`:                        `has more than`,
 	} {
 		h, _, err := ReadHistory(strings.NewReader(whole + line + "\n" + whole))
 		if err == nil || !strings.Contains(err.Error(), want) || h != nil {
 			t.Errorf("%.80s: %v, want %q", line, err, want)
 		}
 	}
+	long := io.MultiReader(strings.NewReader(whole+`"`), io.LimitReader(endless('x'), lineBytesMax+1), strings.NewReader(`"`))
+	if h, _, err := ReadHistory(long); err == nil || !strings.Contains(err.Error(), "has more than") || h != nil {
+		t.Errorf("a long line: %v", err)
+	}
 	if _, _, err := ReadHistory(iotest.ErrReader(errors.New("disk gone"))); err == nil || !strings.Contains(err.Error(), "disk gone") {
 		t.Errorf("a reader that fails: %v", err)
 	}
+}
+
+// endless is a text of one character.
+type endless byte
+
+func (e endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(e)
+	}
+	return len(p), nil
 }
 
 // Whoever was killed has left the first piece of a line, or nothing at all.

@@ -10,6 +10,7 @@ import (
 
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/internal/depth"
 )
 
 // noisyPrograms call every action from one place only, so that a call's position names its node.
@@ -147,6 +148,7 @@ func TestNoFalseAlarms(t *testing.T) {
 		}
 		subjects = append(subjects, subject{g, Interpret(prog, json.RawMessage(`{}`), fakes, Options{})})
 	}
+	depth.Checks(t, 100, 2000)
 	rapid.Check(t, func(rt *rapid.T) {
 		s := subjects[rapid.IntRange(0, len(subjects)-1).Draw(rt, "program")]
 		n := &noise{T: rt}
@@ -181,9 +183,9 @@ func TestNoFalseAlarms(t *testing.T) {
 }
 
 // A large history of one loop and one spread is judged within a test's time: what takes the square of
-// its 200,000 lines would not be.
+// its 200,000 lines would not be. Before each change it has a tenth of them.
 func TestLargeHistory(t *testing.T) {
-	const rounds = 20_000
+	rounds := depth.Of(2_000, 20_000)
 	prog := program(t, fmt.Sprintf("fn main(input: [], output: [t]):\n\tt = 0\n\tfor i in range(%d):\n\t\tt = @add(a=t, b=1)\n\tr = spread range(%d):x -> @echo(value=x)\n\tt = @double(value=t)\n", rounds, rounds))
 	g, err := graph.Compile(prog, ir.Limits{})
 	if err != nil {

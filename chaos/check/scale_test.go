@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pulley/internal/depth"
 )
 
 // busyHistory is a right history of about so many events, of four engines that are killed over and over:
@@ -87,13 +90,15 @@ func cpu(t *testing.T) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// Four times the history takes about four times the work, and not sixteen.
+// Four times the history takes about four times the work, and not sixteen: what is allocated for it says so, and at
+// night also the processor time.
 func TestCheckIsLinear(t *testing.T) {
-	work := func(events int) float64 {
+	work := func(events int) (bytes, seconds float64) {
 		h := busyHistory(events)
-		least := 0.0
-		for range 2 {
-			before := cpu(t)
+		for range depth.Of(1, 4) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := cpu(t)
 			report, err := Check(h, busyRules)
 			if err != nil || report.Result() != Holds {
 				t.Fatalf("%v\n%s", err, report)
@@ -101,14 +106,22 @@ func TestCheckIsLinear(t *testing.T) {
 			if q := CountQueue(h, false); q.Result() != Holds || q.Runs.Recovered == 0 {
 				t.Fatalf("%s", q)
 			}
-			if took := cpu(t) - before; least == 0 || took < least {
-				least = took
+			took := cpu(t) - began
+			runtime.ReadMemStats(&after)
+			bytes = float64(after.TotalAlloc - before.TotalAlloc)
+			if seconds == 0 || took < seconds {
+				seconds = took
 			}
 		}
-		return least
+		return bytes, seconds
 	}
-	small, large := work(8_000), work(32_000)
-	if large > 9*small {
+	events := depth.Of(4_000, 16_000)
+	smallBytes, small := work(events)
+	largeBytes, large := work(4 * events)
+	if largeBytes > 6*smallBytes {
+		t.Errorf("four times the history took %.1f times the bytes", largeBytes/smallBytes)
+	}
+	if depth.Night() && large > 9*small {
 		t.Errorf("four times the history took %.1f times the work", large/small)
 	}
 }

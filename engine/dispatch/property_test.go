@@ -12,6 +12,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/graph"
+	"pulley/internal/depth"
 )
 
 // world is a machine, a store that is as simple as can be, and everything that is on its way between
@@ -371,6 +372,7 @@ func (w *world) allDone() bool {
 // TestMachineKeepsItsPromises drives a machine through random histories with every fault that a
 // store can show, then lets it settle: everything must have come to its end, exactly once.
 func TestMachineKeepsItsPromises(t *testing.T) {
+	depth.Checks(t, 100, 3000)
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		t.Repeat(map[string]func(*rapid.T){

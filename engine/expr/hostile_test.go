@@ -10,6 +10,7 @@ import (
 
 	"pulley/engine/expr"
 	"pulley/engine/ir"
+	"pulley/internal/depth"
 )
 
 // hostile are expressions that ask for more than there is, with the values of hostileEnv; tree and twig
@@ -68,12 +69,12 @@ func hostileEnv(t testing.TB, size int) map[string]expr.Value {
 
 // TestHostile holds that every such expression is refused, and that none takes more memory than its
 // budget of steps allows, at 64 bytes a step and as much for garbage, and some values beside. The
-// limits and the values are a tenth of the default ones, so that the test does not take long.
+// limits and the values are a tenth of the default ones at night, and smaller yet before each change.
 func TestHostile(t *testing.T) {
-	const (
-		size         = 10_000
+	var (
+		size         = depth.Of(4_000, 10_000)
 		steps        = 5 * size
-		allocatedMax = 32<<20 + 2*64*steps // bytes
+		allocatedMax = uint64(32<<20 + 2*64*steps) // bytes
 	)
 	lim := ir.Limits{ExpressionSteps: steps, ValueBytes: 10 * size}
 	vars := hostileEnv(t, size)

@@ -11,6 +11,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/internal/depth"
 )
 
 const mixed = `fn main(input: [n], output: [r]):
@@ -254,9 +255,8 @@ func TestHostileDefinitions(t *testing.T) {
 			pl, err = p.Step(plan.Event{Run: pl.Enqueues[0].Run, Attempt: 1, Result: json.RawMessage("1")}, plan.Inbox{}, 0)
 		}
 	}
-	for range 5 { // a run of rapid is a hundred cases
-		rapid.Check(t, f)
-	}
+	depth.Checks(t, 200, 2000)
+	rapid.Check(t, f)
 	if taken == 0 || refused == 0 {
 		t.Errorf("%d taken, %d refused: the changes do not try both", taken, refused)
 	}

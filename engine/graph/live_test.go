@@ -12,6 +12,7 @@ import (
 
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/internal/depth"
 )
 
 func sorted(s []string) []string {
@@ -107,6 +108,7 @@ func readNext(g *graph.Graph, writer *graph.Node, v graph.VarID) bool {
 }
 
 func TestLivenessOfPrograms(t *testing.T) {
+	depth.Checks(t, 30, 300)
 	rapid.Check(t, func(t *rapid.T) {
 		var b strings.Builder
 		b.WriteString("fn f(input: [a, b], output: [c]):\n")
@@ -220,6 +222,7 @@ func reached(g *graph.Graph, n *graph.Node, v graph.VarID) []graph.NodeID {
 // TestLivenessOfHandBuiltGraphs takes random graphs without loops, where nodes read what stands before
 // them, near or far.
 func TestLivenessOfHandBuiltGraphs(t *testing.T) {
+	depth.Checks(t, 30, 300)
 	rapid.Check(t, func(t *rapid.T) {
 		b := graph.New("g", "n")
 		var nodes []*graph.NodeBuilder
@@ -255,8 +258,10 @@ func TestLivenessOfHandBuiltGraphs(t *testing.T) {
 	})
 }
 
-// TestBuildTimeGrowsWithTheGraph compares graphs of which one is four times as large.
-func TestBuildTimeGrowsWithTheGraph(t *testing.T) {
+// TestBuildGrowsWithTheGraph compares graphs of which one is four times as large: by what is allocated for them, and at night
+// also by the time that it takes, at its best of several tries.
+func TestBuildGrowsWithTheGraph(t *testing.T) {
+	small := depth.Of(500, 2000)
 	for _, c := range []struct {
 		name  string
 		build func(n int) *graph.Graph
@@ -278,23 +283,30 @@ func TestBuildTimeGrowsWithTheGraph(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			took := func(n int) time.Duration {
-				start := time.Now()
+			took := func(n int) (bytes, seconds float64) {
+				start, before := time.Now(), allocated()
 				g := c.build(n)
 				reads := make([][]graph.VarID, len(g.Nodes))
 				for i, n := range g.Nodes {
 					reads[i] = g.Reads(n)
 				}
 				g.Liveness(reads)
-				return time.Since(start)
+				return float64(allocated() - before), time.Since(start).Seconds()
 			}
 			best := math.Inf(1) // of several tries, since others use the machine too
-			for range 6 {
-				if best = min(best, float64(took(8000))/float64(took(2000))); best < 8 {
+			for range depth.Of(1, 6) {
+				bytes, seconds := took(small)
+				manyBytes, manySeconds := took(4 * small)
+				if manyBytes > 6*bytes {
+					t.Fatalf("four times the nodes took %.1f times the bytes", manyBytes/bytes)
+				}
+				if best = min(best, manySeconds/seconds); best < 8 {
 					return
 				}
 			}
-			t.Errorf("four times the nodes took %.1f times as long", best)
+			if depth.Night() {
+				t.Errorf("four times the nodes took %.1f times as long", best)
+			}
 		})
 	}
 }

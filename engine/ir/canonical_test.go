@@ -6,6 +6,8 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 	"pgregory.net/rapid"
+
+	"pulley/internal/depth"
 )
 
 // The canonical text of an expression has the value of what was written: Starlark evaluates both, or
@@ -32,6 +34,7 @@ func TestCanonicalKeepsTheValue(t *testing.T) {
 	names := []string{"a", "b", "xs", "sleep", "spread", "parallel", "input", "output", "limit", "retry", "fn", "timeout",
 		"backoff", "s", "ms", "ö", "_1"}
 	evaluated := 0
+	depth.Checks(t, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		g := &generator{T: t}
 		source := g.source(3)

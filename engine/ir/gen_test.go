@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pulley/internal/depth"
 )
 
 // generator makes random programs of the whole grammar. Functions call only later ones.
@@ -271,6 +273,7 @@ func (g *generator) operand(depth int) string {
 // Parse is the inverse of Print, for programs of the whole grammar; and what is not of the program,
 // layout and comments, changes nothing.
 func TestRoundTrip(t *testing.T) {
+	depth.Checks(t, 30, 300)
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyProgram(t)
 		text := Print(p)

@@ -2,5 +2,7 @@
 
 package ir
 
+import "pulley/internal/depth"
+
 // hostileBytes is smaller than the largest program, since the race detector makes everything slow.
-const hostileBytes = 1 << 16
+var hostileBytes = depth.Of(1<<13, 1<<16)

@@ -12,6 +12,7 @@ import (
 
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/depth"
 )
 
 // env is what names stand for: ints, and lists of them.
@@ -192,6 +193,7 @@ func (b *bodies) build(o *graph.Body, parts []part, output string) {
 // that computing one thing after the other gives.
 func TestRandomBodies(t *testing.T) {
 	seen := map[string]int{}
+	depth.Checks(t, 50, 500)
 	rapid.Check(t, func(t *rapid.T) {
 		b := &bodies{T: t, lists: map[string]bool{}}
 		parts := b.body([]string{"n"}, 3)

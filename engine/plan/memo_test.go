@@ -10,12 +10,13 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/internal/depth"
 )
 
 // TestRemembering runs random programs several times in random orders. A program that remembers its plans must give those
 // that it would make, whatever was asked of it before, and none for an inbox with more than the event needs.
 func TestRemembering(t *testing.T) {
-	many(t, 200)
+	depth.Checks(t, 40, 400)
 	all := programs.Generator(programs.Options{})
 	rapid.Check(t, func(t *rapid.T) {
 		drawn := all.Draw(t, "program")

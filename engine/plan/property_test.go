@@ -2,7 +2,6 @@ package plan_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -15,20 +14,8 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/internal/depth"
 )
-
-// many sets how many cases rapid tries, unless the command line does.
-func many(t *testing.T, n int) {
-	f := flag.Lookup("rapid.checks")
-	before := f.Value.String()
-	if before != f.DefValue {
-		return
-	}
-	if err := flag.Set(f.Name, fmt.Sprint(n)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = flag.Set(f.Name, before) })
-}
 
 // reference makes the interpreter's actions of those of the driver.
 func reference(name string, args check.Args, attempt int) (expr.Value, *check.Error) {
@@ -62,7 +49,7 @@ func ended(e *plan.End) check.End {
 // interpreter: a workflow's result is that of running its text line by line. On the way, every plan
 // is checked for I1 and I2, for being the same when made again, and for writing only what is live.
 func TestSequentialMeaning(t *testing.T) {
-	many(t, 1000)
+	depth.Checks(t, 100, 2000)
 	var completed, failed int
 	all := programs.Generator(programs.Options{})
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,13 +10,14 @@ import (
 	"pulley/chaos/check/programs"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/internal/depth"
 )
 
 // compiled parses and compiles a program.
 func compiled(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, p programs.Program) *ir.Program {
+}, p programs.Program) {
 	t.Helper()
 	prog, err := ir.Parse("case.ir", []byte(p.Source), ir.Limits{})
 	if err != nil {
@@ -25,19 +26,12 @@ func compiled(t interface {
 	if _, err := graph.Compile(prog, ir.Limits{}); err != nil {
 		t.Fatalf("%v\n%#v", err, p)
 	}
-	return prog
 }
 
-// TestTheWholeLanguage wants every construct, and every construct within every other, among as many
-// programs as an ordinary test run has.
+// TestTheWholeLanguage wants every construct, and every construct within every other, among as many programs as a soak
+// has at least. Before each change it stops as soon as it has seen all of them, and begins where that is soon.
 func TestTheWholeLanguage(t *testing.T) {
-	total := programs.Count{}
-	all := programs.Generator(programs.Options{})
-	for seed := range 2_000 {
-		for what, n := range programs.Census(compiled(t, all.Example(seed+1))) {
-			total[what] += n
-		}
-	}
+	const first, most = 5_001, 2_000
 	want := slices.Clone(programs.Constructs)
 	for _, in := range programs.Containers {
 		for _, what := range programs.Contained {
@@ -49,14 +43,22 @@ func TestTheWholeLanguage(t *testing.T) {
 			}
 		}
 	}
-	var missing []string
-	for _, what := range want {
-		if total[what] == 0 {
-			missing = append(missing, what)
+	total := programs.Count{}
+	missing := slices.Clone(want)
+	all := programs.Generator(programs.Options{})
+	for seed := first; seed < first+most && (len(missing) > 0 || depth.Night()); seed++ {
+		p := all.Example(seed)
+		prog, err := ir.Parse("case.ir", []byte(p.Source), ir.Limits{})
+		if err != nil {
+			t.Fatalf("%v\n%#v", err, p)
 		}
+		for what, n := range programs.Census(prog) {
+			total[what] += n
+		}
+		missing = slices.DeleteFunc(missing, func(what string) bool { return total[what] > 0 })
 	}
 	if len(missing) > 0 {
-		t.Errorf("2,000 programs have no %s", strings.Join(missing, ", no "))
+		t.Errorf("%d programs have no %s", most, strings.Join(missing, ", no "))
 	}
 	if testing.Verbose() {
 		slices.SortFunc(want, func(a, b string) int { return total[a] - total[b] })
@@ -69,12 +71,13 @@ func TestTheWholeLanguage(t *testing.T) {
 // TestEveryProgramIsValid wants whatever is drawn, also by a shrinker, to parse and to compile, and the
 // same draws to give the same program.
 func TestEveryProgramIsValid(t *testing.T) {
+	depth.Checks(t, 50, 2000)
 	for _, opts := range []programs.Options{{}, {Tame: true}} {
 		all := programs.Generator(opts)
 		rapid.Check(t, func(t *rapid.T) { compiled(t, all.Draw(t, "program")) })
 	}
 	all := programs.Generator(programs.Options{})
-	for seed := range 100 {
+	for seed := range depth.Of(20, 200) {
 		if a, b := all.Example(seed), all.Example(seed); a.Source != b.Source || string(a.Input) != string(b.Input) {
 			t.Fatalf("seed %d gives %#v\nand then %#v", seed, a, b)
 		}
