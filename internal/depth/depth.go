@@ -8,10 +8,15 @@
 package depth
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 )
 
 // Variable is the environment variable that makes tests deep when its value is "night".
@@ -65,3 +70,35 @@ func Checks(t testing.TB, everyChange, night int) {
 		}
 	})
 }
+
+// SeedVariable is the environment variable that says where tests begin which otherwise begin somewhere else each time.
+const SeedVariable = "PULLEY_SEED"
+
+// Seed gives the number with which the random part of a test begins: that of [SeedVariable], else one of the time. Whoever
+// draws from it says so in what it prints, and a failure says how to begin there again.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	text := os.Getenv(SeedVariable)
+	if text == "" {
+		return uint64(time.Now().UnixNano())
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s is to be a number: %v", SeedVariable, err)
+	}
+	return seed
+}
+
+// Done prints one line of what a test has done, in words of the form name=value, for whoever adds up what many runs did.
+func Done(t testing.TB, format string, args ...any) {
+	t.Helper()
+	fmt.Printf("done: %s %s\n", t.Name(), fmt.Sprintf(format, args...))
+}
+
+// Interrupted gives a context that ends when the user ends the run by an interrupt: a long test then stops, and says
+// how far it came. A second interrupt ends the process.
+var Interrupted = sync.OnceValue(func() context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop)
+	return ctx
+})

@@ -3,59 +3,67 @@ package explore
 import (
 	"context"
 	"flag"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"pulley/internal/depth"
 )
 
 var (
-	seeds    = flag.Uint64("seeds", 2000, "how many seeds are played for each design")
-	searches = flag.Int("searches", 1, "how many searches look for each planted bug, each in 32,768 seeds of its own; their median is told")
+	seeds     = flag.Uint64("seeds", 0, "how many seeds are played for each design; 0: by the depth of the run")
+	seedsFrom = flag.Uint64("seeds-from", 0, "the first of them; 0: new ones each time, or by PULLEY_SEED")
+	searches  = flag.Int("searches", 1, "how many searches look for each planted bug, each in 32,768 seeds of its own; their median is told")
 )
 
-// TestSeeds plays seeds twice: no invariant may be violated, and both must give the same trace (I13). What there is must
-// have happened. With the race detector a binary that is built without it does that, ten times as many: there is one
-// goroutine in a world, and a search has nothing that races but its end.
+// seedsMost is how far on in the seeds a run may begin.
+const seedsMost = 1 << 40
+
+// TestSeeds plays seeds that nobody has played: no invariant may be violated. Some are played twice, and must give the same trace
+// (I13); at night all are. What there is must have happened where there are many. A world has one goroutine, and its search
+// nothing that races but its end: with the race detector, few are enough.
 func TestSeeds(t *testing.T) {
-	if raced {
-		unraced(t, "^TestSeeds$", "-seeds", "20000")
-		*seeds = 32
+	count, most := *seeds, depth.Of(seedsEachChange, 20_000)
+	if count == 0 {
+		count = uint64(most)
+	}
+	from := *seedsFrom
+	if from == 0 {
+		from = depth.Seed(t) % seedsMost / SeedsPerProgram * SeedsPerProgram
 	}
 	for _, backend := range Backends() {
 		t.Run(backend, func(t *testing.T) {
-			f, err := Search{Backend: backend, To: *seeds - 1, Twice: true}.Do(context.Background())
-			if err != nil {
+			again := "pulley sim --backend " + backend + " --seeds "
+			twice := depth.Of(min(count, SeedsPerProgram), count)
+			search := Search{Backend: backend, From: from, To: from + twice - 1, Twice: true}
+			f, err := search.Do(depth.Interrupted())
+			if err == nil && f.Bad == nil && count > twice {
+				first := f.Counts
+				search.From, search.To, search.Twice = from+twice, from+count-1, false
+				if f, err = search.Do(depth.Interrupted()); f != nil {
+					f.Counts.Add(&first)
+				}
+			}
+			if f == nil {
 				t.Fatal(err)
 			}
-			if f.Bad != nil {
-				t.Fatalf("seed %d: %s\nsee it with: pulley sim --backend %s --seeds %d..%d", f.Bad.Seed, strings.Join(f.Why, "\n"), backend, f.Bad.Seed, f.Bad.Seed)
+			depth.Done(t, "worlds=%d from=%d steps=%d faults=%d seconds=%.0f", f.Counts.Seeds, from, f.Counts.Steps, f.Counts.faults(), f.Elapsed.Seconds())
+			if err != nil {
+				t.Fatalf("%v; go on with: %s%d..%d", err, again, from, from+count-1)
 			}
-			if never := f.Never(); len(never) > 0 && *seeds >= 1000 || f.Counts.Seeds != int(*seeds) {
+			if f.Bad != nil {
+				t.Fatalf("seed %d: %s\nsee it with: %s%d..%d --twice", f.Bad.Seed, strings.Join(f.Why, "\n"), again, f.Bad.Seed, f.Bad.Seed)
+			}
+			if never := f.Never(); len(never) > 0 && count >= 20_000 {
 				t.Errorf("in %d seeds there was never: %s", f.Counts.Seeds, strings.Join(never, "; "))
 			}
-			t.Log(Progress{Counts: &f.Counts, Elapsed: f.Elapsed})
+			if f.Counts.Seeds != int(count) {
+				t.Errorf("%d seeds were played; want %d", f.Counts.Seeds, count)
+			}
 		})
 	}
-}
-
-// unraced runs a test of this package in a binary without the race detector.
-func unraced(t *testing.T, test string, args ...string) {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "explore.test")
-	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-race=false", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("building without the race detector: %v\n%s", err, out)
-	}
-	run := exec.CommandContext(t.Context(), binary, append([]string{"-test.v", "-test.run", test}, args...)...)
-	run.Env = append(os.Environ(), "GOGC=400") // worlds are small and short
-	out, err := run.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s without the race detector: %v\n%s", test, err, out)
-	}
-	t.Logf("without the race detector:\n%s", out)
 }
 
 // farBugs are bugs that a search from the first seed on finds after a minute or more: one search begins with the seeds of the
@@ -66,19 +74,26 @@ var farBugs = map[string]uint64{
 	"pull/" + bugLifeIgnored: 2336, "pull:scan=sql/" + bugLifeIgnored: 1984,
 }
 
+// nearBugs are bugs that a search from the first seed on finds in moments: those that are looked for before each change. All
+// others are for the night.
+var nearBugs = []string{
+	"push/" + bugAcknowledged, "push/" + bugUnknownIsFailure, "push/" + bugNeverReclaimed, "eager/" + bugAcknowledged, "eager/" + bugUnknownIsSuccess,
+	"journal/" + bugEpochKept, "journal/" + bugLeasesForgotten, "pull/" + bugCycleLeft, "pull/" + bugUnknownIsSuccess,
+	"pull:scan=sql/" + bugCycleLeft, "pull:scan=sql/" + bugLeaseNotFenced,
+}
+
 // TestBugs plants bugs. Each must be found, by one of the invariants that it breaks.
 func TestBugs(t *testing.T) {
-	if raced {
-		unraced(t, "^TestBugs$")
-		return
-	}
 	for _, bug := range Bugs("") {
+		if !depth.Night() && *searches == 1 && !slices.Contains(nearBugs, bug.Backend+"/"+bug.Name) {
+			continue
+		}
 		t.Run(bug.Backend+"/"+bug.Name, func(t *testing.T) {
 			search := Search{Backend: bug.Backend, Bug: bug.Name, To: 32767}
 			if near, ok := farBugs[bug.Backend+"/"+bug.Name]; ok && *searches == 1 {
 				search.From = near
 			}
-			found, err := search.Times(context.Background(), *searches)
+			found, err := search.Times(depth.Interrupted(), *searches)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,6 +101,7 @@ func TestBugs(t *testing.T) {
 				t.Error(wrong)
 			}
 			if len(found.Took) > 0 {
+				depth.Done(t, "searches=%d found=%d median=%d", *searches, len(found.Took), found.Median())
 				t.Logf("found after %d seeds in the median of %d searches, from %d to %d: %.150s", found.Median(), *searches,
 					found.Took[0], found.Took[len(found.Took)-1], found.Why[0])
 			}

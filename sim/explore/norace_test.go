@@ -2,5 +2,5 @@
 
 package explore
 
-// raced says that the tests run with the race detector; they do not.
-const raced = false
+// seedsEachChange is how many seeds of each design are played before each change.
+const seedsEachChange = 320

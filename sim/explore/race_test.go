@@ -2,5 +2,5 @@
 
 package explore
 
-// raced says that the tests run with the race detector.
-const raced = true
+// seedsEachChange is how many seeds of each design are played before each change, with the race detector.
+const seedsEachChange = 64

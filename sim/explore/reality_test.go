@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,10 @@ import (
 	"pulley/engine/plan"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // worlds are small and short
+	pgtest.Main(m)
+}
 
 var realCases = flag.Uint64("real-cases", 0, "how many cases of each design are replayed on Postgres; 0: a few")
 
