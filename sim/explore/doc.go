@@ -53,7 +53,7 @@
 // them; and all rows that are committed, and what those are told who listen, must be the same. A row that is changed
 // behind the back of the simulated server is noticed in every table, and so is a bug in a simulated statement. A world ends early
 // where it comes to what Postgres leaves to chance: which of two that were woken together goes first, and whether who was
-// woken reads the clock before it jumps. More than a quarter of such worlds is an error.
+// woken reads the clock before it jumps. How many did is told with what was played.
 //
 // For push the tests play the same operations, one after the other, on the simulated database and on Postgres: submissions, claims,
 // completions, some of them stale, extensions, sweeps and cancels, with leases that run out, clients that die, servers that

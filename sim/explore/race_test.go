@@ -3,4 +3,4 @@
 package explore
 
 // seedsEachChange is how many seeds of each design are played before each change, with the race detector.
-const seedsEachChange = 64
+const seedsEachChange = 208

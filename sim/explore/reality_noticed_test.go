@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pulley/internal/depth"
 )
 
 // TestRealityIsNoticed plants differences: a changed row in each table of the simulated database, and bugs in the simulated
@@ -44,9 +46,12 @@ func TestRealityIsNoticed(t *testing.T) {
 		}},
 		{what: bugTokenIgnored, bug: bugTokenIgnored, from: 40},
 		{what: bugUnknownIsFailure, bug: bugUnknownIsFailure},
-		{what: bugUnknownIsSuccess, bug: bugUnknownIsSuccess},
+		{what: bugUnknownIsSuccess, bug: bugUnknownIsSuccess, from: 32},
 		{what: bugLoopReset, bug: bugLoopReset, from: 32},
 	} {
+		if c.from > 0 && !depth.Night() {
+			continue // it is further on than the first cases
+		}
 		const most = 64
 		for seed := c.from; ; seed++ {
 			if seed == c.from+most {

@@ -23,10 +23,11 @@ import (
 	"pulley/engine/pgserver"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
+	"pulley/internal/depth"
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // worlds are small and short
+	debug.SetGCPercent(800) // worlds are small and short
 	pgtest.Main(m)
 }
 
@@ -87,7 +88,7 @@ func (r *real) reopen() {
 }
 
 func (r *real) crash() {
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
 	if err := r.server.Stop(ctx, pgserver.StopImmediate); err != nil {
 		r.t.Fatal(err)
@@ -195,7 +196,7 @@ func (b *both) say(kind, format string, args ...any) {
 // play makes operations until all instances have ended, or enough of them; then it has the rest canceled.
 func (b *both) play(most int) error {
 	for i := range most {
-		if i == 12 && b.seed%16 == 5 {
+		if i == 12 && b.seed%16 == realDies {
 			b.crash()
 		}
 		if b.lose = 0; b.rng.IntN(6) == 0 && b.given > 0 {
@@ -560,10 +561,15 @@ func replay(t *testing.T, r *real, d *drawn, seed uint64, done map[string]int, b
 // cannot drift from the real one.
 func TestReality(t *testing.T) {
 	r, d, done := newReal(t), &drawn{}, map[string]int{}
-	cases := cmp.Or(*realCases, 48)
-	for seed := range cases {
-		if err := replay(t, r, d, seed, done, "", nil); err != nil {
-			t.Fatal(err)
+	from, to := realWorlds(192)
+	cases, next := to-from, from
+	defer func() { depth.Done(t, "worlds=%d from=%d", next-from, from) }()
+	for ; next < to; next++ {
+		if err := depth.Interrupted().Err(); err != nil {
+			t.Fatalf("%v; go on with -real-from %d -real-cases %d", err, next, to-next)
+		}
+		if err := replay(t, r, d, next, done, "", nil); err != nil {
+			t.Fatalf("%v\nsee it again with: go test ./sim/explore -run '^TestReality$' -real-from %d -real-cases 1", err, next)
 		}
 	}
 	for _, kind := range []string{"submit", "claim", "complete", "extend", "sweep", "lost", "cancel", "reopen", "crash", "reply lost", "error",

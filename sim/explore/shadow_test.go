@@ -20,7 +20,7 @@ import (
 // design is what a shadow has to know of one.
 type design struct {
 	name  string
-	cases uint64                                               // how many worlds have a shadow where -real-cases says nothing
+	cases uint64                                               // a quarter of the worlds that have a shadow at night
 	setUp func(ctx context.Context, cfg postgres.Config) error // makes the schema
 	clean []string                                             // statements before a world; $1: its shards
 	lines string                                               // a query for all that is committed, a line for each row
@@ -438,7 +438,7 @@ func (p *onPostgres) crashed() {
 
 // die has the real server crash, with nothing left to write that was committed.
 func (p *onPostgres) die() {
-	ctx, cancel := context.WithTimeout(p.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
 	p.exec("SET synchronous_commit TO on")
 	p.micros = -1

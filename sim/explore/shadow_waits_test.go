@@ -15,8 +15,8 @@ import (
 // it is another world.
 var errRace = errors.New("two that waited were woken in another order")
 
-// patience is how long the real server may take for what it does in moments.
-const patience = 30 * time.Second
+// patience is how long the real server may take for what it does in moments, on a machine that has other work.
+const patience = 5 * time.Minute
 
 // control begins or ends a transaction.
 func (p *onPostgres) control(t *turn, sql string) {
