@@ -14,7 +14,7 @@ import (
 
 var (
 	seeds     = flag.Uint64("seeds", 0, "how many seeds are played for each design; 0: by the depth of the run")
-	seedsFrom = flag.Uint64("seeds-from", 0, "the first of them; 0: new ones each time, or by PULLEY_SEED")
+	seedsFrom = flag.Int64("seeds-from", -1, "the first of them; -1: new ones each time, or by PULLEY_SEED")
 	searches  = flag.Int("searches", 1, "how many searches look for each planted bug, each in 32,768 seeds of its own; their median is told")
 )
 
@@ -29,8 +29,8 @@ func TestSeeds(t *testing.T) {
 	if count == 0 {
 		count = uint64(most)
 	}
-	from := *seedsFrom
-	if from == 0 {
+	from := uint64(max(*seedsFrom, 0))
+	if *seedsFrom < 0 {
 		from = depth.Seed(t) % seedsMost / SeedsPerProgram * SeedsPerProgram
 	}
 	for _, backend := range Backends() {

@@ -21,26 +21,27 @@ import (
 type design struct {
 	name    string
 	waiting bool // on a server: several are tested at a time, with fewer programs
+	planted bool // it has a bug
 	open    func(t testing.TB) differ.Store
 }
 
 // designs lists all backends.
 func designs() []design {
 	return []design{
-		{"memory", false, onMemory},
-		{"push", true, onPostgres("push", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"memory", false, false, onMemory},
+		{"push", true, false, onPostgres("push", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return push.Open(ctx, push.Config{Store: cfg})
 		})},
-		{"journal", true, onPostgres("journal", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"journal", true, false, onPostgres("journal", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return journal.Open(ctx, journal.Config{Store: cfg})
 		})},
-		{"eager", true, onPostgres("eager", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"eager", true, false, onPostgres("eager", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return eager.Open(ctx, eager.Config{Store: cfg})
 		})},
-		{"pull", true, onPostgres("pull:scan=app", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"pull", true, false, onPostgres("pull:scan=app", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return pull.Open(ctx, pull.Config{Store: cfg, Scan: pull.ScanApp})
 		})},
-		{"pull-sql", true, onPostgres("pull:scan=sql", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
+		{"pull-sql", true, false, onPostgres("pull:scan=sql", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
 			return pull.Open(ctx, pull.Config{Store: cfg, Scan: pull.ScanSQL})
 		})},
 	}
@@ -56,9 +57,9 @@ func planted() []design {
 		}
 	}
 	return []design{
-		{"planted-type", false, with(func(b backend.Backend) backend.Backend { return losesType{b} })},
-		{"planted-stale", false, with(func(b backend.Backend) backend.Backend { return takesStale{b} })},
-		{"planted-order", false, with(func(b backend.Backend) backend.Backend { return swapsResults{b} })},
+		{"planted-type", false, true, with(func(b backend.Backend) backend.Backend { return losesType{b} })},
+		{"planted-stale", false, true, with(func(b backend.Backend) backend.Backend { return takesStale{b} })},
+		{"planted-order", false, true, with(func(b backend.Backend) backend.Backend { return swapsResults{b} })},
 	}
 }
 

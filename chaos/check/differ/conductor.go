@@ -33,9 +33,10 @@ type conductor struct {
 	offered []backend.Completion // that have been answered
 	away    bool                 // a lease may be held by nobody
 	ended   bool
-	unknown bool // an answer was lost
-	fuse    int  // steps until the call crashes; below one: it does not
-	idle    int  // claims in a row that gave nothing
+	unknown bool      // an answer was lost
+	fuse    int       // steps until the call crashes; below one: it does not
+	idle    int       // claims in a row that gave nothing
+	since   time.Time // of the first of them
 	history check.History
 
 	advanced time.Duration // the store's clock, where it does not run by itself
@@ -49,6 +50,7 @@ const (
 	leaseLong  = time.Hour
 	leaseShort = 20 * time.Millisecond // in real time, where a task is given up
 	idleMax    = 100                   // claims that give nothing, one after the other, before an instance is stuck
+	idleLeast  = 20 * time.Second      // and for how long in real time, where the store has a clock of its own and may be slow
 	idleWait   = 5 * time.Millisecond  // between them, in real time
 )
 
@@ -186,7 +188,10 @@ func (d *conductor) claim(ctx context.Context) error {
 			return err
 		}
 	}
-	if d.idle++; d.idle > idleMax {
+	if d.idle++; d.idle == 1 {
+		d.since = time.Now()
+	}
+	if d.idle > idleMax && (d.store.Advance != nil || time.Since(d.since) > idleLeast) {
 		return fmt.Errorf("I9: nothing is ready and the instance has not ended")
 	}
 	d.wait(ctx, out.NextDue)

@@ -13,10 +13,11 @@ import (
 	"pulley/chaos/check/differ"
 	"pulley/chaos/check/programs"
 	"pulley/engine/backend"
+	"pulley/internal/depth"
 )
 
-// linesMax is how many lines a program may have left that shows one of the planted bugs, after as much
-// shrinking as a test has time for; the seed is fixed, since how far that leads depends on where it begins.
+// linesMax is how many lines a program may have left at night that shows one of the planted bugs, after as much shrinking
+// as it takes; the seed is fixed, since how far that leads depends on where it begins.
 const linesMax = 12
 
 var indent = regexp.MustCompile(`(?m)^ +`)
@@ -24,16 +25,18 @@ var indent = regexp.MustCompile(`(?m)^ +`)
 func withoutIndent(text string) string { return indent.ReplaceAllString(text, "") }
 
 // TestPlantedBugs plants bugs, and wants each to be found, to shrink to a few lines, to be saved, and to
-// be shown again by the command that is printed, which knows nothing but the file.
+// be shown again by the command that is printed, which knows nothing but the file. Before each change one of them is
+// found, and made smaller for a moment.
 func TestPlantedBugs(t *testing.T) {
+	depth.Needs(t, "a second process")
 	if *caseFile != "" || *count > programsMemory {
 		t.Skip("one case, or a soak, is asked for")
 	}
-	for _, d := range planted() {
+	for _, d := range depth.Of(planted()[:1], planted()) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			out := fails(t, "-test.run=^TestPrograms$", "-backends="+d.name, "-cases="+dir, "-rapid.shrinktime=15s", "-rapid.seed=1")
+			out := fails(t, "-test.run=^TestPrograms$", "-backends="+d.name, "-cases="+dir, "-rapid.shrinktime="+depth.Of("1s", "2m"), "-rapid.seed=1")
 			command := regexp.MustCompile(`go test \./chaos/check/differ -run '(.*)' -case (\S+)\n`).FindStringSubmatch(out)
 			if command == nil {
 				t.Fatalf("no command is printed:\n%s", out)
@@ -45,7 +48,7 @@ func TestPlantedBugs(t *testing.T) {
 			if !strings.Contains(withoutIndent(out), withoutIndent(c.Source)) {
 				t.Errorf("the program is not printed:\n%s", out)
 			}
-			if lines := strings.Count(c.Source, "\n"); lines > linesMax {
+			if lines := strings.Count(c.Source, "\n"); lines > linesMax && depth.Night() {
 				t.Errorf("shrunk to %d lines only:\n%s", lines, c.Source)
 			}
 			if again := fails(t, "-test.run="+command[1], "-case="+command[2]); !strings.Contains(again, c.Why) {

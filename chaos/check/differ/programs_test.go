@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +23,7 @@ import (
 	"pulley/chaos/check/differ"
 	"pulley/chaos/check/programs"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 )
 
 var (
@@ -29,8 +33,8 @@ var (
 	count    = flag.Int("programs", programsMemory, "generated programs in memory; a server gets a tenth of them")
 )
 
-// programsMemory is how many programs an ordinary test run has; make soak-language has 50,000.
-const programsMemory = 2_000
+// programsMemory is how many programs a test run has that is told nothing else.
+var programsMemory = depth.Of(250, 6_000)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -39,9 +43,16 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	set("rapid.nofailfile", "true") // a case file has all that rapid's own would have, and outlives the generator
-	if flag.Lookup("rapid.seed").Value.String() == "0" {
-		set("rapid.seed", fmt.Sprint(1+rand.Uint32())) // so that it can be told
+	set("rapid.nofailfile", "true")                      // a case file has all that rapid's own would have, and outlives the generator
+	if flag.Lookup("rapid.seed").Value.String() == "0" { // so that it can be told
+		seed := 1 + uint64(rand.Uint32())
+		if text := os.Getenv(depth.SeedVariable); text != "" {
+			var err error
+			if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+				panic(err)
+			}
+		}
+		set("rapid.seed", fmt.Sprint(seed))
 	}
 	debug.SetGCPercent(400) // each case is small and soon forgotten
 	pgtest.Main(m)
@@ -167,12 +178,18 @@ func named(t *testing.T, name string) design {
 	return all[i]
 }
 
+// many programs show what the generator tries; of few, chance decides.
+const many = 1_000
+
 func generated(t *testing.T, d design, told *lines) {
 	began := time.Now()
 	store := d.open(t)
 	generator := programs.Generator(programs.Options{})
 	seen, outer := mix{}, t
 	rapid.Check(t, func(t *rapid.T) {
+		if depth.Interrupted().Err() != nil {
+			return
+		}
 		if n := seen[all]; !d.waiting && n > 0 && n%1000 == 0 {
 			store = d.open(outer) // memory keeps every instance that there was
 		}
@@ -184,8 +201,13 @@ func generated(t *testing.T, d design, told *lines) {
 		}
 		seen.add(report)
 	})
+	depth.Done(t, "programs=%d seed=%s completed=%d caught=%d failed=%d undecided=%d", seen[all], flag.Lookup("rapid.seed").Value, seen[completed],
+		seen[caught], seen[failed], seen[undecided])
+	if err := depth.Interrupted().Err(); err != nil {
+		t.Fatal(err)
+	}
 	told.add(fmt.Sprintf("%s: %s, %.0f s", d.name, seen, time.Since(began).Seconds()))
-	if 2*(seen[completed]+seen[caught]) < seen[all] || 20*seen[undecided] > seen[all] || seen[all] >= 200 && seen[caught]*seen[failed] == 0 {
+	if seen[all] >= many && (2*(seen[completed]+seen[caught]) < seen[all] || 20*seen[undecided] > seen[all] || seen[caught]*seen[failed] == 0) {
 		t.Errorf("the programs do not try what they should: %s", seen)
 	}
 }
@@ -208,19 +230,25 @@ func firstLine(text string) string {
 	return line
 }
 
-// TestCase runs the case that is asked for.
+// TestCase runs the case that is asked for; where none is, there is nothing to run.
 func TestCase(t *testing.T) {
 	if *caseFile == "" {
-		t.Skip("no case is asked for; -case names one")
+		return
 	}
 	c, err := differ.Load(*caseFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	replay(t, c)
+	on := designs()
+	if c.Backend != "" {
+		on = []design{named(t, c.Backend)}
+	}
+	for _, d := range on {
+		t.Run(d.name, func(t *testing.T) { repeat(t, c, d.open(t)) })
+	}
 }
 
-// TestCases runs the cases of all bugs that were found.
+// TestCases runs the cases of all bugs that were found, each on the backend that it names, or on all.
 func TestCases(t *testing.T) {
 	if *caseFile != "" {
 		t.Skip("one case is asked for")
@@ -229,26 +257,33 @@ func TestCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cases := map[string]differ.Case{}
 	for _, file := range files {
-		c, err := differ.Load(file)
-		if err != nil {
+		if cases[file], err = differ.Load(file); err != nil {
 			t.Fatal(err)
 		}
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) { replay(t, c) })
+	}
+	for _, d := range slices.Concat(designs(), planted()) {
+		t.Run(d.name, func(t *testing.T) {
+			var store differ.Store
+			for _, file := range slices.Sorted(maps.Keys(cases)) {
+				c := cases[file]
+				if c.Backend != d.name && (c.Backend != "" || d.planted) {
+					continue
+				}
+				if store.Backend == nil {
+					store = d.open(t)
+				}
+				t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) { repeat(t, c, store) })
+			}
+		})
 	}
 }
 
-// replay runs a case on the backend that it names, or on all.
-func replay(t *testing.T, c differ.Case) {
-	on := designs()
-	if c.Backend != "" {
-		on = []design{named(t, c.Backend)}
-	}
-	for _, d := range on {
-		t.Run(d.name, func(t *testing.T) {
-			if _, err := differ.Run(t.Context(), c, d.open(t)); err != nil {
-				t.Errorf("%v\n%#v", err, c.Program)
-			}
-		})
+// repeat runs a case once more.
+func repeat(t *testing.T, c differ.Case, store differ.Store) {
+	t.Helper()
+	if _, err := differ.Run(t.Context(), c, store); err != nil {
+		t.Errorf("%v\n%#v", err, c.Program)
 	}
 }

@@ -41,7 +41,7 @@ type Report struct {
 const outcomesMax = 100
 
 // patience bounds one case; none takes a hundredth of it.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // Run runs a case. The error says how the run differs from the reference, or why there was none.
 func Run(ctx context.Context, c Case, s Store) (Report, error) {
