@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pulley/internal/depth"
 	"pulley/reports"
 	"pulley/reports/record"
 )
@@ -174,12 +175,25 @@ func render(t *testing.T, s *record.Summary, m *record.Manifest) string {
 	return b.String()
 }
 
+// pages are those of the situations, each rendered once.
+var pages = map[string]string{}
+
+// pageOf gives the page of a situation.
+func pageOf(t *testing.T, name string) string {
+	t.Helper()
+	if _, ok := pages[name]; !ok {
+		s, m := situations()[name]()
+		pages[name] = render(t, s, m)
+	}
+	return pages[name]
+}
+
 // TestPageIsSound renders every situation and looks at the page as a parser sees it.
 func TestPageIsSound(t *testing.T) {
 	for name, make := range situations() {
 		t.Run(name, func(t *testing.T) {
 			s, m := make()
-			page := render(t, s, m)
+			page := pageOf(t, name)
 			p := parse(t, page)
 			if p.count["script"] != 1 || p.count["style"] != 1 || p.count["img"] != 0 || p.count["b"] != 0 {
 				t.Errorf("elements that do not belong: %v", p.count)
@@ -306,8 +320,7 @@ func TestPageSays(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			s, m := situations()[name]()
-			page := render(t, s, m)
+			page := pageOf(t, name)
 			for _, want := range c.has {
 				if !strings.Contains(page, want) {
 					t.Errorf("page lacks %q", want)
@@ -424,7 +437,7 @@ func TestWritersReportErrors(t *testing.T) {
 // TestLargeReport bounds what a long campaign makes.
 func TestLargeReport(t *testing.T) {
 	s, m := synthetic()
-	for i := range 20_000 {
+	for i := range depth.Of(4_000, 40_000) {
 		m.Samples = append(m.Samples, record.Sample{Scenario: "fanout", Backend: "push", Size: 10, Run: i + 7, Order: i, Nodes: 12, Valid: true})
 	}
 	page := render(t, s, m)

@@ -14,6 +14,7 @@ import (
 	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/internal/depth"
 )
 
 // TestTaskValue computes two values by hand. FNV-1a of "a" is 0xaf63dc4c8601ec8c, which leaves
@@ -208,7 +209,8 @@ func TestGraphLarge(t *testing.T) {
 		}
 		return allocations
 	}
-	small, large := work(1500), work(6000)
+	tasks := depth.Of(400, 2000)
+	small, large := work(tasks), work(4*tasks)
 	if large > 5*small {
 		t.Errorf("4 times the tasks take %.1f times the allocations", large/small)
 	}
