@@ -97,7 +97,7 @@ func run(b *graph.Builder, inputs ...string) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := e.Start(ctx); err != nil {
 		log.Fatal(err)
