@@ -37,7 +37,7 @@ func faulty(t testing.TB, seed uint64, w scenarios.Workload, kind sim.FaultKind)
 // TestFaults strikes engines at many different moments. Every instance must end all the same (I9), with
 // its expected result, whatever was lost and done twice.
 func TestFaults(t *testing.T) {
-	seeds := depth.Of(4, 64)
+	seeds := depth.Of(3, 64)
 	for _, kind := range []sim.FaultKind{sim.Crash, sim.Freeze} {
 		t.Run(string(kind), func(t *testing.T) {
 			w := workload(t, "trace", 40, scenarios.Options{Shape: wfformat.Layered, Seed: 3})

@@ -156,7 +156,7 @@ func (q queue) hold(t *testing.T, samples []sample) (wait interval) {
 // customers is how many come in a replication: few before each change, more at night, and as many as PULLEY_SIM_CUSTOMERS says.
 func customers(t *testing.T) int {
 	t.Helper()
-	n, err := strconv.Atoi(cmp.Or(os.Getenv("PULLEY_SIM_CUSTOMERS"), depth.Of("300", "5000")))
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("PULLEY_SIM_CUSTOMERS"), depth.Of("150", "5000")))
 	if err != nil || n < 100 {
 		t.Fatalf("PULLEY_SIM_CUSTOMERS must be a number from 100 on: %v", err)
 	}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"path/filepath"
@@ -25,10 +26,7 @@ const seedsMost = 1 << 40
 // (I13); at night all are. What there is must have happened where there are many. A world has one goroutine, and its search
 // nothing that races but its end: with the race detector, few are enough.
 func TestSeeds(t *testing.T) {
-	count, most := *seeds, depth.Of(seedsEachChange, 20_000)
-	if count == 0 {
-		count = uint64(most)
-	}
+	count := cmp.Or(*seeds, seedsPlayed)
 	from := uint64(max(*seedsFrom, 0))
 	if *seedsFrom < 0 {
 		from = depth.Seed(t) % seedsMost / SeedsPerProgram * SeedsPerProgram

@@ -2,5 +2,7 @@
 
 package explore
 
-// seedsEachChange is how many seeds of each design are played before each change.
-const seedsEachChange = 320
+import "pulley/internal/depth"
+
+// seedsPlayed is how many seeds of each design are played.
+var seedsPlayed = depth.Of[uint64](320, 20_000)

@@ -2,5 +2,8 @@
 
 package explore
 
-// seedsEachChange is how many seeds of each design are played before each change, with the race detector.
-const seedsEachChange = 208
+import "pulley/internal/depth"
+
+// seedsPlayed is how many seeds of each design are played. The race detector takes ten times as long, and has one goroutine to
+// look at.
+var seedsPlayed = depth.Of[uint64](208, 2_000)
