@@ -21,6 +21,7 @@ type Config struct {
 	Goals bool     // where Only is nil: our own goals instead
 	Runs  int      // repetitions; zero: 3 of our goals and of everything that is quick, otherwise 6, which give 95 % intervals. At most 100
 	Quick bool     // fewer repetitions, smaller sizes
+	least bool     // with Quick: sizes that show that something is measured, and nothing else
 
 	// Fresh measures an experiment in a process of its own and gives its claims; nil: here. What is claimed of
 	// memory is measured so.
@@ -153,9 +154,15 @@ func (l *lab) perform(ctx context.Context, e experiment) ([]Claim, error) {
 	return found, nil
 }
 
+// leastPart is what is left of quick sizes where they are to be the least.
+const leastPart = 5
+
 // pick gives the first where time is short.
 func (l *lab) pick(quick, full int) int {
-	if l.cfg.Quick {
+	switch {
+	case l.cfg.least:
+		return max(1, quick/leastPart)
+	case l.cfg.Quick:
 		return quick
 	}
 	return full

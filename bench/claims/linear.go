@@ -108,7 +108,10 @@ func goalSquare(ctx context.Context, l *lab) (Claim, error) {
 
 func goalLinearLoop(ctx context.Context, l *lab) ([]Claim, error) {
 	sizes := []int{32, 100, 1000, 10_000}
-	if l.cfg.Quick {
+	switch {
+	case l.cfg.least:
+		sizes = []int{4, 12, 36}
+	case l.cfg.Quick:
 		sizes = []int{32, 100, 320}
 	}
 	found, err := l.byTurns(ctx, "loop", sizes, pushed())

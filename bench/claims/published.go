@@ -165,6 +165,9 @@ func pushedLoop(found *bench.Comparison, sizes []int) Claim {
 // growth is about the cost of a completion: what it touches is its successors, whatever else there is.
 func growth(ctx context.Context, l *lab) ([]Claim, error) {
 	sizes := []int{10, 100, 1000}
+	if l.cfg.least {
+		sizes = []int{10, 40, 160}
+	}
 	found, err := l.compare(ctx, "fanout", sizes, []string{push}, bench.CompareConfig{MinNodes: l.pick(500, 2000)})
 	if err != nil {
 		return nil, err
