@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 	"pulley/reports/record"
 )
 
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // tiny is a measurement that is short, and not worth anything for it.
 func tiny(t *testing.T) Config {
-	return Config{DSN: pgtest.DSN(t), Duration: MinDuration, Connections: []int{1, 3}, Batches: []int{7, 20}, Idle: true}
+	return Config{DSN: pgtest.DSN(t), Duration: MinDuration, Connections: []int{1, 3}, Batches: depth.Of([]int{7}, []int{7, 20}), Idle: true}
 }
 
 func meter(t *testing.T, cfg Config) *Meter {
@@ -78,9 +79,11 @@ func TestEverythingIsMeasured(t *testing.T) {
 	if err := got.Validate(); err != nil {
 		t.Error(err)
 	}
-	for way, points := range map[string]int{
-		record.CeilingStatements: 2, record.CeilingCall: 2, record.CeilingBatched: 4, record.CeilingAppend: 4, record.CeilingCopy: 4,
+	for way, batches := range map[string]int{
+		record.CeilingStatements: 1, record.CeilingCall: 1, record.CeilingBatched: len(cfg.Batches),
+		record.CeilingAppend: len(cfg.Batches), record.CeilingCopy: len(cfg.Batches),
 	} {
+		points := 2 * batches
 		r := got.Rate(way)
 		if r == nil || len(r.Points) != points {
 			t.Errorf("%s: %+v; want %d points", way, r, points)
@@ -104,18 +107,21 @@ func TestEverythingIsMeasured(t *testing.T) {
 	}
 }
 
-// TestGroupsAreFaster: what the ways are for must show even in measurements as short as these.
+// TestGroupsAreFaster: what the ways are for must show even in measurements as short as these. How fast they are is a
+// matter of the machine and of who else is at work, so by day it is told and not judged.
 func TestGroupsAreFaster(t *testing.T) {
-	m := meter(t, Config{DSN: pgtest.DSN(t), Duration: 50 * time.Millisecond, Connections: []int{1}, Batches: []int{200},
+	m := meter(t, Config{DSN: pgtest.DSN(t), Duration: depth.Of(MinDuration, 50*time.Millisecond), Connections: []int{1}, Batches: []int{200},
 		Ways: []string{record.CeilingStatements, record.CeilingBatched, record.CeilingAppend}})
-	for range 3 {
+	for range depth.Of(1, 3) {
 		if err := m.Round(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	rate := func(way string) float64 { return m.Result().Rate(way).NodesPerS.Median }
-	if one, many, events := rate(record.CeilingStatements), rate(record.CeilingBatched), rate(record.CeilingAppend); many < 2*one || events < many {
-		t.Errorf("%.0f/s one by one, %.0f/s in batches, %.0f/s appended", one, many, events)
+	one, many, events := rate(record.CeilingStatements), rate(record.CeilingBatched), rate(record.CeilingAppend)
+	t.Logf("%.0f/s one by one, %.0f/s in batches, %.0f/s appended", one, many, events)
+	if one <= 0 || many <= 0 || events <= 0 || depth.Night() && (many < 2*one || events < many) {
+		t.Error("batches are not faster than single completions, or appending is not faster than batches")
 	}
 }
 
@@ -123,7 +129,7 @@ func TestGroupsAreFaster(t *testing.T) {
 func TestCutOff(t *testing.T) {
 	pgtest.DSN(t) // starts the server, which has goroutines
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	for stage := range 5 {
+	for _, stage := range depth.Of([]int{0, 1, 3}, []int{0, 1, 2, 3, 4, 5, 6}) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cfg := tiny(t)
 		cfg.Duration = MaxDuration // so that it is cut off within a point
@@ -171,7 +177,8 @@ func waitForCalls(ctx context.Context, dsn string, times int) error {
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	for times > 0 {
 		var busy bool
-		if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = $1 AND query LIKE '%DELETE%')", application).Scan(&busy); err != nil {
+		const atWork = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1 AND query LIKE '%DELETE%')"
+		if err := conn.QueryRow(ctx, atWork, application).Scan(&busy); err != nil {
 			return err
 		}
 		if busy {
@@ -245,10 +252,10 @@ func TestFewConnections(t *testing.T) {
 	if err := got.Validate(); err != nil {
 		t.Error(err)
 	}
-	if r := got.Rate(record.CeilingBatched); len(r.Points) != 2 || r.Connections != 1 || len(r.Points[0].NodesPerS) != 2 {
+	if r := got.Rate(record.CeilingBatched); len(r.Points) != len(cfg.Batches) || r.Connections != 1 || len(r.Points[0].NodesPerS) != 2 {
 		t.Errorf("%+v", r)
 	}
-	if len(got.Warnings) < 2 || !strings.Contains(got.Warnings[0], "7 a call, on 9 connection(s): not measured: the server has no connection left") {
+	if len(got.Warnings) < len(cfg.Batches) || !strings.Contains(got.Warnings[0], "7 a call, on 9 connection(s): not measured: the server has no connection left") {
 		t.Errorf("warnings %q", got.Warnings)
 	}
 	cfg.Connections = []int{9}

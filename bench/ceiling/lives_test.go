@@ -2,11 +2,13 @@ package ceiling
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
+	"pulley/internal/depth"
 	"pulley/reports/record"
 )
 
@@ -18,24 +20,25 @@ var designsOfWays = map[string]string{
 
 // TestInstancesBeginAndEnd writes with each way at shapes that fit its batches, and do not, and looks at the rows.
 func TestInstancesBeginAndEnd(t *testing.T) {
+	completions, batched := depth.Of(int64(60), 350), depth.Of(int64(20), 50)
 	for way, design := range designsOfWays {
 		s := lot(t, design)
-		for _, nodes := range []int{1, 7, 10, 300} {
+		for _, nodes := range []int{1, 7, 10, int(completions) - 10} {
 			if err := s.empty(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			batch := int64(1)
 			if ways[way].groups {
-				batch = 50
+				batch = batched
 			}
 			w := shaped(t, s, way, int(batch), nodes)
-			for n := int64(0); n < 350; n += batch {
+			for n := int64(0); n < completions; n += batch {
 				if err := w.call(t.Context()); err != nil {
 					t.Fatalf("%s, %d nodes: %v", way, nodes, err)
 				}
 			}
-			ended, running := int64(350/nodes), int64(1000/nodes+2)
-			want := tally{completions: 350, queued: w.tally().queued, running: running, ended: ended}
+			ended, running := completions/int64(nodes), int64(1000/nodes+2)
+			want := tally{completions: completions, queued: w.tally().queued, running: running, ended: ended}
 			if err := s.check(t.Context(), want); err != nil || want != w.tally() {
 				t.Errorf("%s, %d nodes: %v; tally %+v", way, nodes, err, w.tally())
 			}
@@ -130,7 +133,7 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%v: %v, want %q", nodes, err, want)
 		}
 	}
-	if text := fmt.Sprint(m.points[len(m.points)-1]); text != "append, instances of 10, 20 a call, on 3 connection(s)" {
+	if text := fmt.Sprint(m.points[len(m.points)-1]); text != fmt.Sprintf("append, instances of 10, %d a call, on 3 connection(s)", slices.Max(cfg.Batches)) {
 		t.Errorf("named %q", text)
 	}
 }

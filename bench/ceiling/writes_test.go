@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 	"pulley/reports/record"
 )
 
@@ -185,7 +186,7 @@ func TestRowsAreFoundByTheirKeys(t *testing.T) {
 	s := lot(t, pushDesign)
 	const batch = 100
 	w := filled(t, s, record.CeilingBatched, batch).(*batched)
-	w.next, w.depth = w.depth, 50_000 // a long queue behind the first
+	w.next, w.depth = w.depth, depth.Of(int64(5_000), 50_000) // a long queue behind the first
 	if err := w.fill(t.Context()); err == nil {
 		t.Fatal("the same runs are queued twice")
 	}

@@ -29,10 +29,10 @@ func TestCancel(t *testing.T) {
 			if code, last := s.wait(t); code != exitFailed || s.stdout.String() != want {
 				t.Errorf("pulley run: exit status %d, output %q, %q", code, s.stdout.String(), last)
 			}
-			if again := run(t, nil, append([]string{"cancel", id}, where...)...); again.code != 0 || again.out != want {
+			if again := call(t, nil, append([]string{"cancel", id}, where...)...); again.code != 0 || again.out != want {
 				t.Errorf("canceled again: %+v", again)
 			}
-			ran := run(t, nil, append([]string{"run", prog, "--id", id}, where...)...)
+			ran := call(t, nil, append([]string{"run", prog, "--id", id}, where...)...)
 			if ran.code != exitFailed || ran.out != want {
 				t.Errorf("run again: %+v", ran)
 			}
@@ -44,25 +44,25 @@ func TestCancelInWords(t *testing.T) {
 	t.Parallel()
 	where := []string{"--dsn", pgtest.DSN(t), "--schema", pgtest.Schema(t)}
 	id := uuid.NewString()
-	unknown := run(t, nil, append([]string{"cancel", id}, where...)...)
+	unknown := call(t, nil, append([]string{"cancel", id}, where...)...)
 	if unknown.code != exitUsage || unknown.out != "" {
 		t.Errorf("no schema: %+v", unknown)
 	}
 	wantLine(t, unknown.err, "pulley: there is no instance "+id+" in schema ")
 
 	done := append([]string{"run", file(t, "p.ir", "fn main(input: [], output: [x]):\n    x = 1\n"), "--id", id}, where...)
-	if got := run(t, nil, done...); got.code != 0 {
+	if got := call(t, nil, done...); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	if late := run(t, nil, append([]string{"cancel", id}, where...)...); late.code != exitFailed || late.out != "completed: 1\n" {
+	if late := call(t, nil, append([]string{"cancel", id}, where...)...); late.code != exitFailed || late.out != "completed: 1\n" {
 		t.Errorf("too late: %+v", late)
 	}
-	if other := run(t, nil, append([]string{"cancel", uuid.NewString()}, where...)...); other.code != exitUsage {
+	if other := call(t, nil, append([]string{"cancel", uuid.NewString()}, where...)...); other.code != exitUsage {
 		t.Errorf("no such instance: %+v", other)
 	}
 
 	s := start(t, nil, append([]string{file(t, "nap.ir", "fn main(input: [], output: []):\n    sleep 3600\n"), "--id", "01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6"}, where...)...)
-	if got := run(t, nil, append([]string{"cancel", "01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6"}, where...)...); got.code != 0 || got.out != "canceled: canceled by hand\n" {
+	if got := call(t, nil, append([]string{"cancel", "01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6"}, where...)...); got.code != 0 || got.out != "canceled: canceled by hand\n" {
 		t.Errorf("in words: %+v", got)
 	}
 	if code, _ := s.wait(t); code != exitFailed || s.stdout.String() != "canceled: canceled by hand\n" {
@@ -80,7 +80,7 @@ func TestCancelRefusals(t *testing.T) {
 		{[]string{uuid.NewString(), "--backend", "memory"}, []string{"backend memory keeps nothing that another command could cancel"}},
 		{[]string{uuid.NewString(), "--backend", "pusch"}, []string{`no backend "pusch"`}},
 	} {
-		got := run(t, nil, append([]string{"cancel"}, c.args...)...)
+		got := call(t, nil, append([]string{"cancel"}, c.args...)...)
 		if got.code != exitUsage || got.out != "" {
 			t.Errorf("%v: %+v", c.args, got)
 		}

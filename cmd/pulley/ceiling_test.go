@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 	"pulley/reports/record"
 )
 
@@ -63,8 +64,8 @@ func portText(port uint16) string {
 func TestCeiling(t *testing.T) {
 	t.Parallel()
 	dsn, schemas := scratchDatabase(t)
-	args := []string{"ceiling", "--dsn", dsn, "--duration", "10ms", "--runs", "2", "--connections", "1,2", "--batches", "10"}
-	got := run(t, nil, append(args, "--format", "json")...)
+	args := []string{"ceiling", "--dsn", dsn, "--duration", "10ms", "--batches", "10"}
+	got := run(t, nil, append(args, "--runs", depth.Of("1", "2"), "--connections", depth.Of("1", "1,2"), "--format", "json")...)
 	if got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -80,7 +81,7 @@ func TestCeiling(t *testing.T) {
 	if strings.Contains(got.out, "password=''") {
 		t.Error("the command line is written down with its password")
 	}
-	got = run(t, nil, append(args, "--ways", "append", "--nodes-per-instance", "7")...)
+	got = call(t, nil, append(args, "--runs", "1", "--connections", "1", "--ways", "append", "--nodes-per-instance", "7")...)
 	if got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -88,7 +89,7 @@ func TestCeiling(t *testing.T) {
 	if n := strings.Count(got.out, "\n  append   an event each, many in one fenced insert "); n != 2 { // completions only, and those of 7
 		t.Errorf("%d lines of append:\n%s", n, got.out)
 	}
-	got = run(t, nil, append(args, "--ways", "batched")...)
+	got = call(t, nil, append(args, "--runs", "2", "--connections", "1,2", "--ways", "batched")...)
 	if got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -124,7 +125,7 @@ func TestCeilingRefusals(t *testing.T) {
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			t.Parallel()
-			got := run(t, nil, append([]string{"ceiling"}, c.args...)...)
+			got := call(t, nil, append([]string{"ceiling"}, c.args...)...)
 			if got.code != exitUsage || got.out != "" {
 				t.Errorf("%+v", got)
 			}
@@ -177,7 +178,8 @@ func TestCompareHasCeilings(t *testing.T) {
 		there bool
 	}{{"--ceiling=10ms", true}, {"--no-ceiling", false}} {
 		dir := t.TempDir()
-		got := run(t, nil, "compare", "chain", "--sizes", "3", "--backends", "push,memory", "--runs", "1", "--min-nodes", "3", "--dsn", dsn, "--out", dir, c.flag)
+		got := call(t, nil, "compare", "chain", "--sizes", "3", "--backends", "push,memory", "--runs", "1", "--min-nodes", "3",
+			"--ceiling-connections", depth.Of("1", "1,2,4,8,16"), "--dsn", dsn, "--out", dir, c.flag)
 		if got.code != 0 {
 			t.Fatalf("%s: %+v", c.flag, got)
 		}
@@ -199,7 +201,7 @@ func TestCompareHasCeilings(t *testing.T) {
 	if names := schemas(); len(names) > 0 {
 		t.Errorf("schemas are left: %q", names)
 	}
-	got := run(t, nil, "compare", "chain", "--ceiling", "1ms", "--out", t.TempDir())
+	got := call(t, nil, "compare", "chain", "--ceiling", "1ms", "--out", t.TempDir())
 	if got.code != exitUsage {
 		t.Errorf("%+v", got)
 	}

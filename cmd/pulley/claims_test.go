@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"pulley/bench/claims"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 )
 
 func TestClaimsRefuses(t *testing.T) {
@@ -15,7 +17,7 @@ func TestClaimsRefuses(t *testing.T) {
 		"-2 runs":                       {"claims", "--runs=-2"},
 		"--format":                      {"claims", "--format", "xml"},
 	} {
-		got := run(t, nil, args...)
+		got := call(t, nil, args...)
 		if got.code != exitUsage || got.out != "" {
 			t.Errorf("%v: exit status %d, %q", args, got.code, got.out)
 		}
@@ -25,18 +27,19 @@ func TestClaimsRefuses(t *testing.T) {
 
 // TestClaims measures in this process and in one of its own, and wants both in the output.
 func TestClaims(t *testing.T) {
-	got := run(t, nil, "claims", "--dsn", pgtest.DSN(t), "--only", "growth,memory", "--quick", "--runs", "1", "--format", "json")
+	only := depth.Of([]string{"memory", "dispatch"}, []string{"growth", "memory", "dispatch"})
+	got := run(t, nil, "claims", "--dsn", pgtest.DSN(t), "--only", strings.Join(only, ","), "--quick", "--runs", "1", "--format", "json")
 	var report claimsReport
 	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != 0 {
 		t.Fatalf("exit status %d, %v: %s", got.code, err, got.err)
 	}
-	if len(report.Claims) != 2 || report.Claims[0].ID != "growth" || report.Claims[1].ID != "memory" || report.Postgres == nil || report.EndedAt.Before(report.StartedAt) {
+	if len(report.Claims) != len(only) || report.Postgres == nil || report.EndedAt.Before(report.StartedAt) {
 		t.Fatalf("%+v", report)
 	}
-	for _, c := range report.Claims {
-		if !c.Measured() || c.Verdict == claims.Unmeasured || len(c.Figures) != 3 {
+	for i, c := range report.Claims {
+		if c.ID != only[i] || !c.Measured() || c.Verdict == claims.Unmeasured || len(c.Figures) != 3 {
 			t.Errorf("%+v", c)
 		}
 	}
-	wantParts(t, got.err, "[1/2] growth: ", "[2/2] memory: ", "[1/1] memory: run 1 of 1: chain 1 on push: ")
+	wantParts(t, got.err, "] memory: ", "[1/1] memory: run 1 of 1: chain 1 on push: ", "] dispatch: ")
 }

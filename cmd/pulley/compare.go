@@ -42,6 +42,8 @@ type compareCmd struct {
 	Seed       uint64        `default:"1" help:"Of generated traces. Default: 1."`
 	Ceiling    time.Duration `default:"200ms" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 15 s for each number of nodes per instance, of which at most three are measured. Default: 200ms."`
 	NoCeiling  bool          `help:"Leave that out."`
+
+	CeilingConnections []int `hidden:"" placeholder:"N" help:"The numbers of connections that are tried for that. Default: those of pulley ceiling."`
 }
 
 // gcPercent is what a loaded engine is tuned to: its live heap is small and its garbage is not, so that with Go's
@@ -130,7 +132,7 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 	}
 	return bench.CompareConfig{
 		Cases: cases, Backends: specs, Runs: o.Runs, Workers: o.Workers, InFlight: o.InFlight, Engines: o.Engines,
-		MinNodes: o.MinNodes, RunTimeout: o.RunTimeout, Seed: o.Seed, Ceilings: o.Ceiling, Command: os.Args,
+		MinNodes: o.MinNodes, RunTimeout: o.RunTimeout, Seed: o.Seed, Ceilings: o.Ceiling, CeilingConnections: o.CeilingConnections, Command: os.Args,
 	}, nil
 }
 

@@ -17,7 +17,7 @@ import (
 func TestDoctorOnAServer(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)
-	got := run(t, nil, "doctor", "--dsn", dsn, "--format", "json")
+	got := call(t, nil, "doctor", "--dsn", dsn, "--format", "json")
 	if got.code != 0 || got.err != "" {
 		t.Fatalf("%+v", got)
 	}
@@ -31,8 +31,7 @@ func TestDoctorOnAServer(t *testing.T) {
 	if f := d.Ways[0]; f.Way != pgserver.WayDSN || !f.Verified || f.Version < pgserver.MinVersion || f.Durability.Fsync == "" {
 		t.Errorf("%+v", f)
 	}
-	text := run(t, nil, "doctor", "--dsn", dsn)
-	wantParts(t, text.out, "dsn       yes\n", "PostgreSQL", "fsync=", "local ", "docker ", "download ", "takes     dsn\n")
+	wantParts(t, d.text(), "dsn       yes\n", "PostgreSQL", "fsync=", "local ", "docker ", "download ", "takes     dsn\n")
 }
 
 // TestADSNThatDoesNotWork: no other way counts, for doctor as for the others.
@@ -46,7 +45,7 @@ func TestADSNThatDoesNotWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	dsn := "postgres://somebody:s3cret@" + l.Addr().String() + "/db"
-	if got := run(t, nil, "doctor", "--dsn", dsn, "--quiet"); got != (result{code: exitFailed}) {
+	if got := call(t, nil, "doctor", "--dsn", dsn, "--quiet"); got != (result{code: exitFailed}) {
 		t.Errorf("%+v", got)
 	}
 	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    x = 1\n")
@@ -57,11 +56,11 @@ func TestADSNThatDoesNotWork(t *testing.T) {
 		{"nothing listens", dsn, []string{"pulley: ", l.Addr().String(), "start Postgres there"}},
 		{"no host", "postgres://nowhere.invalid/db", []string{"nowhere.invalid"}},
 		{"no DSN", "postgres://somebody:s3cret@host:port/db", []string{"the DSN cannot be read", "write postgres://"}},
-		{"no database", strings.Replace(pgtest.DSN(t), "/postgres?", "/nowhere?", 1), []string{`no database "nowhere"`, "createdb"}},
+		{"no database", withDatabase(t, pgtest.DSN(t), "nowhere"), []string{`no database "nowhere"`, "createdb"}},
 		{"no rights", withUser(t, pgtest.DSN(t), newRole(t)), []string{"pulley_weak", "CREATE"}},
 		{"no user", withUser(t, pgtest.DSN(t), "nobody_here"), []string{"nobody_here"}},
 	} {
-		got := run(t, nil, "run", prog, "--dsn", c.dsn, "--format", "json")
+		got := call(t, nil, "run", prog, "--dsn", c.dsn, "--format", "json")
 		if got.code != exitUsage || got.out != "" || strings.Contains(got.err, "s3cret") {
 			t.Errorf("%s: %+v", c.name, got)
 		}
@@ -87,6 +86,17 @@ func newRole(t *testing.T) string {
 		}
 	})
 	return role
+}
+
+// withDatabase gives a URL that names another database.
+func withDatabase(t *testing.T, dsn, name string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
 }
 
 // withUser gives a URL that names another user, and no password.

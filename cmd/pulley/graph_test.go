@@ -13,14 +13,14 @@ func TestGraphFormats(t *testing.T) {
 		"dot":     {"digraph", "@fetch_items", "->", "}\n"},
 		"mermaid": {"flowchart", "@fetch_items", "-->"},
 	} {
-		printed := run(t, nil, "graph", pipeline, "--format", format)
+		printed := call(t, nil, "graph", pipeline, "--format", format)
 		if printed.code != 0 || printed.err != "" {
 			t.Fatalf("%s: %+v", format, printed)
 		}
 		wantParts(t, printed.out, parts...)
 
 		path := filepath.Join(t.TempDir(), "new", "graph.out")
-		if got := run(t, nil, "graph", pipeline, "--format", format, "-o", path); got.code != 0 || got.out != "" || got.err != "" {
+		if got := call(t, nil, "graph", pipeline, "--format", format, "-o", path); got.code != 0 || got.out != "" || got.err != "" {
 			t.Fatalf("%s: %+v", format, got)
 		}
 		if written, err := os.ReadFile(path); err != nil || string(written) != printed.out {
@@ -31,7 +31,7 @@ func TestGraphFormats(t *testing.T) {
 
 func TestGraphNeedsNoActions(t *testing.T) {
 	src := "fn main(input: [], output: [x]):\n    x = @payments.charge(order=1)\n"
-	if got := run(t, strings.NewReader(src), "graph", "-"); got.code != 0 || !strings.Contains(got.out, "payments.charge") {
+	if got := call(t, strings.NewReader(src), "graph", "-"); got.code != 0 || !strings.Contains(got.out, "payments.charge") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -56,7 +56,7 @@ func TestGraphRefusals(t *testing.T) {
 			continue // only Linux has this device
 		}
 		t.Run(c.name, func(t *testing.T) {
-			got := run(t, strings.NewReader(c.stdin), append([]string{"graph"}, c.args...)...)
+			got := call(t, strings.NewReader(c.stdin), append([]string{"graph"}, c.args...)...)
 			if got.code != exitUsage || got.out != "" {
 				t.Errorf("exit status %d, output %q", got.code, got.out)
 			}
@@ -68,7 +68,7 @@ func TestGraphRefusals(t *testing.T) {
 // TestManyMistakesAreBounded has more mistakes than anybody reads.
 func TestManyMistakesAreBounded(t *testing.T) {
 	src := "fn main(input: [], output: []):\n" + strings.Repeat("    x = y\n", 100)
-	got := run(t, strings.NewReader(src), "graph", "-")
+	got := call(t, strings.NewReader(src), "graph", "-")
 	lines := strings.Split(strings.TrimSuffix(got.err, "\n"), "\n")
 	if got.code != exitUsage || len(lines) > reasonsMost+1 {
 		t.Fatalf("exit status %d, %d lines", got.code, len(lines))

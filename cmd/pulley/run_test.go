@@ -26,7 +26,7 @@ func TestSameResultOnEveryBackend(t *testing.T) {
 			if backend != "memory" {
 				args = append(args, "--dsn", dsn, "--schema", pgtest.Schema(t))
 			}
-			got := run(t, nil, args...)
+			got := call(t, nil, args...)
 			if got.code != 0 || got.out != want || got.err != "" {
 				t.Errorf("exit status %d, output %q, errors %q", got.code, got.out, got.err)
 			}
@@ -104,7 +104,7 @@ func TestOutcomes(t *testing.T) {
 			t.Parallel()
 			prog := file(t, "p.ir", c.program)
 			for format, want := range map[string]string{"json": c.json, "text": c.text} {
-				got := run(t, nil, "run", prog, "--input", c.input, "--backend", "memory", "--format", format)
+				got := call(t, nil, "run", prog, "--input", c.input, "--backend", "memory", "--format", format)
 				if got.code != c.code || got.err != "" {
 					t.Errorf("%s: exit status %d, want %d; errors %q", format, got.code, c.code, got.err)
 				}
@@ -169,7 +169,7 @@ func TestBadInput(t *testing.T) {
 			t.Parallel()
 			for _, format := range []string{"json", "text"} {
 				// The default backend: a refusal comes before a server is looked for.
-				got := run(t, nil, append([]string{"run", "--format", format}, c.args...)...)
+				got := call(t, nil, append([]string{"run", "--format", format}, c.args...)...)
 				if got.code != exitUsage || got.out != "" {
 					t.Errorf("exit status %d, output %q", got.code, got.out)
 				}
@@ -181,7 +181,7 @@ func TestBadInput(t *testing.T) {
 
 func TestEveryUnknownActionIsNamed(t *testing.T) {
 	prog := file(t, "p.ir", "fn main(input: [], output: []):\n    @fetch_item(count=1)\n    @nowhere.to.be.found()\n")
-	got := run(t, nil, "run", prog, "--format", "json")
+	got := call(t, nil, "run", prog, "--format", "json")
 	lines := strings.Split(strings.TrimSuffix(got.err, "\n"), "\n")
 	if got.code != exitUsage || got.out != "" || len(lines) != 3 {
 		t.Fatalf("%+v", got)

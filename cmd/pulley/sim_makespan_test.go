@@ -15,7 +15,7 @@ import (
 func forecasted(t *testing.T, args ...string) (f forecast, dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	got := run(t, nil, append(append([]string{"sim"}, args...), "--format", "json", "--out", dir)...)
+	got := call(t, nil, append(append([]string{"sim"}, args...), "--format", "json", "--out", dir)...)
 	if got.code != 0 {
 		t.Fatalf("%v: exit status %d: %s", args, got.code, got.err)
 	}
@@ -118,7 +118,7 @@ func TestMakespanInputs(t *testing.T) {
 	if f.Bounds.UpperMS != nil || f.MakespanMS.Median < f.Bounds.LowerMS.Median || len(f.Warnings) != 1 {
 		t.Errorf("calls that take time: %+v", f)
 	}
-	got := run(t, nil, "sim", "fanout=9", "--workers", "2", "--service", "exp:1ms", "--out", dir)
+	got := call(t, nil, "sim", "fanout=9", "--workers", "2", "--service", "exp:1ms", "--out", dir)
 	if got.code != 0 || !strings.Contains(got.out, "no greedy one is longer") || !strings.Contains(got.err, "gantt.svg") {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
@@ -158,17 +158,17 @@ func TestMakespanMistakes(t *testing.T) {
 		"missing.ir":                   {"missing.ir", "--service", "exp:1s"},
 		"choose from 1 to 1000000":     {"fanout", "--instances=-4", "--service", "exp:1s"},
 	} {
-		got := run(t, nil, append(append([]string{"sim"}, args...), "--workers", "2", "--out", t.TempDir())...)
+		got := call(t, nil, append(append([]string{"sim"}, args...), "--workers", "2", "--out", t.TempDir())...)
 		if got.code != exitUsage || !strings.Contains(got.err, want) || strings.Count(got.err, "\n") != 1 || got.out != "" {
 			t.Errorf("%v: exit status %d: %s; want %q", args, got.code, got.err, want)
 		}
 	}
 	for _, flag := range []string{"--service=exp:1s", "--arrivals=1/s", "--runs=3", "--format=json", "--trace=x"} {
-		if got := run(t, nil, "sim", flag); got.code != exitUsage || !strings.Contains(got.err, "give --workers too") {
+		if got := call(t, nil, "sim", flag); got.code != exitUsage || !strings.Contains(got.err, "give --workers too") {
 			t.Errorf("%s without --workers: exit status %d: %s", flag, got.code, got.err)
 		}
 	}
-	if got := run(t, nil, "sim", "fanout", "--workers=-1"); got.code != exitUsage {
+	if got := call(t, nil, "sim", "fanout", "--workers=-1"); got.code != exitUsage {
 		t.Errorf("--workers -1: exit status %d: %s", got.code, got.err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // TestSim searches: without a violation, with a planted one whose case is played again, and with mistakes.
 func TestSim(t *testing.T) {
 	out := t.TempDir()
-	got := run(t, nil, "sim", "--seeds", "0..31", "--out", out)
+	got := call(t, nil, "sim", "--seeds", "0..31", "--out", out)
 	if got.code != 0 || !strings.Contains(got.out, "32 seeds") || strings.Count(got.out, "\n") > 50 {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
@@ -20,27 +20,27 @@ func TestSim(t *testing.T) {
 	if err != nil || !strings.Contains(string(whole), "faults, by what they met") || !strings.Contains(string(whole), " never\n") {
 		t.Errorf("coverage.txt: %v\n%s", err, whole)
 	}
-	got = run(t, nil, "sim", "pipeline=4", "--seeds", "16..31", "--out", out)
+	got = call(t, nil, "sim", "pipeline=4", "--seeds", "16..31", "--out", out)
 	if got.code != 0 || !strings.Contains(got.out, "16 seeds") {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
-	got = run(t, nil, "sim", "--bug", "token-ignored", "--seeds", "0..999", "--shrink", "1s", "--out", out)
+	got = call(t, nil, "sim", "--bug", "token-ignored", "--seeds", "0..999", "--shrink", "1s", "--out", out)
 	file := filepath.Join(out, "case.json")
 	if got.code != exitFailed || !strings.Contains(got.out, "pulley sim --replay "+file) {
 		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
-	got = run(t, nil, "sim", "--replay", file)
+	got = call(t, nil, "sim", "--replay", file)
 	if got.code != exitFailed || !strings.Contains(got.out, "\nI3: ") {
 		t.Errorf("exit status %d: %.300s%s", got.code, got.out, got.err)
 	}
 	if svg, err := os.ReadFile(filepath.Join(out, "case.svg")); err != nil || !strings.HasPrefix(string(svg), "<svg") {
 		t.Errorf("there is no drawing: %v", err)
 	}
-	got = run(t, nil, "sim", "--bug", "token-ignored", "--searches", "3", "--seeds", "0..999", "--out", out)
+	got = call(t, nil, "sim", "--bug", "token-ignored", "--searches", "3", "--seeds", "0..999", "--out", out)
 	if got.code != 0 || !regexp.MustCompile(`(?m)^push +token-ignored +\d+ +\d+ +\d+ +I3\b.* a completion`).MatchString(got.out) {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
-	got = run(t, nil, "sim", "--backend", "all", "--bug", "all", "--searches", "1", "--seeds", "0..0", "--format", "json", "--out", out)
+	got = call(t, nil, "sim", "--backend", "all", "--bug", "all", "--searches", "1", "--seeds", "0..0", "--format", "json", "--out", out)
 	var rows []struct {
 		Backend, Bug string
 		Searches     int
@@ -50,7 +50,7 @@ func TestSim(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &rows); err != nil || got.code != exitFailed || len(rows) < 30 || rows[0].Searches != 1 {
 		t.Errorf("exit status %d, %v: %d rows: %s%s", got.code, err, len(rows), got.out, got.err)
 	}
-	got = run(t, nil, "sim", "--searches", "2", "--seeds", "0..15", "--out", out)
+	got = call(t, nil, "sim", "--searches", "2", "--seeds", "0..15", "--out", out)
 	if got.code != 0 || !regexp.MustCompile(`(?m)^push +none +– +– +– `).MatchString(got.out) {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
@@ -58,7 +58,7 @@ func TestSim(t *testing.T) {
 		{"--seeds", "9..1"}, {"--seeds", "x"}, {"--backend", "nobody"}, {"--bug", "none"}, {"--backend", "all"}, {"--searches", "-1"}, {"--searches", "2", "--twice"}, {"--searches", "2", "--workers", "2"},
 		{"--format", "json"}, {"fanout"}, {"nothing"}, {"--replay", "missing.json"},
 	} {
-		if got := run(t, nil, append([]string{"sim", "--out", out}, args...)...); got.code != exitUsage || got.err == "" {
+		if got := call(t, nil, append([]string{"sim", "--out", out}, args...)...); got.code != exitUsage || got.err == "" {
 			t.Errorf("%v: exit status %d: %s", args, got.code, got.err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"pulley/engine/pgserver"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 )
 
 // started is a command that has stored its instance and goes on.
@@ -71,7 +72,6 @@ func TestASignalEndsEverything(t *testing.T) {
 			if len(processesOf(t, dir)) == 0 {
 				t.Fatalf("no server runs in %s: this test sees nothing", dir)
 			}
-			began := time.Now()
 			for range 2 { // as timeout does
 				if err := s.cmd.Process.Signal(sig); err != nil {
 					t.Fatal(err)
@@ -85,11 +85,11 @@ func TestASignalEndsEverything(t *testing.T) {
 			if strings.Contains(last, "--id") {
 				t.Errorf("nothing is kept, but %q", last)
 			}
-			if took := time.Since(began); took > 30*time.Second {
-				t.Errorf("it took %s", took)
-			}
 			wantNothingLeft(t, dir)
 
+			if sig != syscall.SIGINT && !depth.Night() {
+				return // what has left nothing behind is in nobody's way
+			}
 			again := command(t, "run", pipeline, "--input", `{"fan_out": 6, "loop_iters": 2}`)
 			again.Env = append(again.Env, env...)
 			if out, err := again.Output(); err != nil || string(out) != "completed: 120\n" {
@@ -168,14 +168,14 @@ func TestAnInstanceGoesOnUnderItsID(t *testing.T) {
 	if first.code != 0 || !strings.HasPrefix(first.out, `{"status":"completed","result":[0,1,2,`) {
 		t.Fatalf("%+v", first)
 	}
-	if again := run(t, nil, args...); again.code != 0 || again.out != first.out {
+	if again := call(t, nil, args...); again.code != 0 || again.out != first.out {
 		t.Errorf("the result of an instance that has ended: %+v", again)
 	}
 }
 
 func TestATimeoutIsNoResult(t *testing.T) {
 	t.Parallel()
-	got := run(t, nil, "run", file(t, "sleeper.ir", sleeper), "--backend", "memory", "--timeout", "50ms", "--format", "json")
+	got := call(t, nil, "run", file(t, "sleeper.ir", sleeper), "--backend", "memory", "--timeout", "50ms", "--format", "json")
 	if got.code != exitUsage || got.out != "" {
 		t.Errorf("%+v", got)
 	}
