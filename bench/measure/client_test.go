@@ -14,7 +14,7 @@ import (
 // traced opens a connection of the workload that client counts.
 func traced(t *testing.T, scope measure.Scope, client *measure.Client) *pgx.Conn {
 	t.Helper()
-	cfg, err := pgx.ParseConfig(serverDSN)
+	cfg, err := pgx.ParseConfig(serverDSN(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,61 +14,44 @@ import (
 	"go.uber.org/goleak"
 
 	"pulley/bench/measure"
-	"pulley/engine/pgserver"
+	"pulley/engine/pgserver/pgtest"
 	"pulley/reports/record"
 )
 
-// These tests run in a database of their own, since the counters of a database are shared by all who use it. The WAL is
-// shared by the whole server, so it is only held against a lower bound.
+// These tests run on a server of their own, since strangers, checkpoints and the counters of statements are the whole
+// server's; and in a database of their own, which nobody has ever used.
 
-var (
-	serverDSN string
-	database  = fmt.Sprintf("pulley_measure_%d", os.Getpid())
-)
+const database = "pulley_measure"
 
-func TestMain(m *testing.M) {
-	code, err := withServer(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func withServer(m *testing.M) (int, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	server, err := pgserver.Open(ctx, pgserver.Options{})
-	if err != nil {
-		return 0, err
-	}
-	defer server.Close(ctx)
-	serverDSN = server.DSN()
-	admin, err := pgx.Connect(ctx, serverDSN)
-	if err != nil {
-		return 0, err
-	}
-	name := pgx.Identifier{database}.Sanitize()
-	if _, err := admin.Exec(ctx, "CREATE DATABASE "+name); err != nil {
-		return 0, err
-	}
-	if err := admin.Close(ctx); err != nil { // It would be a stranger to every test.
-		return 0, err
-	}
-	code := m.Run()
-	if admin, err = pgx.Connect(ctx, serverDSN); err != nil {
-		return 0, err
-	}
-	defer admin.Close(ctx)
-	_, err = admin.Exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
-	return code, err
+// madeDatabase is done when the first test needs the database.
+var madeDatabase sync.Once
+
+// serverDSN gives the server, which has the database.
+func serverDSN(t *testing.T) string {
+	t.Helper()
+	dsn := pgtest.Own(t).DSN()
+	madeDatabase.Do(func() {
+		admin, err := pgx.Connect(t.Context(), dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := admin.Exec(t.Context(), "CREATE DATABASE "+database); err != nil {
+			t.Fatal(err)
+		}
+		if err := admin.Close(t.Context()); err != nil { // It would be a stranger to every test.
+			t.Fatal(err)
+		}
+	})
+	return dsn
 }
 
 // connect opens a connection that does one thing per statement and nothing else, so that it can be counted by hand:
 // no prepares, and plans that use an index where there is one.
 func connect(t *testing.T, app string) *pgx.Conn {
 	t.Helper()
-	cfg, err := pgx.ParseConfig(serverDSN)
+	cfg, err := pgx.ParseConfig(serverDSN(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,6 +123,7 @@ func ptr[T any](v T) *T { return &v }
 
 // TestExactCounts does a known amount of work and wants the exact figures.
 func TestExactCounts(t *testing.T) {
+	serverDSN(t) // starts the server, which has goroutines
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	got, warnings := run(t, "exact", func(c *pgx.Conn) {
 		exec(t, c, "INSERT INTO exact.item SELECT i, i FROM generate_series(101, 150) i") // 50 rows in
@@ -402,7 +386,7 @@ func TestExtensionElsewhere(t *testing.T) {
 
 func exec2(t *testing.T, sql string) {
 	t.Helper()
-	cfg, err := pgx.ParseConfig(serverDSN)
+	cfg, err := pgx.ParseConfig(serverDSN(t))
 	if err != nil {
 		t.Fatal(err)
 	}

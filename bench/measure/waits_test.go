@@ -8,34 +8,75 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/pgserver/pgtest"
+	"pulley/reports/record"
 )
 
-// TestWaitsAreSeen has one session wait for another's row, and one that waits for nothing.
-func TestWaitsAreSeen(t *testing.T) {
-	ctx := t.Context()
-	dsn := pgtest.DSN(t)
-	connect := func() *pgx.Conn {
-		cfg, err := pgx.ParseConfig(dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg.RuntimeParams["application_name"] = "waiter"
-		conn, err := pgx.ConnectConfig(ctx, cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(ctx)) })
-		return conn
+// room has sessions of a workload, and one that looks at them.
+type room struct {
+	t      *testing.T
+	looker *Looker
+}
+
+// enter opens a session.
+func (r *room) enter(app string) *pgx.Conn {
+	r.t.Helper()
+	cfg, err := pgx.ParseConfig(pgtest.Own(r.t).DSN())
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	holder, waiter, other := connect(), connect(), connect()
-	must := func(conn *pgx.Conn, sql string) {
-		t.Helper()
-		if _, err := conn.Exec(ctx, sql); err != nil {
-			t.Fatal(err)
+	cfg.RuntimeParams["application_name"] = app
+	conn, err := pgx.ConnectConfig(r.t.Context(), cfg)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func (r *room) must(conn *pgx.Conn, sql string) {
+	r.t.Helper()
+	if _, err := conn.Exec(r.t.Context(), sql); err != nil {
+		r.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// until asks a question until the answer is yes.
+func (r *room) until(what string, conn *pgx.Conn, sql string, args ...any) {
+	r.t.Helper()
+	for deadline := time.Now().Add(5 * time.Minute); ; {
+		var yes bool
+		if err := conn.QueryRow(r.t.Context(), sql, args...).Scan(&yes); err != nil {
+			r.t.Fatalf("%s: %v", sql, err)
+		}
+		if yes {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("not within five minutes: %s", what)
 		}
 	}
-	must(holder, "CREATE TABLE t AS SELECT 1 AS a")
-	looker, err := NewLooker(ctx, dsn)
+}
+
+// looks gives what so many looks see.
+func (r *room) looks(times int) (seen record.Waits) {
+	r.t.Helper()
+	tx, err := r.looker.conn.Begin(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	for range times {
+		if err := look(r.t.Context(), tx, "waiter", &seen); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return seen
+}
+
+// newRoom has nobody in it.
+func newRoom(t *testing.T) *room {
+	t.Helper()
+	looker, err := NewLooker(t.Context(), pgtest.Own(t).DSN())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,26 +85,54 @@ func TestWaitsAreSeen(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	alone, err := looker.Watch(ctx, "waiter", time.Millisecond, func() error {
-		must(other, "SELECT pg_sleep(0.2)")
+	return &room{t, looker}
+}
+
+// TestWaitsAreSeen has one session wait for another's row, and one that waits for nothing.
+func TestWaitsAreSeen(t *testing.T) {
+	r := newRoom(t)
+	holder, waiter, other, outside := r.enter("waiter 1"), r.enter("waiter 2"), r.enter("waiter 3"), r.enter("stranger")
+	r.must(holder, "CREATE TABLE waited_for AS SELECT 1 AS a")
+	r.must(other, "BEGIN")
+	if alone := r.looks(5); alone != (record.Waits{Looks: 5, Busy: 5}) {
+		t.Errorf("without a wait: %+v", alone)
+	}
+	r.must(holder, "BEGIN; UPDATE waited_for SET a = 2")
+	waited := make(chan error, 1)
+	go func() {
+		_, err := waiter.Exec(t.Context(), "UPDATE waited_for SET a = 3")
+		waited <- err
+	}()
+	r.until("the update waits for the other", outside, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock')", int64(waiter.PgConn().PID()))
+	seen := r.looks(10)
+	r.must(holder, "COMMIT")
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
+	if share, ok := seen.Share(); !ok || share != 1.0/3 || seen.Looks != 10 || seen.ForRows != 10 || seen.LongestNS <= 0 {
+		t.Errorf("with one of three waiting: %+v", seen)
+	}
+}
+
+// TestWatchLooksWhileWorkRuns has work go on until it has been looked at some times.
+func TestWatchLooksWhileWorkRuns(t *testing.T) {
+	r := newRoom(t)
+	worker, outside := r.enter("waiter"), r.enter("stranger")
+	const times = 3
+	seen, err := r.looker.Watch(t.Context(), "waiter", time.Millisecond, func() error {
+		r.must(worker, "BEGIN")
+		begun := map[time.Time]bool{}
+		for deadline := time.Now().Add(5 * time.Minute); len(begun) <= times && time.Now().Before(deadline); {
+			var at time.Time
+			err := outside.QueryRow(t.Context(), "SELECT query_start FROM pg_stat_activity WHERE pid = $1", int64(r.looker.conn.PgConn().PID())).Scan(&at)
+			if err != nil {
+				return err
+			}
+			begun[at] = true
+		}
 		return nil
 	})
-	if err != nil || alone.ForRows != 0 || alone.LongestNS != 0 || alone.Busy == 0 || alone.Busy != alone.Looks {
-		t.Errorf("without a wait: %+v, %v", alone, err)
-	}
-	must(holder, "BEGIN; UPDATE t SET a = 2")
-	waited := make(chan error, 1)
-	seen, err := looker.Watch(ctx, "waiter", time.Millisecond, func() error {
-		go func() {
-			_, err := waiter.Exec(ctx, "UPDATE t SET a = 3")
-			waited <- err
-		}()
-		must(other, "SELECT pg_sleep(0.3)")
-		must(holder, "COMMIT")
-		return <-waited
-	})
-	// Of three sessions in a transaction one waits, in nearly all of the time.
-	if share, ok := seen.Share(); err != nil || !ok || share < 0.15 || share > 0.4 || seen.LongestNS <= 0 {
-		t.Errorf("with a wait: %+v, %v", seen, err)
+	if err != nil || seen.Looks == 0 || seen.Busy != seen.Looks || seen.ForRows != 0 {
+		t.Errorf("%+v, %v", seen, err)
 	}
 }
