@@ -5,10 +5,11 @@ import (
 	"sync/atomic"
 
 	"pulley/engine/backend"
+	"pulley/internal/depth"
 )
 
 var driveCases = []testCase{
-	{name: "drive/64 instances, many hands", shards: 4, run: driveMany},
+	{name: "drive/many instances, many hands", shards: 4, run: driveMany},
 	{name: "drive/one completion a call", shards: 2, run: driveSingly},
 	{name: "drive/lost workers", shards: 2, run: driveLost},
 	{name: "drive/wide fan-out, two processes", run: driveWide},
@@ -31,7 +32,8 @@ fn main(input: [n], output: [r]):
 `}
 
 func driveMany(r *rig) {
-	rec := r.drive(mixture, mixture.Program(r), 64, DriveConfig{
+	instances := depth.Of(16, 128)
+	rec := r.drive(mixture, mixture.Program(r), instances, DriveConfig{
 		Workers: 4, Seed: 11, Peers: []backend.Backend{r.reopen()}, Advance: r.Advance,
 	})
 	answered := 0
@@ -41,13 +43,13 @@ func driveMany(r *rig) {
 		}
 	}
 	// 10 elements, 4 sums, 4 adds, 4 flaky with 2 attempts each, 4 echoes.
-	if want := 64 * (10 + 4 + 4 + 8 + 4); answered < want {
+	if want := instances * (10 + 4 + 4 + 8 + 4); answered < want {
 		r.Errorf("%d completions were offered; the workflow takes %d", answered, want)
 	}
 }
 
 func driveSingly(r *rig) {
-	r.drive(mixture, mixture.Program(r), 6, DriveConfig{Workers: 2, Batch: 1, Max: 1, Advance: r.Advance})
+	r.drive(mixture, mixture.Program(r), depth.Of(3, 12), DriveConfig{Workers: 2, Batch: 1, Max: 1, Advance: r.Advance})
 }
 
 // driveLost lets every fifth task die with its worker: it comes back when its lease has expired.
@@ -76,7 +78,8 @@ func driveLost(r *rig) {
 }
 
 func driveWide(r *rig) {
-	w := Workflow{Name: "wide", Source: fan, Input: `{"n": 300}`, Want: "[" + join(300, func(i int) int { return 2 * i }) + "]"}
+	n := depth.Of(80, 400)
+	w := Workflow{Name: "wide", Source: fan, Input: fmt.Sprintf(`{"n": %d}`, n), Want: "[" + join(n, func(i int) int { return 2 * i }) + "]"}
 	r.drive(w, w.Program(r), 1, DriveConfig{
 		Workers: 4, Seed: 5, Max: 16, Peers: []backend.Backend{r.reopen()}, Advance: r.Advance,
 	})

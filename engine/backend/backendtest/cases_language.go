@@ -10,6 +10,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/graph"
+	"pulley/internal/depth"
 )
 
 var languageCases = []testCase{
@@ -207,10 +208,11 @@ func clearRounds(r *rig) {
 		r.Log("the store does not say what it holds")
 		return
 	}
+	rounds := depth.Of(15, 60)
 	for name, src := range roundKinds {
-		few, many := r.most(src, `{"n": 5}`), r.most(src, `{"n": 40}`)
+		few, many := r.most(src, `{"n": 5}`), r.most(src, fmt.Sprintf(`{"n": %d}`, rounds))
 		if many > few {
-			r.Errorf("%s: a loop of 40 rounds held %d rows, and one of 5 held %d", name, many, few)
+			r.Errorf("%s: a loop of %d rounds held %d rows, and one of 5 held %d", name, rounds, many, few)
 		}
 	}
 }
@@ -231,8 +233,8 @@ fn grow(input: [x], output: [total]):
 fn main(input: [n], output: [r]):
     r = spread range(n):x -> grow(x=x)
 `}
-	r.drive(w, w.Program(r), 2, DriveConfig{Workers: 3, Seed: 21, Advance: r.Advance})
-	r.drive(w, w.Program(r), 2, DriveConfig{Workers: 2, Seed: 22, Batch: 1, Advance: r.Advance})
+	r.drive(w, w.Program(r), depth.Of(1, 4), DriveConfig{Workers: 3, Seed: 21, Advance: r.Advance})
+	r.drive(w, w.Program(r), depth.Of(1, 4), DriveConfig{Workers: 2, Seed: 22, Batch: 1, Advance: r.Advance})
 }
 
 // limitFlight completes a spread with a limit from its last task to its first: as many are out as the
@@ -321,7 +323,7 @@ fn row(input: [k], output: [ys]):
 fn main(input: [n], output: [r]):
     r = spread range(n):k limit 3 -> row(k=k)
 `}
-	r.drive(w, w.Program(r), 12, DriveConfig{
+	r.drive(w, w.Program(r), depth.Of(5, 24), DriveConfig{
 		Workers: 4, Seed: 13, Max: 4, Peers: []backend.Backend{r.reopen()}, Advance: r.Advance,
 	})
 }

@@ -27,7 +27,7 @@ type DriveConfig struct {
 	Max     int               // node runs that a worker asks for at once; zero: 8
 	Batch   int               // completions in a call at most; zero: all that are held
 	Lease   time.Duration     // zero: a minute
-	Poll    time.Duration     // wait of a worker that found nothing to do; zero: 2 ms
+	Poll    time.Duration     // wait of a worker that found nothing to do, longer when that was so before; zero: 2 ms
 
 	// Seed shuffles the order in which tasks are completed and the sizes of batches; zero keeps the
 	// order.
@@ -230,6 +230,9 @@ func (d *drive) read(ctx context.Context) error {
 	}
 }
 
+// mostDoublings is how often the wait of a worker that finds nothing is doubled.
+const mostDoublings = 3
+
 // worker is one of a drive's goroutines, as an engine in its own process would be.
 type worker struct {
 	d     *drive
@@ -238,6 +241,7 @@ type worker struct {
 	held  [][]backend.Task
 	shard int // the next to claim from
 	idle  int // claims in a row that brought nothing
+	rests int // waits in a row behind which there was nothing
 }
 
 func (d *drive) worker(i int) *worker {
@@ -301,7 +305,7 @@ func (w *worker) claim(ctx context.Context) error {
 	w.d.ended(out)
 	w.take(out.Tasks)
 	if len(out.Tasks) > 0 {
-		w.idle = 0
+		w.idle, w.rests = 0, 0
 		return nil
 	}
 	if w.idle++; w.idle < len(w.held) {
@@ -311,7 +315,12 @@ func (w *worker) claim(ctx context.Context) error {
 	if err := w.d.lookup(ctx, w.b); err != nil {
 		return err
 	}
-	pause(ctx, w.d.cfg.Poll, w.d.cfg.Advance)
+	rest := w.d.cfg.Poll
+	if w.d.cfg.Advance == nil {
+		rest <<= min(w.rests, mostDoublings) // who has nothing to do takes no processor from who has
+		w.rests++
+	}
+	pause(ctx, rest, w.d.cfg.Advance)
 	return nil
 }
 

@@ -58,14 +58,19 @@ const (
 	shortLease = 20 * time.Millisecond
 )
 
-// Run holds a backend against the contract, each case in a subtest with a store of its own.
+// Run holds a backend against the contract, each case in a subtest with a store of its own. Cases run side by side, as far as
+// -parallel lets them: most of them wait most of the time.
 func Run(t *testing.T, open Open) {
 	for _, group := range [][]testCase{submitCases, claimCases, completeCases, leaseCases, storeCases, languageCases, errorCases, cancelCases, driveCases} {
 		for _, c := range group {
-			t.Run(c.name, func(t *testing.T) { c.run(start(t, open, c.shards)) })
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				c.run(start(t, open, c.shards))
+			})
 		}
 	}
 	t.Run("workflows", func(t *testing.T) {
+		t.Parallel()
 		r := start(t, open, 3) // one store for all: they must not disturb each other
 		for _, w := range Workflows() {
 			t.Run(w.Name, func(t *testing.T) { w.run(r.in(t)) })

@@ -12,6 +12,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/depth"
 )
 
 // Workflow is a whole program with its only right outcome, over the actions of Actions.
@@ -415,11 +416,13 @@ func join(n int, f func(int) int) string {
 	return strings.Join(parts, ",")
 }
 
-// run drives instances of a workflow, first one in order and then many in disorder.
+// run drives instances of a workflow in disorder, and at night, or where it costs next to nothing, one in order before.
 func (w Workflow) run(r *rig) {
 	p := w.Program(r)
-	r.drive(w, p, 1, DriveConfig{Advance: r.Advance})
-	r.drive(w, p, 5, DriveConfig{Advance: r.Advance, Workers: 3, Seed: 7, Max: 5})
+	if r.Advance != nil || depth.Night() {
+		r.drive(w, p, 1, DriveConfig{Advance: r.Advance})
+	}
+	r.drive(w, p, depth.Of(2, 8), DriveConfig{Advance: r.Advance, Workers: depth.Of(2, 3), Seed: 7, Max: 5})
 }
 
 // drive runs instances and checks all that it can.

@@ -139,7 +139,7 @@ func (w *world) counted() {
 	w.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for w.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", w.cfg.Schema) > 0 {
+	for w.number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1", w.cfg.Schema) > 0 {
 		select {
 		case <-tick.C:
 		case <-w.ctx.Done():

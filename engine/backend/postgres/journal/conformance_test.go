@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"pulley/engine/backend"
@@ -23,14 +24,15 @@ func open(t testing.TB, cfg Config) *Backend {
 }
 
 func TestConformance(t *testing.T) {
+	stores := pgtest.Reuse(t, "journal")
 	backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
-		cfg := Config{Store: postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "journal"), Shards: opts.Shards}}
+		cfg := Config{Store: postgres.Config{DSN: stores.DSN(), Schema: stores.Schema(t), Shards: opts.Shards}}
 		b := open(t, cfg)
-		checker := open(t, cfg)
+		checker := sync.OnceValue(func() *Backend { return open(t, cfg) }) // many cases need none
 		return backendtest.Store{
 			Backend:   b,
 			Reopen:    func(t *testing.T) backend.Backend { return open(t, cfg) },
-			Leftovers: checker.Leftovers,
+			Leftovers: func(ctx context.Context) (map[string]int, error) { return checker().Leftovers(ctx) },
 		}
 	})
 }

@@ -3,6 +3,7 @@ package pull_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"pulley/engine/backend"
@@ -28,14 +29,15 @@ func open(t *testing.T, cfg postgres.Config, scan pull.Scan) *pull.Backend {
 func TestConformance(t *testing.T) {
 	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
 		t.Run(string(scan), func(t *testing.T) {
+			stores := pgtest.Reuse(t, "pull:scan="+string(scan))
 			backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
-				cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "pull:scan="+string(scan)), Shards: opts.Shards}
+				cfg := postgres.Config{DSN: stores.DSN(), Schema: stores.Schema(t), Shards: opts.Shards}
 				b := open(t, cfg, scan)
-				checker := open(t, cfg, scan)
+				checker := sync.OnceValue(func() *pull.Backend { return open(t, cfg, scan) }) // many cases need none
 				return backendtest.Store{
 					Backend:   b,
 					Reopen:    func(t *testing.T) backend.Backend { return open(t, cfg, scan) },
-					Leftovers: checker.Leftovers,
+					Leftovers: func(ctx context.Context) (map[string]int, error) { return checker().Leftovers(ctx) },
 				}
 			})
 		})

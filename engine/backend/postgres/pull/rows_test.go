@@ -65,7 +65,7 @@ func rowsRead(ctx context.Context, t *testing.T, schema string) int64 {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	for open := -1; open != 0; {
-		if err := conn.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", schema).Scan(&open); err != nil {
+		if err := conn.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1", schema).Scan(&open); err != nil {
 			t.Fatalf("waiting for the sessions of %s to end: %v", schema, err)
 		}
 	}

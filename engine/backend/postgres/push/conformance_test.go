@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"pulley/engine/backend"
@@ -23,15 +24,16 @@ func open(t testing.TB, cfg postgres.Config) *Backend {
 }
 
 func TestConformance(t *testing.T) {
+	stores := pgtest.Reuse(t, "push")
 	backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
-		cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "push"), Shards: opts.Shards}
+		cfg := postgres.Config{DSN: stores.DSN(), Schema: stores.Schema(t), Shards: opts.Shards}
 		b := open(t, cfg)
-		checker := open(t, cfg)
+		checker := sync.OnceValue(func() *Backend { return open(t, cfg) }) // many cases need none
 		return backendtest.Store{
 			Backend:   b,
 			Reopen:    func(t *testing.T) backend.Backend { return open(t, cfg) },
-			Leftovers: checker.Leftovers,
-			Held:      checker.held,
+			Leftovers: func(ctx context.Context) (map[string]int, error) { return checker().Leftovers(ctx) },
+			Held:      func(ctx context.Context) (map[string]int, error) { return checker().held(ctx) },
 		}
 	})
 }

@@ -262,7 +262,7 @@ func TestLaterRoundsWaitInOrder(t *testing.T) {
 		case <-tick.C:
 		}
 		if err := w.direct.store.Pool.QueryRow(w.ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity
-			WHERE wait_event_type = 'Lock' AND query = $1 AND application_name = left($2, 63))`, holdCountersSQL, "cut "+w.cfg.Schema).Scan(&first); err != nil {
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query = $1 AND application_name = left($2, 63))`, holdCountersSQL, "cut "+w.cfg.Schema).Scan(&first); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -305,7 +305,7 @@ func (w *world) completeInACircle(calls [2][]backend.Completion) {
 		})
 	}
 	w.eventually("the two have not counted", `SELECT count(*) = 2 FROM pg_stat_activity
-		WHERE wait_event = 'advisory' AND application_name = left($1, 63)`, cfg.Application)
+		WHERE datname = current_database() AND wait_event = 'advisory' AND application_name = left($1, 63)`, cfg.Application)
 	if _, err := conn.Exec(w.ctx, "SELECT pg_advisory_unlock(hashtext(current_schema()))"); err != nil {
 		w.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func (w *world) waits(answered chan error, sessions int) bool {
 		var waiting bool
 		err := w.direct.store.Pool.QueryRow(w.ctx, `
 			SELECT count(*) >= $2 FROM pg_stat_activity
-			WHERE wait_event_type = 'Lock' AND application_name = left($1, 63)`, "cut "+w.cfg.Schema, sessions).Scan(&waiting)
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = left($1, 63)`, "cut "+w.cfg.Schema, sessions).Scan(&waiting)
 		if err != nil || waiting {
 			return err == nil
 		}

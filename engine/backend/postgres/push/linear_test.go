@@ -96,7 +96,7 @@ func (m *meter) number(sql string, args ...any) (n int64) {
 func (m *meter) read() cost {
 	m.Helper()
 	for open := int64(-1); open != 0; {
-		open = m.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", m.schema)
+		open = m.number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1", m.schema)
 	}
 	return cost{
 		rows:    m.number("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables WHERE schemaname = $1", m.schema),

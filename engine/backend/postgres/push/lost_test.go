@@ -144,7 +144,7 @@ func (w *world) noLeak() {
 	}
 	w.through.Close()
 	w.eventually("the server keeps connections of a pool that was closed", `
-		SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = left($1, 63)`, "cut "+w.cfg.Schema)
+		SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database() AND application_name = left($1, 63)`, "cut "+w.cfg.Schema)
 }
 
 // eventually asks a question of the server until the answer is true.
