@@ -17,7 +17,6 @@ import (
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/ir"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 )
@@ -40,7 +39,7 @@ func TestChildAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := spec.Open(t.Context(), bench.OpenOptions{DSN: dsn, Schema: schema})
+	store, err := spec.Open(t.Context(), bench.OpenOptions{DSN: dsn, Schema: schema, Lease: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +85,7 @@ func attempt(_ context.Context, call worker.Call) (any, error) {
 func (s *site) attempts(dies string) (starts [][2]int64, end string) {
 	s.Helper()
 	cmd := exec.CommandContext(s.ctx, os.Args[0], "-test.run=^TestChildAttempts$", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), attemptsEnv+"="+s.design.String()+" "+s.schema+" "+pgtest.DSN(s), diesEnv+"="+dies)
+	cmd.Env = append(os.Environ(), attemptsEnv+"="+s.design.String()+" "+s.schema+" "+s.dsn, diesEnv+"="+dies)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -119,6 +118,7 @@ func (s *site) attempts(dies string) (starts [][2]int64, end string) {
 // the second attempt again, under a new token, and the third, and that is all.
 func TestRetriesAreCountedAcrossACrash(t *testing.T) {
 	onEveryDatabase(t, func(s *site) {
+		s.lease = time.Second
 		store := s.open()
 		p := program(s.T, "fn main(input: [], output: [x]):\n    x = @attempt() [retry: 2, backoff: 10ms]\n", ir.Limits{})
 		s.store(store, p)

@@ -18,6 +18,7 @@ import (
 	"pulley/engine/backend/memory"
 	"pulley/engine/ir"
 	"pulley/engine/worker"
+	"pulley/internal/depth"
 )
 
 const pipelineSource = `fn main(input: [fan_out, loop_iters], output: [total]):
@@ -43,12 +44,13 @@ func TestProgramsRun(t *testing.T) {
 			wantResult(t, run(t, e, fanOut(t), `{"count": 300}`), "89700")
 			wantResult(t, run(t, e, fanOut(t), `{"count": 0}`), "0")
 			wantResult(t, run(t, e, compile(t, pipelineSource), `{"fan_out": 8, "loop_iters": 4}`), "270") // the first chunk holds a score of 0 and counts nothing
-			log.check(t)
-			if batch == 1 && log.biggest != 1 {
-				t.Errorf("a batch of one committed %d together", log.biggest)
+			seen := log.close(t, e)
+			seen.check(t)
+			if batch == 1 && seen.biggest != 1 {
+				t.Errorf("a batch of one committed %d together", seen.biggest)
 			}
-			if len(log.problems) > 0 || len(log.ended) != 4 || log.submits != 4 {
-				t.Errorf("problems %v, %d ended, %d submitted", log.problems, len(log.ended), log.submits)
+			if len(seen.problems) > 0 || len(seen.ended) != 4 || seen.submits != 4 {
+				t.Errorf("problems %v, %d ended, %d submitted", seen.problems, len(seen.ended), seen.submits)
 			}
 		}
 	}
@@ -73,8 +75,9 @@ func TestManyInstancesShareTransactions(t *testing.T) {
 		}
 		wantResult(t, inst, "5")
 	}
-	log.check(t)
-	if log.biggest < 2 {
+	seen := log.close(t, e)
+	seen.check(t)
+	if seen.biggest < 2 {
 		t.Error("no two completions ever shared a transaction")
 	}
 }
@@ -136,8 +139,8 @@ func TestTheSameIDTwiceIsOneInstance(t *testing.T) {
 			t.Fatal(inst, err)
 		}
 	}
-	if log.submits != 1 || len(log.started) != 1 {
-		t.Errorf("%d stored, %d started", log.submits, len(log.started))
+	if seen := log.close(t, e); seen.submits != 1 || len(seen.started) != 1 {
+		t.Errorf("%d stored, %d started", seen.submits, len(seen.started))
 	}
 }
 
@@ -297,7 +300,7 @@ func TestLeaseIsKeptWhileAnActionRuns(t *testing.T) {
 		log := newLedger()
 		long := compile(t, "fn main(input: [], output: [x]):\n    x = @sleep(ms=600000)\n    return x\n")
 		one := start(t, Config{Backend: b, Lease: 10 * time.Second, Observer: log.observer()})
-		start(t, Config{Backend: b.Open(memory.Options{}), Lease: 10 * time.Second, Observer: log.observer()})
+		two := start(t, Config{Backend: b.Open(memory.Options{}), Lease: 10 * time.Second, Observer: log.observer()})
 		synctest.Wait() // both have looked for work, and found none
 		begun := time.Now()
 		id, err := one.Submit(t.Context(), SubmitRequest{Program: long})
@@ -312,9 +315,10 @@ func TestLeaseIsKeptWhileAnActionRuns(t *testing.T) {
 		if took := time.Since(begun); took != 10*time.Minute {
 			t.Errorf("it took %v", took)
 		}
-		log.check(t)
-		if len(log.started) != 1 {
-			t.Errorf("it was started %d times", len(log.started))
+		seen := log.close(t, one, two)
+		seen.check(t)
+		if len(seen.started) != 1 {
+			t.Errorf("it was started %d times", len(seen.started))
 		}
 	})
 }
@@ -443,7 +447,7 @@ func TestNoTimerIsOnThePath(t *testing.T) {
 				begun := time.Now()
 				p, f := chain(t, 10), fanOut(t)
 				var reqs []SubmitRequest
-				for range 40 {
+				for range depth.Of(10, 80) {
 					reqs = append(reqs,
 						SubmitRequest{Program: p, Input: json.RawMessage(`{"x": 0}`)},
 						SubmitRequest{Program: f, Input: json.RawMessage(`{"count": 30}`)})
@@ -460,7 +464,7 @@ func TestNoTimerIsOnThePath(t *testing.T) {
 				if took := time.Since(begun); took != 0 {
 					t.Errorf("%d shards, %+v: it waited for %v", shards, cfg, took)
 				}
-				log.check(t)
+				log.close(t, e).check(t)
 			})
 		}
 	}

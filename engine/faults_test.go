@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -14,13 +15,14 @@ import (
 	"pulley/engine/backend/memory"
 	"pulley/engine/dispatch"
 	"pulley/engine/worker"
+	"pulley/internal/depth"
 )
 
 // TestFaultsLoseNothing runs instances on two engines whose every call may fail before or after it was
 // carried out. All end, with the right result, and no completion is applied twice.
 func TestFaultsLoseNothing(t *testing.T) {
 	stale := 0
-	for seed := range uint64(20) {
+	for seed := range depth.Of[uint64](6, 60) {
 		synctest.Test(t, func(t *testing.T) {
 			store := memoryBackend(t, int(seed%3)+1)
 			log := newLedger()
@@ -52,11 +54,12 @@ func TestFaultsLoseNothing(t *testing.T) {
 				}
 				wantResult(t, inst, "90")
 			}
-			log.check(t)
+			seen := log.close(t, engines...)
+			seen.check(t)
 			if backends[0].count() == 0 || backends[1].count() == 0 {
 				t.Errorf("seed %d: no faults happened", seed)
 			}
-			log.locked(func() { stale += log.answers[backend.Stale] })
+			stale += seen.answers[backend.Stale]
 		})
 	}
 	if stale == 0 {
@@ -100,9 +103,10 @@ func TestLostLeaseCancelsTheAction(t *testing.T) {
 		if len(causes) != 1 || !errors.Is(<-causes, dispatch.ErrLeaseLost) {
 			t.Errorf("the action was cancelled %d times", len(causes))
 		}
-		log.check(t)
-		if len(log.started) != 2 || len(log.applied) != 1 {
-			t.Errorf("%d starts, %d applied; want 2 deliveries of one run", len(log.started), len(log.applied))
+		seen := log.close(t, e)
+		seen.check(t)
+		if len(seen.started) != 2 || len(seen.applied) != 1 {
+			t.Errorf("%d starts, %d applied; want 2 deliveries of one run", len(seen.started), len(seen.applied))
 		}
 	})
 }
@@ -110,6 +114,7 @@ func TestLostLeaseCancelsTheAction(t *testing.T) {
 // TestTwoEnginesShareAFanOut checks that both work, and that all is done once; then again with one
 // of them cut off in the middle.
 func TestTwoEnginesShareAFanOut(t *testing.T) {
+	elements := depth.Of(600, 4000)
 	for _, cut := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			store := memoryBackend(t, 2)
@@ -140,7 +145,7 @@ func TestTwoEnginesShareAFanOut(t *testing.T) {
 				}()
 			}
 			begun := time.Now()
-			id, err := engines[0].Submit(t.Context(), SubmitRequest{Program: p, Input: json.RawMessage(`{"count": 2000}`)})
+			id, err := engines[0].Submit(t.Context(), SubmitRequest{Program: p, Input: json.RawMessage(fmt.Sprintf(`{"count": %d}`, elements))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,17 +153,18 @@ func TestTwoEnginesShareAFanOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantResult(t, inst, "2000")
+			wantResult(t, inst, fmt.Sprint(elements))
 			if took := time.Since(begun); took > 5*time.Second { // the lease, and the work itself
 				t.Errorf("it took %v", took)
 			}
 			applied := map[backend.Key]int{}
 			for i, log := range logs {
-				log.check(t)
-				if log.startedCount() < 20 {
-					t.Errorf("engine %d started only %d", i, log.startedCount())
+				seen := log.close(t, engines[i])
+				seen.check(t)
+				if len(seen.started) < 20 {
+					t.Errorf("engine %d started only %d", i, len(seen.started))
 				}
-				for key := range log.applied {
+				for key := range seen.applied {
 					applied[key]++
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/internal/depth"
 )
 
 // fate is a program and how an instance of it ends, on every design.
@@ -34,19 +35,23 @@ func (f fate) text() string {
 // checkFates runs the programs on every design.
 func checkFates(t *testing.T, fates []fate) {
 	t.Helper()
-	onEveryDesign(t, func(s *site) {
-		seen := &marks{}
-		e := s.host(s.open(), engine.Config{Workers: s.actions(seen)})
-		for _, f := range fates {
-			inst := s.ends(e, program(s.T, f.text(), f.limits), `{"x": 0}`)
-			if got := seen.take(); strings.Join(got, " ") != strings.Join(f.marks, " ") {
-				s.Errorf("%s: called @mark with %q, want %q", f.name, got, f.marks)
-			}
-			if got, ok := f.met(inst); !ok {
-				s.Errorf("%s: %s; want %s%s", f.name, got, f.result, f.failure)
-			}
+	onEveryDesign(t, func(s *site) { s.checkFates(fates) })
+}
+
+// checkFates runs the programs on one design.
+func (s *site) checkFates(fates []fate) {
+	s.Helper()
+	seen := &marks{}
+	e := s.host(s.open(), engine.Config{Workers: s.actions(seen)})
+	for _, f := range fates {
+		inst := s.ends(e, program(s.T, f.text(), f.limits), `{"x": 0}`)
+		if got := seen.take(); strings.Join(got, " ") != strings.Join(f.marks, " ") {
+			s.Errorf("%s: called @mark with %q, want %q", f.name, got, f.marks)
 		}
-	})
+		if got, ok := f.met(inst); !ok {
+			s.Errorf("%s: %s; want %s%s", f.name, got, f.result, f.failure)
+		}
+	}
 }
 
 // met tells whether an instance ended as it should, and how it did.
@@ -126,9 +131,10 @@ func TestHazardLoopsCutAtTenThousandIterations(t *testing.T) {
 	const sparse = "    y = 0\n    for i in range(10001):\n        if i % 1000 == 0:\n            @mark(value='1000')\n        y = y + 1\n"
 	const sparseWhile = "    y = 0\n    while y < 10001:\n        if y % 1000 == 0:\n            @mark(value='1000')\n        y = y + 1\n"
 	thousands := strings.Fields(strings.Repeat("1000 ", 11))
-	checkFates(t, []fate{
-		{name: "for", source: sparse, result: "10001", marks: thousands},
-		{name: "while", source: sparseWhile, result: "10001", marks: thousands},
+	// Rounds of nothing but themselves, so that the core takes all of them at once, cost least.
+	many := ir.Limits{InlineSteps: 100_000}
+	fates := []fate{
+		{name: "for", limits: many, source: "    y = 0\n    for i in range(10001):\n        y = y + 1\n", result: "10001"},
 		{name: "as many rounds as the limit", limits: few, source: "    y = 0\n    for i in range(20):\n        y = @add(a=y, b=1)\n", result: "20"},
 		{name: "for over the limit", limits: few, source: "    y = 0\n    for i in range(21):\n        y = @add(a=y, b=1)\n    @mark(value='after')\n", failure: "LimitExceeded 3:5"},
 		{name: "inline for over the limit", limits: few, source: "    y = 0\n    for i in range(21):\n        y = y + 1\n    @mark(value='after')\n", failure: "LimitExceeded 3:5"},
@@ -136,11 +142,18 @@ func TestHazardLoopsCutAtTenThousandIterations(t *testing.T) {
 		{name: "in a try", limits: few, source: "    y = 0\n    try:\n        while True:\n            y = @add(a=y, b=1)\n    except:\n        @mark(value='handled')\n", failure: "LimitExceeded 4:9"},
 		{name: "rounds without an action over the limit of a completion", limits: ir.Limits{InlineSteps: 50},
 			source: "    x = @echo(value=x)\n    y = 0\n    for i in range(1000):\n        y = y + 1\n    @mark(value='after')\n", failure: "LimitExceeded"},
-	})
-	onEveryDesign(t, func(s *site) {
-		if s.conn != nil {
-			return // with an action in each of so many rounds it would take too long there
-		}
+	}
+	stretches := []fate{
+		{name: "for, in stretches", source: sparse, result: "10001", marks: thousands},
+		{name: "while, in stretches", source: sparseWhile, result: "10001", marks: thousands},
+	}
+	if depth.Night() {
+		fates = append(fates, stretches...)
+	}
+	checkFates(t, fates)
+	t.Run("in memory", func(t *testing.T) { // with that many actions, or calls, it would take long elsewhere
+		s := newSite(t, memoryDesign(t))
+		s.checkFates(stretches)
 		e := s.host(s.open(), engine.Config{})
 		p := program(s.T, "fn main(input: [], output: [y]):\n    y = 0\n    for i in range(10001):\n        y = @add(a=y, b=1)\n", ir.Limits{})
 		if inst := s.ends(e, p, `{}`); string(inst.Result) != "10001" {

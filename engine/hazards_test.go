@@ -26,37 +26,58 @@ import (
 // it, which runs on every design that could make the mistake.
 
 // hazardDeadline bounds what hangs.
-const hazardDeadline = 2 * time.Minute
+const hazardDeadline = 5 * time.Minute
 
 // site is a store of one design, on which any number of hosts can be opened.
 type site struct {
 	*testing.T
 	ctx    context.Context
 	design bench.BackendSpec
-	schema string          // where there is a database
+	dsn    string          // where there is a database
+	schema string          // in it
+	lease  time.Duration   // of shards, in designs where they have owners; zero: the design's default
 	shared *memory.Backend // where there is none
 	conn   *pgx.Conn       // into the schema, beside all hosts; nil without a database
 }
 
-// onEveryDesign runs a test on all designs.
+// onEveryDesign runs a test on all designs, side by side.
 func onEveryDesign(t *testing.T, test func(*site)) {
 	t.Helper()
-	for _, design := range bench.Designs() {
-		t.Run(design.String(), func(t *testing.T) { test(newSite(t, design)) })
-	}
+	on(t, bench.Designs(), test)
 }
 
-// onEveryDatabase runs a test on all designs that keep books in Postgres.
+// onEveryDatabase runs a test on all designs that keep books in Postgres, side by side.
 func onEveryDatabase(t *testing.T, test func(*site)) {
 	t.Helper()
+	var designs []bench.BackendSpec
 	for _, design := range bench.Designs() {
 		if design.NeedsPostgres() {
-			t.Run(design.String(), func(t *testing.T) { test(newSite(t, design)) })
+			designs = append(designs, design)
 		}
+	}
+	on(t, designs, test)
+}
+
+// on runs a test on designs, side by side, which share a database: each has a schema of its own there.
+func on(t *testing.T, designs []bench.BackendSpec, test func(*site)) {
+	t.Helper()
+	_ = pgtest.DSN(t) // one for all
+	for _, design := range designs {
+		t.Run(design.String(), func(sub *testing.T) {
+			sub.Parallel()
+			test(siteIn(t, sub, design))
+		})
 	}
 }
 
+// newSite is a store in a database of the test's own.
 func newSite(t *testing.T, design bench.BackendSpec) *site {
+	t.Helper()
+	return siteIn(t, t, design)
+}
+
+// siteIn is a store for a test, in the database of another that lasts longer.
+func siteIn(of, t *testing.T, design bench.BackendSpec) *site {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), hazardDeadline)
 	t.Cleanup(cancel)
@@ -66,8 +87,8 @@ func newSite(t *testing.T, design bench.BackendSpec) *site {
 		t.Cleanup(s.shared.Close)
 		return s
 	}
-	s.schema = pgtest.Schema(t)
-	conn, err := pgx.Connect(ctx, pgtest.DSN(t))
+	s.dsn, s.schema = pgtest.DSN(of), pgtest.SchemaOf(of, design.String())
+	conn, err := pgx.Connect(ctx, s.dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +116,7 @@ func (s *site) open() backend.Backend {
 		s.Cleanup(b.Close)
 		return b
 	}
-	b, err := s.design.Open(s.ctx, bench.OpenOptions{DSN: pgtest.DSN(s), Schema: s.schema, Application: s.schema})
+	b, err := s.design.Open(s.ctx, bench.OpenOptions{DSN: s.dsn, Schema: s.schema, Application: s.schema, Lease: s.lease})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -207,8 +228,12 @@ func (s *site) number(sql string, args ...any) (n int64) {
 // that they counted.
 func (s *site) settled() {
 	s.Helper()
-	for s.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", s.schema) > 0 {
-		if s.ctx.Err() != nil {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for s.number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1", s.schema) > 0 {
+		select {
+		case <-tick.C:
+		case <-s.ctx.Done():
 			s.Fatal("the hosts' sessions do not end")
 		}
 	}

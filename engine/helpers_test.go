@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -26,6 +28,9 @@ import (
 type withServer struct{ m *testing.M }
 
 func (w withServer) Run() int { return pgtest.Run(w.m) }
+
+// patience bounds what is over at once on a machine that does nothing else.
+const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withServer{m}) }
 
@@ -105,20 +110,24 @@ func start(t testing.TB, cfg Config) *Engine {
 	if err := e.Start(kept); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(kept, time.Minute)
-		defer cancel()
-		if err := e.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { stop(t, e) })
 	return e
+}
+
+// stop stops an engine, which may have been stopped before.
+func stop(t testing.TB, e *Engine) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	defer cancel()
+	if err := e.Stop(ctx); err != nil {
+		t.Errorf("stopping the engine: %v", err)
+	}
 }
 
 // run submits an instance and waits for its end.
 func run(t testing.TB, e *Engine, p *plan.Program, input string) backend.Instance {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	id, err := e.Submit(ctx, SubmitRequest{Program: p, Input: json.RawMessage(input)})
 	if err != nil {
@@ -126,7 +135,7 @@ func run(t testing.TB, e *Engine, p *plan.Program, input string) backend.Instanc
 	}
 	inst, err := e.Wait(ctx, id)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("waiting for the end of an instance: %v", err)
 	}
 	return inst
 }
@@ -139,9 +148,8 @@ func wantResult(t testing.TB, inst backend.Instance, want string) {
 	}
 }
 
-// ledger is an observer that counts what happened to each lease and node run.
-type ledger struct {
-	mu       sync.Mutex
+// tally counts what happened to each lease and node run.
+type tally struct {
 	leased   map[backend.Lease]int
 	started  map[backend.Lease]int
 	applied  map[backend.Key]int
@@ -153,67 +161,87 @@ type ledger struct {
 	biggest  int // commit
 }
 
-func newLedger() *ledger {
-	return &ledger{
-		leased: map[backend.Lease]int{}, started: map[backend.Lease]int{}, applied: map[backend.Key]int{},
-		ended: map[uuid.UUID]int{}, answers: map[backend.Answer]int{},
-	}
+// ledger is an observer that keeps a tally. Engines write into it whenever they like, so nobody reads the tally itself,
+// but copies of it.
+type ledger struct {
+	mu   sync.Mutex
+	sums tally
 }
 
-func (l *ledger) locked(f func()) {
+func newLedger() *ledger {
+	return &ledger{sums: tally{
+		leased: map[backend.Lease]int{}, started: map[backend.Lease]int{}, applied: map[backend.Key]int{},
+		ended: map[uuid.UUID]int{}, answers: map[backend.Answer]int{},
+	}}
+}
+
+// note changes the tally.
+func (l *ledger) note(change func(*tally)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f()
+	change(&l.sums)
+}
+
+// look gives the tally of this moment, to which more may come.
+func (l *ledger) look() tally {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen := l.sums
+	seen.leased, seen.started, seen.applied = maps.Clone(seen.leased), maps.Clone(seen.started), maps.Clone(seen.applied)
+	seen.ended, seen.answers, seen.problems = maps.Clone(seen.ended), maps.Clone(seen.answers), slices.Clone(seen.problems)
+	return seen
+}
+
+// close stops the engines that write into the ledger, and gives all that they had to say: of what somebody has waited for,
+// an engine may tell its observer later.
+func (l *ledger) close(t testing.TB, engines ...*Engine) tally {
+	t.Helper()
+	for _, e := range engines {
+		stop(t, e)
+	}
+	return l.look()
 }
 
 // observer gives the functions that fill the ledger.
 func (l *ledger) observer() Observer {
 	return Observer{
-		Submitted: func(uuid.UUID, time.Time) { l.locked(func() { l.submits++ }) },
-		Leased:    func(t backend.Task, _ time.Time) { l.locked(func() { l.leased[t.Lease]++ }) },
-		Started:   func(t backend.Task, _ time.Time) { l.locked(func() { l.started[t.Lease]++ }) },
+		Submitted: func(uuid.UUID, time.Time) { l.note(func(s *tally) { s.submits++ }) },
+		Leased:    func(t backend.Task, _ time.Time) { l.note(func(s *tally) { s.leased[t.Lease]++ }) },
+		Started:   func(t backend.Task, _ time.Time) { l.note(func(s *tally) { s.started[t.Lease]++ }) },
 		Answered: func(c backend.Completion, out backend.Outcome, err error, _ time.Time) {
-			l.locked(func() {
-				l.answers[out.Answer]++
+			l.note(func(s *tally) {
+				s.answers[out.Answer]++
 				if err == nil && out.Answer == backend.Applied {
-					l.applied[c.Lease.Key]++
+					s.applied[c.Lease.Key]++
 				}
 			})
 		},
-		Committed: func(n int, _ time.Time) { l.locked(func() { l.commits++; l.biggest = max(l.biggest, n) }) },
-		Ended:     func(inst backend.Instance, _ time.Time) { l.locked(func() { l.ended[inst.ID]++ }) },
-		Problem:   func(err error) { l.locked(func() { l.problems = append(l.problems, err.Error()) }) },
+		Committed: func(n int, _ time.Time) { l.note(func(s *tally) { s.commits++; s.biggest = max(s.biggest, n) }) },
+		Ended:     func(inst backend.Instance, _ time.Time) { l.note(func(s *tally) { s.ended[inst.ID]++ }) },
+		Problem:   func(err error) { l.note(func(s *tally) { s.problems = append(s.problems, err.Error()) }) },
 	}
 }
 
-// check holds the ledger against what must always be so: one application for each node run, one start
+// check holds the tally against what must always be so: one application for each node run, one start
 // for each token, one end for each instance. Retries apply a run more than once: the programs of
 // these tests have none.
-func (l *ledger) check(t testing.TB) {
+func (s tally) check(t testing.TB) {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for lease, n := range l.started {
-		if n != 1 || l.leased[lease] != 1 {
-			t.Errorf("%+v was leased %d times and started %d times", lease, l.leased[lease], n)
+	for lease, n := range s.started {
+		if n != 1 || s.leased[lease] != 1 {
+			t.Errorf("%+v was leased %d times and started %d times", lease, s.leased[lease], n)
 		}
 	}
-	for key, n := range l.applied {
+	for key, n := range s.applied {
 		if n != 1 {
 			t.Errorf("%d completions of %+v were applied", n, key)
 		}
 	}
-	for id, n := range l.ended {
+	for id, n := range s.ended {
 		if n != 1 {
 			t.Errorf("instance %s ended %d times", id, n)
 		}
 	}
-}
-
-func (l *ledger) startedCount() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.started)
 }
 
 // troubled is a backend in front of another whose calls go wrong, at random but from a seed.

@@ -17,48 +17,27 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/bench"
 	"pulley/engine"
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/eager"
-	"pulley/engine/backend/postgres/journal"
-	"pulley/engine/backend/postgres/pull"
-	"pulley/engine/backend/postgres/push"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
-	"pulley/engine/pgserver"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
+	"pulley/internal/depth"
 )
 
-// childEnv makes this test binary an engine on the database that it names; designEnv says of which design,
-// and holdEnv how many actions it runs before the others wait for a line on its input.
+// childEnv makes this test binary an engine on the database that it names; schemaEnv says in which schema, designEnv of
+// which design, and holdEnv how many actions it runs before the others wait for a line on its input.
 const (
 	childEnv  = "PULLEY_TEST_ENGINE_DSN"
+	schemaEnv = "PULLEY_TEST_ENGINE_SCHEMA"
 	designEnv = "PULLEY_TEST_ENGINE_DESIGN"
 	holdEnv   = "PULLEY_TEST_ENGINE_HOLD"
 )
 
-// designs are the ways of sharing that are tried.
-var designs = []string{"push", "journal", "eager", "pull:scan=app", "pull:scan=sql"}
-
-func openDesign(ctx context.Context, design, dsn string) (backend.Backend, error) {
-	store := postgres.Config{DSN: dsn}
-	switch design {
-	case "journal":
-		return journal.Open(ctx, journal.Config{Store: store, Lease: time.Second})
-	case "eager":
-		return eager.Open(ctx, eager.Config{Store: store})
-	case "pull:scan=app":
-		return pull.Open(ctx, pull.Config{Store: store, Scan: pull.ScanApp})
-	case "pull:scan=sql":
-		return pull.Open(ctx, pull.Config{Store: store, Scan: pull.ScanSQL})
-	}
-	return push.Open(ctx, push.Config{Store: store})
-}
-
-// elements is the width of the shared fan-out.
-const elements = 2000
+// elements is the width of the shared fan-out: several times of what two engines hold in slots and ahead.
+var elements = depth.Of(240, 4000)
 
 const sharedSource = `fn main(input: [count], output: [total]):
     all = spread range(count):i -> @work(i=i)
@@ -93,14 +72,18 @@ func TestChildEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := childEngine(os.Getenv(designEnv), dsn, hold); err != nil {
+	if err := childEngine(os.Getenv(designEnv), dsn, os.Getenv(schemaEnv), hold); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func childEngine(design, dsn string, hold int) error {
+func childEngine(design, dsn, schema string, hold int) error {
 	ctx := context.Background()
-	store, err := openDesign(ctx, design, dsn)
+	spec, err := bench.ParseBackend(design)
+	if err != nil {
+		return err
+	}
+	store, err := spec.Open(ctx, bench.OpenOptions{DSN: dsn, Schema: schema, Lease: time.Second})
 	if err != nil {
 		return err
 	}
@@ -178,10 +161,11 @@ type line struct {
 	ok    bool
 }
 
-func startChild(ctx context.Context, t *testing.T, n int, design, dsn string, hold int, lines chan<- line) *child {
+func (s *site) startChild(n, hold int, lines chan<- line) *child {
+	t := s.T
 	t.Helper()
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestChildEngine$", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), childEnv+"="+dsn, designEnv+"="+design, holdEnv+"="+strconv.Itoa(hold))
+	cmd := exec.CommandContext(s.ctx, os.Args[0], "-test.run=^TestChildEngine$", "-test.timeout=10m")
+	cmd.Env = append(os.Environ(), childEnv+"="+s.dsn, schemaEnv+"="+s.schema, designEnv+"="+s.design.String(), holdEnv+"="+strconv.Itoa(hold))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -214,34 +198,19 @@ type sharing struct {
 }
 
 // share runs the fan-out, and gives what each engine said it applied.
-func share(t *testing.T, design string, killAfter int) [2]map[string]int {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	server, err := pgserver.Open(ctx, pgserver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := server.Close(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	}()
-	store, err := openDesign(ctx, design, server.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-
-	s := &sharing{store: store, killAfter: killAfter, applied: [2]map[string]int{{}, {}}}
+func share(at *site, killAfter int) [2]map[string]int {
+	at.Helper()
+	at.lease = time.Second
+	t, ctx := at.T, at.ctx
+	s := &sharing{store: at.open(), killAfter: killAfter, applied: [2]map[string]int{{}, {}}}
 	lines := make(chan line, 4*elements)
 	// However fast one is, what it leaves until it is let go on is enough for the other to work, or to be killed in the middle.
 	holds := [2]int{elements / 2, elements / 2}
 	if killAfter > 0 {
-		holds = [2]int{elements, elements / 4}
+		holds[1] = elements / 4
 	}
 	for i := range s.children {
-		s.children[i] = startChild(ctx, t, i, design, server.DSN(), holds[i], lines)
+		s.children[i] = at.startChild(i, holds[i], lines)
 	}
 	for open := len(s.children); open > 0; {
 		said := <-lines
@@ -318,13 +287,11 @@ func submitShared(ctx context.Context, t *testing.T, store backend.Backend) {
 
 // TestTwoProcessesShareAFanOut: nothing is completed twice, nothing is lost, both work.
 func TestTwoProcessesShareAFanOut(t *testing.T) {
-	for _, design := range designs {
-		t.Run(design, func(t *testing.T) { sharesAFanOut(t, design) })
-	}
+	onEveryDatabase(t, sharesAFanOut)
 }
 
-func sharesAFanOut(t *testing.T, design string) {
-	applied := share(t, design, 0)
+func sharesAFanOut(t *site) {
+	applied := share(t, 0)
 	total := 0
 	for i, runs := range applied {
 		if total += len(runs); len(runs) == 0 {
@@ -344,14 +311,12 @@ func sharesAFanOut(t *testing.T, design string) {
 // TestOneOfTwoProcessesIsKilled: as above, with SIGKILL for one in the middle. What the killed one
 // applied in its last moment it could not say.
 func TestOneOfTwoProcessesIsKilled(t *testing.T) {
-	for _, design := range designs {
-		t.Run(design, func(t *testing.T) { survivesAKill(t, design) })
-	}
+	onEveryDatabase(t, survivesAKill)
 }
 
-func survivesAKill(t *testing.T, design string) {
-	const killAfter = elements / 8
-	applied := share(t, design, killAfter)
+func survivesAKill(t *site) {
+	killAfter := elements / 8
+	applied := share(t, killAfter)
 	if len(applied[0]) < killAfter || len(applied[1]) < elements/4 {
 		t.Errorf("the killed engine applied %d, the other %d: the kill was not in the middle", len(applied[0]), len(applied[1]))
 	}

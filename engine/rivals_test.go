@@ -11,6 +11,7 @@ import (
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/ir"
+	"pulley/internal/depth"
 )
 
 // What other systems' users reported, on the designs here. Others of these reports are cases of the conformance
@@ -56,7 +57,7 @@ func TestRivalLostWakeUp(t *testing.T) {
 // would leave a dead entry behind in every index (multica#7389). The leases of push's node runs are not held to
 // this: they are indexed by their end, which is how they are found.
 func TestRivalHeartbeatOnAnIndexedColumn(t *testing.T) {
-	const width = 300
+	width := depth.Of(100, 600)
 	design, err := bench.ParseBackend("push")
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +74,7 @@ func TestRivalHeartbeatOnAnIndexedColumn(t *testing.T) {
 	s.settled()
 	updates := s.number("SELECT n_tup_upd FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'commits'", s.schema)
 	hot := s.number("SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'commits'", s.schema)
-	if updates < width/2 {
+	if updates < int64(width/2) {
 		t.Fatalf("inconclusive: %d updates in %d completions", updates, width)
 	}
 	if 10*hot < 8*updates {

@@ -13,6 +13,7 @@ import (
 func TestSleepOutlivesItsEngine(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		const nap = time.Second
+		s.lease = time.Second
 		p := program(s.T, "fn main(input: [x], output: [x]):\n    sleep x\n    x = @add(a=x, b=1)\n    sleep 0\n", ir.Limits{})
 		one := s.host(s.open(), engine.Config{Poll: time.Hour})
 		begun := time.Now()

@@ -12,6 +12,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/worker"
+	"pulley/internal/depth"
 )
 
 // TestSleepsTakeNoSlot has far more sleeps at once than slots, in time that stands still unless all wait.
@@ -72,9 +73,9 @@ func timesOut(t *testing.T, body, want string, took time.Duration) {
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	answers := func() (n int) {
-		log.locked(func() { n = log.answers[backend.Applied] + log.answers[backend.Stale] })
-		return n
+	answers := func() int {
+		seen := log.look()
+		return seen.answers[backend.Applied] + seen.answers[backend.Stale]
 	}
 	before := answers()
 	close(release) // whatever the late ones return changes nothing, and is not even offered
@@ -114,7 +115,7 @@ func TestDeafActionsHoldNoSlotForEver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		full, cancel := context.WithTimeout(t.Context(), time.Hour)
+		full, cancel := context.WithTimeout(t.Context(), depth.Of(5*time.Minute, time.Hour))
 		defer cancel()
 		if _, err := e.Wait(full, id); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("with %d actions that hang, another one ran (%v)", 2*slots, err)
@@ -125,11 +126,9 @@ func TestDeafActionsHoldNoSlotForEver(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantResult(t, inst, "5")
-		log.locked(func() {
-			if n := len(log.problems); n != 2*slots || !strings.Contains(log.problems[0], "the timeout passed, and it does not return") {
-				t.Errorf("%d problems were told, want %d: %q", n, 2*slots, log.problems)
-			}
-		})
+		if told := log.look().problems; len(told) != 2*slots || !strings.Contains(told[0], "the timeout passed, and it does not return") {
+			t.Errorf("%d problems were told, want %d: %q", len(told), 2*slots, told)
+		}
 		close(release)
 	})
 }
