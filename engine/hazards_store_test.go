@@ -337,23 +337,35 @@ func TestHazardReadyButNeverQueued(t *testing.T) {
 	instances := depth.Of(2, 12)
 	p := mesh(t, layers, width)
 	t.Run("crash points", func(t *testing.T) {
+		t.Parallel()
+		var mu sync.Mutex
 		rng := rand.New(rand.NewPCG(11, 11))
 		crashes := map[string]int{}
 		store := memory.New(memory.Options{Crash: func(point string) error {
+			mu.Lock()
+			defer mu.Unlock()
 			if rng.IntN(15) > 0 {
 				return nil
 			}
 			crashes[point]++
 			return errors.New("crash")
 		}})
+		spared := func() string { // a point at which there was no crash yet
+			mu.Lock()
+			defer mu.Unlock()
+			for _, point := range []string{"complete.guard", "complete.arrivals", "complete.fired", "complete.enqueues", "complete.commit", "complete.committed"} {
+				if crashes[point] == 0 {
+					return point
+				}
+			}
+			return ""
+		}
 		t.Cleanup(store.Close)
 		s := newSite(t, memoryDesign(t))
 		e := s.host(store, engine.Config{RetryMin: time.Millisecond, RetryMax: 5 * time.Millisecond, Lease: 100 * time.Millisecond})
-		runMeshes(s, e, p, depth.Of(6, 24), meshValue(layers, width, 5))
-		for _, point := range []string{"complete.guard", "complete.arrivals", "complete.fired", "complete.enqueues", "complete.commit", "complete.committed"} {
-			if crashes[point] == 0 {
-				t.Errorf("inconclusive: no crash at %s", point)
-			}
+		for runMeshes(s, e, p, depth.Of(3, 24), meshValue(layers, width, 5)); spared() != "" && !t.Failed(); {
+			t.Logf("no crash at %s yet", spared())
+			runMeshes(s, e, p, 1, meshValue(layers, width, 5))
 		}
 	})
 	onEveryDatabase(t, func(s *site) {

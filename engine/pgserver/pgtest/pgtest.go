@@ -57,8 +57,8 @@ type kept struct {
 }
 
 var (
-	shared, own kept
-	serial      atomic.Int64
+	shared, own, quiet kept
+	serial             atomic.Int64
 
 	databasesMu sync.Mutex
 	databases   = map[string]*database{} // by the name of the test that works in it
@@ -78,7 +78,7 @@ func Main(m *testing.M) { os.Exit(Run(m)) }
 // Run is Main for a TestMain that goes on afterwards. It gives the exit status.
 func Run(m *testing.M) int {
 	code := m.Run()
-	for _, k := range []*kept{&shared, &own} {
+	for _, k := range []*kept{&shared, &own, &quiet} {
 		if k.server == nil {
 			continue
 		}
@@ -122,6 +122,15 @@ func Server(t testing.TB) *pgserver.Server {
 func Own(t testing.TB) *pgserver.Server {
 	t.Helper()
 	return own.open(t, pgserver.Options{Ways: []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}})
+}
+
+// Quiet gives a server that only this test binary uses, and that does next to nothing by itself: no vacuum, no images of
+// pages in its log. What is counted there of a whole server is of the test, as long as no other runs beside it.
+func Quiet(t testing.TB) *pgserver.Server {
+	t.Helper()
+	settings := Settings()
+	settings["autovacuum"] = "off"
+	return quiet.open(t, pgserver.Options{Settings: settings, Ways: []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}})
 }
 
 // DSN gives a connection string for the test: of a clone of the template where there is one, else of the server. A clone is

@@ -28,6 +28,23 @@ type Cut struct {
 	Mode   CutMode
 	Dead   bool // nothing gets through afterwards either, until the cut is taken away
 	Fresh  bool // counts connections only that are made from now on
+
+	byTurns bool // every other one is dead
+}
+
+// OnceEach are cuts, to be tried at every place of a call, which lose each message once: of the client's what follows each, and
+// each of the server's, after every other of which the server stays away.
+func OnceEach() []Cut {
+	return []Cut{{Mode: CutAfter, Client: true}, {Mode: CutBefore, byTurns: true}}
+}
+
+// At is the cut at another place.
+func (c Cut) At(k int) Cut {
+	c.K = k
+	if c.byTurns {
+		c.Dead = k%2 == 0
+	}
+	return c
 }
 
 // String words the cut for a failure.

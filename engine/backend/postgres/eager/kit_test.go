@@ -29,9 +29,15 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return worldIn(t, pgtest.DSN(t), pgtest.SchemaOf(t, "eager"))
+}
+
+// worldIn is a world in a schema of a database.
+func worldIn(t *testing.T, dsn, schema string) *world {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
-	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "eager"), Shards: 1, Connections: 4}
+	cfg := postgres.Config{DSN: dsn, Schema: schema, Shards: 1, Connections: 4}
 	return &world{T: t, ctx: ctx, cfg: cfg, b: open(t, cfg), want: map[uuid.UUID]backendtest.Workflow{}}
 }
 

@@ -9,6 +9,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 )
 
 // offers make completions on instances of their own, of which all are to be applied.
@@ -49,7 +50,7 @@ func TestLostCommit(t *testing.T) {
 			cfg.DSN, cfg.Connections = proxy.DSN(), 2
 			through := open(t, cfg)
 			cuts := 0
-			for _, c := range []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}} {
+			for _, c := range depth.Of(pgtest.OnceEach(), []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}}) {
 				cuts += w.everyMessage(proxy, through, c, offer)
 			}
 			t.Logf("%d cuts", cuts)
@@ -62,7 +63,7 @@ func TestLostCommit(t *testing.T) {
 // answered before their cut is due.
 func (w *world) everyMessage(proxy *pgtest.Proxy, through *Backend, c pgtest.Cut, offer func(w *world) []backend.Completion) int {
 	w.Helper()
-	for c.K = 1; ; c.K++ {
+	for c = c.At(1); ; c = c.At(c.K + 1) {
 		if _, err := through.Complete(w.ctx, 0, offer(w), backendtest.Granted(10)); err != nil { // a connection that was cut while nobody used it
 			through.store.Pgx().Reset()
 			if _, err := through.Complete(w.ctx, 0, offer(w), backendtest.Granted(10)); err != nil {

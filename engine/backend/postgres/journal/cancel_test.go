@@ -42,7 +42,7 @@ func TestCancelAfterAnOwner(t *testing.T) {
 		found, err = b.Cancel(w.ctx, []uuid.UUID{id, id}, "enough")
 		got <- err
 	}()
-	for until := time.Now().Add(time.Minute); ; {
+	for until := time.Now().Add(5 * time.Minute); ; {
 		var waiting int
 		err := owner.QueryRow(w.ctx, "SELECT count(*)::int FROM pg_locks WHERE NOT granted AND pg_blocking_pids(pid) @> ARRAY[pg_backend_pid()]").Scan(&waiting)
 		if err != nil {

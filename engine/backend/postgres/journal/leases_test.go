@@ -56,6 +56,7 @@ func TestLeasesEndFirst(t *testing.T) {
 	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, 1)
 			w.lease = long
 			first := w.open()

@@ -10,6 +10,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 )
 
 // cutWorld is a world with a backend whose connections can be cut.
@@ -59,9 +60,10 @@ var scenes = []struct {
 // TestLostCommit cuts the connection at every message of every kind of call, and wants what is answered to be what
 // happened, and everything to end as if nothing had.
 func TestLostCommit(t *testing.T) {
-	cuts := []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}}
+	cuts := depth.Of(pgtest.OnceEach(), []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}})
 	for _, s := range scenes {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			w := newCutWorld(t)
 			made := 0
 			for _, c := range cuts {
@@ -82,7 +84,7 @@ func TestLostCommit(t *testing.T) {
 // its cut is due.
 func (w *cutWorld) everyMessage(make func(w *cutWorld) trial, c pgtest.Cut) int {
 	w.Helper()
-	for c.K = 1; ; c.K++ {
+	for c = c.At(1); ; c = c.At(c.K + 1) {
 		if c.K > 60 {
 			w.Fatalf("%s: the call has no end", c)
 		}
@@ -223,10 +225,8 @@ func (w *cutWorld) canceling() trial {
 // TestLostHandOver cuts the connection at every message by which a shard is given back and taken again: the leases that go
 // with it hold, whichever reply is lost (I11).
 func TestLostHandOver(t *testing.T) {
-	cuts := []pgtest.Cut{
-		{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true},
-		{Mode: pgtest.CutBefore, Client: true, Dead: true},
-	}
+	cuts := depth.Of(pgtest.OnceEach(), []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}})
+	cuts = append(cuts, pgtest.Cut{Mode: pgtest.CutBefore, Client: true, Dead: true})
 	w := newCutWorld(t)
 	tasks := w.launch(w.b, fanned)
 	made := 0
@@ -245,7 +245,7 @@ func TestLostHandOver(t *testing.T) {
 func (w *cutWorld) everyHandOver(c pgtest.Cut) int {
 	w.Helper()
 	sh := w.b.shards[0]
-	for c.K = 1; c.K <= 60; c.K++ {
+	for c = c.At(1); c.K <= 60; c = c.At(c.K + 1) {
 		w.warm()
 		w.proxy.Set(c)
 		<-sh.free

@@ -10,6 +10,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
+	"pulley/internal/depth"
 )
 
 var (
@@ -112,11 +113,12 @@ func (w *world) later(b *Backend) {
 	}
 }
 
-// TestParked has ten thousand instances sleep: they leave memory, others are taken on where there would not be room
+// TestParked has thousands of instances sleep: they leave memory, others are taken on where there would not be room
 // for all, and when their time has come they end as they would have.
 func TestParked(t *testing.T) {
 	w, b := newParkWorld(t)
-	const instances, batch = 10_000, 500
+	const batch = 500
+	instances := depth.Of(10_000, 20_000) // for which there is no room
 	p := dreaming.Program(t)
 	whole := 0 // what an instance takes in memory
 	for done := 0; done < instances; done += batch {
@@ -350,14 +352,14 @@ fn main(input: [n], output: [r]):
 `}
 	p := wf.Program(t)
 	var subs []backend.Submission
-	for range 300 {
+	for range depth.Of(150, 600) {
 		subs = append(subs, w.instance(wf, p))
 	}
 	if _, err := b.Submit(w.ctx, subs, granted(1)); err != nil {
 		t.Fatal(err)
 	}
 	w.finish(b)
-	if n := w.number(b, "SELECT count(*) FROM instances WHERE snapshot IS NOT NULL"); n < 100 {
+	if n := w.number(b, "SELECT count(*) FROM instances WHERE snapshot IS NOT NULL"); n < depth.Of(50, 200) {
 		t.Errorf("inconclusive: %d instances were parked", n)
 	}
 }

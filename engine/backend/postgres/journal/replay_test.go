@@ -9,6 +9,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
+	"pulley/internal/depth"
 )
 
 // TestReplay runs the workflows of the suite beside one another, completion by completion, and wants what is
@@ -40,7 +41,7 @@ func TestReplay(t *testing.T) {
 		}
 		out := w.complete(b, batch...)
 		held = append(held[n:], out.Tasks...)
-		if steps%4 == 0 {
+		if steps%depth.Of(16, 2) == 0 {
 			w.twin(b)
 		}
 	}

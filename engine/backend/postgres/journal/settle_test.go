@@ -28,6 +28,7 @@ func TestSettleUnderAnotherOwner(t *testing.T) {
 		{name: "never, and another's events are dropped", ended: true, err: errGone},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, 1)
 			w.cfg.Lease = time.Minute
 			first := w.open()

@@ -16,6 +16,7 @@ import (
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
+	"pulley/internal/depth"
 )
 
 // alone is a schema of a test's own, with one shard.
@@ -128,7 +129,7 @@ func TestContended(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), drivePatience)
 		defer cancel()
 		b, peer := open(t, cfg, scan), open(t, cfg, scan)
-		for seed := range uint64(3) {
+		for seed := range depth.Of[uint64](1, 8) {
 			var subs []backend.Submission
 			want := map[uuid.UUID]string{}
 			for _, p := range contended {

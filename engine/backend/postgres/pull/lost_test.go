@@ -12,6 +12,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 )
 
 const (
@@ -88,7 +89,7 @@ func TestLostCommit(t *testing.T) {
 				r := newRig(t, alone(t, scan), scan)
 				proxy := pgtest.StartProxy(t, r.cfg.DSN)
 				cuts := 0
-				for _, c := range []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}} {
+				for _, c := range depth.Of(pgtest.OnceEach(), []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}}) {
 					cuts += r.everyMessage(proxy, scan, c, offer)
 				}
 				t.Logf("%d cuts", cuts)
@@ -106,7 +107,7 @@ func (r *rig) everyMessage(proxy *pgtest.Proxy, scan pull.Scan, c pgtest.Cut, of
 	cfg.DSN, cfg.Connections = proxy.DSN(), 2
 	through := open(r.T, cfg, scan)
 	grant := r.grant
-	for c.K = 1; ; c.K++ {
+	for c = c.At(1); ; c = c.At(c.K + 1) {
 		if _, err := through.Complete(r.ctx, 0, offer(r), grant); err != nil { // a connection that was cut while nobody used it
 			through = open(r.T, cfg, scan)
 			if _, err := through.Complete(r.ctx, 0, offer(r), grant); err != nil {

@@ -15,6 +15,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 )
 
 // drivePatience bounds one driven instance, and the wait for its sessions to end.
@@ -24,7 +25,7 @@ const drivePatience = 5 * time.Minute
 // node. Statistics of a session are complete once it has ended, so the pool is closed before they are read.
 func rowsPerNode(t *testing.T, scan pull.Scan, n int, drive backendtest.DriveConfig) float64 {
 	t.Helper()
-	schema := pgtest.Schema(t)
+	schema := pgtest.SchemaOf(t, "pull:scan="+string(scan))
 	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: schema, Shards: 1, Application: schema}
 	program := backendtest.MustCompile(t, `
 fn main(input: [n], output: [r]):
@@ -83,7 +84,7 @@ func TestRowsGrowWithTheWorkflow(t *testing.T) {
 	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
 		t.Run(string(scan), func(t *testing.T) {
 			last, lastSize := 0.0, 0
-			for _, n := range []int{10, 100, 500} {
+			for _, n := range depth.Of([]int{10, 40, 160}, []int{10, 100, 500}) {
 				rows := rowsPerNode(t, scan, n, backendtest.DriveConfig{Max: 8})
 				if lastSize > 0 && rows < 2*last {
 					t.Errorf("%.1f rows per node at %d nodes and %.1f at %d; it should at least double", last, lastSize, rows, n)
@@ -99,10 +100,11 @@ func TestRowsGrowWithTheWorkflow(t *testing.T) {
 func TestCompletionsShareACycle(t *testing.T) {
 	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
 		t.Run(string(scan), func(t *testing.T) {
-			single := rowsPerNode(t, scan, 100, backendtest.DriveConfig{Max: 50, Batch: 1})
-			shared := rowsPerNode(t, scan, 100, backendtest.DriveConfig{Max: 50})
+			n := depth.Of(60, 200)
+			single := rowsPerNode(t, scan, n, backendtest.DriveConfig{Max: n / 2, Batch: 1})
+			shared := rowsPerNode(t, scan, n, backendtest.DriveConfig{Max: n / 2})
 			if single < 4*shared {
-				t.Errorf("%.1f rows per node one by one, %.1f in batches of up to 50; sharing should save most of them", single, shared)
+				t.Errorf("%.1f rows per node one by one, %.1f in batches of up to %d; sharing should save most of them", single, shared, n/2)
 			}
 		})
 	}

@@ -94,7 +94,7 @@ func TestCallOffHoldsWhatIsQueuedMeanwhile(t *testing.T) {
 	}
 	_, out := w.besideItsSibling(branches, func(id uuid.UUID) {
 		w.eventually("the handler is not enqueued", `SELECT EXISTS (SELECT FROM pg_stat_activity
-			WHERE wait_event = 'advisory' AND application_name = left($1, 63))`, "cut "+w.cfg.Schema)
+			WHERE datname = current_database() AND wait_event = 'advisory' AND application_name = left($1, 63))`, "cut "+w.cfg.Schema)
 		var open, free int
 		if err := conn.QueryRow(w.ctx, `SELECT (SELECT count(*) FROM queue WHERE instance_id = $1),
 			(SELECT count(*) FROM (SELECT FROM queue WHERE instance_id = $1 FOR UPDATE SKIP LOCKED) f)`, id).Scan(&open, &free); err != nil {

@@ -17,6 +17,7 @@ import (
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 )
 
 // steepest is the largest slope, in logarithms of both, that counts as linear.
@@ -62,7 +63,8 @@ func (c cost) String() string {
 		c.rounds, float64(c.rows)/n, float64(c.entries)/n, float64(c.wal)/n, float64(c.time.Microseconds())/n)
 }
 
-// meter counts what a schema of a server costs, from a connection that does nothing else.
+// meter counts what a schema of its own costs on a server that nobody else uses, from a connection that does nothing
+// else.
 type meter struct {
 	testing.TB
 	ctx    context.Context
@@ -70,10 +72,11 @@ type meter struct {
 	schema string
 }
 
-func newMeter(t testing.TB, schema string) *meter {
+func newMeter(t testing.TB) *meter {
 	t.Helper()
+	schema := pgtest.Schema(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	conn, err := pgx.Connect(ctx, pgtest.DSN(t))
+	conn, err := pgx.Connect(ctx, pgtest.Quiet(t).DSN())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,25 +108,24 @@ func (m *meter) read() cost {
 	}
 }
 
-// wal counts the bytes of WAL that statements have written in the database, or, where the server does not
-// count those, all of the server, its own upkeep included.
+// config opens the schema that is measured.
+func (m *meter) config() postgres.Config {
+	m.Helper()
+	return postgres.Config{DSN: pgtest.Quiet(m).DSN(), Schema: m.schema, Shards: 1, Application: m.schema}
+}
+
+// wal gives the bytes of WAL that were ever written on the server.
 func (m *meter) wal() int64 {
 	m.Helper()
-	if pgtest.Server(m).HasStatementStats() {
-		return m.number("SELECT sum(wal_bytes)::bigint FROM pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())")
-	}
 	return m.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
 }
 
 // loop runs an instance of a loop to its end, one completion after the other, and gives what that takes.
 func loop(t testing.TB, wf backendtest.Workflow, rounds int) cost {
 	t.Helper()
-	m := newMeter(t, pgtest.Schema(t))
-	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: m.schema, Shards: 1, Application: m.schema}
+	m := newMeter(t)
+	cfg := m.config()
 	open(t, cfg).Close()
-	if _, err := m.conn.Exec(m.ctx, "CHECKPOINT"); err != nil {
-		t.Fatal(err)
-	}
 	before := m.read()
 	b := open(t, cfg)
 	start := time.Now()
@@ -190,7 +192,7 @@ func linear(t testing.TB, wf backendtest.Workflow, sizes []int, timed bool) {
 // TestLoopsAreLinear counts what loops read and write; of the time, which others share, it only tells.
 func TestLoopsAreLinear(t *testing.T) {
 	for name, wf := range loops {
-		t.Run(name, func(t *testing.T) { linear(t, wf, []int{100, 200, 400}, false) })
+		t.Run(name, func(t *testing.T) { linear(t, wf, depth.Of([]int{40, 240}, []int{100, 200, 400, 800}), false) })
 	}
 }
 
@@ -209,7 +211,8 @@ func BenchmarkLoopsAreLinear(b *testing.B) {
 // TestLoopsHoldFewRows counts the rows of a loop at each completion: apart from what is collected, their
 // number does not grow.
 func TestLoopsHoldFewRows(t *testing.T) {
-	const rounds, most = 120, 12
+	const most = 12
+	rounds := depth.Of(40, 240)
 	for name, wf := range loops {
 		w := newWorld(t)
 		held := int64(0)
@@ -258,10 +261,10 @@ fn main(input: [n], output: [k]):
 `},
 }
 
-// TestLargeValueIsWrittenOnce gives a value of 100 kB to a thousand runs: what is written is what a small
+// TestLargeValueIsWrittenOnce gives a value of 100 kB to many runs: what is written is what a small
 // value would take, and the value once (D12).
 func TestLargeValueIsWrittenOnce(t *testing.T) {
-	const runs = 1_000
+	runs := depth.Of(150, 1_000)
 	large := hexadecimal(100_000)
 	for name, wf := range handings {
 		t.Run(name, func(t *testing.T) {
@@ -287,11 +290,8 @@ func hexadecimal(size int) string {
 // no time more than one row holds the value.
 func hand(t *testing.T, wf backendtest.Workflow, runs int, value string) int64 {
 	t.Helper()
-	m := newMeter(t, pgtest.Schema(t))
-	b := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: m.schema, Shards: 1, Application: m.schema})
-	if _, err := m.conn.Exec(m.ctx, "CHECKPOINT"); err != nil {
-		t.Fatal(err)
-	}
+	m := newMeter(t)
+	b := open(t, m.config())
 	before := m.wal()
 	out, err := b.Submit(m.ctx, []backend.Submission{{ID: uuid.New(), Program: wf.Program(t), Input: fmt.Appendf(nil, `{"n": %d}`, runs)}}, backendtest.Granted(1))
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
+	"pulley/internal/depth"
 )
 
 // world is a store with a connection that can be cut and one that cannot.
@@ -186,6 +187,7 @@ type scene struct {
 var (
 	warmCuts = []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}}
 	allCuts  = append([]pgtest.Cut{{Mode: pgtest.CutBefore, Client: true, Fresh: true}, {Mode: pgtest.CutBefore, Fresh: true}}, warmCuts...)
+	onceCuts = depth.Of(pgtest.OnceEach(), warmCuts) // of calls of many messages
 )
 
 // TestLostCommit cuts the connection at every message of every kind of call, and wants what is answered to
@@ -209,7 +211,7 @@ func TestLostCommit(t *testing.T) {
 // over before its cut is due.
 func (w *world) everyMessage(s scene, c pgtest.Cut) int {
 	w.Helper()
-	for c.K = 1; ; c.K++ {
+	for c = c.At(1); ; c = c.At(c.K + 1) {
 		if c.Fresh {
 			w.through.store.Pgx().Reset()
 		} else {
@@ -404,18 +406,18 @@ func scenes(t *testing.T) []scene {
 			w.complete(backendtest.Ran(tasks[0]))
 			return w.offering(backendtest.Ran(tasks[1]))
 		}},
-		{name: "ends an instance", cuts: warmCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(start(w, alone)[0])) }},
-		{name: "fails an instance", cuts: warmCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(failureOf(start(w, failing)))) }},
-		{name: "ends a round of a loop", cuts: warmCuts, trial: func(w *world) trial {
+		{name: "ends an instance", cuts: onceCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(start(w, alone)[0])) }},
+		{name: "fails an instance", cuts: onceCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(failureOf(start(w, failing)))) }},
+		{name: "ends a round of a loop", cuts: onceCuts, trial: func(w *world) trial {
 			second := w.complete(backendtest.Ran(start(w, looping)[0])).Tasks
 			return w.offering(backendtest.Ran(second[0]))
 		}},
-		{name: "calls siblings off", cuts: warmCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(failureOf(start(w, caught)))) }},
-		{name: "cancel", cuts: warmCuts, trial: func(w *world) trial { return w.canceling(start(w, joining)) }},
-		{name: "is retried", cuts: warmCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(start(w, retried)[0])) }},
-		{name: "several", cuts: warmCuts, trial: func(w *world) trial {
+		{name: "calls siblings off", cuts: onceCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(failureOf(start(w, caught)))) }},
+		{name: "cancel", cuts: onceCuts, trial: func(w *world) trial { return w.canceling(start(w, joining)) }},
+		{name: "is retried", cuts: onceCuts, trial: func(w *world) trial { return w.offering(backendtest.Ran(start(w, retried)[0])) }},
+		{name: "several", cuts: onceCuts, trial: func(w *world) trial {
 			var subs []backend.Submission
-			for _, wf := range []backendtest.Workflow{joining, sequence, alone, fanned, retried} {
+			for _, wf := range depth.Of([]backendtest.Workflow{joining, sequence, alone, retried}, []backendtest.Workflow{joining, sequence, alone, fanned, retried}) {
 				subs = append(subs, w.instance(wf, p[wf.Name]))
 			}
 			var cs []backend.Completion
@@ -425,7 +427,7 @@ func scenes(t *testing.T) []scene {
 			second := w.complete(backendtest.Ran(start(w, looping)[0])).Tasks
 			return w.offering(append(cs, backendtest.Ran(second[0]), backendtest.Ran(failureOf(start(w, failing))))...)
 		}},
-		{name: "beside a stale one", cuts: warmCuts, trial: func(w *world) trial {
+		{name: "beside a stale one", cuts: onceCuts, trial: func(w *world) trial {
 			over, open := start(w, alone)[0], start(w, sequence)[0]
 			w.complete(backendtest.Ran(over))
 			return w.besideStale(backendtest.Ran(over), backendtest.Ran(open))

@@ -112,8 +112,8 @@ func TestRoundTrips(t *testing.T) {
 // and goes, and little besides.
 func TestRowsPerNode(t *testing.T) {
 	const nodes, most = 500, 2.3
-	m := newMeter(t, pgtest.Schema(t))
-	b := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: m.schema, Shards: 1, Application: m.schema})
+	m := newMeter(t)
+	b := open(t, m.config())
 	p := fanned.Program(t)
 	tasks := m.must(b.Submit(m.ctx, []backend.Submission{{ID: uuid.New(), Program: p, Input: fmt.Appendf(nil, `{"n": %d}`, nodes)}}, backendtest.Granted(nodes))).Tasks
 	for batch := range slices.Chunk(tasks, 100) {
