@@ -78,6 +78,10 @@ func Main(m *testing.M) { os.Exit(Run(m)) }
 // Run is Main for a TestMain that goes on afterwards. It gives the exit status.
 func Run(m *testing.M) int {
 	code := m.Run()
+	if err := lending.close(); err != nil {
+		fmt.Fprintln(os.Stderr, "the database of schemas that are lent stays behind:", err)
+		code = max(code, 1)
+	}
 	for _, k := range []*kept{&shared, &own, &quiet} {
 		if k.server == nil {
 			continue
@@ -168,21 +172,30 @@ func databaseOf(t testing.TB) *database {
 
 // clone makes a database of the template, for as long as the test runs.
 func clone(t testing.TB, template string) (string, error) {
-	s := Server(t)
-	name := Schema(t)
+	dsn, drop, err := cloneAs(Server(t), Schema(t), template)
+	if err != nil {
+		return "", err
+	}
+	t.Cleanup(func() {
+		if err := drop(); err != nil {
+			t.Errorf("the test's database stays behind: %v", err)
+		}
+	})
+	return dsn, nil
+}
+
+// cloneAs makes a database of the template, and gives what drops it.
+func cloneAs(s *pgserver.Server, name, template string) (dsn string, drop func() error, err error) {
 	create := "CREATE DATABASE " + quote(name) + " TEMPLATE " + quote(template)
 	if s.Version() >= 150000 {
 		create += " STRATEGY file_copy" // without fsync, copying files is faster than logging them
 	}
 	if err := command(s.DSN(), create); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	t.Cleanup(func() {
-		if err := command(s.DSN(), "DROP DATABASE "+quote(name)+" WITH (FORCE)"); err != nil {
-			t.Errorf("the test's database stays behind: %v", err)
-		}
-	})
-	return inDatabase(s.DSN(), name)
+	drop = func() error { return command(s.DSN(), "DROP DATABASE "+quote(name)+" WITH (FORCE)") }
+	dsn, err = inDatabase(s.DSN(), name)
+	return dsn, drop, err
 }
 
 // command has the server do something that is no part of a transaction.

@@ -22,9 +22,9 @@ func open(t testing.TB, cfg postgres.Config) *Backend {
 }
 
 func TestConformance(t *testing.T) {
-	stores := pgtest.Reuse(t, "eager")
 	backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
-		cfg := postgres.Config{DSN: stores.DSN(), Schema: stores.Schema(t), Shards: opts.Shards}
+		dsn, schema := pgtest.Lend(t, "eager")
+		cfg := postgres.Config{DSN: dsn, Schema: schema, Shards: opts.Shards}
 		b := open(t, cfg)
 		checker := sync.OnceValue(func() *Backend { return open(t, cfg) }) // many cases need none
 		return backendtest.Store{

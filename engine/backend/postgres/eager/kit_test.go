@@ -29,7 +29,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return worldIn(t, pgtest.DSN(t), pgtest.SchemaOf(t, "eager"))
+	dsn, schema := pgtest.Lend(t, "eager")
+	return worldIn(t, dsn, schema)
 }
 
 // worldIn is a world in a schema of a database.

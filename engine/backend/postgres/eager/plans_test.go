@@ -6,6 +6,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
+	"pulley/engine/pgserver/pgtest"
 )
 
 // The most rows that a call may read: for each of its items, and besides.
@@ -17,7 +18,7 @@ const (
 // TestPlansStayRight counts the rows that calls read, by the server's own counters, in tables of a few rows
 // and of 50,000, before and after their statistics are known. It depends on the number of items alone.
 func TestPlansStayRight(t *testing.T) {
-	w := newWorld(t)
+	w := worldIn(t, pgtest.DSN(t), pgtest.SchemaOf(t, "eager"))
 	w.cfg.Application = w.cfg.Schema
 	for _, stage := range []struct {
 		name    string

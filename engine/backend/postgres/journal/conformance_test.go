@@ -24,9 +24,9 @@ func open(t testing.TB, cfg Config) *Backend {
 }
 
 func TestConformance(t *testing.T) {
-	stores := pgtest.Reuse(t, "journal")
 	backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
-		cfg := Config{Store: postgres.Config{DSN: stores.DSN(), Schema: stores.Schema(t), Shards: opts.Shards}}
+		dsn, schema := pgtest.Lend(t, "journal")
+		cfg := Config{Store: postgres.Config{DSN: dsn, Schema: schema, Shards: opts.Shards}}
 		b := open(t, cfg)
 		checker := sync.OnceValue(func() *Backend { return open(t, cfg) }) // many cases need none
 		return backendtest.Store{

@@ -40,7 +40,8 @@ func newWorld(t *testing.T, shards int) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
-	cfg := Config{Store: postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "journal"), Shards: shards, Connections: 4}, Lease: shortLease}
+	dsn, schema := pgtest.Lend(t, "journal")
+	cfg := Config{Store: postgres.Config{DSN: dsn, Schema: schema, Shards: shards, Connections: 4}, Lease: shortLease}
 	return &world{T: t, ctx: ctx, cfg: cfg, want: map[uuid.UUID]backendtest.Workflow{}, lease: 10 * time.Minute}
 }
 

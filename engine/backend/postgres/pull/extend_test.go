@@ -6,15 +6,13 @@ import (
 	"testing"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/pull"
-	"pulley/engine/pgserver/pgtest"
 )
 
 // TestUnsweptIsNotProlonged has an instance be canceled by a process that dies before it removes what was leased: the
 // holder is told, although its row is still there.
 func TestUnsweptIsNotProlonged(t *testing.T) {
-	r := newRig(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "pull:scan=app"), Shards: 1, Connections: 4}, pull.ScanApp)
+	r := newRig(t, alone(t, pull.ScanApp), pull.ScanApp)
 	r.submit("fn main(input: [n], output: [r]):\n    r = @double(value=n)\n    return r\n", `{"n": 4}`)
 	if len(r.held) == 0 {
 		out, err := r.b.Claim(r.ctx, 0, r.grant)
@@ -35,7 +33,7 @@ func TestUnsweptIsNotProlonged(t *testing.T) {
 // TestExtensionHoldsNothingWhileItWaits has somebody hold one of two rows whose leases are prolonged: nobody is kept from the
 // other meanwhile, as a cycle could be that has the one and wants the other.
 func TestExtensionHoldsNothingWhileItWaits(t *testing.T) {
-	r := newRig(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "pull:scan=app"), Shards: 1, Connections: 4}, pull.ScanApp)
+	r := newRig(t, alone(t, pull.ScanApp), pull.ScanApp)
 	r.submit(joining, `{}`)
 	if len(r.held) != 2 {
 		t.Fatalf("%d tasks are leased; want 2", len(r.held))

@@ -22,7 +22,8 @@ import (
 // alone is a schema of a test's own, with one shard.
 func alone(t *testing.T, scan pull.Scan) postgres.Config {
 	t.Helper()
-	return postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "pull:scan="+string(scan)), Shards: 1}
+	dsn, schema := pgtest.Lend(t, "pull:scan="+string(scan))
+	return postgres.Config{DSN: dsn, Schema: schema, Shards: 1}
 }
 
 // both runs a test with each scan on a schema of its own.

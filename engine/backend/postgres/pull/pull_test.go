@@ -29,9 +29,9 @@ func open(t *testing.T, cfg postgres.Config, scan pull.Scan) *pull.Backend {
 func TestConformance(t *testing.T) {
 	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
 		t.Run(string(scan), func(t *testing.T) {
-			stores := pgtest.Reuse(t, "pull:scan="+string(scan))
 			backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
-				cfg := postgres.Config{DSN: stores.DSN(), Schema: stores.Schema(t), Shards: opts.Shards}
+				dsn, schema := pgtest.Lend(t, "pull:scan="+string(scan))
+				cfg := postgres.Config{DSN: dsn, Schema: schema, Shards: opts.Shards}
 				b := open(t, cfg, scan)
 				checker := sync.OnceValue(func() *pull.Backend { return open(t, cfg, scan) }) // many cases need none
 				return backendtest.Store{

@@ -13,7 +13,6 @@ import (
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/pull"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 )
 
@@ -113,7 +112,7 @@ func (r *rig) gives(id uuid.UUID, result string) {
 // connect opens a connection of the test's own to the schema.
 func (r *rig) connect() *pgx.Conn {
 	r.Helper()
-	cfg, err := pgx.ParseConfig(pgtest.DSN(r))
+	cfg, err := pgx.ParseConfig(r.cfg.DSN)
 	if err != nil {
 		r.Fatal(err)
 	}

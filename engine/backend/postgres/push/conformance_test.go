@@ -24,9 +24,9 @@ func open(t testing.TB, cfg postgres.Config) *Backend {
 }
 
 func TestConformance(t *testing.T) {
-	stores := pgtest.Reuse(t, "push")
 	backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
-		cfg := postgres.Config{DSN: stores.DSN(), Schema: stores.Schema(t), Shards: opts.Shards}
+		dsn, schema := pgtest.Lend(t, "push")
+		cfg := postgres.Config{DSN: dsn, Schema: schema, Shards: opts.Shards}
 		b := open(t, cfg)
 		checker := sync.OnceValue(func() *Backend { return open(t, cfg) }) // many cases need none
 		return backendtest.Store{

@@ -35,9 +35,16 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	dsn, schema := pgtest.Lend(t, "push")
+	return worldIn(t, dsn, schema)
+}
+
+// worldIn is a world in a schema of a database.
+func worldIn(t *testing.T, dsn, schema string) *world {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
-	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "push"), Shards: 1, Connections: 4}
+	cfg := postgres.Config{DSN: dsn, Schema: schema, Shards: 1, Connections: 4}
 	w := &world{T: t, ctx: ctx, cfg: cfg, direct: open(t, cfg), proxy: pgtest.StartProxy(t, cfg.DSN), want: map[uuid.UUID]backendtest.Workflow{}}
 	cfg.Connections, cfg.Application = 2, "cut "+cfg.Schema
 	w.through = through(t, w.proxy, cfg)
@@ -81,12 +88,17 @@ func (w *world) complete(cs ...backend.Completion) backend.Committed {
 // dump gives all that is stored of some instances, or of all where none is named.
 func (w *world) dump(ids ...uuid.UUID) string {
 	w.Helper()
+	if ids == nil {
+		if err := w.direct.store.Pool.QueryRow(w.ctx, "SELECT array_agg(id) FROM instances").Scan(&ids); err != nil {
+			w.Fatal(err)
+		}
+	}
 	rows, err := w.direct.store.Pool.Query(w.ctx, `
-		SELECT 'queue ' || t::text FROM queue t WHERE $1::uuid[] IS NULL OR instance_id = ANY ($1)
-		UNION ALL SELECT 'readiness ' || t::text FROM readiness t WHERE $1 IS NULL OR instance_id = ANY ($1)
-		UNION ALL SELECT 'elements ' || t::text FROM elements t WHERE $1 IS NULL OR instance_id = ANY ($1)
-		UNION ALL SELECT 'inbox ' || t::text FROM inbox t WHERE $1 IS NULL OR instance_id = ANY ($1)
-		UNION ALL SELECT 'instance ' || t::text FROM instances t WHERE $1 IS NULL OR id = ANY ($1)
+		SELECT 'queue ' || t::text FROM queue t WHERE instance_id = ANY ($1)
+		UNION ALL SELECT 'readiness ' || t::text FROM readiness t WHERE shard = 0 AND instance_id = ANY ($1)
+		UNION ALL SELECT 'elements ' || t::text FROM elements t WHERE shard = 0 AND instance_id = ANY ($1)
+		UNION ALL SELECT 'inbox ' || t::text FROM inbox t WHERE shard = 0 AND instance_id = ANY ($1)
+		UNION ALL SELECT 'instance ' || t::text FROM instances t WHERE shard = 0 AND id = ANY ($1)
 		ORDER BY 1`, ids)
 	if err != nil {
 		w.Fatal(err)

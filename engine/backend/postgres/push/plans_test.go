@@ -12,6 +12,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/pgserver/pgtest"
 )
 
 // The most rows that a statement may read: for each of its items, and besides.
@@ -27,7 +28,7 @@ var several = map[string]int64{"apply to rounds": 2, "call off": 4}
 // a few rows and of 50,000, before and after their statistics are known, with the plan that the session has
 // kept since they were small, and in a new session. It depends on the number of items alone.
 func TestPlansStayRight(t *testing.T) {
-	w := newWorld(t)
+	w := worldIn(t, pgtest.DSN(t), pgtest.SchemaOf(t, "push"))
 	s := newSubject(w, 500)
 	old, err := w.direct.store.Pool.Acquire(w.ctx)
 	if err != nil {
