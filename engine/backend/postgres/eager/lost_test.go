@@ -29,7 +29,7 @@ var offers = map[string]func(w *world) []backend.Completion{
 	"calls siblings off": func(w *world) []backend.Completion { return []backend.Completion{backendtest.Ran(w.launch(caught)[0])} },
 	"several": func(w *world) []backend.Completion {
 		var cs []backend.Completion
-		for _, wf := range []backendtest.Workflow{joining, sequence, alone, rounds, fanned} {
+		for _, wf := range depth.Of([]backendtest.Workflow{joining, sequence, rounds}, []backendtest.Workflow{joining, sequence, alone, rounds, fanned}) {
 			for _, task := range w.launch(wf) {
 				cs = append(cs, backendtest.Ran(task))
 			}

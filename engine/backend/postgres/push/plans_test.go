@@ -13,6 +13,7 @@ import (
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
 )
 
 // The most rows that a statement may read: for each of its items, and besides.
@@ -25,11 +26,12 @@ const (
 var several = map[string]int64{"apply to rounds": 2, "call off": 4}
 
 // TestPlansStayRight counts the rows that each statement reads, by the server's own counters: in tables of
-// a few rows and of 50,000, before and after their statistics are known, with the plan that the session has
+// a few rows and of many, before and after their statistics are known, with the plan that the session has
 // kept since they were small, and in a new session. It depends on the number of items alone.
 func TestPlansStayRight(t *testing.T) {
+	many, most := depth.Of(10_000, 50_000), depth.Of(120, 500)
 	w := worldIn(t, pgtest.DSN(t), pgtest.SchemaOf(t, "push"))
-	s := newSubject(w, 500)
+	s := newSubject(w, most)
 	old, err := w.direct.store.Pool.Acquire(w.ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +44,7 @@ func TestPlansStayRight(t *testing.T) {
 		{"few rows", func() {}},
 		{"few rows, thought to be none", w.thinkEmpty},
 		{"few rows, analyzed", w.analyze},
-		{"many rows", func() { w.fillTables(50_000) }},
+		{"many rows", func() { w.fillTables(many) }},
 		{"many rows, analyzed", w.analyze},
 	}
 	for _, stage := range stages {
@@ -54,7 +56,7 @@ func TestPlansStayRight(t *testing.T) {
 		}
 		for session, conn := range map[string]postgres.Conn{"an old session": old, "a new session": young} {
 			for name, run := range s.probes() {
-				for _, n := range []int{1, 10, 500} {
+				for _, n := range []int{1, 10, most} {
 					rows, err := w.rowsRead(conn, func() error { return run(conn, n) })
 					if most := int64(rowsPerItem*n+rowsBesides) * max(several[name], 1); err != nil || rows > most {
 						t.Errorf("%s, %s: %s of %d items read %d rows (%v); at most %d are needed", stage.name, session, name, n, rows, err, most)
@@ -67,7 +69,7 @@ func TestPlansStayRight(t *testing.T) {
 	if rows, err := w.rowsRead(old, func() error {
 		_, err := old.Exec(w.ctx, "SELECT count(*) FROM queue WHERE attempt < 0")
 		return err
-	}); err != nil || rows < 50_000 {
+	}); err != nil || rows < int64(many) {
 		t.Errorf("inconclusive: a scan of the queue is counted as %d rows (%v)", rows, err)
 	}
 }
