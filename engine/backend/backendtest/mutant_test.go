@@ -359,24 +359,69 @@ func TestSubject(t *testing.T) {
 	backendtest.Run(t, subject(m))
 }
 
-// TestMutants runs the suite in a process of its own on every planted bug: the case that is there for
+// everyVariable has TestEverySubject run all planted bugs.
+const everyVariable = "BACKENDTEST_MUTANTS"
+
+// TestEverySubject is not a test but the other process of the one below, and does nothing by itself: it runs, with each planted
+// bug, the case that must catch it.
+func TestEverySubject(t *testing.T) {
+	if os.Getenv(everyVariable) == "" {
+		return
+	}
+	for _, m := range slices.Concat(mutants, languageMutants) {
+		if inWorkflows(m) {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			open, caught := subject(m), t.Name()+"/"+m.catch
+			backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
+				if t.Name() != caught {
+					t.SkipNow()
+				}
+				return open(t, opts)
+			})
+		})
+	}
+}
+
+// inWorkflows says whether what catches a bug is one of the workflows, which share a store: only the command line chooses
+// among those.
+func inWorkflows(m mutant) bool { return strings.HasPrefix(m.catch, "workflows/") }
+
+// TestMutants runs the suite in other processes on every planted bug, one for most of them: the case that is there for
 // it must fail.
 func TestMutants(t *testing.T) {
+	every := runSubject(t, "^TestEverySubject$", everyVariable+"=all")
 	for _, m := range slices.Concat(mutants, languageMutants) {
 		t.Run(m.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
 			pattern := "^TestSubject$/^" + strings.ReplaceAll(m.catch, "/", "$/^") + "$"
-			cmd := exec.CommandContext(ctx, os.Args[0], "-test.run="+pattern, "-test.v")
-			cmd.Env = append(os.Environ(), mutantVariable+"="+m.name)
-			out, err := cmd.CombinedOutput()
-			if want := "--- FAIL: TestSubject/" + m.catch; err == nil || !strings.Contains(string(out), want) {
-				t.Errorf("the bug was not caught by %s: %v\n%s\nto repeat: %s='%s' go test ./engine/backend/backendtest -run '%s'",
-					m.catch, err, out, mutantVariable, m.name, pattern)
+			out, caught := every, "--- FAIL: TestEverySubject/"+strings.ReplaceAll(m.name, " ", "_")+"/"+m.catch+" ("
+			if inWorkflows(m) {
+				out, caught = runSubject(t, pattern, mutantVariable+"="+m.name), "--- FAIL: TestSubject/"+m.catch+" ("
 			}
-			if strings.Contains(string(out), "panic:") {
-				t.Errorf("the suite panicked:\n%s", out)
+			if !strings.Contains(out, caught) {
+				t.Errorf("the bug was not caught by %s\nto repeat: %s='%s' go test ./engine/backend/backendtest -run '%s'", m.catch, mutantVariable, m.name, pattern)
 			}
 		})
 	}
+	if t.Failed() {
+		t.Log(every)
+	}
+}
+
+// runSubject runs tests of this binary, which must fail, in a process of its own, and gives what that says.
+func runSubject(t *testing.T, pattern, variable string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run="+pattern, "-test.v")
+	cmd.Env = append(os.Environ(), variable)
+	out, err := cmd.CombinedOutput()
+	if err == nil || ctx.Err() != nil {
+		t.Errorf("with planted bugs, %s gives %v\n%s", pattern, err, out)
+	}
+	if strings.Contains(string(out), "panic:") {
+		t.Errorf("the suite panicked:\n%s", out)
+	}
+	return string(out)
 }

@@ -16,6 +16,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/memory"
+	"pulley/internal/depth"
 )
 
 var errCrash = errors.New("made to crash")
@@ -201,7 +202,7 @@ func TestCrashEverywhere(t *testing.T) {
 		if passes == 0 {
 			t.Errorf("inconclusive: %s is never passed", point)
 		}
-		for _, pass := range slices.Compact([]int{1, min(3, passes), passes}) {
+		for _, pass := range slices.Compact(depth.Of([]int{1, passes}, []int{1, min(2, passes), min(3, passes), min(5, passes), passes})) {
 			t.Run(fmt.Sprintf("%s/%d", point, pass), func(t *testing.T) {
 				c := &crasher{point: point, pass: pass}
 				runAll(t, c)
