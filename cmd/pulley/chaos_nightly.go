@@ -183,14 +183,15 @@ func (n *nightly) run(ctx context.Context, one *chaosCmd) error {
 	}
 	n.totals.Add(res)
 	n.totals.Seconds = time.Since(n.begun).Seconds()
+	var unwritten error
 	if res.Verdict != chaos.Pass {
 		n.totals.Kept = append(n.totals.Kept, one.Out)
 		if err == nil {
-			err = one.write(res)
+			unwritten = one.write(res)
 		}
 		n.c.say("%s: %s: %v", one.Out, res.Verdict, append(res.Why, res.Invariants()...))
 	}
-	if err := n.write(n.totals); err != nil {
+	if err := errors.Join(unwritten, n.write(n.totals)); err != nil {
 		return err
 	}
 	n.c.say("%s", n.totals.Line())
