@@ -31,20 +31,65 @@ const (
 // mark that their processes carry.
 type place struct {
 	dir      string
+	lock     *os.File // held as long as suite runs, whatever ends it
 	mark     string
 	patience time.Duration // with a command that is to end, and with what it left, before they are killed
 }
 
-// makePlace makes the directory. Others may enter it: a server that root starts runs under another account.
+// Names in the temporary directory.
+const (
+	placePrefix = "pulley-suite-"
+	lockName    = "lock"
+)
+
+// makePlace makes the directory, after it has removed those of runs that were killed. Others may enter it: a server that root
+// starts runs under another account.
 func makePlace() (*place, error) {
+	removeAbandoned()
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails, by its contract
-	p := &place{patience: endWithin, mark: hex.EncodeToString(random[:])}
-	p.dir = filepath.Join(os.TempDir(), "pulley-suite-"+p.mark)
+	p := placeOf(hex.EncodeToString(random[:]))
 	if err := os.Mkdir(p.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("no directory for the tests: %w", err)
 	}
-	return p, os.Chmod(p.dir, 0o755)
+	if err := errors.Join(os.Chmod(p.dir, 0o755), p.take()); err != nil {
+		return nil, errors.Join(fmt.Errorf("no directory for the tests: %w", err), os.RemoveAll(p.dir))
+	}
+	return p, nil
+}
+
+func placeOf(mark string) *place {
+	return &place{mark: mark, dir: filepath.Join(os.TempDir(), placePrefix+mark), patience: endWithin}
+}
+
+// take locks the directory; it fails where another does so. The kernel gives the lock up with the process.
+func (p *place) take() (err error) {
+	if p.lock, err = os.OpenFile(filepath.Join(p.dir, lockName), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return err
+	}
+	return syscall.Flock(int(p.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+// beingMade is how long a directory is taken for one that is not locked yet.
+const beingMade = time.Minute
+
+// removeAbandoned removes what runs left that were killed, such as by SIGKILL.
+func removeAbandoned() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), placePrefix+"*")) // fails only for a malformed pattern
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil || time.Since(info.ModTime()) < beingMade {
+			continue
+		}
+		p := placeOf(strings.TrimPrefix(filepath.Base(dir), placePrefix))
+		if p.take() != nil {
+			continue // in use, or not ours
+		}
+		p.patience = lookAgain
+		if err := p.leave(); err != nil {
+			fmt.Fprintf(os.Stderr, "suite: a run that was killed left %s: %v\n", dir, err)
+		}
+	}
 }
 
 // environment is that of every command: ours, with the directory, the mark, and more.
@@ -59,7 +104,9 @@ func (p *place) environment(more map[string]string) []string {
 // leave ends the processes that are left, unmounts and removes the directory. It does so whatever ended the run.
 func (p *place) leave() error {
 	err := p.endProcesses()
-	return errors.Join(err, p.unmount(), p.remove())
+	err = errors.Join(err, p.unmount(), p.remove())
+	_ = p.lock.Close() // with the directory it is of no use any more
+	return err
 }
 
 // endProcesses waits for the processes with the mark, and kills those that do not end by themselves.

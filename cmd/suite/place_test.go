@@ -14,7 +14,7 @@ import (
 )
 
 // stubborn is a shell with a child in a session of its own, which no signal to the shell's group reaches.
-const stubborn = `setsid sleep 600 & echo begun; wait`
+const stubborn = `setsid sh -c 'echo begun; exec sleep 600' & wait`
 
 // TestNothingStaysBehind interrupts a command whose child left its group.
 func TestNothingStaysBehind(t *testing.T) {
@@ -56,6 +56,38 @@ func TestNothingStaysBehind(t *testing.T) {
 	}
 	if exists(p.dir) {
 		t.Errorf("%s is left", p.dir)
+	}
+}
+
+// TestKilledRunsAreRemoved wants a new run to remove what a killed one left, and nothing of one that still runs.
+func TestKilledRunsAreRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	running, err := makePlace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed, err := makePlace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.lock.Close(); err != nil { // as the kernel does
+		t.Fatal(err)
+	}
+	for _, p := range []*place{running, killed} {
+		long := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(p.dir, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeAbandoned()
+	if exists(killed.dir) {
+		t.Error("what the killed run left is still there")
+	}
+	if !exists(running.dir) {
+		t.Error("the directory of a run that goes on was removed")
+	}
+	if err := running.leave(); err != nil {
+		t.Error(err)
 	}
 }
 
