@@ -1,0 +1,6 @@
+//go:build !race
+
+package graph_test
+
+// raced says that the tests run with the race detector; they do not.
+const raced = false
