@@ -96,9 +96,18 @@ func Done(t testing.TB, format string, args ...any) {
 }
 
 // Interrupted gives a context that ends when the user ends the run by an interrupt: a long test then stops, and says
-// how far it came. A second interrupt ends the process.
+// how far it came. A second interrupt ends the process, as does some time in which it did not end.
 var Interrupted = sync.OnceValue(func() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() {
+		stop()
+		time.AfterFunc(interruptedWithin, func() {
+			fmt.Println("interrupted: what still ran was left")
+			os.Exit(1)
+		})
+	})
 	return ctx
 })
+
+// interruptedWithin is how long a test binary has to end by itself.
+const interruptedWithin = 20 * time.Second

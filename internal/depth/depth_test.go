@@ -51,3 +51,14 @@ func TestChecks(t *testing.T) {
 		t.Errorf("after the test there are %d cases; want 100", *checks)
 	}
 }
+
+func TestSeed(t *testing.T) {
+	t.Setenv(SeedVariable, "17")
+	if got := Seed(t); got != 17 {
+		t.Errorf("the seed is %d; want that of the variable", got)
+	}
+	t.Setenv(SeedVariable, "")
+	if a, b := Seed(t), Seed(t); a == 0 || b == 0 {
+		t.Error("without the variable, there is none")
+	}
+}
