@@ -34,16 +34,16 @@ func TestProgramsOnEveryBackend(t *testing.T) {
 	for _, design := range bench.Designs() {
 		t.Run(design.String(), func(t *testing.T) {
 			t.Parallel()
-			args := []string{"--format", "json", "--backend", design.String()}
+			cmd := runCmd{Backend: design.String(), Workers: 64, Timeout: deadline, Format: "json"}
 			if design.NeedsPostgres() { // with few connections, since each run makes its own
-				args[len(args)-1] += ":connections=2"
-				args = append(args, "--dsn", pgtest.DSN(t), "--schema", pgtest.Schema(t))
+				cmd.Backend += ":connections=2"
+				cmd.DSN, cmd.Schema = pgtest.DSN(t), pgtest.SchemaOf(t, design.String())
 			}
 			for i, p := range list {
 				turn := durable[i%len(durable)] == design.String()
 				for j, r := range p.Runs {
 					if !design.NeedsPostgres() || depth.Night() || turn && j == 0 {
-						checkProgram(t, p, r, args)
+						checkProgram(t, p, r, cmd)
 					}
 				}
 			}
@@ -51,11 +51,14 @@ func TestProgramsOnEveryBackend(t *testing.T) {
 	}
 }
 
-// checkProgram runs a program.
-func checkProgram(t *testing.T, p scenarios.Program, r scenarios.ProgramRun, args []string) {
+// checkProgram runs a program as the command does when its command line has been read, which takes longer than most runs.
+func checkProgram(t *testing.T, p scenarios.Program, r scenarios.ProgramRun, cmd runCmd) {
 	t.Helper()
 	path := filepath.Join(root, "scenarios", "programs", p.Name+".ir")
-	got := call(t, nil, append([]string{"run", path, "--input", string(r.Input)}, args...)...)
+	cmd.File, cmd.Input = path, string(r.Input)
+	var out, stderr bytes.Buffer
+	c := &console{in: strings.NewReader(""), out: &out, err: &stderr}
+	got := result{code: c.fail(cmd.Run(c)), out: out.String(), err: stderr.String()}
 	code, want := wantedOutput(t, path, r)
 	if got != (result{code: code, out: want}) {
 		t.Errorf("%s with %s: %+v; want status %d, output %s", p.Name, r.Input, got, code, want)

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"pulley/internal/depth"
 	"pulley/scenarios/wfformat"
 )
 
@@ -31,10 +33,11 @@ func forecasted(t *testing.T, args ...string) (f forecast, dir string) {
 // TestMakespan forecasts every scenario: the makespan lies within its bounds, and the schedule is written and drawn.
 func TestMakespan(t *testing.T) {
 	for _, args := range [][]string{
-		{"fanout=50"}, {"loop=4"}, {"spread=10"}, {"chain=9"}, {"diamond=2"}, {"pipeline=8"}, {"trace=60", "--shape", "layered"},
+		{depth.Of("fanout=20", "fanout=50")}, {"loop=4"}, {"spread=10"}, {"chain=9"}, {"diamond=2"}, {"pipeline=8"}, {depth.Of("trace=20", "trace=60"), "--shape", "layered"},
 	} {
-		f, dir := forecasted(t, append(args, "--workers", "4", "--service", "lognormal:10ms,1", "--runs", "6")...)
-		if f.Runs != 6 || f.Completed != 1 || len(f.Warnings) > 0 || f.Bounds.UpperMS == nil || f.Bounds.CriticalPathMS == nil {
+		runs := depth.Of(2, 6)
+		f, dir := forecasted(t, append(args, "--workers", "4", "--service", "lognormal:10ms,1", "--runs", strconv.Itoa(runs))...)
+		if f.Runs != runs || f.Completed != 1 || len(f.Warnings) > 0 || f.Bounds.UpperMS == nil || f.Bounds.CriticalPathMS == nil {
 			t.Fatalf("%v: %+v", args, f)
 		}
 		if f.MakespanMS.Lo < f.Bounds.LowerMS.Lo || f.MakespanMS.Hi > f.Bounds.UpperMS.Hi || f.MakespanMS.Lo <= 0 {
@@ -71,7 +74,7 @@ func schedule(t *testing.T, dir string) [][]string {
 
 // TestMakespanQueue has instances of one action arrive at random, and wants what theory says of that queue, roughly.
 func TestMakespanQueue(t *testing.T) {
-	f, _ := forecasted(t, "chain=1", "--workers", "1", "--service", "exp:10ms", "--arrivals", "50/s", "--instances", "2000", "--runs", "8")
+	f, _ := forecasted(t, "chain=1", "--workers", "1", "--service", "exp:10ms", "--arrivals", "50/s", "--instances", depth.Of("600", "2000"), "--runs", "8")
 	if w := f.Waiting.Mean; w.Lo > 10 || w.Hi < 10 || w.Lo < 5 || w.Hi > 20 {
 		t.Errorf("a mean wait of %+v ms; theory says 10", w)
 	}

@@ -18,7 +18,7 @@ import (
 
 // A DSN, given or from the environment, is taken before anything else, and its server is left alone.
 func TestDSN(t *testing.T) {
-	running := openLocalTest(t)
+	running := sharedServer(t)
 	var lines []string
 	for name, o := range map[string]Options{
 		"given":           {DSN: running.DSN(), Settings: map[string]string{"work_mem": "1MB"}, Log: func(line string) { lines = append(lines, line) }},
@@ -70,10 +70,11 @@ func pairs(t *testing.T, dsn string) string {
 
 const testPassword = "corr3ct-h0rse"
 
-// withPasswords makes a server ask for passwords and gives it users, databases and what they lack.
+// withPasswords makes a server ask for passwords for as long as the test runs, and gives it users, databases and what they
+// lack.
 func withPasswords(t *testing.T) *Server {
 	t.Helper()
-	s := openLocalTest(t)
+	s := sharedServer(t)
 	for _, sql := range []string{
 		"CREATE ROLE poor LOGIN PASSWORD '" + testPassword + "'",
 		"CREATE ROLE owner LOGIN PASSWORD '" + testPassword + "'",
@@ -85,6 +86,15 @@ func withPasswords(t *testing.T) *Server {
 		execSQL(t, s.DSN(), sql)
 	}
 	hba := filepath.Join(s.cluster.place.cluster(), "pg_hba.conf")
+	before, err := os.ReadFile(hba)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.WriteFile(hba, before, 0o600); err != nil {
+			t.Error(err)
+		}
+	})
 	if err := os.WriteFile(hba, []byte("local all postgres trust\nlocal all all scram-sha-256\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +135,13 @@ func TestDSNWithoutRights(t *testing.T) {
 // checkDSNRefused opens a DSN and wants one line with all these parts and without any password.
 func checkDSNRefused(t *testing.T, dsn string, says ...string) {
 	t.Helper()
-	s, err := Open(t.Context(), Options{DSN: dsn, StartTimeout: 5 * time.Second, Log: func(line string) { t.Errorf("logged: %s", line) }})
+	checkDSNRefusedWithin(t, 2*time.Minute, dsn, says...)
+}
+
+// checkDSNRefusedWithin is for a server that does not answer, which is waited for so long.
+func checkDSNRefusedWithin(t *testing.T, timeout time.Duration, dsn string, says ...string) {
+	t.Helper()
+	s, err := Open(t.Context(), Options{DSN: dsn, StartTimeout: timeout, Log: func(line string) { t.Errorf("logged: %s", line) }})
 	if err == nil {
 		_ = s.Close(t.Context())
 		t.Fatal("accepted")
@@ -242,7 +258,7 @@ func TestServerIsSilent(t *testing.T) {
 	if !strings.Contains(err.Error(), "does not answer in time") {
 		t.Errorf("it says %q", err)
 	}
-	checkDSNRefused(t, fakeServer(t, func(*pgproto3.Backend) {}), "127.0.0.1")
+	checkDSNRefusedWithin(t, 300*time.Millisecond, fakeServer(t, func(*pgproto3.Backend) {}), "127.0.0.1")
 }
 
 // No password of any DSN, well-formed or not, gets into a message.

@@ -10,10 +10,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"pulley/internal/depth"
 )
 
 // A server that we started is gone, and its directory removed, however the program ends.
 func TestServerEndsWithProgram(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	send := func(signal syscall.Signal) func(*testing.T, *child) {
 		return func(t *testing.T, c *child) {
@@ -30,16 +33,21 @@ func TestServerEndsWithProgram(t *testing.T) {
 	for _, test := range []struct {
 		name, mode string
 		end        func(*testing.T, *child)
+		rare       bool // one that is as another to the server; it has its turn at night
 	}{
-		{"SIGKILL", childClose, send(syscall.SIGKILL)},
-		{"SIGTERM", childClose, send(syscall.SIGTERM)},
-		{"SIGINT", childClose, send(syscall.SIGINT)},
-		{"SIGHUP", childClose, send(syscall.SIGHUP)},
-		{"exit without Close", childExit, finish},
-		{"panic", childPanic, finish},
-		{"Close", childClose, finish},
+		{"SIGKILL", childClose, send(syscall.SIGKILL), false},
+		{"SIGTERM", childClose, send(syscall.SIGTERM), true},
+		{"SIGINT", childClose, send(syscall.SIGINT), true},
+		{"SIGHUP", childClose, send(syscall.SIGHUP), false},
+		{"exit without Close", childExit, finish, false},
+		{"panic", childPanic, finish, true},
+		{"Close", childClose, finish, true},
 	} {
+		if test.rare && !depth.Night() {
+			continue
+		}
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			c := startChild(t, selfAs(t, nil), test.mode, nil, "CHILD_TEMPDIR="+openDir(t))
 			if !running(c.Server) || !running(c.Watchdog) || len(c.Dirs) == 0 || !exists(c.Dirs[0]) {
 				t.Fatalf("the child reports what is not there: %+v", c.childReport)
@@ -63,6 +71,7 @@ func assertGone(t *testing.T, c *child) {
 // A Ctrl-C goes to every process of the terminal's group: the program must still have its server, to
 // end cleanly with what it has.
 func TestInterruptOfGroupSparesServer(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	c := startChild(t, selfAs(t, nil), childInterrupt, &syscall.SysProcAttr{Setpgid: true}, "CHILD_TEMPDIR="+openDir(t))
 	if err := syscall.Kill(-c.cmd.Process.Pid, syscall.SIGINT); err != nil {
@@ -78,6 +87,7 @@ func TestInterruptOfGroupSparesServer(t *testing.T) {
 // When the watchdog is killed along with the program, the next run ends the server and removes the
 // directory, and leaves those of living runs alone.
 func TestNextRunRemovesLeftovers(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	dir := openDir(t)
 	living := openTest(t, Options{Ways: []Way{WayLocal}, TempDir: dir})
@@ -157,7 +167,7 @@ func TestLocalAsRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		need(t, errors.New("the tests run as an ordinary user"), "root")
 	}
-	s := openLocalTest(t)
+	s := sharedServer(t)
 	info, err := os.Stat(s.cluster.place.data.path)
 	if err != nil {
 		t.Fatal(err)
@@ -173,6 +183,7 @@ func TestLocalAsRoot(t *testing.T) {
 
 // As an ordinary user, the server runs as that user.
 func TestLocalAsOrdinaryUser(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	if os.Geteuid() != 0 {
 		s := openLocalTest(t)
@@ -234,6 +245,7 @@ func checkLocal(t *testing.T, describe, dsn string) {
 
 // What is committed survives every way to stop, and the address stays.
 func TestStopAndStart(t *testing.T) {
+	t.Parallel()
 	s := openLocalTest(t)
 	execSQL(t, s.DSN(), "CREATE TABLE kept (mode text)")
 	for mode, name := range map[StopMode]string{StopFast: "fast", StopImmediate: "immediate", StopKill: "kill"} {
@@ -260,6 +272,7 @@ func TestStopAndStart(t *testing.T) {
 
 // A server that died by itself can be started again, and one that is closed cannot.
 func TestStartAfterDeathAndClose(t *testing.T) {
+	t.Parallel()
 	s := openLocalTest(t)
 	proc := s.cluster.proc
 	if err := proc.cmd.Process.Kill(); err != nil {
@@ -289,6 +302,7 @@ func TestStartAfterDeathAndClose(t *testing.T) {
 
 // Close does the watchdog's work where somebody killed the watchdog.
 func TestCloseWithoutWatchdog(t *testing.T) {
+	t.Parallel()
 	s := openLocalTest(t)
 	c := s.cluster
 	if err := syscall.Kill(c.watchdog.pid, syscall.SIGKILL); err != nil {
@@ -308,6 +322,7 @@ func TestCloseWithoutWatchdog(t *testing.T) {
 
 // A TMPDIR whose name is too long for a socket still holds the data, and everything is removed.
 func TestLongTempDir(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	long := filepath.Join(openDir(t), strings.Repeat("long", 25))
 	if err := os.Mkdir(long, 0o777); err != nil {
@@ -328,6 +343,7 @@ func TestLongTempDir(t *testing.T) {
 
 // A TMPDIR that the server's account cannot enter is not used, which is said.
 func TestClosedTempDir(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	if os.Geteuid() != 0 {
 		need(t, errors.New("the tests run as an ordinary user"), "root")

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -55,14 +56,51 @@ func TestMain(m *testing.M) {
 			_ = os.Unsetenv(name)
 		}
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(sharing{m})
 }
+
+// shared is a local server for tests that ask it something and leave it as it was.
+var shared struct {
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+// sharing runs the tests, and then closes the server that they shared.
+type sharing struct{ m *testing.M }
+
+func (s sharing) Run() int {
+	code := s.m.Run()
+	if shared.server != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), waitsMost)
+		defer cancel()
+		if err := shared.server.Close(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "closing the server that tests shared:", err)
+			code = max(code, 1)
+		}
+	}
+	return code
+}
+
+// sharedServer gives that server.
+func sharedServer(t *testing.T) *Server {
+	t.Helper()
+	needBinaries(t)
+	shared.once.Do(func() { shared.server, shared.err = Open(t.Context(), Options{Ways: []Way{WayLocal}}) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.server
+}
+
+// waitsMost is how long anything is waited for: no machine that works needs it.
+const waitsMost = 5 * time.Minute
 
 // givenEnv is what the user's environment said before the tests cleared it.
 var givenEnv = map[string]string{}
 
 func runChild(mode string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), waitsMost)
 	defer cancel()
 	o := Options{Ways: []Way{WayLocal}, TempDir: os.Getenv("CHILD_TEMPDIR"), Image: os.Getenv("CHILD_IMAGE")}
 	switch {
@@ -160,7 +198,7 @@ type child struct {
 // startChild starts a child and waits for its report. Attributes may be nil.
 func startChild(t *testing.T, program, mode string, attr *syscall.SysProcAttr, env ...string) *child {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute) // kills a child that hangs
+	ctx, cancel := context.WithTimeout(context.Background(), 2*waitsMost) // kills a child that hangs
 	t.Cleanup(cancel)
 	c := &child{cmd: exec.CommandContext(ctx, program), stderr: &strings.Builder{}, done: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), append([]string{childVariable + "=" + mode}, env...)...)
@@ -316,13 +354,13 @@ func execSQL(t *testing.T, dsn, sql string) {
 // eventually polls until the condition holds and fails after a time that no healthy machine needs.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(waitsMost)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		select {
 		case <-deadline:
-			t.Fatalf("not within a minute: %s", what)
+			t.Fatalf("not within %s: %s", waitsMost, what)
 		case <-tick.C:
 		}
 	}

@@ -69,6 +69,7 @@ func TestParseWay(t *testing.T) {
 
 // The user's settings reach the server, win over ours, and lose to ALTER SYSTEM.
 func TestSettingsReachServer(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	s := openTest(t, Options{Ways: []Way{WayLocal}, Settings: map[string]string{
 		"synchronous_commit": "off",
@@ -92,6 +93,7 @@ func TestSettingsReachServer(t *testing.T) {
 
 // A setting that the server refuses ends in one line that names it.
 func TestUnknownSetting(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	dir := openDir(t)
 	_, err := Open(t.Context(), Options{Ways: []Way{WayLocal}, TempDir: dir, Settings: map[string]string{"no_such_setting": "1"}})

@@ -25,6 +25,7 @@ func answer(t *testing.T, dsn, sql string) (text string) {
 // Whatever was committed is there after the standby took over, twice in a row, and the server can be stopped and
 // started as before.
 func TestPromote(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	s := openLocalTest(t)
 	if err := s.CanFollow(); err != nil {
@@ -69,6 +70,7 @@ func TestPromote(t *testing.T) {
 
 // A standby that is not wanted any more leaves nothing, and nobody waits for it.
 func TestUnfollow(t *testing.T) {
+	t.Parallel()
 	needBinaries(t)
 	s := openLocalTest(t)
 	if err := s.CanFollow(); err != nil {
