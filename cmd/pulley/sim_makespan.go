@@ -44,7 +44,7 @@ const makespanHelp = "With --workers nothing fails, and services take the times 
 
 // plannedMost is how large a trace may be to be planned by the core; of larger ones readiness is counted in arrays, which
 // gives the same schedule.
-const plannedMost = 10_000
+var plannedMost = 10_000
 
 // tasksMost bounds a trace that is simulated.
 const tasksMost = 5_000_000

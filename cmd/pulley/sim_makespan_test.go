@@ -3,9 +3,9 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -35,9 +35,8 @@ func TestMakespan(t *testing.T) {
 	for _, args := range [][]string{
 		{depth.Of("fanout=20", "fanout=50")}, {"loop=4"}, {"spread=10"}, {"chain=9"}, {"diamond=2"}, {"pipeline=8"}, {depth.Of("trace=20", "trace=60"), "--shape", "layered"},
 	} {
-		runs := depth.Of(2, 6)
-		f, dir := forecasted(t, append(args, "--workers", "4", "--service", "lognormal:10ms,1", "--runs", strconv.Itoa(runs))...)
-		if f.Runs != runs || f.Completed != 1 || len(f.Warnings) > 0 || f.Bounds.UpperMS == nil || f.Bounds.CriticalPathMS == nil {
+		f, dir := forecasted(t, append(args, "--workers", "4", "--service", "lognormal:10ms,1", "--runs", "6")...)
+		if f.Runs != 6 || f.Completed != 1 || len(f.Warnings) > 0 || f.Bounds.UpperMS == nil || f.Bounds.CriticalPathMS == nil {
 			t.Fatalf("%v: %+v", args, f)
 		}
 		if f.MakespanMS.Lo < f.Bounds.LowerMS.Lo || f.MakespanMS.Hi > f.Bounds.UpperMS.Hi || f.MakespanMS.Lo <= 0 {
@@ -129,8 +128,11 @@ func TestMakespanInputs(t *testing.T) {
 
 // TestLargeTrace has readiness of a large trace counted, and small ones planned, without anybody seeing it.
 func TestLargeTrace(t *testing.T) {
-	f, dir := forecasted(t, "trace=10001", "--workers", "500", "--service", "exp:1s", "--runs", "1")
-	if f.Attempts != 10001 || f.MakespanMS.Median > f.Bounds.UpperMS.Median || len(schedule(t, dir)) != 10002 {
+	defer func(most int) { plannedMost = most }(plannedMost)
+	plannedMost = depth.Of(200, plannedMost)
+	tasks := plannedMost + 1
+	f, dir := forecasted(t, fmt.Sprintf("trace=%d", tasks), "--workers", depth.Of("20", "500"), "--service", "exp:1s", "--runs", "1")
+	if f.Attempts != tasks || f.MakespanMS.Median > f.Bounds.UpperMS.Median || len(schedule(t, dir)) != tasks+1 {
 		t.Errorf("%+v", f)
 	}
 }

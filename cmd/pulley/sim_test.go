@@ -2,26 +2,30 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"pulley/internal/depth"
 )
 
 // TestSim searches: without a violation, with a planted one whose case is played again, and with mistakes.
 func TestSim(t *testing.T) {
 	out := t.TempDir()
-	got := call(t, nil, "sim", "--seeds", "0..31", "--out", out)
-	if got.code != 0 || !strings.Contains(got.out, "32 seeds") || strings.Count(got.out, "\n") > 50 {
+	seeds := depth.Of(8, 32)
+	got := call(t, nil, "sim", "--seeds", fmt.Sprintf("0..%d", seeds-1), "--out", out)
+	if got.code != 0 || !strings.Contains(got.out, fmt.Sprintf("%d seeds", seeds)) || strings.Count(got.out, "\n") > 50 {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
 	whole, err := os.ReadFile(filepath.Join(out, "coverage.txt"))
 	if err != nil || !strings.Contains(string(whole), "faults, by what they met") || !strings.Contains(string(whole), " never\n") {
 		t.Errorf("coverage.txt: %v\n%s", err, whole)
 	}
-	got = call(t, nil, "sim", "pipeline=4", "--seeds", "16..31", "--out", out)
-	if got.code != 0 || !strings.Contains(got.out, "16 seeds") {
+	got = call(t, nil, "sim", "pipeline=4", "--seeds", fmt.Sprintf("16..%d", 15+seeds/2), "--out", out)
+	if got.code != 0 || !strings.Contains(got.out, fmt.Sprintf("%d seeds", seeds/2)) {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
 	got = call(t, nil, "sim", "--bug", "token-ignored", "--seeds", "0..999", "--shrink", "1s", "--out", out)
@@ -50,7 +54,7 @@ func TestSim(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &rows); err != nil || got.code != exitFailed || len(rows) < 30 || rows[0].Searches != 1 {
 		t.Errorf("exit status %d, %v: %d rows: %s%s", got.code, err, len(rows), got.out, got.err)
 	}
-	got = call(t, nil, "sim", "--searches", "2", "--seeds", "0..15", "--out", out)
+	got = call(t, nil, "sim", "--searches", "2", "--seeds", fmt.Sprintf("0..%d", seeds/2-1), "--out", out)
 	if got.code != 0 || !regexp.MustCompile(`(?m)^push +none +– +– +– `).MatchString(got.out) {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
