@@ -99,6 +99,9 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
+// cutsAtOnce is of how many cuts the instances are left to run beside one another.
+const cutsAtOnce = 6
+
 // everyMessage offers completions with the cut at the first message, the second, and so on, until they are
 // answered before their cut is due.
 func (r *rig) everyMessage(proxy *pgtest.Proxy, scan pull.Scan, c pgtest.Cut, offer func(r *rig) []backend.Completion) int {
@@ -108,12 +111,7 @@ func (r *rig) everyMessage(proxy *pgtest.Proxy, scan pull.Scan, c pgtest.Cut, of
 	through := open(r.T, cfg, scan)
 	grant := r.grant
 	for c = c.At(1); ; c = c.At(c.K + 1) {
-		if _, err := through.Complete(r.ctx, 0, offer(r), grant); err != nil { // a connection that was cut while nobody used it
-			through = open(r.T, cfg, scan)
-			if _, err := through.Complete(r.ctx, 0, offer(r), grant); err != nil {
-				r.Fatal(err)
-			}
-		}
+		through = r.warm(through, cfg, scan, offer)
 		cs := offer(r)
 		before := r.dump(cs)
 		proxy.Set(c)
@@ -121,6 +119,9 @@ func (r *rig) everyMessage(proxy *pgtest.Proxy, scan pull.Scan, c pgtest.Cut, of
 		fired := proxy.Unset()
 		if err := r.judge(cs, before, out, err); err != nil {
 			r.Errorf("%s: %v", c, err)
+		}
+		if c.K%cutsAtOnce == 0 {
+			r.finish() // what runs is read again in every cycle
 		}
 		switch {
 		case fired:
@@ -132,6 +133,21 @@ func (r *rig) everyMessage(proxy *pgtest.Proxy, scan pull.Scan, c pgtest.Cut, of
 		}
 		return c.K - 1
 	}
+}
+
+// warm gives a backend that has just made a call which was not cut: the one it is given, or, if that has a connection which was
+// cut while nobody used it, a new one.
+func (r *rig) warm(through *pull.Backend, cfg postgres.Config, scan pull.Scan, offer func(r *rig) []backend.Completion) *pull.Backend {
+	r.Helper()
+	if _, err := through.Complete(r.ctx, 0, offer(r), r.grant); err == nil {
+		return through
+	}
+	through.Close()
+	through = open(r.T, cfg, scan)
+	if _, err := through.Complete(r.ctx, 0, offer(r), r.grant); err != nil {
+		r.Fatal(err)
+	}
+	return through
 }
 
 // judge compares what was answered with what a second offer, by a connection that is not cut, is answered.
@@ -167,9 +183,7 @@ func (r *rig) dump(cs []backend.Completion) string {
 	for _, c := range cs {
 		ids = append(ids, c.Lease.Key.Instance)
 	}
-	conn := r.connect()
-	defer func() { _ = conn.Close(r.ctx) }()
-	rows, err := conn.Query(r.ctx, `
+	rows, err := r.ask().Query(r.ctx, `
 		SELECT 'ledger ' || t::text FROM ledger t WHERE instance_id = ANY ($1)
 		UNION ALL SELECT 'arrival ' || t::text FROM arrivals t WHERE instance_id = ANY ($1)
 		UNION ALL SELECT 'inbox ' || t::text FROM inbox t WHERE instance_id = ANY ($1)
@@ -188,9 +202,7 @@ func (r *rig) dump(cs []backend.Completion) string {
 // finish lets all leases expire, runs everything to its end, and wants nothing to be left of it (I9, I10).
 func (r *rig) finish() {
 	r.Helper()
-	conn := r.connect()
-	defer func() { _ = conn.Close(r.ctx) }()
-	if _, err := conn.Exec(r.ctx, "UPDATE ledger SET due_at = clock_timestamp() WHERE done IS NULL"); err != nil {
+	if _, err := r.ask().Exec(r.ctx, "UPDATE ledger SET due_at = clock_timestamp() WHERE done IS NULL"); err != nil {
 		r.Fatal(err)
 	}
 	for r.held = nil; ; {
@@ -198,11 +210,12 @@ func (r *rig) finish() {
 		if r.took(out, err); len(r.held) == 0 {
 			break
 		}
-		held := r.held
-		r.held = nil
-		for _, task := range held {
-			r.complete(done(task))
+		var all []backend.Completion
+		for _, task := range r.held {
+			all = append(all, done(task))
 		}
+		r.held = nil
+		r.complete(all...)
 	}
 	if n := r.number("SELECT count(*) FROM instances WHERE status NOT IN ('completed', 'failed')"); n > 0 {
 		r.Errorf("I9: %d instances never end", n)
@@ -220,14 +233,19 @@ func TestLostLeases(t *testing.T) {
 		proxy := pgtest.StartProxy(t, r.cfg.DSN)
 		cfg.DSN, cfg.Connections = proxy.DSN(), 2
 		lost := 0
+		through := open(t, cfg, scan)
 		for k := 1; ; k++ {
-			through := open(t, cfg, scan)
+			if through = r.warm(through, cfg, scan, func(r *rig) []backend.Completion { return r.first(chain, `{"n": 1}`) }); depth.Night() {
+				through.Close() // what it sends is to be prepared anew
+				through = open(t, cfg, scan)
+			}
+			if _, err := r.b.Claim(r.ctx, 0, r.grant); err != nil { // what a call left that was cut off
+				t.Fatal(err)
+			}
 			cs := r.first(chain, `{"n": 1}`)
 			proxy.Set(pgtest.Cut{K: k, Mode: pgtest.CutBefore})
 			out, err := through.Complete(r.ctx, 0, cs, r.grant)
-			fired := proxy.Unset()
-			through.Close()
-			if !fired {
+			if !proxy.Unset() {
 				break
 			}
 			if err != nil || len(out.Tasks) > 0 {

@@ -19,11 +19,12 @@ import (
 // rig is a store of one shard whose tasks a test completes by hand.
 type rig struct {
 	*testing.T
-	ctx   context.Context
-	b     *pull.Backend
-	cfg   postgres.Config
-	grant backend.Grant
-	held  []backend.Task
+	ctx    context.Context
+	b      *pull.Backend
+	cfg    postgres.Config
+	grant  backend.Grant
+	held   []backend.Task
+	beside *pgx.Conn // of the test's own, for questions; nil: none was asked yet
 }
 
 func newRig(t *testing.T, cfg postgres.Config, scan pull.Scan) *rig {
@@ -125,11 +126,20 @@ func (r *rig) connect() *pgx.Conn {
 	return conn
 }
 
+// ask gives the connection for questions.
+func (r *rig) ask() *pgx.Conn {
+	r.Helper()
+	if r.beside == nil {
+		r.beside = r.connect()
+	}
+	return r.beside
+}
+
 // number reads one number from the schema.
 func (r *rig) number(sql string, args ...any) int64 {
 	r.Helper()
 	var n int64
-	if err := r.connect().QueryRow(r.ctx, sql, args...).Scan(&n); err != nil {
+	if err := r.ask().QueryRow(r.ctx, sql, args...).Scan(&n); err != nil {
 		r.Fatal(err)
 	}
 	return n

@@ -84,7 +84,7 @@ func TestRowsGrowWithTheWorkflow(t *testing.T) {
 	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
 		t.Run(string(scan), func(t *testing.T) {
 			last, lastSize := 0.0, 0
-			for _, n := range depth.Of([]int{10, 40, 160}, []int{10, 100, 500}) {
+			for _, n := range depth.Of([]int{10, 200}, []int{10, 100, 500}) {
 				rows := rowsPerNode(t, scan, n, backendtest.DriveConfig{Max: 8})
 				if lastSize > 0 && rows < 2*last {
 					t.Errorf("%.1f rows per node at %d nodes and %.1f at %d; it should at least double", last, lastSize, rows, n)
