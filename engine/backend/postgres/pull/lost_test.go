@@ -53,7 +53,10 @@ var offers = map[string]func(r *rig) []backend.Completion{
 	},
 	"several": func(r *rig) []backend.Completion {
 		cs := append(r.first(chain, `{"n": 1}`), r.second(joining, `{}`)...)
-		return append(append(cs, r.second(rounds, `{"n": 3}`)...), r.first(caught, `{}`)...)
+		if depth.Night() {
+			cs = append(cs, r.second(rounds, `{"n": 3}`)...)
+		}
+		return append(cs, r.first(caught, `{}`)...)
 	},
 }
 

@@ -25,19 +25,24 @@ type rig struct {
 	grant  backend.Grant
 	held   []backend.Task
 	beside *pgx.Conn // of the test's own, for questions; nil: none was asked yet
+
+	programs map[string]*plan.Program // by their text
 }
 
 func newRig(t *testing.T, cfg postgres.Config, scan pull.Scan) *rig {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), drivePatience)
 	t.Cleanup(cancel)
-	return &rig{T: t, ctx: ctx, b: open(t, cfg, scan), cfg: cfg, grant: backend.Grant{Owner: "test", Max: 100, Lease: time.Hour}}
+	return &rig{programs: map[string]*plan.Program{}, T: t, ctx: ctx, b: open(t, cfg, scan), cfg: cfg, grant: backend.Grant{Owner: "test", Max: 100, Lease: time.Hour}}
 }
 
 // submit stores an instance of a program.
 func (r *rig) submit(source, input string) uuid.UUID {
 	r.Helper()
-	sub := backend.Submission{ID: uuid.New(), Program: backendtest.MustCompile(r, source), Input: json.RawMessage(input)}
+	if r.programs[source] == nil {
+		r.programs[source] = backendtest.MustCompile(r, source)
+	}
+	sub := backend.Submission{ID: uuid.New(), Program: r.programs[source], Input: json.RawMessage(input)}
 	out, err := r.b.Submit(r.ctx, []backend.Submission{sub}, r.grant)
 	r.took(out, err)
 	if out.Outcomes[0].Answer != backend.Applied {
