@@ -18,6 +18,7 @@ import (
 	"pulley/engine/backend/memory"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/depth"
 )
 
 // twinRow is a node run in the dumb twin: one list, no heaps, no undo.
@@ -335,6 +336,7 @@ fn main(input: [], output: [r]):
 			t.Errorf("inconclusive: instances ended as %v; want some of each", ends)
 		}
 	})
+	depth.Checks(t, 40, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t, p)
 		for range 3 { // a few instances are to come to their ends
