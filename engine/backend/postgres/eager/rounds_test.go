@@ -133,7 +133,7 @@ func (w *world) counted() {
 		select {
 		case <-tick.C:
 		case <-w.ctx.Done():
-			w.Fatal(w.ctx.Err())
+			w.Fatalf("the sessions of %s do not end: %v", w.cfg.Application, w.ctx.Err())
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (p *post) ask(ctx context.Context, cs ...backend.Completion) (message, <-ch
 		case a := <-done:
 			p.Fatalf("answered %+v (%v) before anybody was asked", a.out.Outcomes, a.err)
 		case <-p.ctx.Done():
-			p.Fatal(p.ctx.Err())
+			p.Fatalf("no request comes: %v", p.ctx.Err())
 		}
 	}
 }
@@ -73,7 +73,7 @@ func (p *post) wait(done <-chan asked) asked {
 	case a := <-done:
 		return a
 	case <-p.ctx.Done():
-		p.Fatal(p.ctx.Err())
+		p.Fatalf("the request is not answered: %v", p.ctx.Err())
 		return asked{}
 	}
 }

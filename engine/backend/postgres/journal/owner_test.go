@@ -63,7 +63,7 @@ func (w *world) claimed(b *Backend) []backend.Task {
 		select {
 		case <-tick.C:
 		case <-w.ctx.Done():
-			w.Fatal(w.ctx.Err())
+			w.Fatalf("nothing can be claimed: %v", w.ctx.Err())
 		}
 	}
 }

@@ -90,7 +90,7 @@ func newMeter(t testing.TB) *meter {
 func (m *meter) number(sql string, args ...any) (n int64) {
 	m.Helper()
 	if err := m.conn.QueryRow(m.ctx, sql, args...).Scan(&n); err != nil {
-		m.Fatal(err)
+		m.Fatalf("%s: %v", sql, err)
 	}
 	return n
 }
