@@ -45,7 +45,7 @@
 //	engine/graph               | the compiled workflow; builder; DOT and Mermaid                | engine/expr
 //	engine/plan                | the core: graph, event and inbox in, plan out                  | engine/graph
 //	engine/backend             | the contract that every design implements                      | engine/plan
-//	engine/backend/backendtest | the conformance suite that every backend passes                | engine/backend
+//	engine/backend/backendtest | the conformance suite that every backend passes                | engine/backend, internal/depth
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend
 //	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres
