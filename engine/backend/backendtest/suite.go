@@ -13,6 +13,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/internal/depth"
 )
 
 // Options is what a case asks of the store that is opened for it.
@@ -72,6 +73,10 @@ func Run(t *testing.T, open Open) {
 	t.Run("workflows", func(t *testing.T) {
 		t.Parallel()
 		r := start(t, open, 3) // one store for all: they must not disturb each other
+		if r.Advance == nil && !depth.Night() {
+			r.runTogether(Workflows())
+			return
+		}
 		for _, w := range Workflows() {
 			t.Run(w.Name, func(t *testing.T) { w.run(r.in(t)) })
 		}

@@ -416,13 +416,41 @@ func join(n int, f func(int) int) string {
 	return strings.Join(parts, ",")
 }
 
-// run drives instances of a workflow in disorder, and at night, or where it costs next to nothing, one in order before.
+// run drives instances of a workflow, first one in order and then many in disorder.
 func (w Workflow) run(r *rig) {
 	p := w.Program(r)
-	if r.Advance != nil || depth.Night() {
-		r.drive(w, p, 1, DriveConfig{Advance: r.Advance})
-	}
+	r.drive(w, p, 1, DriveConfig{Advance: r.Advance})
 	r.drive(w, p, depth.Of(2, 8), DriveConfig{Advance: r.Advance, Workers: depth.Of(2, 3), Seed: 7, Max: 5})
+}
+
+// runTogether drives instances of all workflows beside one another, where each transaction has its price, and judges each
+// workflow by itself.
+func (r *rig) runTogether(all []Workflow) {
+	r.Helper()
+	var subs []backend.Submission
+	ids := map[string][]uuid.UUID{}
+	for _, w := range all {
+		p := w.Program(r)
+		for range 2 {
+			s := submission(p, w.Input)
+			subs, ids[w.Name] = append(subs, s), append(ids[w.Name], s.ID)
+		}
+	}
+	rec, err := Drive(r.ctx, r.b, subs, DriveConfig{Workers: 3, Seed: 7, Max: 8})
+	if err == nil {
+		err = rec.Check()
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, w := range all {
+		r.Run(w.Name, func(t *testing.T) {
+			for _, id := range ids[w.Name] {
+				r.in(t).outcome(w, rec, id)
+			}
+		})
+	}
+	r.clean()
 }
 
 // drive runs instances and checks all that it can.
