@@ -30,7 +30,7 @@ type tests struct {
 
 // run runs the tests. The error tells that they could not be run; that some failed stands in the tally.
 func (p *place) test(ctx context.Context, t tests) (*tally, error) {
-	args := []string{"go", "test", "-json", "-count=1", "-p", strconv.Itoa(t.atOnce), "-timeout", t.timeout.String()}
+	args := []string{"go", "test", "-json", "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(2 * processors()), "-timeout", t.timeout.String()}
 	if t.race {
 		args = append(args, "-race", "-vet=all")
 	}
