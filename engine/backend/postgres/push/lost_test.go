@@ -588,22 +588,3 @@ func through(t testing.TB, p *pgtest.Proxy, cfg postgres.Config) *Backend {
 	t.Cleanup(b.Close)
 	return b
 }
-
-// TestMarks completes in one place again and again, which has one mark; those of an hour ago are swept.
-func TestMarks(t *testing.T) {
-	w := newWorld(t)
-	tasks := w.launch(chained(5), chained(5).Program(t))
-	for range 3 {
-		tasks = w.complete(backendtest.Ran(tasks[0])).Tasks
-	}
-	w.exec("INSERT INTO commits VALUES (0, 1, 0, 1, '{}', clock_timestamp() - interval '2 hours')")
-	if _, err := w.direct.Sweep(w.ctx, 0); err != nil {
-		t.Fatal(err)
-	}
-	var marks, own int
-	if err := w.direct.store.Pool.QueryRow(w.ctx, "SELECT count(*), count(*) FILTER (WHERE backend = $1 AND stale = '{}') FROM commits",
-		w.direct.marks.backend).Scan(&marks, &own); err != nil || marks != 1 || own != 1 {
-		t.Errorf("%d marks, %d of them of the backend that completes, %v; want its one", marks, own, err)
-	}
-	w.finish()
-}
