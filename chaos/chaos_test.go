@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,10 +31,16 @@ import (
 // plantVariable names the bug that an engine's process plants in itself.
 const plantVariable = "PULLEY_CHAOS_PLANT"
 
+// untilInterrupted ends when somebody interrupts the tests: every run then removes what it has made, and fails its test.
+var untilInterrupted context.Context
+
 // TestMain makes this test binary an engine's process where it is started as one.
 func TestMain(m *testing.M) {
 	if os.Getenv(EngineVariable) == "" {
-		goleak.VerifyTestMain(m)
+		var stop context.CancelFunc
+		untilInterrupted, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 		return
 	}
 	if err := Engine(context.Background(), os.Stdin, os.Stdout, Hooks{Wrap: plants[os.Getenv(plantVariable)]}); err != nil {
@@ -72,7 +80,7 @@ func runCase(t *testing.T, c Case, environment ...string) *Result {
 // until it was at all.
 func runUntil(t *testing.T, c Case, enough func(fault.Coverage) bool, environment ...string) *Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), runsWithin, fmt.Errorf("the run of the case was not over within %v", runsWithin))
+	ctx, cancel := context.WithTimeoutCause(untilInterrupted, runsWithin, fmt.Errorf("the run of the case was not over within %v", runsWithin))
 	defer cancel()
 	command := slices.Concat([]string{"env", "GORACE=atexit_sleep_ms=0 halt_on_error=1"}, environment, []string{os.Args[0]})
 	res, err := Run(ctx, c, Config{Command: command, Progress: func(line string) { t.Log(line) }, covered: enough})

@@ -72,7 +72,7 @@ func TestAnInterruptedRunLeavesNoHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = docker.Close() }()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), runsWithin, fmt.Errorf("no host was paused within %v", runsWithin))
+	ctx, cancel := context.WithTimeoutCause(untilInterrupted, runsWithin, fmt.Errorf("no host was paused within %v", runsWithin))
 	defer cancel()
 	c := shortCase("push")
 	c.Hosts, c.Faults = HostsDocker, []fault.Fault{{Kind: "host.pause", HoldMS: 600_000}}
