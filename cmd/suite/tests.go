@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -28,13 +29,23 @@ type tests struct {
 	record   string            // a file for the events; empty: none
 }
 
-// run runs the tests. The error tells that they could not be run; that some failed stands in the tally.
+// garbage has test binaries, which live for seconds, collect less often, unless the caller says how often.
+const garbage = "400"
+
+// test runs the tests. The error tells that they could not be run; that some failed stands in the tally.
 func (p *place) test(ctx context.Context, t tests) (*tally, error) {
 	args := []string{"go", "test", "-json", "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(2 * processors()), "-timeout", t.timeout.String()}
 	if t.race {
 		args = append(args, "-race", "-vet=all")
 	}
 	args = append(append(args, t.flags...), t.packages...)
+	env := maps.Clone(t.env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	if os.Getenv("GOGC") == "" {
+		env["GOGC"] = garbage
+	}
 	reader, writer := io.Pipe()
 	out := io.Writer(writer)
 	if t.record != "" {
@@ -52,7 +63,7 @@ func (p *place) test(ctx context.Context, t tests) (*tally, error) {
 	ended := make(chan error, 1)
 	begun := time.Now()
 	go func() {
-		err := p.run(ctx, command{args: args, env: t.env, out: out})
+		err := p.run(ctx, command{args: args, env: env, out: out})
 		_ = writer.Close() // the reader's end
 		ended <- err
 	}()
