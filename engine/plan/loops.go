@@ -132,7 +132,7 @@ func readBounds(raw json.RawMessage) (bounds, error) {
 func readInts(raw json.RawMessage, names []string) (numbers [3]int64, err error) {
 	entries, err := expr.DecodeObject(raw, ir.Limits{}, names)
 	if err != nil {
-		return numbers, fmt.Errorf("what was kept of it cannot be read: %w", err)
+		return numbers, fmt.Errorf("what was kept of it cannot be read: %s", err)
 	}
 	for _, e := range entries {
 		at := slices.Index(names, e.Key)
