@@ -9,8 +9,8 @@
 //
 // # Who ends what
 //
-// Every command that suite starts has a process group of its own, a directory for what it writes for a while, and a mark in its
+// Every command that suite starts has a process group of its own, directories for what it writes for a while (one of them in memory, where the machine has enough), and a mark in its
 // environment, which its children inherit. At the first signal suite passes SIGINT on to the group, waits, and then kills it.
 // In the end, whatever happened, suite waits until no process with the mark is left, kills what does not
-// end by itself, unmounts what is mounted below the directory, and removes it.
+// end by itself, unmounts what is mounted below the directories, and removes them.
 package main

@@ -27,10 +27,11 @@ const (
 	removeWithin = 10 * time.Second       // for the directory, into which something may still write
 )
 
-// place is where the commands of one run of suite work: a directory for what they write for a while, and the
+// place is where the commands of one run of suite work: directories for what they write for a while, and the
 // mark that their processes carry.
 type place struct {
-	dir      string
+	dir      string   // for what is large, or holds devices
+	fast     string   // for all else, in memory where there is enough: servers make and remove files by the thousand
 	lock     *os.File // held as long as suite runs, whatever ends it
 	mark     string
 	patience time.Duration // with a command that is to end, and with what it left, before they are killed
@@ -52,14 +53,20 @@ func makePlace() (*place, error) {
 	if err := os.Mkdir(p.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("no directory for the tests: %w", err)
 	}
-	if err := errors.Join(os.Chmod(p.dir, 0o755), p.take()); err != nil {
-		return nil, errors.Join(fmt.Errorf("no directory for the tests: %w", err), os.RemoveAll(p.dir))
+	if err := errors.Join(os.Chmod(p.dir, 0o755), p.take(), os.MkdirAll(p.fast, 0o755), os.Chmod(p.fast, 0o755)); err != nil {
+		return nil, errors.Join(fmt.Errorf("no directory for the tests: %w", err), os.RemoveAll(p.dir), os.RemoveAll(p.fast))
 	}
 	return p, nil
 }
 
 func placeOf(mark string) *place {
-	return &place{mark: mark, dir: filepath.Join(os.TempDir(), placePrefix+mark), patience: endWithin}
+	name := placePrefix + mark
+	p := &place{mark: mark, dir: filepath.Join(os.TempDir(), name), patience: endWithin}
+	p.fast = p.dir
+	if memory := memoryDir(); memory != "" {
+		p.fast = filepath.Join(memory, name)
+	}
+	return p
 }
 
 // take locks the directory; it fails where another does so. The kernel gives the lock up with the process.
@@ -94,7 +101,7 @@ func removeAbandoned() {
 
 // environment is that of every command: ours, with the directory, the mark, and more.
 func (p *place) environment(more map[string]string) []string {
-	env := append(os.Environ(), "TMPDIR="+p.dir, "GOTMPDIR="+p.dir, markVariable+"="+p.mark)
+	env := append(os.Environ(), "TMPDIR="+p.fast, "GOTMPDIR="+p.dir, "PULLEY_IMAGE_DIR="+p.dir, markVariable+"="+p.mark)
 	for name, value := range more {
 		env = append(env, name+"="+value)
 	}
@@ -173,7 +180,7 @@ func (p *place) unmount() error {
 	}
 	var points []string
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		if fields := strings.Fields(lines.Text()); len(fields) > 4 && strings.HasPrefix(fields[4], p.dir+"/") {
+		if fields := strings.Fields(lines.Text()); len(fields) > 4 && (strings.HasPrefix(fields[4], p.dir+"/") || strings.HasPrefix(fields[4], p.fast+"/")) {
 			points = append(points, fields[4])
 		}
 	}
@@ -188,12 +195,12 @@ func (p *place) unmount() error {
 	return errors.Join(errs...)
 }
 
-// remove removes the directory. A watchdog may be removing parts of it at the same time.
+// remove removes the directories. A watchdog may be removing parts of it at the same time.
 func (p *place) remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
 	defer cancel()
 	for {
-		err := os.RemoveAll(p.dir)
+		err := errors.Join(os.RemoveAll(p.fast), os.RemoveAll(p.dir))
 		if err == nil || ctx.Err() != nil {
 			return err
 		}

@@ -54,8 +54,8 @@ func TestNothingStaysBehind(t *testing.T) {
 	if left := p.processes(); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
 	}
-	if exists(p.dir) {
-		t.Errorf("%s is left", p.dir)
+	if exists(p.dir) || exists(p.fast) {
+		t.Errorf("%s or %s is left", p.dir, p.fast)
 	}
 }
 
@@ -94,10 +94,10 @@ func TestKilledRunsAreRemoved(t *testing.T) {
 func TestCommandsTellHowTheyEnded(t *testing.T) {
 	err := within(func(p *place) error {
 		var out bytes.Buffer
-		if err := p.run(t.Context(), command{args: []string{"sh", "-c", `echo "$X $TMPDIR"; exit 3`}, env: map[string]string{"X": "1"}, out: &out}); status(err) != 3 {
+		if err := p.run(t.Context(), command{args: []string{"sh", "-c", `echo "$X $TMPDIR $GOTMPDIR"; exit 3`}, env: map[string]string{"X": "1"}, out: &out}); status(err) != 3 {
 			t.Errorf("status %d (%v), want 3", status(err), err)
 		}
-		if want := "1 " + p.dir + "\n"; out.String() != want {
+		if want := "1 " + p.fast + " " + p.dir + "\n"; out.String() != want {
 			t.Errorf("%q, want %q", out.String(), want)
 		}
 		if err := p.run(t.Context(), command{args: []string{"/no/such/program"}}); err == nil || status(err) != -1 {

@@ -1,5 +1,6 @@
 // Package pgimage makes an image of Postgres from Debian's packages, for tests where no registry of images can be
-// reached. It takes a Docker engine, root, debootstrap, and about a minute for the first time.
+// reached. It takes a Docker engine, root, debootstrap, and about a minute for the first time. It is made in
+// the directory that PULLEY_IMAGE_DIR names, or TMPDIR, which must be able to hold devices.
 package pgimage
 
 import (
@@ -75,7 +76,7 @@ func lock(ctx context.Context) (unlock func(), err error) {
 }
 
 func build(ctx context.Context, e Engine) error {
-	work, err := os.MkdirTemp("", "pulley-image-")
+	work, err := os.MkdirTemp(os.Getenv("PULLEY_IMAGE_DIR"), "pulley-image-")
 	if err != nil {
 		return err
 	}
