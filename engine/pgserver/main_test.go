@@ -263,7 +263,12 @@ func selfAs(t *testing.T, who *account) string {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(openDir(t), "pgserver.test")
-	if err := os.WriteFile(copied, content, 0o755); err != nil {
+	// Meanwhile no test beside this one may start a process: it would inherit the file for a moment, open for writing,
+	// and nobody can run a file that somebody writes to.
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(copied, content, 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return copied

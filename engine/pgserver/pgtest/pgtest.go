@@ -46,6 +46,7 @@ func Settings() map[string]string {
 		"synchronous_commit": "on", // it is free without fsync, and a commit takes the same path
 		"full_page_writes":   "off",
 		"max_connections":    "500",
+		"jit":                "off", // loading the compiler takes longer than any statement of a test
 	}
 }
 
