@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -186,6 +187,12 @@ func (t *tally) cover(e event) {
 			t.Coverage[short(e.Package)] = percent
 		}
 	}
+}
+
+// merge takes over what another tally counted.
+func (t *tally) merge(other *tally) {
+	t.Packages, t.Tests = append(t.Packages, other.Packages...), append(t.Tests, other.Tests...)
+	maps.Copy(t.Coverage, other.Coverage)
 }
 
 // green says whether every package passed.

@@ -75,6 +75,16 @@ func TestTallyNamesWhatFailed(t *testing.T) {
 	}
 }
 
+func TestTalliesMerge(t *testing.T) {
+	green, red := newTally(nil), newTally(nil)
+	green.take(event{Action: passed, Package: "pulley/a", Test: "TestA"})
+	green.take(event{Action: passed, Package: "pulley/a"})
+	red.take(event{Action: failed, Package: "pulley/b"})
+	if green.merge(red); green.green() || len(green.Packages) != 2 || len(green.Tests) != 1 {
+		t.Errorf("%+v", green)
+	}
+}
+
 func TestTallyIsGreenWhenAllPassed(t *testing.T) {
 	counted := newTally(nil)
 	if counted.green() {
@@ -135,6 +145,11 @@ func TestPackagesHaveBudgets(t *testing.T) {
 	lines := overBudget(list)
 	if len(lines) != 1 || !strings.HasPrefix(lines[0], "large took 99.0 s, 99.0 % of the time") {
 		t.Errorf("%q", lines)
+	}
+	for _, name := range singles {
+		if !exists("../../" + name) {
+			t.Errorf("%s is to be tested without the race detector, and there is no such package", name)
+		}
 	}
 	for name := range budgets {
 		if !exists("../../" + name) {

@@ -34,9 +34,9 @@ const garbage = "400"
 
 // test runs the tests. The error tells that they could not be run; that some failed stands in the tally.
 func (p *place) test(ctx context.Context, t tests) (*tally, error) {
-	args := []string{"go", "test", "-json", "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(2 * processors()), "-timeout", t.timeout.String()}
+	args := []string{"go", "test", "-json", "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(2 * processors()), "-timeout", t.timeout.String(), "-vet=all"}
 	if t.race {
-		args = append(args, "-race", "-vet=all")
+		args = append(args, "-race")
 	}
 	args = append(append(args, t.flags...), t.packages...)
 	env := maps.Clone(t.env)
