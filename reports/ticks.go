@@ -13,6 +13,9 @@ import (
 // niceSteps are the limits and labels within a decade.
 var niceSteps = []float64{1, 2, 5}
 
+// sameStep is how near to a step, in shares of it, a value may be to be taken for it: nearer than anybody can see.
+const sameStep = 1e-6
+
 // axisMargin is what an axis has beyond its data on either side, as a factor.
 const axisMargin = 1.12
 
@@ -37,7 +40,7 @@ func niceIndex(v float64, round func(float64) float64) int {
 	mantissa := v / math.Pow(10, decade)
 	place := float64(len(niceSteps))
 	for i, step := range niceSteps {
-		if math.Abs(mantissa-step) < 1e-6 {
+		if math.Abs(mantissa-step) < sameStep {
 			place = float64(i)
 			break
 		}
