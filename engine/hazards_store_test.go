@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -139,32 +140,32 @@ func TestHazardCountersUpsertedInMapOrder(t *testing.T) {
 			ways[i] = &counting{Backend: s.open()}
 			backends[i] = ways[i]
 		}
-		subs := make([]backend.Submission, instances)
-		for i := range subs {
-			subs[i] = backend.Submission{ID: shardZero(ways[0]), Program: p, Input: json.RawMessage(`{"x": 5}`)}
-		}
 		s.slow()
 		const deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 		before := s.number(deadlocks)
 		var failures atomic.Int64 // of calls, which are made again: what the server has counted is told in any case
-		seen, err := backendtest.Drive(s.ctx, backends[0], subs, backendtest.DriveConfig{
-			Peers: backends[1:], Workers: 2 * hosts, Max: 3, Seed: 4, Again: func(err error) bool {
-				s.Errorf("a call fails: %v", err)
-				return failures.Add(1) <= 20
-			},
-		})
-		if err != nil {
-			s.Error(err)
+		again := func(err error) bool {
+			s.Errorf("a call fails: %v", err)
+			return failures.Add(1) <= 20
 		}
-		for id, inst := range seen.Instances {
-			if want := meshValue(layers, width, 5); string(inst.Result) != want {
-				s.Errorf("%s gives %s (%v), want %s", id, inst.Result, inst.Failure, want)
+		// On a busy machine one host may come to do nearly nothing: then there are more instances, for as long as the site stands.
+		idle := func(way *counting) bool { return way.calls.Load() < layers }
+		for slices.ContainsFunc(ways, idle) && !s.Failed() {
+			subs := make([]backend.Submission, instances)
+			for i := range subs {
+				subs[i] = backend.Submission{ID: shardZero(ways[0]), Program: p, Input: json.RawMessage(`{"x": 5}`)}
+			}
+			seen, err := backendtest.Drive(s.ctx, backends[0], subs, backendtest.DriveConfig{Peers: backends[1:], Workers: 2 * hosts, Max: 3, Seed: 4, Again: again})
+			if err != nil {
+				s.Error(err)
+			}
+			for id, inst := range seen.Instances {
+				if want := meshValue(layers, width, 5); string(inst.Result) != want {
+					s.Errorf("%s gives %s (%v), want %s", id, inst.Result, inst.Failure, want)
+				}
 			}
 		}
-		for i, way := range ways {
-			if n := way.calls.Load(); n < layers {
-				s.Errorf("inconclusive: host %d made %d calls", i, n)
-			}
+		for _, way := range ways {
 			way.Close()
 		}
 		s.settled() // only sessions that are over have said what they counted
