@@ -35,6 +35,7 @@ demo: ## Compare a pushing and a pulling scheduler, and write a report
 SUITE = out/bin/suite
 
 check: ## Check the format and the code, and run every test that needs neither Postgres nor a second process
+	@scripts/setup.sh scripts
 	@$(GO) build -o $(SUITE)-check ./cmd/suite
 	@$(SUITE)-check check
 
@@ -56,7 +57,7 @@ NIGHT ?= 5h
 NIGHT_FLAGS ?=
 
 nightly: ## Run all that is deep, for NIGHT=30m, 2h or 8h, each night from where the last one stopped; out/nightly/report.html
-	@scripts/setup.sh compiler postgres ci
+	@scripts/setup.sh compiler postgres scripts ci
 	@$(GO) build -o $(SUITE)-night ./cmd/suite
 	@$(SUITE)-night nightly --night $(NIGHT) $(NIGHT_FLAGS)
 

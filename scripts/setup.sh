@@ -4,6 +4,7 @@
 #	setup.sh postgres   some way to a Postgres: a DSN, binaries, Docker, or a download
 #	setup.sh binaries   the binaries of a Postgres, whatever other ways there are
 #	setup.sh compiler   a C compiler, which the race detector needs
+#	setup.sh scripts    with CI=true, shellcheck, which reads the scripts; otherwise nothing
 #	setup.sh ci         with CI=true, what a test would fail without: a Postgres' binaries, and debootstrap, which
 #	                    makes the image of the tests that use Docker; otherwise nothing
 #
@@ -155,6 +156,14 @@ setup_ci() {
 	return 1
 }
 
+setup_scripts() {
+	[ "${CI:-}" = true ] || return 0
+	have shellcheck && return 0
+	may_install && have apt-get && apt_get update && apt_get install -y --no-install-recommends shellcheck && return 0
+	say "shellcheck is missing, which reads the scripts, and could not be installed"
+	return 1
+}
+
 have go || {
 	say "Go is missing: install it from https://go.dev/dl/"
 	exit 1
@@ -165,9 +174,10 @@ for what in "$@"; do
 	postgres) setup_postgres ;;
 	binaries) setup_binaries ;;
 	compiler) setup_compiler ;;
+	scripts) setup_scripts ;;
 	ci) setup_ci ;;
 	*)
-		say "usage: setup.sh [postgres] [binaries] [compiler] [ci]"
+		say "usage: setup.sh [postgres] [binaries] [compiler] [scripts] [ci]"
 		exit 2
 		;;
 	esac

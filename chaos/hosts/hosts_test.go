@@ -57,7 +57,9 @@ func hosted() {
 			for i := range 1000 {
 				fmt.Println("word", i)
 			}
-			err = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+				panic(err)
+			}
 			select {}
 		case "exit":
 			fmt.Fprintln(os.Stderr, "last words")

@@ -23,7 +23,7 @@ type checkCmd struct{}
 // Run takes one step after the other, and goes on where one failed.
 func (checkCmd) Run(ctx context.Context) error {
 	return within(func(p *place) error {
-		steps := []step{{"format", p.checkFormat}, {"vet", p.vet}, {"lint", p.lint}, {"shell scripts", p.checkScripts}, {"tests", p.testAlone}}
+		steps := append(p.readingSteps(), step{"tests", p.testAlone})
 		var failed []string
 		for _, s := range steps {
 			begun := time.Now()
@@ -51,6 +51,11 @@ func (checkCmd) Run(ctx context.Context) error {
 type step struct {
 	name string
 	do   func(context.Context) error
+}
+
+// readingSteps are the steps that read the code and run none of it.
+func (p *place) readingSteps() []step {
+	return []step{{"format", p.checkFormat}, {"vet", p.vet}, {"lint", p.lint}, {"shell scripts", p.checkScripts}}
 }
 
 // quiet runs a command of which nobody hears unless it fails.
@@ -130,6 +135,9 @@ func (p *place) lint(ctx context.Context) error {
 func (p *place) checkScripts(ctx context.Context) error {
 	program, err := exec.LookPath("shellcheck")
 	if err != nil {
+		if os.Getenv("CI") == "true" {
+			return fmt.Errorf("reading the scripts: %w: install the package shellcheck", err)
+		}
 		fmt.Println("shellcheck is not installed: scripts are not read")
 		return nil
 	}

@@ -40,8 +40,9 @@ type part struct {
 // parts lists them in their order. What every change must pass comes first, what can use any time that is left comes last.
 func parts() []part {
 	return []part{
+		{"code", "format, vet, lint and shell scripts, as make check reads them", 2, runReading},
 		{"tests", "every test as before a change, and how long each package took", 10, runTests},
-		{"seeds", "simulated worlds of every design, seed after seed, each step checked", 24, runSeeds},
+		{"seeds", "simulated worlds of every design, seed after seed, each step checked", 23, runSeeds},
 		{"worlds", "simulated worlds replayed on a real Postgres, step by step", 10, runWorlds},
 		{"language", "generated programs on every backend, held against the reference interpreter", 8, runLanguage},
 		{"fuzz", "texts and programs that no grammar made, for the parser and the compiler", 6, runFuzz},
@@ -49,7 +50,7 @@ func parts() []part {
 		{"bugs", "bugs planted in the engine, of which the checks must find each", 12, runBugs},
 		{"soak", "one backend under load and faults, to see whether anything grows", 5, runSoak},
 		{"benchmarks", "the Go benchmarks, in the form that benchstat reads", 4, runBenchmarks},
-		{"deep tests", "the tests of one package after the other, as deep as a night allows", 7, runDeepTests},
+		{"deep tests", "the tests of one package after the other, as deep as a night allows", 6, runDeepTests},
 	}
 }
 

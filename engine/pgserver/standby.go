@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -139,29 +140,25 @@ func (c *cluster) makeStandby(ctx context.Context) error {
 func (c *cluster) commitThatWaits(ctx context.Context, watching, writing *pgx.Conn, come func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	committed := make(chan error, 1)
-	var waits bool
+	var running sync.WaitGroup // at most one commit, which ends with ctx
 	commit := func() {
 		_, err := writing.Exec(ctx, standbyWriteSQL)
 		committed <- err
 	}
-	go commit() // it ends with ctx, and is waited for
-	under := true
+	running.Go(commit)
 	defer func() {
 		cancel()
-		if under {
-			_ = <-committed // nobody asks any more
-		}
+		running.Wait()
 	}()
 	tick := time.NewTicker(connectTick)
 	defer tick.Stop()
-	for !waits {
+	for waits := false; !waits; {
 		select {
 		case err := <-committed: // the server had not read its settings again
-			if under = false; err != nil {
+			if err != nil {
 				return err
 			}
-			under = true
-			go commit()
+			running.Go(commit)
 		case <-tick.C:
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -175,7 +172,6 @@ func (c *cluster) commitThatWaits(ctx context.Context, watching, writing *pgx.Co
 	}
 	select {
 	case err := <-committed:
-		under = false
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -22,7 +22,6 @@ import (
 	"pulley/engine/backend/postgres/push"
 	"pulley/engine/pgserver"
 	"pulley/engine/pgserver/pgtest"
-	"pulley/engine/plan"
 	"pulley/internal/depth"
 )
 
@@ -526,7 +525,7 @@ func (b *both) words(c backend.Committed, claimed bool) string {
 	}
 	slices.SortFunc(c.Ended, func(x, y backend.Instance) int { return cmp.Compare(x.ID.String(), y.ID.String()) })
 	for _, e := range c.Ended {
-		fmt.Fprintf(&out, "\n  ended: %d %s %s %v", slices.Index(b.sim.ids(), e.ID), e.Status, e.Result, (*plan.Failure)(e.Failure))
+		fmt.Fprintf(&out, "\n  ended: %d %s %s %v", slices.Index(b.sim.ids(), e.ID), e.Status, e.Result, e.Failure)
 	}
 	if claimed {
 		fmt.Fprintf(&out, "\n  more: %t", c.More)

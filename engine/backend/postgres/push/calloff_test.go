@@ -178,9 +178,10 @@ func (w *world) besideItsSibling(wf backendtest.Workflow, meanwhile func(uuid.UU
 		t.Fatal(err)
 	}
 	answered := make(chan error, 1)
+	var reply backend.Committed // read once answered has said how the call ended
 	go func() {
 		var err error
-		out, err = w.through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(failed)}, backendtest.Granted(9))
+		reply, err = w.through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(failed)}, backendtest.Granted(9))
 		answered <- err
 	}()
 	if !w.waits(answered, 1) {
@@ -193,7 +194,7 @@ func (w *world) besideItsSibling(wf backendtest.Workflow, meanwhile func(uuid.UU
 	if err := <-answered; err != nil {
 		t.Fatal(err)
 	}
-	return id, out
+	return id, reply
 }
 
 // TestCallOffRaces lets several processes complete the branches of spreads of which some fail, in small
