@@ -13,7 +13,6 @@ import (
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/expr"
-	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/reports/record"
 )
@@ -202,11 +201,8 @@ type wanted struct {
 	value expr.Value
 }
 
-// resultLimits lets results of any size through: the workflow's own limits have bounded them.
-var resultLimits = ir.Limits{ValueBytes: 1 << 30}
-
 func newWanted(text json.RawMessage) (wanted, error) {
-	value, err := expr.Decode(text, resultLimits)
+	value, err := expr.Decode(text, expr.Unlimited)
 	if err != nil {
 		return wanted{}, fmt.Errorf("the expected result cannot be read: %w", err)
 	}
@@ -226,7 +222,7 @@ func (w wanted) check(in backend.Instance) error {
 	if bytes.Equal(in.Result, w.text) {
 		return nil
 	}
-	got, err := expr.Decode(in.Result, resultLimits)
+	got, err := expr.Decode(in.Result, expr.Unlimited)
 	if err != nil {
 		return fmt.Errorf("instance %s: the result cannot be read: %w", in.ID, err)
 	}

@@ -24,6 +24,7 @@ import (
 	"pulley/chaos/fault"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
+	"pulley/engine/reference"
 	"pulley/internal/depth"
 	"pulley/reports/record"
 )
@@ -170,12 +171,12 @@ func TestMissedFaultsAreTriedSooner(t *testing.T) {
 
 // TestCanceledAreCounted counts instances by how they ended, each once, whoever heard of it; without one, nothing was canceled.
 func TestCanceledAreCounted(t *testing.T) {
-	looked := func(source, instance string, s check.Status) check.Event {
+	looked := func(source, instance string, s reference.Status) check.Event {
 		return check.Event{Kind: check.Looked, Source: source, Instance: instance, Status: s}
 	}
 	for want, h := range map[int]check.History{
-		0: {looked("engine 0.1", "a", check.Running), looked(ownSource, "b", check.Completed)},
-		2: {looked(ownSource, "a", check.Canceled), looked("engine 0.1", "b", check.Canceled), looked(ownSource, "b", check.Canceled)},
+		0: {looked("engine 0.1", "a", check.Running), looked(ownSource, "b", reference.Completed)},
+		2: {looked(ownSource, "a", reference.Canceled), looked("engine 0.1", "b", reference.Canceled), looked(ownSource, "b", reference.Canceled)},
 	} {
 		c := shortCase("push")
 		r := &run{Case: c, result: newResult(c)}
@@ -332,7 +333,7 @@ func TestRecovery(t *testing.T) {
 	for i := range int64(50) {
 		applied(over + 2*second + i*second/10)
 	}
-	h = append(h, check.Event{Kind: check.Ended, Status: check.Completed, AtNS: over + 7*second, Instance: "i"})
+	h = append(h, check.Event{Kind: check.Ended, Status: reference.Completed, AtNS: over + 7*second, Instance: "i"})
 	spans := []span{{fault: fault.Fault{Kind: "process.kill"}, begun: 5 * second, over: over}}
 	rateWas, all := recovery(appliedIn(h), livesOf(h), spans, 0, math.MaxInt64)
 	got := recoveryOf(rateWas, all)

@@ -13,6 +13,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/engine/reference"
 	"pulley/engine/worker"
 	"pulley/scenarios"
 )
@@ -114,7 +115,7 @@ func (r *run) excuse() {
 func (r *run) missing(h check.History) {
 	canceled := map[string]bool{}
 	for i := range h {
-		if h[i].Kind == check.Looked && h[i].Status == check.Canceled {
+		if h[i].Kind == check.Looked && h[i].Status == reference.Canceled {
 			canceled[h[i].Instance] = true
 		}
 	}
@@ -153,7 +154,7 @@ func (r *run) oracles(h check.History) error {
 type truth struct {
 	of       map[string]int // workload, by instance
 	graphs   []*graph.Graph
-	outcomes [][]check.Outcome
+	outcomes [][]reference.Outcome
 }
 
 func newTruth(c Case, of map[string]int) (*truth, error) {
@@ -183,7 +184,7 @@ func (t *truth) graph(instance string) *graph.Graph {
 	return nil
 }
 
-func (t *truth) outcome(instance string) []check.Outcome {
+func (t *truth) outcome(instance string) []reference.Outcome {
 	if i, known := t.of[instance]; known {
 		return t.outcomes[i]
 	}
@@ -194,16 +195,16 @@ func (t *truth) outcome(instance string) []check.Outcome {
 const runsMost = 100
 
 // outcomesOf has the reference interpreter run a workload.
-func outcomesOf(w scenarios.Workload, actions *worker.Registry) ([]check.Outcome, error) {
+func outcomesOf(w scenarios.Workload, actions *worker.Registry) ([]reference.Outcome, error) {
 	tree, err := ir.Parse(w.Name+".ir", []byte(w.Source), ir.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	reference, err := check.Prepare(tree, ir.Limits{})
+	interpreter, err := reference.NewInterpreter(tree, ir.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	outcomes, all := reference.Possible(w.Input, act(actions), check.Options{}, runsMost)
+	outcomes, all := interpreter.Possible(w.Input, act(actions), reference.Options{}, runsMost)
 	if !all {
 		return nil, fmt.Errorf("scenario %s has more than %d outcomes that are right; choose another", w.Name, runsMost)
 	}
@@ -211,11 +212,11 @@ func outcomesOf(w scenarios.Workload, actions *worker.Registry) ([]check.Outcome
 }
 
 // act makes the reference interpreter call the engine's actions.
-func act(actions *worker.Registry) check.Action {
-	return check.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *check.Error) {
+func act(actions *worker.Registry) reference.Action {
+	return reference.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
 		result, failure := actions.Execute(context.Background(), backend.Task{Action: name, Args: args, Attempt: attempt})
 		if failure != nil {
-			return nil, &check.Error{Type: failure.Type, Message: failure.Message}
+			return nil, &reference.Error{Type: failure.Type, Message: failure.Message}
 		}
 		return result, nil
 	})

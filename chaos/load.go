@@ -10,6 +10,7 @@ import (
 
 	"pulley/chaos/check"
 	"pulley/engine/backend"
+	"pulley/engine/reference"
 )
 
 // load keeps instances in flight. Engines are asked in turn to submit them; a submission that was not
@@ -128,7 +129,7 @@ func (l *load) heard(e check.Event) {
 		f.stored = f.stored || stored
 	case e.Kind == check.Looked && (e.Status == check.Running || e.Status == ""):
 	default:
-		l.canceled = l.canceled || e.Status == check.Canceled
+		l.canceled = l.canceled || e.Status == reference.Canceled
 		l.end(f)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"pulley/chaos/check"
 	"pulley/engine/backend"
+	"pulley/engine/reference"
 )
 
 // endedStore says of every instance that it has ended.
@@ -62,7 +63,7 @@ func TestCancelsUntilOneIsCanceled(t *testing.T) {
 	l := newLoad(Case{InFlight: 1, Workloads: make([]Workload, 1), Engines: 1, CallMS: 1000, Cancel: 4},
 		func(int, submission) error { return nil }, func(check.Event) {})
 	var wanted []int
-	ends := func(n int, status check.Status) {
+	ends := func(n int, status reference.Status) {
 		l.fill()
 		id := l.all[n]
 		if l.open[id].cancel {
@@ -71,11 +72,11 @@ func TestCancelsUntilOneIsCanceled(t *testing.T) {
 		l.heard(check.Event{Kind: check.Ended, Instance: id.String(), Status: status})
 	}
 	for n := range 6 {
-		ends(n, check.Completed)
+		ends(n, reference.Completed)
 	}
-	ends(6, check.Canceled)
+	ends(6, reference.Canceled)
 	for n := 7; n < 12; n++ {
-		ends(n, check.Completed)
+		ends(n, reference.Completed)
 	}
 	if want := []int{3, 4, 5, 6, 7, 11}; !slices.Equal(wanted, want) {
 		t.Errorf("to be canceled were %d, want %d", wanted, want)

@@ -8,6 +8,7 @@ import (
 
 	"pulley/chaos/check"
 	"pulley/chaos/fault"
+	"pulley/engine/reference"
 	"pulley/reports/record"
 )
 
@@ -28,7 +29,7 @@ func killedAt(kills []int64, instances ...[]time.Duration) (check.History, []spa
 			}
 		}
 		if afters[len(afters)-1] > 0 {
-			h = append(h, check.Event{Kind: check.Ended, Status: check.Completed, Instance: id, AtNS: kills[len(kills)-1] + int64(time.Minute)})
+			h = append(h, check.Event{Kind: check.Ended, Status: reference.Completed, Instance: id, AtNS: kills[len(kills)-1] + int64(time.Minute)})
 		}
 	}
 	return h, spans
@@ -172,7 +173,7 @@ func TestInHand(t *testing.T) {
 		{Kind: check.Leased, Instance: "c", Source: "alive", Token: 3, AtNS: 5},
 	}
 	for id, at := range map[string]int64{"a": 11 * second, "b": 12 * second, "c": 19 * second} {
-		h = append(h, check.Event{Kind: check.Ended, Status: check.Completed, Instance: id, AtNS: at})
+		h = append(h, check.Event{Kind: check.Ended, Status: reference.Completed, Instance: id, AtNS: at})
 	}
 	at := 10 * second
 	_, all := recovery(nil, livesOf(h), []span{{fault: fault.Fault{Kind: killing}, begun: at, over: at, killed: "killed"}}, 0, never)

@@ -16,6 +16,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/engine/reference"
 )
 
 // witness is a store that writes the history of all that is asked of it and answered: every event is in the
@@ -266,7 +267,7 @@ func retried(c backend.Completion) bool {
 // instanceEvent tells how an instance stands.
 func instanceEvent(k check.Kind, in backend.Instance) check.Event {
 	return check.Event{
-		Kind: k, Instance: in.ID.String(), Status: check.Status(in.Status), Result: in.Result, Error: errorOf(in.Failure),
+		Kind: k, Instance: in.ID.String(), Status: reference.Status(in.Status), Result: in.Result, Error: errorOf(in.Failure),
 	}
 }
 
@@ -283,9 +284,9 @@ func runEvent(k check.Kind, g *graph.Graph, l backend.Lease) check.Event {
 	}
 }
 
-func errorOf(f *plan.Failure) *check.Error {
+func errorOf(f *plan.Failure) *reference.Error {
 	if f == nil {
 		return nil
 	}
-	return &check.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
+	return &reference.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
 }

@@ -43,6 +43,8 @@
 //	engine/ir                  | text to syntax tree, with positions and limits; printer        | –
 //	engine/expr                | JSON values and Starlark expressions, both bounded             | engine/ir
 //	engine/graph               | the compiled workflow; builder; DOT and Mermaid                | engine/expr
+//	engine/reference           | the definition of a workflow's result: a direct interpreter    | engine/expr, internal/clip
+//	engine/reference/referencetest | programs and actions for tests of it                           | engine/reference
 //	engine/plan                | the core: graph, event and inbox in, plan out                  | engine/graph
 //	engine/backend             | the contract that every design implements                      | engine/plan
 //	engine/backend/backendtest | the conformance suite that every backend passes                | engine/backend, internal/depth
@@ -58,9 +60,9 @@
 //	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage, internal/depth
 //	scenarios                  | workloads as data, with their expected results                 | engine/graph, scenarios/wfformat
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
-//	chaos/check                | reference interpreter, and oracles over histories              | engine/graph, scenarios
+//	chaos/check                | oracles over histories of runs                                 | engine/graph, engine/reference
 //	chaos/check/programs       | programs of the whole language, at random                      | engine/ir
-//	chaos/check/differ         | holds a backend against the reference, one case at a time      | chaos/check, chaos/check/programs, engine/worker
+//	chaos/check/differ         | holds a backend against the reference, one case at a time      | engine/reference, chaos/check, chaos/check/programs, engine/worker
 //	chaos/fault                | one kind of fault per file                                      | engine/pgserver, engine/pgserver/pgwire
 //	chaos/hosts                | containers for engines, which can be paused, killed, cut off    | engine/pgserver
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
@@ -73,14 +75,15 @@
 //	bench/load                 | planned: open-loop pacing                                      | reports/record
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
-//	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, chaos/check
+//	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, engine/reference, chaos/check
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
-//	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/worker, engine/backend/postgres, engine/backend/postgres/*, scenarios, chaos/check, chaos/check/programs, sim/db
+//	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/worker, engine/backend/postgres, engine/backend/postgres/*, scenarios, engine/reference, chaos/check/programs, sim/db
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
 //	cmd/pulley                 | flags to configuration to run                                  | any
 //	cmd/suite                  | runs our own tests: before a change, and through the night     | any
+//	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
 //
 // Package dispatch imports backend, not only plan: its commands are calls of the backend's contract,

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/chaos/check"
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/memory"
@@ -16,6 +15,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/engine/reference"
 	"pulley/engine/worker"
 	"pulley/internal/depth"
 	"pulley/scenarios"
@@ -98,17 +98,17 @@ func drive(t *testing.T, program *plan.Program, p scenarios.Program, r scenarios
 }
 
 // checkEnd holds an instance's end against the one that is right.
-func checkEnd(t *testing.T, inst backend.Instance, want check.End) {
+func checkEnd(t *testing.T, inst backend.Instance, want reference.End) {
 	t.Helper()
-	got := check.End{Status: check.Status(inst.Status), Result: inst.Result}
+	got := reference.End{Status: reference.Status(inst.Status), Result: inst.Result}
 	if f := inst.Failure; f != nil {
-		got.Error = &check.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
+		got.Error = &reference.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
 	}
 	gotText, wantText := fmt.Sprintf("%s %s %v", got.Status, got.Result, got.Error), fmt.Sprintf("%s %s %v", want.Status, want.Result, want.Error)
 	if want.Error == nil && got.Error == nil {
 		a, errA := expr.Decode(got.Result, ir.Limits{})
 		b, errB := expr.Decode(want.Result, ir.Limits{})
-		if errA == nil && errB == nil && check.Same(a, b) && got.Status == want.Status {
+		if errA == nil && errB == nil && reference.Same(a, b) && got.Status == want.Status {
 			return
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"pulley/chaos/check"
 	"pulley/engine/expr"
 	"pulley/engine/ir"
+	"pulley/engine/reference"
 	"pulley/engine/worker"
 	"pulley/scenarios"
 )
@@ -45,11 +45,11 @@ func parse(t *testing.T, p scenarios.Program) *ir.Program {
 // actions end.
 func TestProgramsMeanWhatTheySay(t *testing.T) {
 	eachRun(t, func(t *testing.T, p scenarios.Program, r scenarios.ProgramRun) {
-		reference, err := check.Prepare(parse(t, p), ir.Limits{})
+		interpreter, err := reference.NewInterpreter(parse(t, p), ir.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		outcomes, all := reference.Possible(r.Input, interpreted(t, p), check.Options{}, 0)
+		outcomes, all := interpreter.Possible(r.Input, interpreted(t, p), reference.Options{}, 0)
 		if len(outcomes) != 1 || !all {
 			t.Fatalf("%d outcomes are right, not one", len(outcomes))
 		}
@@ -60,10 +60,10 @@ func TestProgramsMeanWhatTheySay(t *testing.T) {
 }
 
 // endOf is how a program says that it ends.
-func endOf(t *testing.T, p scenarios.Program, r scenarios.ProgramRun) check.End {
+func endOf(t *testing.T, p scenarios.Program, r scenarios.ProgramRun) reference.End {
 	t.Helper()
 	if r.Fails == nil {
-		return check.End{Status: check.Completed, Result: r.Gives}
+		return reference.End{Status: reference.Completed, Result: r.Gives}
 	}
 	line, col, _ := strings.Cut(r.Fails.Position, ":")
 	pos := ir.Pos{File: p.Name + ".ir"}
@@ -74,18 +74,18 @@ func endOf(t *testing.T, p scenarios.Program, r scenarios.ProgramRun) check.End 
 	if pos.Col, err = strconv.Atoi(col); err != nil {
 		t.Fatal(err)
 	}
-	return check.End{Status: check.Failed, Error: &check.Error{
+	return reference.End{Status: reference.Failed, Error: &reference.Error{
 		Type: r.Fails.Type, Message: r.Fails.Message, Action: r.Fails.Action, Pos: pos,
 	}}
 }
 
 // interpreted has the interpreter call the actions that pulley comes with. It knows no time: where the
 // program gives @sleep a timeout, a longer sleep ends with it at once, and any other is over at once.
-func interpreted(t *testing.T, p scenarios.Program) check.Action {
+func interpreted(t *testing.T, p scenarios.Program) reference.Action {
 	t.Helper()
 	calls := actions(t)
 	limit := timeoutOf(t, p)
-	return func(name string, args check.Args, attempt int) (expr.Value, *check.Error) {
+	return func(name string, args reference.Args, attempt int) (expr.Value, *reference.Error) {
 		object := map[string]json.RawMessage{}
 		for _, a := range args {
 			value, err := expr.Encode(a.Value)
@@ -103,7 +103,7 @@ func interpreted(t *testing.T, p scenarios.Program) check.Action {
 		}
 		result, failure := calls[name](text, attempt)
 		if failure != nil {
-			return nil, &check.Error{Type: failure.Type, Message: failure.Message}
+			return nil, &reference.Error{Type: failure.Type, Message: failure.Message}
 		}
 		value, err := expr.Decode(result, ir.Limits{})
 		if err != nil {
@@ -114,12 +114,12 @@ func interpreted(t *testing.T, p scenarios.Program) check.Action {
 }
 
 // slept is the end of a sleep of so many milliseconds under a timeout, of which zero is none.
-func slept(ms json.RawMessage, limit time.Duration) *check.Error {
+func slept(ms json.RawMessage, limit time.Duration) *reference.Error {
 	n, err := strconv.ParseFloat(string(ms), 64)
 	if err != nil || limit == 0 || n < float64(limit.Milliseconds()) {
 		return nil
 	}
-	return &check.Error{Type: worker.TypeTimeout, Message: fmt.Sprintf("action sleep took longer than its timeout of %v", limit)}
+	return &reference.Error{Type: worker.TypeTimeout, Message: fmt.Sprintf("action sleep took longer than its timeout of %v", limit)}
 }
 
 var sleepTimeout = regexp.MustCompile(`@sleep\(.*\[timeout: (\w+)\]`)

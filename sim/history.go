@@ -4,6 +4,7 @@ import (
 	"pulley/chaos/check"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
+	"pulley/engine/reference"
 )
 
 // record keeps an event of the history, if one is kept.
@@ -28,6 +29,6 @@ func (w *world) of(k check.Kind, inst *instance, run graph.Run) check.Event {
 // endOf makes an event that tells an instance's state.
 func (w *world) endOf(k check.Kind, inst *instance, found backend.Instance) check.Event {
 	e := w.about(k, inst)
-	e.Status, e.Result, e.Error = check.Status(found.Status), found.Result, errorOf(found.Failure)
+	e.Status, e.Result, e.Error = reference.Status(found.Status), found.Result, errorOf(found.Failure)
 	return e
 }

@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"slices"
 
-	"pulley/chaos/check"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/engine/reference"
 	"pulley/scenarios"
 )
 
 // outcomes asks the reference interpreter what an instance of a workload may rightly come to. There is
 // no answer, and no error, for a workload that was not written as a program, for one whose actions can
 // run out of time, which the reference does not know, and where there are too many outcomes to try.
-func outcomes(w scenarios.Workload, act Act) ([]check.Outcome, error) {
+func outcomes(w scenarios.Workload, act Act) ([]reference.Outcome, error) {
 	timed := slices.ContainsFunc(w.Graph.Nodes, func(n *graph.Node) bool { return n.Timeout > 0 })
 	if w.Source == "" || timed {
 		return nil, nil
@@ -24,11 +24,11 @@ func outcomes(w scenarios.Workload, act Act) ([]check.Outcome, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: the workload's source: %w", err)
 	}
-	reference, err := check.Prepare(program, limits)
+	interpreter, err := reference.NewInterpreter(program, limits)
 	if err != nil {
 		return nil, fmt.Errorf("sim: the workload's source: %w", err)
 	}
-	possible, all := reference.Possible(w.Input, interpreted(act, limits), check.Options{Limits: limits}, 0)
+	possible, all := interpreter.Possible(w.Input, interpreted(act, limits), reference.Options{Limits: limits}, 0)
 	if !all {
 		return nil, nil
 	}
@@ -36,11 +36,11 @@ func outcomes(w scenarios.Workload, act Act) ([]check.Outcome, error) {
 }
 
 // interpreted has the reference call the same actions as the engines.
-func interpreted(act Act, limits ir.Limits) check.Action {
-	return check.OnJSON(limits, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *check.Error) {
+func interpreted(act Act, limits ir.Limits) reference.Action {
+	return reference.OnJSON(limits, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
 		result, failure := act(name, args, attempt)
 		if failure != nil {
-			return nil, &check.Error{Type: failure.Type, Message: failure.Message}
+			return nil, &reference.Error{Type: failure.Type, Message: failure.Message}
 		}
 		return result, nil
 	})

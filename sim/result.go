@@ -18,6 +18,7 @@ import (
 	"pulley/engine/dispatch"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/engine/reference"
 	"pulley/scenarios"
 )
 
@@ -144,7 +145,7 @@ func (r *Result) Judge(invariants ...string) (check.Report, error) {
 	return check.Check(r.History, check.Rules{
 		Invariants:  invariants,
 		Graph:       func(string) *graph.Graph { return r.workload.Graph },
-		Outcomes:    func(string) []check.Outcome { return possible },
+		Outcomes:    func(string) []reference.Outcome { return possible },
 		CommitOrder: true,
 	})
 }

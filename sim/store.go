@@ -13,6 +13,7 @@ import (
 	"pulley/engine/backend/memory"
 	"pulley/engine/dispatch"
 	"pulley/engine/plan"
+	"pulley/engine/reference"
 )
 
 // store is what a world's engines call, and what the world looks into at the end.
@@ -220,9 +221,9 @@ func (w *world) checkStore() {
 	}
 }
 
-func errorOf(f *plan.Failure) *check.Error {
+func errorOf(f *plan.Failure) *reference.Error {
 	if f == nil {
 		return nil
 	}
-	return &check.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
+	return &reference.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
 }

@@ -15,6 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"pulley/engine/ir"
+	"pulley/engine/reference"
 )
 
 // graphLimits are the defaults.
@@ -24,7 +25,7 @@ func TestHistoryRoundTrip(t *testing.T) {
 	h := events(t, sound())
 	h[0].AtNS, h[0].Source = 5, "engine a"
 	h[3].Args = []byte(`{"html":"<&>","big":123456789012345678901234567890}`)
-	h[9].Error = &Error{Type: "T", Message: "line\nbreak", Action: "a.b", Pos: ir.Pos{File: "f", Line: 1, Col: 2}}
+	h[9].Error = &reference.Error{Type: "T", Message: "line\nbreak", Action: "a.b", Pos: ir.Pos{File: "f", Line: 1, Col: 2}}
 	var buf bytes.Buffer
 	if err := WriteHistory(&buf, h); err != nil {
 		t.Fatal(err)

@@ -1,27 +1,4 @@
-// Package check says what a run should have been, and whether it was.
-//
-// # The reference interpreter
-//
-// The result of a workflow is defined as that of running its text line by line. [Interpret] does just
-// that: it walks the syntax tree, calls actions one after the other, and shares nothing with the
-// engine but the parser and the expressions. It knows no graph, no readiness, no store, no time.
-//
-// What it decides where the text leaves room:
-//
-//   - An action's error can be caught. An expression that fails, a name without a value, a list that
-//     does not unpack, and whatever is over a limit cannot: they fail the instance where they stand.
-//   - A retry policy is chosen by the error of the attempt that failed: the first policy that names
-//     its type says how many attempts after the first there may be in all. Waits are not waited.
-//   - The element's name of a spread is known in the arguments of its call only.
-//   - Every branch of a spread or parallel runs, also after one has failed, since an engine has started
-//     them together. Where several fail, the error of the first branch surfaces. An engine may surface
-//     any of them: [Reference.Possible] gives all outcomes that are right. It need not have made the
-//     calls of the branches beside a failed one: they are marked [Call.Optional].
-//   - [ir.Limits].InlineSteps, Nodes and SourceBytes are not its affair: they bound how an engine
-//     and the parser work, not what a program means.
-//
-// So an engine is held against the reference by the result and the error ([Outcome.Differs]), and by
-// the calls: each node run's action, path and arguments, counted as a multiset.
+// Package check holds the history of a run against the numbered invariants.
 //
 // # Histories and oracles
 //

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"pulley/engine/reference"
 )
 
 // Kind says what a line of a history tells.
@@ -97,7 +99,7 @@ const (
 const version = 1
 
 // Running is the Status of a looked-up instance that has not ended.
-const Running Status = "running"
+const Running reference.Status = "running"
 
 // Event is one line of a history. Which fields it has depends on its Kind.
 type Event struct {
@@ -129,9 +131,9 @@ type Event struct {
 	Index int             `json:"index,omitempty"`
 	Value json.RawMessage `json:"value,omitempty"`
 
-	Status Status          `json:"status,omitempty"`
-	Result json.RawMessage `json:"result,omitempty"`
-	Error  *Error          `json:"error,omitempty"`
+	Status reference.Status `json:"status,omitempty"`
+	Result json.RawMessage  `json:"result,omitempty"`
+	Error  *reference.Error `json:"error,omitempty"`
 
 	Rows map[string]int `json:"rows,omitzero"` // empty: there were none
 
@@ -227,7 +229,9 @@ func (e *Event) validateWords(needs traits) error {
 }
 
 // terminal tells whether an instance with the status has ended.
-func terminal(s Status) bool { return s == Completed || s == Failed || s == Canceled }
+func terminal(s reference.Status) bool {
+	return s == reference.Completed || s == reference.Failed || s == reference.Canceled
+}
 
 // process names the process whose act an event is, or whom it is about.
 func (e *Event) process() string { return cmp.Or(e.Process, e.Source) }
@@ -244,7 +248,9 @@ func (h holder) String() string { return cmp.Or(h.owner, h.process, "somebody") 
 func (e *Event) run() runKey { return runKey{e.Instance, e.Node, e.Path} }
 
 // end gives what an Ended or Looked event tells.
-func (e *Event) end() End { return End{Status: e.Status, Result: e.Result, Error: e.Error} }
+func (e *Event) end() reference.End {
+	return reference.End{Status: e.Status, Result: e.Result, Error: e.Error}
+}
 
 // runKey names a node run across instances.
 type runKey struct{ instance, node, path string }
@@ -255,3 +261,6 @@ func (k runKey) String() string {
 	}
 	return k.node + "[" + k.path + "]"
 }
+
+// quotedMost keeps what is quoted to a line, in characters.
+const quotedMost = 200

@@ -1,6 +1,10 @@
 package check
 
-import "slices"
+import (
+	"slices"
+
+	"pulley/engine/reference"
+)
 
 // index is a history sorted by what its events are about. Lines are indices of the history.
 type index struct {
@@ -241,9 +245,9 @@ func (r *runRecord) add(e *Event, line int) {
 }
 
 // saw notes how the instance ended.
-func (r *instanceRecord) saw(s Status) {
-	r.failed = r.failed || s != Completed
-	r.canceled = r.canceled || s == Canceled
+func (r *instanceRecord) saw(s reference.Status) {
+	r.failed = r.failed || s != reference.Completed
+	r.canceled = r.canceled || s == reference.Canceled
 }
 
 // final gives the lines of the applied completions that finished the run: those that are not tried

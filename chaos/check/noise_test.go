@@ -6,10 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"pulley/engine/reference/referencetest"
+
 	"pgregory.net/rapid"
 
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/engine/reference"
 	"pulley/internal/depth"
 )
 
@@ -42,7 +45,7 @@ func (n *noise) add(e Event) {
 const leaseNS = 50 // longer than what happens under one lease
 
 // attempt delivers one attempt until its completion is applied.
-func (n *noise) attempt(run Event, c Call, args json.RawMessage, again bool) {
+func (n *noise) attempt(run Event, c reference.Call, args json.RawMessage, again bool) {
 	lease := func() Event {
 		n.token++
 		e := run
@@ -92,7 +95,7 @@ func (n *noise) attempt(run Event, c Call, args json.RawMessage, again bool) {
 }
 
 // write makes the history of an outcome whose calls ran one after the other.
-func (n *noise) write(o Outcome, g *graph.Graph) {
+func (n *noise) write(o reference.Outcome, g *graph.Graph) {
 	at := map[ir.Pos]string{}
 	for _, node := range g.Nodes {
 		if node.Kind == graph.Action {
@@ -107,14 +110,14 @@ func (n *noise) write(o Outcome, g *graph.Graph) {
 			n.add(run)
 		}
 		next := i+1 < len(o.Calls) && o.Calls[i+1].Attempt == c.Attempt+1
-		n.attempt(run, c, json.RawMessage(Canonical(c.Args.object())), next)
-		if o.Status == Failed && c.Err != nil && !next {
+		n.attempt(run, c, json.RawMessage(reference.Canonical(c.Args.Object())), next)
+		if o.Status == reference.Failed && c.Err != nil && !next {
 			break // the first failure ends the instance
 		}
 	}
 	end := Event{Kind: Ended, Status: o.Status, Error: o.Error}
-	if o.Status == Completed {
-		end.Result = json.RawMessage(Canonical(o.Result))
+	if o.Status == reference.Completed {
+		end.Result = json.RawMessage(reference.Canonical(o.Result))
 	}
 	n.add(end)
 	n.add(Event{Kind: Inspected, Rows: map[string]int{"queue": 0}})
@@ -137,16 +140,16 @@ func (n *noise) delay() {
 func TestNoFalseAlarms(t *testing.T) {
 	type subject struct {
 		graph   *graph.Graph
-		outcome Outcome
+		outcome reference.Outcome
 	}
 	var subjects []subject
 	for _, src := range noisyPrograms {
-		prog := program(t, src)
+		prog := referencetest.Program(t, src)
 		g, err := graph.Compile(prog, ir.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		subjects = append(subjects, subject{g, Interpret(prog, json.RawMessage(`{}`), fakes, Options{})})
+		subjects = append(subjects, subject{g, reference.Interpret(prog, json.RawMessage(`{}`), referencetest.Actions, reference.Options{})})
 	}
 	depth.Checks(t, 100, 2000)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -157,7 +160,7 @@ func TestNoFalseAlarms(t *testing.T) {
 			Invariants:  []string{"I1", "I3", "I4", "I5", "I7", "I8", "I9", "I10", "I11"},
 			CommitOrder: true,
 			Graph:       func(string) *graph.Graph { return s.graph },
-			Outcomes:    func(string) []Outcome { return []Outcome{s.outcome} },
+			Outcomes:    func(string) []reference.Outcome { return []reference.Outcome{s.outcome} },
 		}
 		if rapid.Bool().Draw(rt, "live") {
 			rules.CommitOrder = false
@@ -166,7 +169,7 @@ func TestNoFalseAlarms(t *testing.T) {
 		report, err := Check(n.h, rules)
 		again := strings.Contains(report.String(), "I11 inconclusive") // nothing was leased twice
 		if err != nil || report.Result() != Holds && !again || red(report) != "" {
-			rt.Fatalf("a right history of %s: %v\n%s", show(t, s.outcome), err, report)
+			rt.Fatalf("a right history of %s: %v\n%s", referencetest.Show(t, s.outcome), err, report)
 		}
 		rules.Partial = true // with any of the lines missing, nothing may be concluded
 		var rest History
@@ -186,12 +189,12 @@ func TestNoFalseAlarms(t *testing.T) {
 // its 200,000 lines would not be. Before each change it has a tenth of them.
 func TestLargeHistory(t *testing.T) {
 	rounds := depth.Of(2_000, 20_000)
-	prog := program(t, fmt.Sprintf("fn main(input: [], output: [t]):\n\tt = 0\n\tfor i in range(%d):\n\t\tt = @add(a=t, b=1)\n\tr = spread range(%d):x -> @echo(value=x)\n\tt = @double(value=t)\n", rounds, rounds))
+	prog := referencetest.Program(t, fmt.Sprintf("fn main(input: [], output: [t]):\n\tt = 0\n\tfor i in range(%d):\n\t\tt = @add(a=t, b=1)\n\tr = spread range(%d):x -> @echo(value=x)\n\tt = @double(value=t)\n", rounds, rounds))
 	g, err := graph.Compile(prog, ir.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Interpret(prog, json.RawMessage(`{}`), fakes, Options{})
+	o := reference.Interpret(prog, json.RawMessage(`{}`), referencetest.Actions, reference.Options{})
 	n := &noise{}
 	n.add(Event{Kind: Submitted})
 	node := map[string]string{}
@@ -203,17 +206,17 @@ func TestLargeHistory(t *testing.T) {
 		run := Event{Node: node[c.Action], Path: c.Path, Token: n.token, Attempt: 1}
 		for _, kind := range []Kind{Enqueued, Leased, Started, Offered, Answered} {
 			run.Kind = kind
-			run.Action, run.Args = c.Action, json.RawMessage(Canonical(c.Args.object()))
+			run.Action, run.Args = c.Action, json.RawMessage(reference.Canonical(c.Args.Object()))
 			run.Answer = AnswerApplied
 			n.add(run)
 		}
 	}
-	n.add(Event{Kind: Ended, Status: Completed, Result: json.RawMessage(Canonical(o.Result))})
+	n.add(Event{Kind: Ended, Status: reference.Completed, Result: json.RawMessage(reference.Canonical(o.Result))})
 	report, err := Check(n.h, Rules{
 		Invariants:  []string{"I1", "I3", "I4", "I5", "I7", "I8", "I9"},
 		CommitOrder: true,
 		Graph:       func(string) *graph.Graph { return g },
-		Outcomes:    func(string) []Outcome { return []Outcome{o} },
+		Outcomes:    func(string) []reference.Outcome { return []reference.Outcome{o} },
 	})
 	if err != nil || report.Result() != Holds {
 		t.Fatalf("%v\n%s", err, report)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pulley/engine/expr"
+	"pulley/engine/reference"
 )
 
 // judgeEnds holds I7: one end, which does not change, and which is the reference's.
@@ -24,7 +25,7 @@ func judgeEnds(j *judgement) {
 		first := j.history[shown[0]].end()
 		for _, line := range shown[1:] {
 			if other := j.history[line].end(); !sameEnd(first, other) {
-				j.violate([]int{shown[0], line}, "the end changed: %s, and then %s", first.describe(), other.describe())
+				j.violate([]int{shown[0], line}, "the end changed: %s, and then %s", first.Describe(), other.Describe())
 				break
 			}
 		}
@@ -34,7 +35,7 @@ func judgeEnds(j *judgement) {
 		case j.stamped:
 			j.judgeGivenAfterEnd(r)
 		}
-		if first.Status == Canceled {
+		if first.Status == reference.Canceled {
 			j.judgeCanceled(r, shown[0])
 		} else {
 			j.judgeOutcome(r, shown[0], first)
@@ -69,7 +70,7 @@ func (j *judgement) judgeAfterEnd(r *instanceRecord) {
 }
 
 // judgeOutcome compares an end with what the reference interpreter gives.
-func (j *judgement) judgeOutcome(r *instanceRecord, line int, end End) {
+func (j *judgement) judgeOutcome(r *instanceRecord, line int, end reference.End) {
 	if why := j.wrong(r, end); why != "" {
 		j.violate([]int{line}, "%s", why)
 	}
@@ -91,8 +92,8 @@ func (j *judgement) judgeGivenAfterEnd(r *instanceRecord) {
 
 // wrong says how an end differs from what the reference interpreter gives; "" where it does not, or where
 // there is no reference.
-func (j *judgement) wrong(r *instanceRecord, end End) string {
-	if j.rules.Outcomes == nil || end.Status == Canceled {
+func (j *judgement) wrong(r *instanceRecord, end reference.End) string {
+	if j.rules.Outcomes == nil || end.Status == reference.Canceled {
 		return ""
 	}
 	differs := ""
@@ -109,8 +110,8 @@ func (j *judgement) wrong(r *instanceRecord, end End) string {
 }
 
 // sameEnd tells whether two reports of an end say the same.
-func sameEnd(a, b End) bool {
-	return a.Status == b.Status && sameError(a.Error, b.Error) && sameJSON(a.Result, b.Result)
+func sameEnd(a, b reference.End) bool {
+	return a.Status == b.Status && reference.SameError(a.Error, b.Error) && sameJSON(a.Result, b.Result)
 }
 
 // sameJSON tells whether two texts are the same value. What is not JSON is the same as itself only.
@@ -118,12 +119,12 @@ func sameJSON(a, b []byte) bool {
 	if string(a) == string(b) {
 		return true
 	}
-	x, err := expr.Decode(a, unlimited)
+	x, err := expr.Decode(a, expr.Unlimited)
 	if err != nil {
 		return false
 	}
-	y, err := expr.Decode(b, unlimited)
-	return err == nil && Same(x, y)
+	y, err := expr.Decode(b, expr.Unlimited)
+	return err == nil && reference.Same(x, y)
 }
 
 // judgeLiveness holds what a history shows of I9: every instance that was submitted has ended. The

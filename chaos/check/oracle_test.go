@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"pulley/engine/reference/referencetest"
+
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/engine/reference"
 )
 
 // events reads a history of lines "kind instance [node[path]] field=value...", where the instance is -
@@ -57,11 +60,11 @@ func event(t testing.TB, line string) Event {
 		case "value":
 			e.Value = json.RawMessage(value)
 		case "status":
-			e.Status = Status(value)
+			e.Status = reference.Status(value)
 		case "result":
 			e.Result = json.RawMessage(value)
 		case "error":
-			e.Error = &Error{Type: value, Message: "no", Action: "odd", Pos: ir.Pos{File: "test.ir", Line: 3, Col: 24}}
+			e.Error = &reference.Error{Type: value, Message: "no", Action: "odd", Pos: ir.Pos{File: "test.ir", Line: 3, Col: 24}}
 		case "at":
 			e.AtNS = int64(n)
 		case "since":
@@ -144,20 +147,20 @@ inspected - rows=0
 // soundRules know everything about instance i.
 func soundRules(t testing.TB) Rules {
 	t.Helper()
-	prog := program(t, soundSource)
+	prog := referencetest.Program(t, soundSource)
 	g, err := graph.Compile(prog, ir.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Interpret(prog, json.RawMessage(`{}`), fakes, Options{})
-	if got := show(t, o); got != "[[1,2],1]" {
+	o := reference.Interpret(prog, json.RawMessage(`{}`), referencetest.Actions, reference.Options{})
+	if got := referencetest.Show(t, o); got != "[[1,2],1]" {
 		t.Fatalf("the reference gives %s", got)
 	}
 	return Rules{
 		Invariants:  strings.Fields("I1 I2 I3 I4 I5 I6 I7 I8 I9 I10"), // the others need several owners, and something bad
 		CommitOrder: true,
 		Graph:       func(string) *graph.Graph { return g },
-		Outcomes:    func(string) []Outcome { return []Outcome{o} },
+		Outcomes:    func(string) []reference.Outcome { return []reference.Outcome{o} },
 	}
 }
 

@@ -3,9 +3,12 @@ package check
 import (
 	"fmt"
 
+	"pulley/internal/clip"
+
 	"go.starlark.net/starlark"
 
 	"pulley/engine/expr"
+	"pulley/engine/reference"
 )
 
 // judgeArguments holds I4: what the actions of an instance received is what the reference interpreter
@@ -13,7 +16,7 @@ import (
 func judgeArguments(j *judgement) {
 	j.Why = "there is no reference outcome of any instance"
 	for _, r := range j.instances {
-		var outcomes []Outcome
+		var outcomes []reference.Outcome
 		if j.rules.Outcomes != nil {
 			outcomes = j.rules.Outcomes(r.id)
 		}
@@ -44,12 +47,12 @@ func (j *judgement) received(r *instanceRecord) []*reception {
 		var this *reception
 		for _, line := range run.started {
 			e := &j.history[line]
-			args, err := expr.Decode(e.Args, unlimited)
+			args, err := expr.Decode(e.Args, expr.Unlimited)
 			if _, isObject := args.(*starlark.Dict); err != nil || !isObject {
 				j.violate([]int{line}, "the arguments of %s are not a JSON object", run.key)
 				return nil
 			}
-			key := callKey(e.Action, e.Path, args)
+			key := reference.CallKey(e.Action, e.Path, args)
 			if this == nil {
 				if this = byKey[key]; this == nil {
 					this = &reception{key: key, line: line}
@@ -67,7 +70,7 @@ func (j *judgement) received(r *instanceRecord) []*reception {
 }
 
 // judgeReceived compares the calls with the outcomes; one that explains them is enough.
-func (j *judgement) judgeReceived(r *instanceRecord, got []*reception, outcomes []Outcome) {
+func (j *judgement) judgeReceived(r *instanceRecord, got []*reception, outcomes []reference.Outcome) {
 	complete := r.over() && !r.canceled && !j.rules.Partial
 	var lines []int
 	why := ""
@@ -94,11 +97,11 @@ type expectation struct {
 }
 
 // expect counts an outcome's calls by what they ask for, in the order in which they were made.
-func expect(o Outcome) []*expectation {
+func expect(o reference.Outcome) []*expectation {
 	byKey := map[string]*expectation{}
 	var all []*expectation
 	for _, c := range o.Calls {
-		key := c.key()
+		key := c.Key()
 		e := byKey[key]
 		if e == nil {
 			e = &expectation{key: key}
@@ -130,11 +133,11 @@ func explain(got []*reception, want []*expectation, complete bool) (line int, te
 		runs[g.key] = g.runs
 		switch w := wanted[g.key]; {
 		case w == nil:
-			return g.line, fmt.Sprintf("the reference interpreter does not call %s", clip(g.key))
+			return g.line, fmt.Sprintf("the reference interpreter does not call %s", clip.Runes(g.key, quotedMost))
 		case g.runs > w.most:
-			return g.line, fmt.Sprintf("%d node runs received %s; the reference interpreter calls it %d times", g.runs, clip(g.key), w.most)
+			return g.line, fmt.Sprintf("%d node runs received %s; the reference interpreter calls it %d times", g.runs, clip.Runes(g.key, quotedMost), w.most)
 		case g.attempt > w.attempts:
-			return g.line, fmt.Sprintf("attempt %d of %s; the reference interpreter takes %d", g.attempt, clip(g.key), w.attempts)
+			return g.line, fmt.Sprintf("attempt %d of %s; the reference interpreter takes %d", g.attempt, clip.Runes(g.key, quotedMost), w.attempts)
 		}
 	}
 	if !complete {
@@ -142,7 +145,7 @@ func explain(got []*reception, want []*expectation, complete bool) (line int, te
 	}
 	for _, w := range want {
 		if runs[w.key] < w.least {
-			return -1, fmt.Sprintf("%d node runs received %s; the reference interpreter calls it %d times", runs[w.key], clip(w.key), w.least)
+			return -1, fmt.Sprintf("%d node runs received %s; the reference interpreter calls it %d times", runs[w.key], clip.Runes(w.key, quotedMost), w.least)
 		}
 	}
 	return -1, ""
@@ -171,7 +174,7 @@ func judgeLists(j *judgement) {
 
 func (j *judgement) judgeList(r *runRecord, line int, elements map[int]int) {
 	e := &j.history[line]
-	v, err := expr.Decode(e.Value, unlimited)
+	v, err := expr.Decode(e.Value, expr.Unlimited)
 	list, ok := v.(*starlark.List)
 	if err != nil || !ok {
 		j.violate([]int{line}, "%s did not gather a JSON list", r.key)
@@ -193,8 +196,8 @@ func (j *judgement) judgeList(r *runRecord, line int, elements map[int]int) {
 			}
 			continue
 		}
-		value, err := expr.Decode(j.history[at].Value, unlimited)
-		if err != nil || !Same(value, list.Index(i)) {
+		value, err := expr.Decode(j.history[at].Value, expr.Unlimited)
+		if err != nil || !reference.Same(value, list.Index(i)) {
 			j.violate([]int{at, line}, "element %d of %s is not the value that arrived", i, r.key)
 			return
 		}

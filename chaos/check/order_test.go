@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"pulley/engine/reference/referencetest"
+
 	"pulley/engine/graph"
 )
 
@@ -51,7 +53,7 @@ func build(t *testing.T, b *graph.Builder) *graph.Graph {
 
 func compiled(t *testing.T, src string) *graph.Graph {
 	t.Helper()
-	prog := program(t, src)
+	prog := referencetest.Program(t, src)
 	g, err := graph.Compile(prog, graphLimits)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pulley/engine/reference"
 	"pulley/internal/depth"
 )
 
@@ -73,7 +74,7 @@ func busyHistory(events int) History {
 			say(Offered, "", false)
 			say(Answered, AnswerApplied, false)
 		}
-		add(Event{Kind: Ended, Source: "client", Instance: id, SinceNS: now - 2, Status: Completed, Result: []byte("1")})
+		add(Event{Kind: Ended, Source: "client", Instance: id, SinceNS: now - 2, Status: reference.Completed, Result: []byte("1")})
 	}
 	return h
 }

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"pulley/internal/clip"
+
 	"pulley/engine/graph"
+	"pulley/engine/reference"
 )
 
 // Result is what an oracle found.
@@ -31,7 +34,7 @@ type Rules struct {
 
 	// Outcomes gives what the reference interpreter says of an instance, for I4 and I7: the possible
 	// outcomes (see Reference.Possible), or none where there is no reference. A nil function knows none.
-	Outcomes func(instance string) []Outcome
+	Outcomes func(instance string) []reference.Outcome
 
 	// Partial says that events may be missing, because a recorder was killed with lines unwritten or
 	// a claim's answer was lost. Then nothing is concluded from the absence of an event.
@@ -133,7 +136,7 @@ func (e *Event) brief() string {
 	if err != nil {
 		return fmt.Sprintf("%s (%s)", e.Kind, err)
 	}
-	return clip(string(text))
+	return clip.Runes(string(text), quotedMost)
 }
 
 // oracle judges one invariant.

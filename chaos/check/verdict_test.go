@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"pulley/engine/reference/referencetest"
+
 	"pulley/engine/graph"
+	"pulley/engine/reference"
 )
 
 // Without the kinds of events that an oracle needs, or with nothing that bears on it, there is no
@@ -52,7 +55,7 @@ func TestMissingEvidence(t *testing.T) {
 		"I4 there is no reference outcome": {Invariants: []string{"I4"}},
 		"I5 there is no graph":             {Invariants: []string{"I5"}},
 		"I5 there is no graph of any":      {Invariants: []string{"I5"}, Graph: func(string) *graph.Graph { return nil }},
-		"I4 there is no reference":         {Invariants: []string{"I4"}, Outcomes: func(string) []Outcome { return nil }},
+		"I4 there is no reference":         {Invariants: []string{"I4"}, Outcomes: func(string) []reference.Outcome { return nil }},
 	} {
 		report := judge(t, sound(), rules)
 		if report.Result() != Inconclusive || !strings.Contains(report[0].Why, what[3:]) {
@@ -116,15 +119,15 @@ I9 holds (1 judged)
 // An instance may end in any of the possible ways, and its calls must fit that same way.
 func TestOneOfSeveralOutcomes(t *testing.T) {
 	src := "fn main(input: [], output: []):\n\ttry:\n\t\tspread [1, 2, 3]:x -> @odd(value=x)\n\texcept Odd as e:\n\t\tr = @echo(value=e[\"message\"][0])\n\treturn r\n"
-	r, err := Prepare(program(t, src), graphLimits)
+	r, err := reference.NewInterpreter(referencetest.Program(t, src), graphLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcomes, all := r.Possible(json.RawMessage(`{}`), fakes, Options{}, 0)
+	outcomes, all := r.Possible(json.RawMessage(`{}`), referencetest.Actions, reference.Options{}, 0)
 	if len(outcomes) != 2 || !all {
 		t.Fatalf("%d outcomes", len(outcomes))
 	}
-	rules := Rules{Invariants: []string{"I4", "I7"}, Outcomes: func(string) []Outcome { return outcomes }}
+	rules := Rules{Invariants: []string{"I4", "I7"}, Outcomes: func(string) []reference.Outcome { return outcomes }}
 	run := func(message, result string) string {
 		return "submitted i\n" +
 			"started i odd[0] token=1 attempt=1 action=odd args={\"value\":1}\n" +

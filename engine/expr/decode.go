@@ -28,6 +28,9 @@ func frozen(v starlark.Value) Value {
 	return v
 }
 
+// Unlimited takes values of any size, for what was kept within its limits when it was made.
+var Unlimited = ir.Limits{ValueBytes: math.MaxInt}
+
 // Decode reads one value from JSON text. It is strict: the text must be UTF-8 and at most
 // lim.ValueBytes long, hold one value and nothing after it, nest no deeper than 512, and escape only
 // whole characters. A number without point and exponent is an int of any size, any other a float,

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"pulley/chaos/check"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/engine/reference"
 )
 
 // TestFailures runs programs whose text fails, each in another way, and holds the error against the
@@ -45,7 +45,7 @@ func TestFailures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := check.Interpret(prog, json.RawMessage(`{"n": 3}`), reference, check.Options{})
+			want := reference.Interpret(prog, json.RawMessage(`{"n": 3}`), referenceAction, reference.Options{})
 			if differs := want.Differs(ended(d.end)); differs != "" {
 				t.Error(differs)
 			}
@@ -66,7 +66,7 @@ func TestGoesOverAnything(t *testing.T) {
 		if err := d.run(`{"n": [4, 5]}`); err != nil {
 			t.Fatal(err)
 		}
-		want := check.Interpret(prog, json.RawMessage(`{"n": [4, 5]}`), reference, check.Options{})
+		want := reference.Interpret(prog, json.RawMessage(`{"n": [4, 5]}`), referenceAction, reference.Options{})
 		if differs := want.Differs(ended(d.end)); differs != "" {
 			t.Errorf("%s: %s", over, differs)
 		}

@@ -8,28 +8,28 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pulley/chaos/check"
 	"pulley/chaos/check/programs"
 	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/engine/reference"
 	"pulley/internal/depth"
 )
 
-// reference makes the interpreter's actions of those of the driver.
-func reference(name string, args check.Args, attempt int) (expr.Value, *check.Error) {
+// referenceAction makes the interpreter's actions of those of the driver.
+func referenceAction(name string, args reference.Args, attempt int) (expr.Value, *reference.Error) {
 	raw := map[string]json.RawMessage{}
 	for _, a := range args {
 		encoded, err := expr.Encode(a.Value)
 		if err != nil {
-			return nil, &check.Error{Type: "ArgumentError", Message: err.Error()}
+			return nil, &reference.Error{Type: "ArgumentError", Message: err.Error()}
 		}
 		raw[a.Name] = encoded
 	}
 	out, failure := act(name, raw, attempt)
 	if failure != nil {
-		return nil, &check.Error{Type: failure.Type, Message: failure.Message}
+		return nil, &reference.Error{Type: failure.Type, Message: failure.Message}
 	}
 	v, err := expr.Decode(out, ir.Limits{})
 	if err != nil {
@@ -38,11 +38,11 @@ func reference(name string, args check.Args, attempt int) (expr.Value, *check.Er
 	return v, nil
 }
 
-func ended(e *plan.End) check.End {
+func ended(e *plan.End) reference.End {
 	if f := e.Failure; f != nil {
-		return check.End{Status: check.Failed, Error: &check.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}}
+		return reference.End{Status: reference.Failed, Error: &reference.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}}
 	}
-	return check.End{Status: check.Completed, Result: e.Result}
+	return reference.End{Status: reference.Completed, Result: e.Result}
 }
 
 // TestSequentialMeaning holds random programs, run in random order, against the reference
@@ -67,12 +67,12 @@ func TestSequentialMeaning(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, source)
 		}
-		ref, err := check.Prepare(prog, ir.Limits{})
+		ref, err := reference.NewInterpreter(prog, ir.Limits{})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, source)
 		}
-		outcomes, complete := ref.Possible(json.RawMessage(input), reference, check.Options{}, 200)
-		if !complete || outcomes[0].Status == check.Undecided {
+		outcomes, complete := ref.Possible(json.RawMessage(input), referenceAction, reference.Options{}, 200)
+		if !complete || outcomes[0].Status == reference.Undecided {
 			t.Skip("the reference does not decide")
 		}
 		d := newDriver(p)

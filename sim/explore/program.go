@@ -10,13 +10,13 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"pulley/chaos/check"
 	"pulley/chaos/check/programs"
 	"pulley/engine/backend"
 	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/engine/reference"
 	"pulley/engine/worker"
 )
 
@@ -25,7 +25,7 @@ type workload struct {
 	programs.Program
 	graph    *graph.Graph
 	compiled *plan.Program
-	outcomes []check.Outcome
+	outcomes []reference.Outcome
 	registry *worker.Registry
 
 	answers map[string]answer // of actions, by what they were asked
@@ -88,12 +88,12 @@ func interpreted(p programs.Program) (*workload, error) {
 	if w.registry, err = builtins(); err != nil {
 		return nil, err
 	}
-	reference, err := check.Prepare(tree, ir.Limits{})
+	interpreter, err := reference.NewInterpreter(tree, ir.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("explore: the program: %w", err)
 	}
-	outcomes, all := reference.Possible(p.Input, w.reference(), check.Options{StepsMax: 100_000}, outcomesMax)
-	if !all || outcomes[0].Status != check.Completed && outcomes[0].Status != check.Failed {
+	outcomes, all := interpreter.Possible(p.Input, w.reference(), reference.Options{StepsMax: 100_000}, outcomesMax)
+	if !all || outcomes[0].Status != reference.Completed && outcomes[0].Status != reference.Failed {
 		return nil, errUndecided
 	}
 	w.outcomes = outcomes
@@ -111,7 +111,7 @@ func interpreted(p programs.Program) (*workload, error) {
 }
 
 func callKey(action, path string, args expr.Value) string {
-	return action + "\n" + path + "\n" + check.Canonical(args)
+	return action + "\n" + path + "\n" + reference.Canonical(args)
 }
 
 // rest ends the threads that the worlds of a workload have left.
@@ -146,11 +146,11 @@ func (w *workload) act(action string, args json.RawMessage, attempt int) (json.R
 }
 
 // reference has the interpreter call the same actions.
-func (w *workload) reference() check.Action {
-	return check.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *check.Error) {
+func (w *workload) reference() reference.Action {
+	return reference.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
 		result, failure := w.act(name, args, attempt)
 		if failure != nil {
-			return nil, &check.Error{Type: failure.Type, Message: failure.Message}
+			return nil, &reference.Error{Type: failure.Type, Message: failure.Message}
 		}
 		return result, nil
 	})
@@ -174,10 +174,10 @@ func (w *workload) differs(status backend.Status, result json.RawMessage, failur
 	var key strings.Builder
 	key.WriteString(string(status))
 	key.Write(result)
-	end := check.End{Status: check.Status(status), Result: result}
+	end := reference.End{Status: reference.Status(status), Result: result}
 	if failure != nil {
 		key.WriteString(failure.String())
-		end.Error = &check.Error{Type: failure.Type, Message: failure.Message, Action: failure.Action, Pos: failure.Pos}
+		end.Error = &reference.Error{Type: failure.Type, Message: failure.Message, Action: failure.Action, Pos: failure.Pos}
 	}
 	text, known := w.ends[key.String()]
 	if !known {

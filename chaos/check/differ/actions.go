@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"pulley/chaos/check"
 	"pulley/engine/backend"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/engine/reference"
 	"pulley/engine/worker"
 )
 
@@ -44,11 +44,11 @@ func (a *actions) run(name string, args json.RawMessage, attempt int) (json.RawM
 }
 
 // reference makes the interpreter call them.
-func (a *actions) reference() check.Action {
-	return check.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *check.Error) {
+func (a *actions) reference() reference.Action {
+	return reference.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
 		result, failure := a.run(name, args, attempt)
 		if failure != nil {
-			return nil, &check.Error{Type: failure.Type, Message: failure.Message}
+			return nil, &reference.Error{Type: failure.Type, Message: failure.Message}
 		}
 		return result, nil
 	})

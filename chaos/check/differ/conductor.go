@@ -15,6 +15,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/engine/reference"
 )
 
 // conductor brings one instance to its end, as an engine would, and keeps the history. It is one
@@ -442,12 +443,12 @@ func runEvent(k check.Kind, p *plan.Program, run graph.Run) check.Event {
 }
 
 func (d *conductor) end(k check.Kind, inst backend.Instance) {
-	d.event(check.Event{Kind: k, Status: check.Status(inst.Status), Result: inst.Result, Error: errorOf(inst.Failure)})
+	d.event(check.Event{Kind: k, Status: reference.Status(inst.Status), Result: inst.Result, Error: errorOf(inst.Failure)})
 }
 
-func errorOf(f *plan.Failure) *check.Error {
+func errorOf(f *plan.Failure) *reference.Error {
 	if f == nil {
 		return nil
 	}
-	return &check.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
+	return &reference.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
 }

@@ -19,10 +19,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pulley/chaos/check"
 	"pulley/chaos/check/differ"
 	"pulley/chaos/check/programs"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/reference"
 	"pulley/internal/depth"
 )
 
@@ -103,7 +103,7 @@ func (m mix) add(r differ.Report) {
 		m[undecided]++
 	case r.Caught:
 		m[caught]++
-	case r.Status == check.Completed:
+	case r.Status == reference.Completed:
 		m[completed]++
 	default:
 		m[failed]++

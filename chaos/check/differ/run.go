@@ -11,6 +11,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/engine/reference"
 )
 
 // Store is what a case runs on: a backend, and the ways into its store that the contract does not have.
@@ -31,7 +32,7 @@ type Store struct {
 // Report is how a case ended.
 type Report struct {
 	Skipped  bool // the reference does not decide: there are too many outcomes that are right
-	Status   check.Status
+	Status   reference.Status
 	Caught   bool // an error of an action was caught on the way
 	Calls    int  // of actions, by the reference
 	Outcomes int  // that are right
@@ -62,7 +63,7 @@ func Run(ctx context.Context, c Case, s Store) (Report, error) {
 type prepared struct {
 	program  *plan.Program
 	actions  *actions
-	outcomes []check.Outcome
+	outcomes []reference.Outcome
 	report   Report
 }
 
@@ -79,24 +80,24 @@ func prepare(c Case) (prepared, error) {
 	if r.program, err = plan.Compile(g); err != nil {
 		return r, fmt.Errorf("the graph cannot be made ready: %w", err)
 	}
-	reference, err := check.Prepare(tree, ir.Limits{})
+	interpreter, err := reference.NewInterpreter(tree, ir.Limits{})
 	if err != nil {
 		return r, fmt.Errorf("the reference refuses the program: %w", err)
 	}
 	if r.actions, err = newActions(); err != nil {
 		return r, err
 	}
-	outcomes, all := reference.Possible(c.Input, r.actions.reference(), check.Options{}, outcomesMax)
+	outcomes, all := interpreter.Possible(c.Input, r.actions.reference(), reference.Options{}, outcomesMax)
 	first := outcomes[0]
-	if first.Status == check.Refused {
+	if first.Status == reference.Refused {
 		return r, fmt.Errorf("the reference refuses the input: %w", first.Error)
 	}
 	r.outcomes = outcomes
 	r.report = Report{
-		Skipped: !all || first.Status == check.Undecided, Status: first.Status, Calls: len(first.Calls), Outcomes: len(outcomes),
+		Skipped: !all || first.Status == reference.Undecided, Status: first.Status, Calls: len(first.Calls), Outcomes: len(outcomes),
 	}
 	for _, call := range first.Calls {
-		r.report.Caught = r.report.Caught || call.Err != nil && first.Status == check.Completed
+		r.report.Caught = r.report.Caught || call.Err != nil && first.Status == reference.Completed
 	}
 	return r, nil
 }
@@ -106,7 +107,7 @@ func (r *prepared) judge(d *conductor) error {
 	rules := check.Rules{
 		Invariants:  []string{"I1", "I3", "I4", "I5", "I7", "I8", "I9", "I10"},
 		Graph:       func(string) *graph.Graph { return r.program.Graph() },
-		Outcomes:    func(string) []check.Outcome { return r.outcomes },
+		Outcomes:    func(string) []reference.Outcome { return r.outcomes },
 		Partial:     d.unknown,
 		CommitOrder: true,
 	}
@@ -124,9 +125,9 @@ func (r *prepared) judge(d *conductor) error {
 	return errors.Join(found...)
 }
 
-func describe(o check.Outcome) string {
+func describe(o reference.Outcome) string {
 	if o.Error != nil {
 		return fmt.Sprintf("%s with %s", o.Status, o.Error)
 	}
-	return fmt.Sprintf("%s with %s", o.Status, check.Canonical(o.Result))
+	return fmt.Sprintf("%s with %s", o.Status, reference.Canonical(o.Result))
 }

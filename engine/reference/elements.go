@@ -1,10 +1,11 @@
-package check
+package reference
 
 import (
 	"go.starlark.net/starlark"
 
 	"pulley/engine/expr"
 	"pulley/engine/ir"
+	"pulley/internal/clip"
 )
 
 // sequence is what a loop or a spread goes over.
@@ -56,7 +57,7 @@ func numbers(pos ir.Pos, args *starlark.List) (sequence, *fault) {
 			return sequence{}, fatal(pos, TypeExpression, "range takes ints, not a %s", args.Index(i).Type())
 		}
 		if given[i], ok = n.Int64(); !ok || given[i] > numberMax || given[i] < -numberMax {
-			return sequence{}, fatal(pos, TypeExpression, "range: %s is too large", shorten(n.String()))
+			return sequence{}, fatal(pos, TypeExpression, "range: %s is too large", clip.Runes(n.String(), 40))
 		}
 	}
 	start, stop, step := int64(0), given[0], int64(1)

@@ -1,20 +1,20 @@
-package check
+package reference
 
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
+
+	"pulley/internal/clip"
 
 	"go.starlark.net/starlark"
 
 	"pulley/engine/expr"
-	"pulley/engine/ir"
 )
 
-// unlimited reads what an engine wrote: whether it kept to its limits is not the question then.
-var unlimited = ir.Limits{ValueBytes: math.MaxInt}
+// quotedMost keeps what is quoted to a line, in characters.
+const quotedMost = 200
 
 // End is how an instance ended, as an engine tells it.
 type End struct {
@@ -31,60 +31,54 @@ func (o Outcome) Differs(end End) string {
 		return fmt.Sprintf("the reference interpreter gives %s (%v)", o.Status, o.Error)
 	}
 	if o.Status != end.Status {
-		return fmt.Sprintf("ended %s; the reference interpreter gives %s", end.describe(), o.describe())
+		return fmt.Sprintf("ended %s; the reference interpreter gives %s", end.Describe(), o.Describe())
 	}
 	if o.Status == Completed {
-		got, err := expr.Decode(end.Result, unlimited)
+		got, err := expr.Decode(end.Result, expr.Unlimited)
 		if err != nil {
 			return fmt.Sprintf("the result is not a JSON value: %s", err)
 		}
 		if !Same(o.Result, got) {
-			return fmt.Sprintf("result %s; the reference interpreter gives %s", clip(string(end.Result)), clip(Canonical(o.Result)))
+			return fmt.Sprintf("result %s; the reference interpreter gives %s", clip.Runes(string(end.Result), quotedMost), clip.Runes(Canonical(o.Result), quotedMost))
 		}
 		return ""
 	}
 	want, got := o.Error, end.Error
 	switch {
 	case got == nil:
-		return "failed without an error; the reference interpreter gives " + o.describe()
+		return "failed without an error; the reference interpreter gives " + o.Describe()
 	case want.Type != got.Type || want.Action != got.Action,
 		want.Message != got.Message, want.Pos.Line != got.Pos.Line, want.Pos.Col != got.Pos.Col:
-		return fmt.Sprintf("ended %s; the reference interpreter gives %s", end.describe(), o.describe())
+		return fmt.Sprintf("ended %s; the reference interpreter gives %s", end.Describe(), o.Describe())
 	}
 	return ""
 }
 
-func sameError(a, b *Error) bool {
+// SameError tells whether two errors are the same in all that they say; nil is the same as nil only.
+func SameError(a, b *Error) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
 	return *a == *b
 }
 
-func (o Outcome) describe() string {
+// Describe gives the outcome in a line, for a person to read.
+func (o Outcome) Describe() string {
 	if o.Status == Completed {
-		return "completed with " + clip(Canonical(o.Result))
+		return "completed with " + clip.Runes(Canonical(o.Result), quotedMost)
 	}
 	return string(o.Status) + " with " + o.Error.Error()
 }
 
-func (e End) describe() string {
+// Describe gives the end in a line, for a person to read.
+func (e End) Describe() string {
 	switch {
 	case e.Status == Completed:
-		return "completed with " + clip(string(e.Result))
+		return "completed with " + clip.Runes(string(e.Result), quotedMost)
 	case e.Error != nil:
 		return string(e.Status) + " with " + e.Error.Error()
 	}
 	return string(e.Status)
-}
-
-// clip keeps what is quoted to a line.
-func clip(text string) string {
-	const most = 200
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
 }
 
 // Same tells whether two values are the same JSON: ints and floats differ, the order of a dict's keys
@@ -130,13 +124,13 @@ func sorted(v expr.Value) expr.Value {
 	return v
 }
 
-// key identifies what a call asks for and where: equal keys are the same call of two runs.
-func (c Call) key() string {
-	return callKey(c.Action, c.Path, c.Args.object())
+// Key identifies what a call asks for and where: equal keys are the same call of two runs.
+func (c Call) Key() string {
+	return CallKey(c.Action, c.Path, c.Args.Object())
 }
 
-// object gives the arguments as one value, a dict of them.
-func (a Args) object() expr.Value {
+// Object gives the arguments as one value, a dict of them.
+func (a Args) Object() expr.Value {
 	d := starlark.NewDict(len(a))
 	for _, arg := range a {
 		_ = d.SetKey(starlark.String(arg.Name), arg.Value) // a new dict takes every string
@@ -144,6 +138,7 @@ func (a Args) object() expr.Value {
 	return d
 }
 
-func callKey(action, path string, args expr.Value) string {
+// CallKey is the [Call.Key] of a call of an action, at a path, whose arguments are the given dict.
+func CallKey(action, path string, args expr.Value) string {
 	return "@" + action + " at [" + path + "] " + Canonical(args)
 }

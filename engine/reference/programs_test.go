@@ -1,4 +1,4 @@
-package check
+package reference_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pulley/engine/reference"
+	"pulley/engine/reference/referencetest"
 
 	"go.starlark.net/starlark"
 
@@ -55,39 +58,39 @@ func list(v expr.Value) []expr.Value {
 
 // pipelineActions are the five steps of the pipeline: item i scores 10·i, a chunk is valid where all
 // of its scores are above zero, and an invalid chunk counts nothing.
-func pipelineActions(name string, args Args, _ int) (expr.Value, *Error) {
+func pipelineActions(name string, args reference.Args, _ int) (expr.Value, *reference.Error) {
 	switch name {
 	case "fetch_items":
 		var items []starlark.Value
-		for i := range number(args.Get("count")) {
+		for i := range referencetest.Int(args.Get("count")) {
 			items = append(items, object("id", starlark.MakeInt(i), "value", starlark.String(fmt.Sprintf("item_%d", i))))
 		}
 		return starlark.NewList(items), nil
 	case "process_item":
-		id := number(field(args.Get("item"), "id"))
+		id := referencetest.Int(field(args.Get("item"), "id"))
 		return object("id", starlark.MakeInt(id), "score", starlark.MakeInt(id*10)), nil
 	case "validate_chunk":
 		valid := true
 		for _, item := range list(args.Get("items")) {
-			valid = valid && number(field(item, "score")) > 0
+			valid = valid && referencetest.Int(field(item, "score")) > 0
 		}
 		return starlark.Bool(valid), nil
 	case "aggregate_chunk":
 		total := 0
 		for _, item := range list(args.Get("items")) {
 			if args.Get("is_valid") == starlark.True {
-				total += number(field(item, "score"))
+				total += referencetest.Int(field(item, "score"))
 			}
 		}
 		return object("chunk_id", args.Get("chunk_id"), "total", starlark.MakeInt(total)), nil
 	case "finalize":
 		total := 0
 		for _, r := range list(args.Get("results")) {
-			total += number(field(r, "total"))
+			total += referencetest.Int(field(r, "total"))
 		}
 		return starlark.MakeInt(total), nil
 	}
-	return nil, &Error{Type: "UnknownAction", Message: name}
+	return nil, &reference.Error{Type: "UnknownAction", Message: name}
 }
 
 func TestPipeline(t *testing.T) {
@@ -103,13 +106,13 @@ func TestPipeline(t *testing.T) {
 		{1, 1, "0", 1 + 1 + 2 + 1},
 	} {
 		input := json.RawMessage(fmt.Sprintf(`{"fan_out": %d, "loop_iters": %d}`, c.fanOut, c.iters))
-		o := Interpret(program(t, pipeline), input, pipelineActions, Options{})
-		if got := show(t, o); got != c.want || len(o.Calls) != c.calls {
+		o := reference.Interpret(referencetest.Program(t, pipeline), input, pipelineActions, reference.Options{})
+		if got := referencetest.Show(t, o); got != c.want || len(o.Calls) != c.calls {
 			t.Errorf("%s gives %s with %d calls, want %s with %d", input, got, len(o.Calls), c.want, c.calls)
 		}
 	}
-	o := Interpret(program(t, pipeline), json.RawMessage(`{"fan_out": 3, "loop_iters": 0}`), pipelineActions, Options{})
-	if got, want := show(t, o), "failed: test.ir:4:12: ExpressionError: floored division by zero"; got != want {
+	o := reference.Interpret(referencetest.Program(t, pipeline), json.RawMessage(`{"fan_out": 3, "loop_iters": 0}`), pipelineActions, reference.Options{})
+	if got, want := referencetest.Show(t, o), "failed: test.ir:4:12: ExpressionError: floored division by zero"; got != want {
 		t.Errorf("no chunks: %s, want %s", got, want)
 	}
 }
@@ -137,36 +140,36 @@ fn main(input: [orders], output: [paid]):
 
 // shopActions decline what costs more than 100, lose the network once for what costs 50, and for good
 // for what costs 13.
-func shopActions(name string, args Args, attempt int) (expr.Value, *Error) {
+func shopActions(name string, args reference.Args, attempt int) (expr.Value, *reference.Error) {
 	if name != "payments.charge" {
 		return starlark.None, nil
 	}
-	switch total := number(field(args.Get("order"), "total")); {
+	switch total := referencetest.Int(field(args.Get("order"), "total")); {
 	case total > 100:
-		return nil, &Error{Type: "Declined", Message: "too much"}
+		return nil, &reference.Error{Type: "Declined", Message: "too much"}
 	case total == 13, total == 50 && attempt == 1:
-		return nil, &Error{Type: "Network", Message: "lost"}
+		return nil, &reference.Error{Type: "Network", Message: "lost"}
 	default:
 		return object("paid", starlark.True, "attempts", starlark.MakeInt(attempt)), nil
 	}
 }
 
 func TestShop(t *testing.T) {
-	run := func(orders string) Outcome {
-		return Interpret(program(t, shop), json.RawMessage(`{"orders": `+orders+`}`), shopActions, Options{})
+	run := func(orders string) reference.Outcome {
+		return reference.Interpret(referencetest.Program(t, shop), json.RawMessage(`{"orders": `+orders+`}`), shopActions, reference.Options{})
 	}
 	o := run(`[{"total": 7, "email": "a"}, {"total": 0, "email": "b"}, {"total": 50, "email": "c"}, {"total": 500, "email": "d"}]`)
-	if got, want := show(t, o), `[{"paid":true,"attempts":1},{"paid":true,"attempts":2},{"paid":false,"why":"too much"}]`; got != want {
+	if got, want := referencetest.Show(t, o), `[{"paid":true,"attempts":1},{"paid":true,"attempts":2},{"paid":false,"why":"too much"}]`; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	wantCalls := `0:payments.charge({"total":7,"email":"a"}) 0:stock.reserve({"total":7,"email":"a"}) 0:mail.send("a",{"paid":true,"attempts":1}) ` +
 		`2:payments.charge({"total":50,"email":"c"})! 2:payments.charge({"total":50,"email":"c"})#2 2:stock.reserve({"total":50,"email":"c"}) 2:mail.send("c",{"paid":true,"attempts":2}) ` +
 		`3:payments.charge({"total":500,"email":"d"})! 3:stock.reserve({"total":500,"email":"d"}) 3:mail.send("d",{"paid":false,"why":"too much"})`
-	if got := callsOf(t, o); got != wantCalls {
+	if got := referencetest.CallsOf(t, o); got != wantCalls {
 		t.Errorf("calls\n got %s\nwant %s", got, wantCalls)
 	}
 	o = run(`[{"total": 13, "email": "a"}]`)
-	if got, want := show(t, o), "failed: test.ir:3:19: @payments.charge: Network: lost"; got != want || len(o.Calls) != 4 {
+	if got, want := referencetest.Show(t, o), "failed: test.ir:3:19: @payments.charge: Network: lost"; got != want || len(o.Calls) != 4 {
 		t.Errorf("got %s after %d calls, want %s after 4", got, len(o.Calls), want)
 	}
 }
@@ -180,34 +183,34 @@ func TestInputsAreRefused(t *testing.T) {
 		`{"a": 1}`:                 "refused: test.ir:1:1: InputError: the input lacks b",
 		`{"a": 1, "b": 2, "c": 3}`: "refused: test.ir:1:1: InputError: main takes no c; it takes a, b",
 	} {
-		if got := show(t, interpret(t, takesTwo, input, Options{})); !strings.HasPrefix(got, want) {
+		if got := referencetest.Show(t, interpret(t, takesTwo, input, reference.Options{})); !strings.HasPrefix(got, want) {
 			t.Errorf("input %q: %s, want %s", input, got, want)
 		}
 	}
-	got := show(t, interpret(t, "fn main(input: [], output: []):\n\tpass\n", `{"x": 1}`, Options{}))
+	got := referencetest.Show(t, interpret(t, "fn main(input: [], output: []):\n\tpass\n", `{"x": 1}`, reference.Options{}))
 	if want := "refused: test.ir:1:1: InputError: main takes no x; it takes nothing"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	big := Options{Limits: ir.Limits{ValueBytes: 10}}
-	if got := show(t, interpret(t, takesTwo, `{"a": "0123456789", "b": 1}`, big)); !strings.Contains(got, "over the limit") {
+	big := reference.Options{Limits: ir.Limits{ValueBytes: 10}}
+	if got := referencetest.Show(t, interpret(t, takesTwo, `{"a": "0123456789", "b": 1}`, big)); !strings.Contains(got, "over the limit") {
 		t.Errorf("an input over the limit: %s", got)
 	}
 }
 
 func TestBudget(t *testing.T) {
 	const endless = "fn main(input: [], output: []):\n\twhile True:\n\t\tspread [1]:x -> @noop()\n"
-	o := interpret(t, endless, `{}`, Options{StepsMax: 50})
-	if o.Status != Undecided || o.Error.Type != TypeBudget {
-		t.Errorf("an endless program: %s", show(t, o))
+	o := interpret(t, endless, `{}`, reference.Options{StepsMax: 50})
+	if o.Status != reference.Undecided || o.Error.Type != reference.TypeBudget {
+		t.Errorf("an endless program: %s", referencetest.Show(t, o))
 	}
-	if d := o.Differs(End{Status: Completed, Result: json.RawMessage("null")}); d == "" {
+	if d := o.Differs(reference.End{Status: reference.Completed, Result: json.RawMessage("null")}); d == "" {
 		t.Error("an undecided outcome agrees with an end")
 	}
 	for steps := range 60 { // wherever the budget ends, it is that and nothing else
 		src := "fn f(input: [], output: []):\n\t@fail(type=\"A\", message=\"\") [retry: 3]\n\nfn main(input: [], output: []):\n\ttry:\n\t\tfor i in range(2):\n\t\t\tparallel:\n\t\t\t\tf()\n\t\t\t\t@noop()\n\texcept:\n\t\twhile False:\n\t\t\tpass\n"
-		o := interpret(t, src, `{}`, Options{StepsMax: steps + 1})
-		if o.Status != Undecided && o.Status != Completed {
-			t.Errorf("budget of %d: %s", steps+1, show(t, o))
+		o := interpret(t, src, `{}`, reference.Options{StepsMax: steps + 1})
+		if o.Status != reference.Undecided && o.Status != reference.Completed {
+			t.Errorf("budget of %d: %s", steps+1, referencetest.Show(t, o))
 		}
 	}
 }
@@ -215,7 +218,7 @@ func TestBudget(t *testing.T) {
 // Limits that only an engine has do not change what a program means.
 func TestLongInlineLoop(t *testing.T) {
 	src := "fn main(input: [], output: [n]):\n\tn = 0\n\tfor i in range(100000):\n\t\tn = n + i\n"
-	if got := show(t, interpret(t, src, `{}`, Options{Limits: ir.Limits{InlineSteps: 1}})); got != "4999950000" {
+	if got := referencetest.Show(t, interpret(t, src, `{}`, reference.Options{Limits: ir.Limits{InlineSteps: 1}})); got != "4999950000" {
 		t.Error(got)
 	}
 }
@@ -247,7 +250,7 @@ func TestPrepareRefusesTreesThatNoParserMakes(t *testing.T) {
 		"break and continue":                       &ir.If{Arms: []ir.Arm{{Cond: x("1"), Body: []ir.Stmt{&ir.Continue{}}}}},
 		"break and continue stand inside a loop o": &ir.Try{Handlers: []ir.Handler{{Body: []ir.Stmt{&ir.Break{}}}}},
 	} {
-		_, err := Prepare(&ir.Program{Functions: []*ir.Function{fn("f", &ir.Pass{}), fn("main", stmt)}}, ir.Limits{})
+		_, err := reference.NewInterpreter(&ir.Program{Functions: []*ir.Function{fn("f", &ir.Pass{}), fn("main", stmt)}}, ir.Limits{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -258,26 +261,26 @@ func TestPrepareRefusesTreesThatNoParserMakes(t *testing.T) {
 		"no function main (no file)":  {},
 		"nested: no function nowhere": {Functions: []*ir.Function{fn("main", &ir.Assign{Value: &ir.Parallel{Do: []ir.Invocation{&ir.Call{Name: "nowhere"}}}})}},
 	} {
-		o := Interpret(prog, json.RawMessage(`{"a": 1}`), fakes, Options{})
+		o := reference.Interpret(prog, json.RawMessage(`{"a": 1}`), referencetest.Actions, reference.Options{})
 		want = strings.TrimSuffix(strings.TrimPrefix(want, "nested: "), " (no file)")
-		if o.Status != Refused || !strings.Contains(o.Error.Message, want) {
-			t.Errorf("%s, want %q", show(t, o), want)
+		if o.Status != reference.Refused || !strings.Contains(o.Error.Message, want) {
+			t.Errorf("%s, want %q", referencetest.Show(t, o), want)
 		}
 	}
 	recursion := fn("f", call("a"))
-	o := Interpret(&ir.Program{Functions: []*ir.Function{recursion, fn("main", call("a"))}}, json.RawMessage(`{"a": 1}`), fakes, Options{})
-	if o.Status != Failed || o.Error.Type != TypeLimit {
-		t.Errorf("recursion: %s", show(t, o))
+	o := reference.Interpret(&ir.Program{Functions: []*ir.Function{recursion, fn("main", call("a"))}}, json.RawMessage(`{"a": 1}`), referencetest.Actions, reference.Options{})
+	if o.Status != reference.Failed || o.Error.Type != reference.TypeLimit {
+		t.Errorf("recursion: %s", referencetest.Show(t, o))
 	}
 }
 
 func TestPoliciesOfTime(t *testing.T) {
 	src := "fn main(input: [], output: [r]):\n\tr = @flaky(times=1) [retry: 1, backoff: 10h] [timeout: 1s]\n"
-	prog := program(t, src)
+	prog := referencetest.Program(t, src)
 	if a := prog.Functions[0].Body[0].(*ir.Assign).Value.(*ir.Action); a.Timeout != time.Second || a.Retries[0].Backoff != 10*time.Hour {
 		t.Fatalf("the program has other policies: %+v", a)
 	}
-	if got := show(t, Interpret(prog, json.RawMessage(`{}`), fakes, Options{})); got != "2" {
+	if got := referencetest.Show(t, reference.Interpret(prog, json.RawMessage(`{}`), referencetest.Actions, reference.Options{})); got != "2" {
 		t.Errorf("%s: neither a backoff nor a timeout is the interpreter's affair", got)
 	}
 }

@@ -1,4 +1,4 @@
-package check
+package reference
 
 import (
 	"go.starlark.net/syntax"
@@ -10,7 +10,7 @@ import (
 // survey walks a function once before it is run: it compiles every expression and checks what the
 // parser guarantees, since a tree may also have been built by a program.
 type survey struct {
-	reference *Reference
+	reference *Interpreter
 	loops     int    // around the statement
 	err       *Error // the first one
 }

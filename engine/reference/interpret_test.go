@@ -1,8 +1,12 @@
-package check
+package reference_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+
+	"pulley/engine/reference"
+	"pulley/engine/reference/referencetest"
 
 	"pulley/engine/ir"
 )
@@ -14,7 +18,7 @@ type meaning struct {
 	input string // {} where empty
 	want  string // the result as JSON, or the error in one line
 	calls string // as callsOf writes them; - where nothing is called
-	opts  Options
+	opts  reference.Options
 }
 
 func (m meaning) source() string {
@@ -33,13 +37,13 @@ func check(t *testing.T, table []meaning) {
 				m.input = "{}"
 			}
 			o := interpret(t, m.source(), m.input, m.opts)
-			if got := show(t, o); got != m.want {
+			if got := referencetest.Show(t, o); got != m.want {
 				t.Errorf("result\n got %s\nwant %s", got, m.want)
 			}
 			if m.calls == "-" {
 				m.calls = ""
 			}
-			if got := callsOf(t, o); got != m.calls {
+			if got := referencetest.CallsOf(t, o); got != m.calls {
 				t.Errorf("calls\n got %s\nwant %s", got, m.calls)
 			}
 		})
@@ -107,7 +111,7 @@ fn main(input: [x], output: [y]):
 }
 
 func TestLoops(t *testing.T) {
-	small := Options{Limits: ir.Limits{LoopIterations: 3}}
+	small := reference.Options{Limits: ir.Limits{LoopIterations: 3}}
 	check(t, []meaning{
 		{name: "a list", body: "\tn = 0\n\tfor x in [1, 2, 3]:\n\t\tn = @add(a=n, b=x)\n\treturn n, x", want: "[6,3]", calls: "0:add(0,1) 1:add(1,2) 2:add(3,3)"},
 		{name: "the empty list", body: "\tn = 0\n\tfor x in []:\n\t\tn = 1\n\treturn n", want: "0"},
@@ -156,7 +160,7 @@ func TestRanges(t *testing.T) {
 }
 
 func TestActionsAndRetries(t *testing.T) {
-	small := Options{Limits: ir.Limits{ValueBytes: 100}}
+	small := reference.Options{Limits: ir.Limits{ValueBytes: 100}}
 	check(t, []meaning{
 		{name: "arguments in their order", body: "\tx = @echo(value=1, extra=[2], again={\"a\": None})\n\treturn x", want: "1", calls: `echo(1,[2],{"a":null})`},
 		{name: "an error", body: "\t@fail(type=\"Bad\", message=\"no\")", want: "failed: test.ir:2:5: @fail: Bad: no", calls: `fail("Bad","no")!`},
@@ -307,7 +311,7 @@ fn main(input: [], output: []):
 }
 
 func TestSpreads(t *testing.T) {
-	small := Options{Limits: ir.Limits{SpreadElements: 2, ValueBytes: 60}}
+	small := reference.Options{Limits: ir.Limits{SpreadElements: 2, ValueBytes: 60}}
 	check(t, []meaning{
 		{name: "in order", body: "\tr = spread [3, 1, 2]:x -> @double(value=x)\n\treturn r", want: "[6,2,4]", calls: "0:double(3) 1:double(1) 2:double(2)"},
 		{name: "with a limit", body: "\tr = spread [3, 1, 2]:x limit 2 -> @double(value=x)\n\treturn r", want: "[6,2,4]", calls: "0:double(3) 1:double(1) 2:double(2)"},
@@ -363,4 +367,9 @@ fn main(input: [], output: [r]):
 		{name: "one fails", body: "\ttry:\n\t\tparallel:\n\t\t\t@echo(value=1)\n\t\t\t@fail(type=\"A\", message=\"1\")\n\texcept A:\n\t\treturn \"caught\"", want: `"caught"`, calls: `echo(1)? fail("A","1")!`},
 		{name: "paths of a parallel in a loop", body: "\tfor i in range(2):\n\t\tparallel:\n\t\t\t@echo(value=i)\n\t\t\t@noop()\n\treturn i", want: "1", calls: "0:echo(0) 0:noop() 1:echo(1) 1:noop()"},
 	})
+}
+
+func interpret(t testing.TB, src, input string, opts reference.Options) reference.Outcome {
+	t.Helper()
+	return reference.Interpret(referencetest.Program(t, src), json.RawMessage(input), referencetest.Actions, opts)
 }

@@ -1,8 +1,10 @@
-package check
+package reference
 
 import (
 	"fmt"
 	"strconv"
+
+	"pulley/internal/clip"
 
 	"go.starlark.net/starlark"
 
@@ -12,7 +14,7 @@ import (
 
 // machine is one run of a program.
 type machine struct {
-	*Reference
+	*Interpreter
 	action   Action
 	surface  func([]*Error) int
 	stepsMax int
@@ -307,7 +309,7 @@ func (m *machine) sleep(f *frame, s *ir.Sleep) *fault {
 			return nil
 		}
 	}
-	return fatal(s.Seconds.Pos, TypeExpression, "sleep needs a number of seconds that is not negative, not %s", shorten(v.String()))
+	return fatal(s.Seconds.Pos, TypeExpression, "sleep needs a number of seconds that is not negative, not %s", clip.Runes(v.String(), 40))
 }
 
 // eval evaluates an expression in a frame.
@@ -347,12 +349,4 @@ func (m *machine) list(pos ir.Pos, values []expr.Value) (expr.Value, *fault) {
 		return nil, evalFault(pos, err)
 	}
 	return v, nil
-}
-
-// shorten keeps messages to a line.
-func shorten(text string) string {
-	if r := []rune(text); len(r) > 40 {
-		return string(r[:40]) + "…"
-	}
-	return text
 }

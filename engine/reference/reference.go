@@ -1,4 +1,4 @@
-package check
+package reference
 
 import (
 	"encoding/json"
@@ -116,7 +116,7 @@ type Options struct {
 	StepsMax int
 
 	// Surface picks which of several different errors of the branches of one spread or parallel
-	// surfaces, by index; they come in the order of the branches. Nil means the first. Reference.Possible
+	// surfaces, by index; they come in the order of the branches. Nil means the first. Interpreter.Possible
 	// sets it.
 	Surface func(errs []*Error) int
 }
@@ -124,9 +124,9 @@ type Options struct {
 // stepsDefault ends a program that goes round without calling anything within seconds.
 const stepsDefault = 10_000_000
 
-// Reference is a program made ready to be interpreted: expressions compiled, names resolved. It is
+// Interpreter is a program made ready to be interpreted: expressions compiled, names resolved. It is
 // immutable and safe for concurrent use.
-type Reference struct {
+type Interpreter struct {
 	main      *ir.Function
 	functions map[string]*ir.Function
 	exprs     map[*ir.Expr]*expr.Compiled
@@ -134,10 +134,10 @@ type Reference struct {
 	limits    ir.Limits
 }
 
-// Prepare compiles the expressions of a program and checks what the interpreter relies on. The error
+// NewInterpreter compiles the expressions of a program and checks what the interpreter relies on. The error
 // is an *Error of type TypeProgram. The program must not be changed afterwards.
-func Prepare(prog *ir.Program, limits ir.Limits) (*Reference, error) {
-	r := &Reference{
+func NewInterpreter(prog *ir.Program, limits ir.Limits) (*Interpreter, error) {
+	r := &Interpreter{
 		functions: map[string]*ir.Function{},
 		exprs:     map[*ir.Expr]*expr.Compiled{},
 		ranges:    map[*ir.Expr]*expr.Compiled{},
@@ -166,10 +166,10 @@ func programError(pos ir.Pos, format string, args ...any) *Error {
 	return &Error{Type: TypeProgram, Message: fmt.Sprintf(format, args...), Pos: pos}
 }
 
-// Interpret runs a program on an input, line by line. It is Prepare and Reference.Run in one; a
+// Interpret runs a program on an input, line by line. It is NewInterpreter and Interpreter.Run in one; a
 // program that cannot be prepared is Refused.
 func Interpret(prog *ir.Program, input json.RawMessage, action Action, opts Options) Outcome {
-	r, err := Prepare(prog, opts.Limits)
+	r, err := NewInterpreter(prog, opts.Limits)
 	if err != nil {
 		var refused *Error
 		errors.As(err, &refused)
@@ -179,13 +179,13 @@ func Interpret(prog *ir.Program, input json.RawMessage, action Action, opts Opti
 }
 
 // Run interprets the program on an input: a JSON object with the names that main takes, no more and
-// no less. Options.Limits was given to Prepare and is not read.
-func (r *Reference) Run(input json.RawMessage, action Action, opts Options) Outcome {
+// no less. Options.Limits was given to NewInterpreter and is not read.
+func (r *Interpreter) Run(input json.RawMessage, action Action, opts Options) Outcome {
 	vars, refused := r.inputs(input)
 	if refused != nil {
 		return Outcome{Status: Refused, Error: refused}
 	}
-	m := &machine{Reference: r, action: action, surface: opts.Surface, stepsMax: opts.StepsMax}
+	m := &machine{Interpreter: r, action: action, surface: opts.Surface, stepsMax: opts.StepsMax}
 	if m.stepsMax <= 0 {
 		m.stepsMax = stepsDefault
 	}
@@ -200,7 +200,7 @@ func (r *Reference) Run(input json.RawMessage, action Action, opts Options) Outc
 }
 
 // inputs takes the instance's input apart.
-func (r *Reference) inputs(input json.RawMessage) (map[string]expr.Value, *Error) {
+func (r *Interpreter) inputs(input json.RawMessage) (map[string]expr.Value, *Error) {
 	refuse := func(format string, args ...any) *Error {
 		return &Error{Type: TypeInput, Message: fmt.Sprintf(format, args...), Pos: r.main.Pos}
 	}

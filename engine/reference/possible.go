@@ -1,4 +1,4 @@
-package check
+package reference
 
 import (
 	"crypto/sha256"
@@ -10,7 +10,7 @@ import (
 // only where several branches of one spread or parallel fail with different errors, of which any may
 // surface first. The one of Run comes first. It tries at most runsMax runs (zero means 1,000) and
 // tells whether these were all. The action must give the same answers in every run.
-func (r *Reference) Possible(input json.RawMessage, action Action, opts Options, runsMax int) (outcomes []Outcome, all bool) {
+func (r *Interpreter) Possible(input json.RawMessage, action Action, opts Options, runsMax int) (outcomes []Outcome, all bool) {
 	if runsMax <= 0 {
 		runsMax = 1000
 	}
@@ -59,7 +59,7 @@ func (o Outcome) fingerprint() [sha256.Size]byte {
 		fmt.Fprintf(h, " %q", Canonical(o.Result))
 	}
 	for _, c := range o.Calls {
-		fmt.Fprintf(h, "\n%q %d %t", c.key(), c.Attempt, c.Optional)
+		fmt.Fprintf(h, "\n%q %d %t", c.Key(), c.Attempt, c.Optional)
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }

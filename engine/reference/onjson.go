@@ -1,4 +1,4 @@
-package check
+package reference
 
 import (
 	"encoding/json"
