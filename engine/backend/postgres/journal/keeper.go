@@ -75,12 +75,8 @@ func (b *Backend) tick() time.Duration { return min(time.Duration(b.span.Load())
 func (b *Backend) keeper() {
 	next := b.now() + int64(b.tick())
 	for {
-		ctx, cancel := b.clock.Within(b.life, b.lease)
-		if held := b.held(); len(held) > 0 {
-			_ = b.renew(ctx, held)
-		}
-		b.look(ctx)
-		cancel()
+		b.renewHeld()
+		b.look()
 		switch b.clock.Wait(b.life, b.left(next), b.news) {
 		case Ended:
 			return
@@ -89,6 +85,15 @@ func (b *Backend) keeper() {
 		default:
 			b.wakeAll() // there may be shards to take
 		}
+	}
+}
+
+// renewHeld prolongs the shards that are owned.
+func (b *Backend) renewHeld() {
+	if held := b.held(); len(held) > 0 {
+		ctx, cancel := b.clock.Within(b.life, b.lease)
+		defer cancel()
+		_ = b.renew(ctx, held)
 	}
 }
 
@@ -125,7 +130,12 @@ func (b *Backend) held() []*shardState {
 
 // look finds out how many shards are this backend's part. An engine that does not look for work any more has no
 // part where another does.
-func (b *Backend) look(ctx context.Context) {
+//
+// The end of the backend does not cut it off: a server could note the engine after Close has had it forgotten, and the
+// others would leave shards to an engine that is gone, for a lease.
+func (b *Backend) look() {
+	ctx, cancel := b.clock.Within(context.WithoutCancel(b.life), min(b.lease, closeTimeout))
+	defer cancel()
 	claimed := b.claimed.Load()
 	looks := claimed > 0 && b.now()-claimed < int64(b.lease)
 	var others, free int

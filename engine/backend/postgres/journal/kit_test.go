@@ -166,6 +166,20 @@ func (w *world) number(b *Backend, sql string, args ...any) (n int) {
 	return n
 }
 
+// eventually waits for what must come true.
+func (w *world) eventually(what string, holds func() bool) {
+	w.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-w.ctx.Done():
+			w.Fatalf("waiting until %s: %v", what, w.ctx.Err())
+		}
+	}
+}
+
 // dump words what is in memory of a shard: all that replaying has to bring back.
 func (sh *shardState) dump() string {
 	var lines []string

@@ -6,6 +6,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
+	"pulley/engine/pgserver/pgwire"
 )
 
 var (
@@ -146,6 +147,55 @@ func TestOwnerHandsOver(t *testing.T) {
 		t.Errorf("%+v; want the end", out)
 	}
 	w.finish(second)
+}
+
+// TestClosedIsForgotten closes an engine while its note that it is there is on the way to the server: what comes late
+// must not bring back an engine that is gone, to which others would leave shards for a lease.
+func TestClosedIsForgotten(t *testing.T) {
+	w := newWorld(t, 1)
+	w.cfg.Lease = time.Hour
+	owner := w.open()
+	task := w.launch(owner, alone)[0] // so that the other owns nothing, which it would have to give back
+	late := newLateNote()
+	proxy, err := pgwire.Listen(w.cfg.Store.DSN, late.judge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	w.cfg.Store.DSN = proxy.DSN()
+	closing := w.open()
+	if _, err := closing.Claim(w.ctx, 0, granted(0)); err != nil {
+		t.Fatal(err)
+	}
+	late.armed.Store(true)
+	w.eventually("its note is on the way", func() bool {
+		nudge(closing.news)
+		return late.held.Load() > 0
+	})
+	closed := make(chan struct{})
+	go func() {
+		closing.Close()
+		close(closed)
+	}()
+	for looks := 0; looks < 100; looks++ { // longer than a Close takes that waits for nothing
+		select {
+		case <-closed:
+			looks = 100
+		default:
+			w.number(owner, "SELECT 1")
+		}
+	}
+	late.armed.Store(false)
+	close(late.release)
+	<-closed
+	w.eventually("its sessions are gone", func() bool {
+		return w.number(owner, "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY ($1)", late.pids()) == 0
+	})
+	if n := w.number(owner, "SELECT count(*) FROM owners WHERE name = $1", closing.name); n != 0 {
+		t.Error("the closed engine is still taken to be there")
+	}
+	w.complete(owner, ran(task))
+	w.finish(owner)
 }
 
 // TestShardsAreSpread has a second engine look for work: soon each owns half of the shards, and what the first had
