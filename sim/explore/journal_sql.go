@@ -107,13 +107,13 @@ func (s *journalStore) renew(a *asked, args []any) {
 }
 
 func (s *journalStore) release(a *asked, args []any) {
-	shard, epoch := args[0].(int), args[1].(int64)
+	shard, owner := args[0].(int), args[1].(string)
 	ids, nodes, paths := args[2].([][16]byte), args[3].([]int32), args[4].([]string)
 	tokens, rests := args[5].([]int64), args[6].([]int64)
 	freed := false
 	a.write = true
 	a.then(func(x *db.Exec) (err error) {
-		_, freed, err = s.shards.UpdateWhere(x, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.epoch == epoch },
+		_, freed, err = s.shards.UpdateWhere(x, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.owner == owner },
 			func(r shardRow) shardRow {
 				r.owner, r.expires = "", s.w.server.clock()
 				return r

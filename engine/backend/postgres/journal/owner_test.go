@@ -129,12 +129,23 @@ func TestOwnerDies(t *testing.T) {
 	w.finish(w.open())
 }
 
-// TestOwnerHandsOver closes the owner: the next has the shard at once, and the leases on its node runs hold.
+// TestOwnerHandsOver closes the owner: the next has the shard at once, and the leases on its node runs hold. So it is also
+// where the owner had suspended the shard, since it did not know what had become of an append.
 func TestOwnerHandsOver(t *testing.T) {
+	t.Run("owned", func(t *testing.T) { handOver(t, func(*shardState) {}) })
+	t.Run("suspended", func(t *testing.T) { handOver(t, (*shardState).suspend) })
+}
+
+func handOver(t *testing.T, before func(*shardState)) {
 	w := newWorld(t, 1)
 	w.cfg.Lease = time.Hour
 	first := w.open()
 	tasks := w.launch(first, fanned)
+	if err := first.shards[0].lock(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	before(first.shards[0])
+	first.shards[0].unlock()
 	first.Close()
 	second := w.open()
 	if out := w.complete(second, ran(tasks[0])); out.Outcomes[0].Answer != backend.Applied {

@@ -67,7 +67,8 @@ type shardState struct {
 	mu       sync.Mutex
 	answered []uuid.UUID // requests from here to the owner whose answers were read; guarded by mu
 
-	lost []handed // leases that hold, though what is known of the shard was dropped
+	lost  []handed // leases that hold, though what is known of the shard was dropped
+	named bool     // the store may name this backend as the owner, whether or not it is known here
 }
 
 // handed is a lease that goes with a shard from owner to owner.
@@ -163,6 +164,7 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 		sh.lost = nil
 	}
 	span := sh.b.span.Load()
+	sh.named = true
 	epoch, mine, err := sh.acquire(ctx, span)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil // somebody was faster
@@ -248,12 +250,15 @@ func (sh *shardState) attach(leases []handed) {
 }
 
 // release gives the shard back, with the leases on its node runs. Where that fails they hold if nobody else has it meanwhile.
+// The store goes by the owner's name: a shard that was suspended, or acquired by a call whose answer did not come, is
+// given back as well.
 func (sh *shardState) release(ctx context.Context) error {
-	epoch := sh.epoch.Load()
-	if epoch == 0 {
+	if sh.epoch.Load() != 0 {
+		sh.suspend()
+	}
+	if !sh.named {
 		return nil
 	}
-	sh.suspend()
 	leases := sh.lost
 	now := sh.b.now()
 	ids, nodes, paths := make([][16]byte, len(leases)), make([]int32, len(leases)), make([]string, len(leases))
@@ -262,11 +267,15 @@ func (sh *shardState) release(ctx context.Context) error {
 		ids[i], nodes[i], paths[i] = l.instance, int32(l.key.Node), string(l.key.Path)
 		tokens[i], rests[i] = l.token, (l.due-now)/1000
 	}
-	tag, err := sh.b.store.Pool.Exec(ctx, releaseSQL, sh.number, epoch, ids, nodes, paths, tokens, rests, sh.b.store.Channel(topic), engines)
-	if err == nil && tag.RowsAffected() > 0 { // else the shard has a later epoch, and nothing was handed over
+	tag, err := sh.b.store.Pool.Exec(ctx, releaseSQL, sh.number, sh.b.name, ids, nodes, paths, tokens, rests, sh.b.store.Channel(topic), engines)
+	if err != nil {
+		return postgres.Explain(err)
+	}
+	sh.named = false
+	if tag.RowsAffected() > 0 { // else another has the shard, and nothing was handed over
 		sh.lost = nil
 	}
-	return postgres.Explain(err)
+	return nil
 }
 
 // renew prolongs shards. The local end of a lease is reckoned from before the call.
