@@ -14,7 +14,7 @@ type Latencies struct {
 	Instance *record.InstancePercentiles
 }
 
-// Rows makes one row of each group of samples with the same scenario, backend and size, in the order in which the groups
+// Rows makes one row of each group of samples with the same scenario, backend, size and mode, in the order in which the groups
 // first appear. latencies gives the percentiles of a group; nil means that none were measured.
 func Rows(samples []record.Sample, latencies func(record.Key) Latencies) []record.Row {
 	var order []record.Key
@@ -36,7 +36,7 @@ func Rows(samples []record.Sample, latencies func(record.Key) Latencies) []recor
 	return rows
 }
 
-// Row makes the row of samples, of which there is at least one and which share scenario, backend and size.
+// Row makes the row of samples, of which there is at least one and which share scenario, backend, size and mode.
 //
 // Every figure is a median over the valid runs. The row is valid when all its runs are. A figure that no valid run has
 // is null, and the warnings of the samples, of which the row gets all, or one of its own, say why.
@@ -44,7 +44,7 @@ func Row(samples []record.Sample, l Latencies) record.Row {
 	first := samples[0]
 	valid := slices.DeleteFunc(slices.Clone(samples), func(s record.Sample) bool { return !s.Valid })
 	row := record.Row{
-		Scenario: first.Scenario, Backend: first.Backend, Size: first.Size, Nodes: first.Nodes, Runs: len(valid),
+		Scenario: first.Scenario, Backend: first.Backend, Size: first.Size, Mode: first.Mode, Nodes: first.Nodes, Runs: len(valid),
 		HopNS: l.Hop, InstanceNS: l.Instance, Valid: len(valid) == len(samples),
 	}
 	w := warnings{}

@@ -120,11 +120,13 @@ type Method struct {
 	Text string `json:"text"`
 }
 
-// Sample is the raw outcome of one run: one scenario at one size on one backend, once.
+// Sample is the raw outcome of one run: one scenario at one size on one backend in one mode, once.
 type Sample struct {
 	Scenario string `json:"scenario"`
 	Backend  string `json:"backend"`
 	Size     int    `json:"size"`
+	// Mode is one of the Mode constants; empty in files before version 5.
+	Mode string `json:"mode"`
 	// Run is the repetition, from 1. Runs of different backends with the same number were neighbours in time.
 	Run int `json:"run"`
 	// Order is the place in the whole sequence, from 1.
@@ -140,12 +142,18 @@ type Sample struct {
 	HopNS *Percentiles `json:"hop_ns"`
 	// InstanceNS is the latency of each instance in nanoseconds, in the order of their ends.
 	InstanceNS []int64 `json:"instance_ns"`
+	// InFlight is how many instances were there at once at most, and Workers how many actions an engine ran at once; 0 in
+	// files before version 5.
+	InFlight int `json:"in_flight"`
+	Workers  int `json:"workers"`
 	// Engines is how many engines shared the store; 0 in files that were written before there could be several.
 	Engines int `json:"engines"`
 	// Fairness says how evenly the run treated equals; null where there were no equals.
 	Fairness *Fairness `json:"fairness"`
 	// Memory is what the process held; null where the system does not tell.
 	Memory *Memory `json:"memory"`
+	// CPU is what the run used of the processors; null where the system does not tell, and before version 5.
+	CPU *CPU `json:"cpu"`
 	// Counters are the server's; null for a backend without one.
 	Counters *Counters `json:"counters"`
 	// Waits is what was seen of the workload's sessions; null for a backend without any, and before version 4.
@@ -155,7 +163,7 @@ type Sample struct {
 }
 
 // Key is the key of the row that the sample belongs to.
-func (s *Sample) Key() Key { return Key{s.Scenario, s.Backend, s.Size} }
+func (s *Sample) Key() Key { return Key{s.Scenario, s.Backend, s.Size, s.Mode} }
 
 // NodeRuns is how many node runs completed in the sample.
 func (s *Sample) NodeRuns() int { return s.Instances * s.Nodes }
@@ -197,6 +205,17 @@ type Memory struct {
 	// FileBytes is how much of it was pages of files at the end: the program's own code, which processes share and the
 	// system can drop.
 	FileBytes int64 `json:"file_bytes"`
+}
+
+// CPU is processor time, of user and system together.
+type CPU struct {
+	// ProcessNS is this process', harness included, from the first submission to the last result. ServerNS is that of
+	// the server's processes which worked for the run; null where they are not on this machine.
+	ProcessNS int64  `json:"process_ns"`
+	ServerNS  *int64 `json:"server_ns"`
+	// OthersNS is what everything else on the machine used meanwhile, time that a hypervisor took included; null where
+	// the system does not tell.
+	OthersNS *int64 `json:"others_ns"`
 }
 
 // Counters are what the server counted during one run. A counter that could not be read is null.

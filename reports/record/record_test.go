@@ -72,8 +72,9 @@ func fullManifest() *record.Manifest {
 
 		StartedAt: start, EndedAt: start.Add(time.Minute), Interrupted: true,
 		Methods: []record.Method{{Figure: "hop_ns", Text: "t"}},
-		Samples: []record.Sample{{Scenario: "fanout", Backend: "push", Size: 100, Run: 1, Order: 1, StartedAt: start,
+		Samples: []record.Sample{{Scenario: "fanout", Backend: "push", Size: 100, Mode: record.ModeAlone, InFlight: 1, Workers: 16, Run: 1, Order: 1, StartedAt: start,
 			ElapsedNS: 1e9, Instances: 1, Nodes: 102, NodesPerS: 102, InstanceNS: []int64{1e9},
+			CPU:      &record.CPU{ProcessNS: 5e8, ServerNS: ptr(int64(4e8)), OthersNS: ptr(int64(0))},
 			Counters: &record.Counters{RowsRead: ptr(int64(5))}, Valid: true, Warnings: []string{}}},
 		Warnings: []string{"w"},
 	}
@@ -132,7 +133,7 @@ func TestRowNames(t *testing.T) {
 		got = append(got, name)
 	}
 	slices.Sort(got)
-	want := strings.Fields("backend ceiling ceiling_fraction commits_per_node hop_ns hot_share instance_ns lock_wait_share nodes nodes_per_s rows_read_per_node runs " +
+	want := strings.Fields("backend ceiling ceiling_fraction commits_per_node hop_ns hot_share instance_ns lock_wait_share mode nodes nodes_per_s rows_read_per_node runs " +
 		"scenario size statements_per_node valid wal_bytes_per_node warnings")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -151,7 +152,7 @@ func TestEmptyListsAreNotNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, may := range map[string][]string{
-		record.SummaryFile: {"ceilings", "ceiling_fraction"}, record.ManifestFile: {"postgres", "hop_ns", "counters", "fairness", "memory", "waits"},
+		record.SummaryFile: {"ceilings", "ceiling_fraction"}, record.ManifestFile: {"postgres", "hop_ns", "counters", "fairness", "memory", "waits", "cpu"},
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
@@ -220,7 +221,7 @@ func TestReadRefuses(t *testing.T) {
 		"not JSON":      {"hello", "not what pulley writes"},
 		"a list":        {"[]", "not what pulley writes"},
 		"no schema":     {`{"rows": []}`, "no schema field"},
-		"newer":         {`{"schema": 5, "rows": [], "shiny": 1}`, "schema 5 is not known here, only 1 to 4"},
+		"newer":         {`{"schema": 6, "rows": [], "shiny": 1}`, "schema 6 is not known here, only 1 to 5"},
 		"much older":    {`{"schema": 0, "rows": []}`, "schema 0 is not known"},
 		"unknown field": {`{"schema": 1, "rows": [], "shiny": 1}`, `unknown field "shiny"`},
 		"wrong type":    {`{"schema": 1, "rows": 7}`, "rows"},
@@ -247,10 +248,10 @@ func TestReadRefuses(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "s.ndjson")
-	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":5}`+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":6}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 5") {
+	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 6") {
 		t.Errorf("got %v", err)
 	}
 }

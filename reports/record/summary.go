@@ -8,9 +8,19 @@ import (
 )
 
 // SchemaVersion is the version of all files that this package writes. Version 2 added the ceilings, version 3 to
-// them the node runs of an instance, version 4 the shares
-// of a row. Files of earlier versions are read: what they lack is null, or 0.
-const SchemaVersion = 4
+// them the node runs of an instance, version 4 the shares of a row, version 5 the mode of a run and what bounded it.
+// Files of earlier versions are read: what they lack is null, 0 or empty.
+const SchemaVersion = 5
+
+// The modes of a run: how its instances came.
+const (
+	// ModeAlone has one instance at a time: its figures are latencies, of an engine that has nothing else to do.
+	ModeAlone = "alone"
+	// ModeSaturated has so many instances in flight that more would not be faster: its figures are rates.
+	ModeSaturated = "saturated"
+	// ModeOpen has instances come at times that do not depend on when others end.
+	ModeOpen = "open"
+)
 
 // oldestSchema is the first version that this package reads.
 const oldestSchema = 1
@@ -19,7 +29,7 @@ const oldestSchema = 1
 type Summary struct {
 	// Schema is SchemaVersion. WriteSummary sets it.
 	Schema int `json:"schema"`
-	// Rows are the findings. No two have the same scenario, backend and size. Empty when a run was interrupted before
+	// Rows are the findings. No two have the same scenario, backend, size and mode. Empty when a run was interrupted before
 	// its first result.
 	Rows []Row `json:"rows"`
 	// Notes are sentences for the reader that belong to the run as a whole.
@@ -30,7 +40,7 @@ type Summary struct {
 	Ceilings *Ceilings `json:"ceilings"`
 }
 
-// Row is the finding for one scenario on one backend at one size, over all its runs.
+// Row is the finding for one scenario on one backend at one size in one mode, over all its runs.
 //
 // Counters are per node run: what the server counted over a run, divided by the node runs that completed in it.
 type Row struct {
@@ -39,6 +49,9 @@ type Row struct {
 	Backend string `json:"backend"`
 	// Size is the scenario's own parameter: elements of a fan-out, iterations of a loop.
 	Size int `json:"size"`
+	// Mode is one of the Mode constants; empty in files before version 5, whose manifest's methods say how many
+	// instances were in flight.
+	Mode string `json:"mode"`
 	// Nodes is how many node runs one instance of this size completes.
 	Nodes int `json:"nodes"`
 	// Runs is how many repetitions stand behind the figures.
@@ -125,17 +138,24 @@ type Key struct {
 	Scenario string
 	Backend  string
 	Size     int
+	Mode     string // empty where the mode is not known
 }
 
 // Key returns what identifies the row.
-func (r *Row) Key() Key { return Key{r.Scenario, r.Backend, r.Size} }
+func (r *Row) Key() Key { return Key{r.Scenario, r.Backend, r.Size, r.Mode} }
 
 // String gives the key as a person would say it.
-func (k Key) String() string { return fmt.Sprintf("%s/%s/%d", k.Scenario, k.Backend, k.Size) }
+func (k Key) String() string {
+	text := fmt.Sprintf("%s/%s/%d", k.Scenario, k.Backend, k.Size)
+	if k.Mode != "" {
+		text += "/" + k.Mode
+	}
+	return text
+}
 
-// Compare orders keys by scenario, size and backend.
+// Compare orders keys by scenario, mode, size and backend.
 func (k Key) Compare(o Key) int {
-	return cmp.Or(cmp.Compare(k.Scenario, o.Scenario), cmp.Compare(k.Size, o.Size), cmp.Compare(k.Backend, o.Backend))
+	return cmp.Or(cmp.Compare(k.Scenario, o.Scenario), cmp.Compare(k.Mode, o.Mode), cmp.Compare(k.Size, o.Size), cmp.Compare(k.Backend, o.Backend))
 }
 
 // Find returns the row with that key, or nil.
