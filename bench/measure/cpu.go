@@ -1,0 +1,71 @@
+package measure
+
+import (
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/reports/record"
+)
+
+// Processors reads what this process, the server and all others on the machine have used of its processors.
+type Processors struct {
+	postmaster int // process id of the server's first process; 0: the server is not on this machine, or cannot be seen
+}
+
+// NewProcessors is for the server at the other end of conn; nil: there is none.
+func NewProcessors(conn *pgx.Conn) Processors {
+	if conn == nil || !local(conn) {
+		return Processors{}
+	}
+	return Processors{postmaster: parentOfServer(int(conn.PgConn().PID()))}
+}
+
+// local says whether the connection leads to this machine: through a socket of its file system or the loopback.
+func local(conn *pgx.Conn) bool {
+	host := conn.Config().Host
+	if strings.HasPrefix(host, "/") || host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// Used is processor time used up to a moment. It means something only as a difference: see Since.
+type Used struct {
+	process, server, all time.Duration
+	okServer, okAll, ok  bool
+}
+
+// Read reads what was used up to now.
+func (p Processors) Read() Used {
+	var u Used
+	u.process, u.ok = processTime(os.Getpid())
+	if p.postmaster != 0 {
+		u.server, u.okServer = serverTime(p.postmaster)
+	}
+	u.all, u.okAll = machineTime()
+	return u
+}
+
+// Since is what was used between an earlier reading and this one; nil where the system does not tell. A process of the
+// server that ends between both is counted with its parent, to a hundredth of a second.
+func (u Used) Since(before Used) *record.CPU {
+	if !u.ok || !before.ok {
+		return nil
+	}
+	out := &record.CPU{ProcessNS: int64(u.process - before.process)}
+	if u.okServer && before.okServer {
+		server := int64(max(u.server-before.server, 0))
+		out.ServerNS = &server
+	}
+	if u.okAll && before.okAll && out.ServerNS != nil {
+		others := int64(max(u.all-before.all-(u.process-before.process), 0)) - *out.ServerNS
+		others = max(others, 0)
+		out.OthersNS = &others
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+package measure
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is the unit of processor times in /proc: USER_HZ is 100 on every architecture that Go runs on.
+const tick = time.Second / 100
+
+// procStat is what /proc/PID/stat tells, of which see proc_pid_stat(5).
+type procStat struct {
+	name   string
+	parent int
+	own    time.Duration // utime + stime
+	ended  time.Duration // cutime + cstime: of children that ended and were waited for
+}
+
+func readStat(pid int) (procStat, bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return procStat{}, false
+	}
+	// The name stands in parentheses and may hold anything, parentheses included.
+	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return procStat{}, false
+	}
+	fields := strings.Fields(string(text[end+1:])) // from the third field on
+	const parent, utime, cstime = 4 - 3, 14 - 3, 17 - 3
+	if len(fields) <= cstime {
+		return procStat{}, false
+	}
+	s := procStat{name: string(text[open+1 : end])}
+	if s.parent, err = strconv.Atoi(fields[parent]); err != nil {
+		return procStat{}, false
+	}
+	for i := utime; i <= cstime; i++ {
+		ticks, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return procStat{}, false
+		}
+		if i < utime+2 {
+			s.own += time.Duration(ticks) * tick
+		} else {
+			s.ended += time.Duration(ticks) * tick
+		}
+	}
+	return s, true
+}
+
+// runTime is how long a process has run on a processor, by the scheduler's own count in nanoseconds, which lacks nothing
+// but time in interrupts.
+func runTime(pid int) (time.Duration, bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
+	if err != nil {
+		return 0, false
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	ns, err := strconv.ParseInt(first, 10, 64)
+	return time.Duration(ns), err == nil
+}
+
+func processTime(pid int) (time.Duration, bool) {
+	s, ok := readStat(pid) // of all threads; schedstat is of one
+	return s.own, ok
+}
+
+// parentOfServer gives the first process of the server that a session's process belongs to; 0 where that cannot be told,
+// as where the server lives in a container of its own.
+func parentOfServer(session int) int {
+	s, ok := readStat(session)
+	if !ok || !strings.HasPrefix(s.name, "postgres") {
+		return 0
+	}
+	parent, ok := readStat(s.parent)
+	if !ok || !strings.HasPrefix(parent.name, "postgres") {
+		return 0
+	}
+	return s.parent
+}
+
+// serverTime sums up the server's processes: those that live, and those that have ended.
+func serverTime(postmaster int) (time.Duration, bool) {
+	s, ok := readStat(postmaster)
+	if !ok {
+		return 0, false
+	}
+	sum := s.own + s.ended
+	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", postmaster))
+	if err != nil || len(children) == 0 {
+		return 0, false
+	}
+	for _, file := range children {
+		list, err := os.ReadFile(file)
+		if err != nil {
+			return 0, false
+		}
+		for _, word := range strings.Fields(string(list)) {
+			pid, err := strconv.Atoi(word)
+			if err != nil {
+				return 0, false
+			}
+			if t, ok := runTime(pid); ok { // else it has just ended
+				sum += t
+			}
+		}
+	}
+	return sum, true
+}
+
+// machineTime is how long all processors were not idle; the time that a hypervisor gave to others counts.
+func machineTime() (time.Duration, bool) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, false
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal guest guest_nice
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return 0, false
+	}
+	var sum time.Duration
+	for i, field := range fields[1:9] { // guest is part of user
+		ticks, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		if i != 3 && i != 4 {
+			sum += time.Duration(ticks) * tick
+		}
+	}
+	return sum, true
+}
