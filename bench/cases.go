@@ -14,6 +14,7 @@ import (
 type CaseOptions struct {
 	Scenarios []string // names; none means all
 	Sizes     []string // "10,50,100" for every scenario, or "fanout=10,50" for one; none means its defaults
+	Few       bool     // of the default sizes only the two smallest
 	Traces    []string // files in WfFormat, each a case of the scenario trace; none means generated ones
 	Options   scenarios.Options
 }
@@ -52,7 +53,7 @@ func Cases(o CaseOptions) ([]Case, error) {
 			out = append(out, traces...)
 			continue
 		}
-		for _, size := range sizes.forScenario(s, o.Options) {
+		for _, size := range sizes.forScenario(s, o) {
 			w, err := s.Build(size, o.Options)
 			if err != nil {
 				return nil, err
@@ -90,15 +91,22 @@ type sizes struct {
 	of  map[string][]int
 }
 
-func (s sizes) forScenario(sc scenarios.Scenario, opts scenarios.Options) []int {
+func (s sizes) forScenario(sc scenarios.Scenario, o CaseOptions) []int {
 	switch {
 	case s.of[sc.Name] != nil:
 		return s.of[sc.Name]
 	case s.all != nil:
 		return s.all
 	}
-	return sc.Sizes(opts)
+	list := sc.Sizes(o.Options)
+	if o.Few {
+		list = list[:min(len(list), fewSizes)]
+	}
+	return list
 }
+
+// fewSizes is how many sizes a scenario has at most where few are wanted: with two, growth can be seen.
+const fewSizes = 2
 
 func parseSizes(texts []string) (sizes, error) {
 	out := sizes{of: map[string][]int{}}

@@ -108,6 +108,7 @@ func (c *ceilings) fill(out *record.Summary, backends []BackendSpec) {
 		row.Ceiling = backends[at].Ceiling()
 		rate := c.result.RateFor(row.Ceiling, row.Nodes)
 		switch {
+		case row.Mode == record.ModeAlone: // what a lone instance does is a latency, and bounded by nothing that many do
 		case row.Ceiling == "":
 			row.Warnings = append(row.Warnings, "ceiling_fraction is null: nothing is durable, so there is no ceiling")
 		case rate == nil:

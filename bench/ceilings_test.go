@@ -43,7 +43,7 @@ func ceilingConnections() []int { return depth.Of([]int{1, 2}, nil) }
 func TestFractions(t *testing.T) {
 	cfg := bench.CompareConfig{
 		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{"10"}}),
-		Backends: specs(t, "push", "pull", "memory"), Runs: 1, MinNodes: 10, Ceilings: ceiling.MinDuration, CeilingConnections: ceilingConnections(),
+		Backends: specs(t, "push", "pull", "memory"), Runs: 1, InFlight: 2, MinNodes: 20, Ceilings: ceiling.MinDuration, CeilingConnections: ceilingConnections(),
 	}
 	var order []string // of what was measured, once each
 	cfg.Progress = func(p bench.Progress) {
@@ -64,7 +64,7 @@ func TestFractions(t *testing.T) {
 		t.Fatalf("ceilings: %+v", c)
 	}
 	for backend, way := range map[string]string{"push": record.CeilingBatched, "pull": record.CeilingCall} {
-		row := found.Summary.Find(record.Key{Scenario: "fanout", Backend: backend, Size: 10})
+		row := found.Summary.Find(record.Key{Scenario: "fanout", Backend: backend, Size: 10, Mode: record.ModeSaturated})
 		if got := c.Rate(way).NodesPerInstance; got != 10 {
 			t.Errorf("%s: the ceiling is of instances of %d", backend, got)
 		}
@@ -73,7 +73,7 @@ func TestFractions(t *testing.T) {
 			t.Errorf("%s: held against %q, fraction %v; want %q, %v", backend, row.Ceiling, row.CeilingFraction, way, want)
 		}
 	}
-	memory := found.Summary.Find(record.Key{Scenario: "fanout", Backend: "memory", Size: 10})
+	memory := found.Summary.Find(record.Key{Scenario: "fanout", Backend: "memory", Size: 10, Mode: record.ModeSaturated})
 	if memory.CeilingFraction != nil || !slices.ContainsFunc(memory.Warnings, func(w string) bool { return strings.Contains(w, "there is no ceiling") }) {
 		t.Errorf("memory: %v, %q", memory.CeilingFraction, memory.Warnings)
 	}
@@ -89,7 +89,7 @@ func TestFractions(t *testing.T) {
 func TestWithoutCeilings(t *testing.T) {
 	cfg := bench.CompareConfig{
 		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"5"}}),
-		Backends: specs(t, "push"), Runs: 1, MinNodes: 5,
+		Backends: specs(t, "push"), Runs: 1, InFlight: 2, MinNodes: 10,
 	}
 	row := compare(t, cfg).Summary.Rows[0]
 	if row.Ceiling != record.CeilingBatched || row.CeilingFraction != nil || !slices.Contains(row.Warnings, "ceiling_fraction is null: the ceiling was not measured") {

@@ -24,13 +24,15 @@ type CompareConfig struct {
 	DSN string // of the database; empty only if no backend needs one
 	Way string // how the server was had, for the manifest
 
-	Workers    int           // actions at once. Zero: 16
-	InFlight   int           // instances at once. Zero: 1
+	// Loads are the modes in which every case is run, each a mode of its own. Nil: one, of Workers, InFlight and MinNodes.
+	Loads      []Load
+	Workers    int           // see Load
+	InFlight   int           // see Load
 	Engines    int           // engines on the store, each with Workers and connections of its own. Zero: 1
 	Hold       bool          // no action returns before as many instances as InFlight were submitted, or all
 	Clear      bool          // what ended instances left is removed before the counters are read, so that they have all that a run costs
 	LookEvery  time.Duration // how often the sessions are looked at, for what they wait for. Zero: 20 ms, which costs a run next to nothing
-	MinNodes   int           // node runs in one run at least: instances are repeated until then. Zero: 2,000
+	MinNodes   int           // see Load
 	RunTimeout time.Duration // of one run, which is invalid if it takes longer. Zero: 5 min
 	Seed       uint64        // of generated traces, for the manifest
 
@@ -55,7 +57,8 @@ type Progress struct {
 	Done, Total int // runs
 	Case        string
 	Backend     string
-	Run         int            // repetition, from 1
+	Mode        string
+	Run         int            // repetition, from 1; 0: a pilot run, which tells how long the others are
 	Sample      *record.Sample // of the run that has just ended; nil before a run
 	Ceiling     string         // the point of a ceiling that is measured next; nothing else is set then but Done and Total
 }
@@ -69,17 +72,15 @@ type Comparison struct {
 }
 
 func (c CompareConfig) withDefaults() CompareConfig {
-	if c.Workers == 0 {
-		c.Workers = 16
+	if c.Loads == nil {
+		c.Loads = []Load{{InFlight: c.InFlight, Workers: c.Workers, MinNodes: c.MinNodes}}
 	}
-	if c.InFlight == 0 {
-		c.InFlight = 1
+	c.Loads = slices.Clone(c.Loads)
+	for i := range c.Loads {
+		c.Loads[i] = c.Loads[i].withDefaults()
 	}
 	if c.LookEvery == 0 {
 		c.LookEvery = 20 * time.Millisecond
-	}
-	if c.MinNodes == 0 {
-		c.MinNodes = 2000
 	}
 	if c.RunTimeout == 0 {
 		c.RunTimeout = 5 * time.Minute
@@ -95,16 +96,10 @@ func (c CompareConfig) validate() error {
 		return errors.New("compare: no backend; name one")
 	case c.Runs < 1 || c.Runs > 1000:
 		return fmt.Errorf("compare: %d runs; choose from 1 to 1000", c.Runs)
-	case c.Workers < 1 || c.Workers > 10_000:
-		return fmt.Errorf("compare: %d workers; choose from 1 to 10000", c.Workers)
-	case c.InFlight < 1 || c.InFlight > 1_000_000:
-		return fmt.Errorf("compare: %d instances in flight; choose from 1 to 1000000", c.InFlight)
 	case c.Engines < 0 || c.Engines > 64:
 		return fmt.Errorf("compare: %d engines; choose from 1 to 64", c.Engines)
 	case c.LookEvery < 0:
 		return fmt.Errorf("compare: sessions cannot be looked at every %v; choose more than 0", c.LookEvery)
-	case c.MinNodes < 1:
-		return fmt.Errorf("compare: at least %d nodes a run; choose 1 or more", c.MinNodes)
 	case c.Ceilings != 0 && c.Ceilings < shortest:
 		return fmt.Errorf("compare: %s for a point of the ceilings; choose %s or more, or 0 for none", c.Ceilings, shortest)
 	case c.RunTimeout < time.Second:
@@ -118,6 +113,15 @@ func (c CompareConfig) validate() error {
 		}
 	}
 	seen := map[string]bool{}
+	for _, l := range c.Loads {
+		if err := l.validate(); err != nil {
+			return err
+		}
+		if seen[l.Mode] {
+			return fmt.Errorf("compare: the mode %s is there twice", l.Mode)
+		}
+		seen[l.Mode] = true
+	}
 	for _, k := range c.Cases {
 		if seen[k.String()] {
 			return fmt.Errorf("compare: %s is named twice", k)
@@ -203,33 +207,72 @@ func (c *comparer) prepare(ctx context.Context) error {
 
 func (c *comparer) close() { c.runner.close() }
 
-// runCase runs all repetitions of a case. The order of the backends turns round every time.
+// runCase runs all repetitions of a case, in one mode after the other. The order of the backends turns round every time.
 func (c *comparer) runCase(ctx context.Context, k *Case) error {
 	program, err := plan.Compile(k.Workload.Graph)
 	if err != nil {
 		return fmt.Errorf("%s: %w", k, err)
 	}
-	for run := 1; run <= c.cfg.Runs; run++ {
-		order := slices.Clone(c.cfg.Backends)
-		if run%2 == 0 {
-			slices.Reverse(order)
-		}
-		for _, b := range order {
-			c.progress(k, b, run, nil)
-			sample, lat, err := c.runner.run(ctx, k, program, b)
-			if err != nil {
+	for _, load := range c.cfg.Loads {
+		plans := make([]runPlan, len(c.cfg.Backends))
+		for i, b := range c.cfg.Backends {
+			if plans[i], err = c.pilot(ctx, k, program, b, load); err != nil {
 				return err
 			}
-			c.done++
-			sample.Run, sample.Order = run, c.done
-			c.manifest.Samples = append(c.manifest.Samples, *sample)
-			if sample.Valid {
-				c.keep(sample.Key(), lat)
+		}
+		for run := 1; run <= c.cfg.Runs; run++ {
+			for i := range c.cfg.Backends {
+				if run%2 == 0 {
+					i = len(c.cfg.Backends) - 1 - i
+				}
+				if err := c.runOnce(ctx, k, program, c.cfg.Backends[i], plans[i], run); err != nil {
+					return err
+				}
 			}
-			c.progress(k, b, run, sample)
 		}
 	}
 	return nil
+}
+
+// runOnce makes one run, and keeps what it shows.
+func (c *comparer) runOnce(ctx context.Context, k *Case, program *plan.Program, b BackendSpec, p runPlan, run int) error {
+	c.progress(k, b, p.load.Mode, run, nil)
+	sample, lat, err := c.runner.run(ctx, k, program, b, p)
+	if err != nil {
+		return err
+	}
+	c.done++
+	sample.Run, sample.Order = run, c.done
+	c.manifest.Samples = append(c.manifest.Samples, *sample)
+	if sample.Valid {
+		c.keep(sample.Key(), lat)
+	}
+	c.progress(k, b, p.load.Mode, run, sample)
+	return nil
+}
+
+// pilot plans the runs of a case on a backend: where they are to take a certain time, runs that do not count tell how many
+// instances that are.
+func (c *comparer) pilot(ctx context.Context, k *Case, program *plan.Program, b BackendSpec, load Load) (runPlan, error) {
+	p := load.plan(k.Workload.Nodes, 0)
+	if load.RunTime == 0 {
+		return p, nil
+	}
+	for try := 1; ; try++ {
+		c.progress(k, b, load.Mode, 0, nil)
+		sample, _, err := c.runner.run(ctx, k, program, b, p)
+		if err != nil {
+			return p, err
+		}
+		took := time.Duration(sample.ElapsedNS)
+		if !sample.Valid || took <= 0 {
+			return p, nil // the runs that count will say what is wrong
+		}
+		if try == pilotTries || took.Seconds() >= pilotShare*load.RunTime.Seconds() {
+			return load.plan(k.Workload.Nodes, float64(sample.Instances)/took.Seconds()), nil
+		}
+		p.instances *= pilotGrows
+	}
 }
 
 func (c *comparer) keep(key record.Key, lat *latencies) {
@@ -240,7 +283,9 @@ func (c *comparer) keep(key record.Key, lat *latencies) {
 	c.hists[key] = lat
 }
 
-func (c *comparer) total() int { return len(c.cfg.Cases) * len(c.cfg.Backends) * c.cfg.Runs }
+func (c *comparer) total() int {
+	return len(c.cfg.Cases) * len(c.cfg.Backends) * len(c.cfg.Loads) * c.cfg.Runs
+}
 
 // measuring tells which point of a ceiling comes next.
 func (c *comparer) measuring(point string) {
@@ -249,9 +294,9 @@ func (c *comparer) measuring(point string) {
 	}
 }
 
-func (c *comparer) progress(k *Case, b BackendSpec, run int, s *record.Sample) {
+func (c *comparer) progress(k *Case, b BackendSpec, mode string, run int, s *record.Sample) {
 	if c.cfg.Progress != nil {
-		c.cfg.Progress(Progress{Done: c.done, Total: c.total(), Case: k.String(), Backend: b.String(), Run: run, Sample: s})
+		c.cfg.Progress(Progress{Done: c.done, Total: c.total(), Case: k.String(), Backend: b.String(), Mode: mode, Run: run, Sample: s})
 	}
 }
 
@@ -286,7 +331,7 @@ func (c *comparer) finish() *Comparison {
 
 // claims says which of the backends the published claims are held against: the first push, and all pulls.
 func (c *comparer) claims() stats.Comparison {
-	out := stats.Comparison{Fanout: "fanout", Loop: "loop", LoopSize: 32}
+	out := stats.Comparison{Fanout: "fanout", Loop: "loop", LoopSize: 32, Mode: c.cfg.Loads[0].Mode}
 	for _, b := range c.cfg.Backends {
 		switch {
 		case b.Name() == "push" && out.Push == "":
@@ -306,7 +351,7 @@ func methods(cfg CompareConfig) []record.Method {
 	}
 	return []record.Method{
 		{Figure: "counters", Text: "the server's, from before a run to after it. " + cleared},
-		{Figure: "nodes_per_s", Text: fmt.Sprintf("node runs of actions that completed, divided by the wall time from the first submission to the last result received in a run; %d instance(s) in flight, %d engine(s), %d workers each, new sessions in every run. Median over runs.", cfg.InFlight, max(cfg.Engines, 1), cfg.Workers)},
+		{Figure: "nodes_per_s", Text: fmt.Sprintf("node runs of actions that completed, divided by the wall time from the first submission to the last result received in a run; %s; %d engine(s), new sessions in every run. Median over runs.", loadsText(cfg.Loads), max(cfg.Engines, 1))},
 		{Figure: "hop_ns", Text: "from the latest completion offered in the instance, when a task came to the engine, to the start of that task, on the engine's clock: commit, dispatch and the wait for a free worker. HdrHistogram over all valid runs."},
 		{Figure: "instance_ns", Text: "from the call of Submit to the moment at which the client has the result. HdrHistogram over all valid runs."},
 		{Figure: "valid", Text: "every instance completed with the scenario's expected result, every node run was applied exactly once, and the run ended in time."},
@@ -315,4 +360,22 @@ func methods(cfg CompareConfig) []record.Method {
 		{Figure: "fairness", Text: "of clients with one instance in flight each, all alike: the longest mean wait for a result divided by the shortest; of engines: the most node runs that one applied divided by the fewest."},
 		{Figure: "memory", Text: "resident memory of this process, harness included, before a run and at its peak, from the kernel."},
 	}
+}
+
+// loadsText says in words how instances came in each mode.
+func loadsText(loads []Load) string {
+	var parts []string
+	for _, l := range loads {
+		text := fmt.Sprintf("%s: up to %d instances in flight, %d workers an engine", l.Mode, l.InFlight, l.Workers)
+		if l.NodesInFlight > 0 {
+			text += fmt.Sprintf(", about %d node runs in flight where instances are large", l.NodesInFlight)
+		}
+		if l.RunTime > 0 {
+			text += fmt.Sprintf(", for about %v, found out by a pilot run that does not count", l.RunTime)
+		} else {
+			text += fmt.Sprintf(", at least %d node runs", l.MinNodes)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
 }

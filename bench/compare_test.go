@@ -130,7 +130,7 @@ func TestRowsReadPerNode(t *testing.T) {
 	name := map[string]string{"push": few("push")[0], "pull": few("pull")[0]}
 	found := map[string]*bench.Comparison{"push": run(sizes, name["push"]), "pull": run(pulled, name["pull"])}
 	rows := func(backend string, size int) float64 {
-		row := found[backend].Summary.Find(record.Key{Scenario: "fanout", Backend: name[backend], Size: size})
+		row := found[backend].Summary.Find(record.Key{Scenario: "fanout", Backend: name[backend], Size: size, Mode: record.ModeAlone})
 		if row == nil || row.RowsReadPerNode == nil {
 			t.Fatalf("fanout %d on %s has no figure", size, backend)
 		}

@@ -47,7 +47,7 @@ func TestCostGrowsAsTheNodes(t *testing.T) {
 func sample(t *testing.T, found *bench.Comparison, scenario, backend string, size int) *record.Sample {
 	t.Helper()
 	for i := range found.Manifest.Samples {
-		if s := &found.Manifest.Samples[i]; s.Key() == (record.Key{Scenario: scenario, Backend: backend, Size: size}) {
+		if s := &found.Manifest.Samples[i]; s.Scenario == scenario && s.Backend == backend && s.Size == size {
 			if s.Counters == nil || s.Counters.RowsRead == nil || s.Counters.RowsInserted == nil || s.Counters.Commits == nil {
 				t.Fatalf("%s has no counters: %q", s.Key(), s.Warnings)
 			}

@@ -19,7 +19,7 @@ func ProgressPrinter(w io.Writer, terminal bool, now func() time.Time) func(Prog
 				fmt.Fprintf(w, "\r\x1b[K[%d/%d] raw SQL: %s", p.Done, p.Total, p.Ceiling)
 			}
 		case terminal && p.Sample == nil:
-			fmt.Fprintf(w, "\r\x1b[K[%d/%d] %s on %s, run %d%s", p.Done+1, p.Total, p.Case, p.Backend, p.Run, remaining(p, now().Sub(began)))
+			fmt.Fprintf(w, "\r\x1b[K[%d/%d] %s%s", min(p.Done+1, p.Total), p.Total, p.what(), remaining(p, now().Sub(began)))
 		case terminal && !p.Sample.Valid:
 			fmt.Fprintf(w, "\r\x1b[K%s\n", outcome(p))
 		case terminal && p.Done == p.Total:
@@ -31,7 +31,16 @@ func ProgressPrinter(w io.Writer, terminal bool, now func() time.Time) func(Prog
 }
 
 func outcome(p Progress) string {
-	return fmt.Sprintf("[%d/%d] %s on %s, run %d: %s", p.Done, p.Total, p.Case, p.Backend, p.Run, verdict(p.Sample))
+	return fmt.Sprintf("[%d/%d] %s: %s", p.Done, p.Total, p.what(), verdict(p.Sample))
+}
+
+// what names the run.
+func (p Progress) what() string {
+	which := fmt.Sprintf("run %d", p.Run)
+	if p.Run == 0 {
+		which = "how long a run is"
+	}
+	return fmt.Sprintf("%s on %s, %s, %s", p.Case, p.Backend, p.Mode, which)
 }
 
 func verdict(s *record.Sample) string {

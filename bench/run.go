@@ -35,13 +35,14 @@ const leaveWithin = time.Minute
 
 // runner makes single runs.
 type runner struct {
-	cfg     CompareConfig
-	actions *worker.Registry
-	conn    *pgx.Conn // reads the counters, and nothing else; nil without Postgres
-	looker  *measure.Looker
-	server  *record.Postgres
-	serial  int
-	prefix  string // of schemas
+	cfg        CompareConfig
+	actions    *worker.Registry
+	conn       *pgx.Conn // reads the counters, and nothing else; nil without Postgres
+	looker     *measure.Looker
+	server     *record.Postgres
+	processors measure.Processors
+	serial     int
+	prefix     string // of schemas
 }
 
 func newRunner(ctx context.Context, cfg CompareConfig) (*runner, error) {
@@ -61,6 +62,7 @@ func newRunner(ctx context.Context, cfg CompareConfig) (*runner, error) {
 	if r.conn, err = pgx.Connect(ctx, cfg.DSN); err != nil {
 		return nil, postgres.Explain(err)
 	}
+	r.processors = measure.NewProcessors(r.conn)
 	if r.looker, err = measure.NewLooker(ctx, cfg.DSN); err != nil {
 		r.close()
 		return nil, postgres.Explain(err)
@@ -85,9 +87,12 @@ func (r *runner) close() {
 
 // run makes one run. What goes wrong in it makes the sample invalid; an error means that no run can be
 // made, or that ctx has ended.
-func (r *runner) run(ctx context.Context, k *Case, program *plan.Program, spec BackendSpec) (*record.Sample, *latencies, error) {
+func (r *runner) run(ctx context.Context, k *Case, program *plan.Program, spec BackendSpec, p runPlan) (*record.Sample, *latencies, error) {
 	w := k.Workload
-	sample := &record.Sample{Scenario: w.Name, Backend: spec.String(), Size: w.Size, Nodes: w.Nodes, StartedAt: time.Now(), Warnings: []string{}}
+	sample := &record.Sample{
+		Scenario: w.Name, Backend: spec.String(), Size: w.Size, Mode: p.load.Mode, Nodes: w.Nodes, StartedAt: time.Now(), Warnings: []string{},
+		Instances: p.instances, InFlight: p.inFlight, Workers: p.load.Workers, Engines: max(r.cfg.Engines, 1),
+	}
 	if !spec.NeedsPostgres() {
 		lat, err := r.measure(ctx, k, program, spec, OpenOptions{}, sample)
 		sample.Warnings = append(sample.Warnings, "rows, statements, commits and WAL are null: the backend has no server that counts them")
@@ -139,14 +144,12 @@ func (r *runner) run(ctx context.Context, k *Case, program *plan.Program, spec B
 
 // measure has the instances run and fills the sample.
 func (r *runner) measure(ctx context.Context, k *Case, program *plan.Program, spec BackendSpec, open OpenOptions, sample *record.Sample) (*latencies, error) {
-	sample.Instances = max(1, (r.cfg.MinNodes+max(k.Workload.Nodes, 1)-1)/max(k.Workload.Nodes, 1))
-	sample.Engines = max(r.cfg.Engines, 1)
 	resident := measure.Resident()
-	watch := newWatch(k.Workload.Graph, sample.Instances, min(r.cfg.InFlight, sample.Instances))
+	watch := newWatch(k.Workload.Graph, sample.Instances, sample.InFlight)
 	runCtx, cancel := context.WithTimeout(ctx, r.cfg.RunTimeout)
 	defer cancel()
 	gate := newGate(r.cfg.Hold)
-	crew, err := r.hire(runCtx, spec, open, sample.Engines, watch, gate)
+	crew, err := r.hire(runCtx, spec, open, sample, watch, gate)
 	if err != nil {
 		return nil, err
 	}
@@ -155,10 +158,11 @@ func (r *runner) measure(ctx context.Context, k *Case, program *plan.Program, sp
 	if err != nil {
 		return nil, err
 	}
+	before := r.processors.Read()
 	watch.begin()
 	problems := clients.run(runCtx)
 	watch.finish()
-	sample.Memory = resident()
+	sample.Memory, sample.CPU = resident(), r.processors.Read().Since(before)
 	if err := crew.stop(ctx); err != nil && ctx.Err() == nil {
 		problems = append(problems, err)
 	}
@@ -188,7 +192,7 @@ type crew struct {
 
 // hire opens the backends and starts the engines. Without a server all share one backend, since nothing else
 // could bring them together.
-func (r *runner) hire(ctx context.Context, spec BackendSpec, open OpenOptions, count int, watch *watch, gate *gate) (_ *crew, err error) {
+func (r *runner) hire(ctx context.Context, spec BackendSpec, open OpenOptions, s *record.Sample, watch *watch, gate *gate) (_ *crew, err error) {
 	c := &crew{}
 	defer func() {
 		if err != nil {
@@ -196,7 +200,7 @@ func (r *runner) hire(ctx context.Context, spec BackendSpec, open OpenOptions, c
 			c.close()
 		}
 	}()
-	for i := range count {
+	for i := range s.Engines {
 		if i == 0 || spec.NeedsPostgres() {
 			b, err := spec.Open(ctx, open)
 			if err != nil {
@@ -205,9 +209,9 @@ func (r *runner) hire(ctx context.Context, spec BackendSpec, open OpenOptions, c
 			c.backends = append(c.backends, b)
 		}
 		cfg := engine.Config{
-			Backend: c.backends[len(c.backends)-1], Workers: gate.executor(r.actions), Slots: r.cfg.Workers, Batch: spec.Batch(), Observer: watch.observer(),
+			Backend: c.backends[len(c.backends)-1], Workers: gate.executor(r.actions), Slots: s.Workers, Batch: spec.Batch(), Observer: watch.observer(),
 		}
-		if count == 1 {
+		if s.Engines == 1 {
 			cfg.Prefetch, cfg.Lease = prefetch, lease
 		}
 		e, err := engine.New(cfg)

@@ -80,22 +80,23 @@ func TestProgressLines(t *testing.T) {
 	var lines strings.Builder
 	print := bench.ProgressPrinter(&lines, false, func() time.Time { return now })
 	for i := range 4 {
-		print(bench.Progress{Done: i, Total: 4, Case: "chain 10", Backend: "push", Run: 1})
+		print(bench.Progress{Done: i, Total: 4, Case: "chain 10", Backend: "push", Mode: record.ModeAlone, Run: 1})
 		now = now.Add(2 * time.Second)
-		print(bench.Progress{Done: i + 1, Total: 4, Case: "chain 10", Backend: "push", Run: 1, Sample: &record.Sample{Valid: i != 1, NodesPerS: 1234, Warnings: []string{"it rained"}}})
+		print(bench.Progress{Done: i + 1, Total: 4, Case: "chain 10", Backend: "push", Mode: record.ModeAlone, Run: 1, Sample: &record.Sample{Valid: i != 1, NodesPerS: 1234, Warnings: []string{"it rained"}}})
 	}
-	want := `[1/4] chain 10 on push, run 1: 1234 nodes/s
-[2/4] chain 10 on push, run 1: INVALID: it rained
-[3/4] chain 10 on push, run 1: 1234 nodes/s, about 2s left
-[4/4] chain 10 on push, run 1: 1234 nodes/s
+	want := `[1/4] chain 10 on push, alone, run 1: 1234 nodes/s
+[2/4] chain 10 on push, alone, run 1: INVALID: it rained
+[3/4] chain 10 on push, alone, run 1: 1234 nodes/s, about 2s left
+[4/4] chain 10 on push, alone, run 1: 1234 nodes/s
 `
 	if lines.String() != want {
 		t.Errorf("got\n%swant\n%s", lines.String(), want)
 	}
 	var terminal strings.Builder
 	print = bench.ProgressPrinter(&terminal, true, func() time.Time { return now })
-	print(bench.Progress{Total: 1, Case: "chain 10", Backend: "push", Run: 1})
-	print(bench.Progress{Done: 1, Total: 1, Case: "chain 10", Backend: "push", Run: 1, Sample: &record.Sample{Valid: true}})
+	print(bench.Progress{Total: 1, Case: "chain 10", Backend: "push", Mode: record.ModeAlone})
+	print(bench.Progress{Total: 1, Case: "chain 10", Backend: "push", Mode: record.ModeAlone, Run: 1})
+	print(bench.Progress{Done: 1, Total: 1, Case: "chain 10", Backend: "push", Mode: record.ModeAlone, Run: 1, Sample: &record.Sample{Valid: true}})
 	if got := terminal.String(); strings.Contains(got, "\n") || !strings.HasSuffix(got, "\r\x1b[K") {
 		t.Errorf("the line on a terminal is not kept to one, or not cleared: %q", got)
 	}

@@ -56,7 +56,7 @@ func (v *view) fractionTable() *table {
 				continue
 			}
 			t.Rows = append(t.Rows, tableRow{Cells: []cell{
-				{Text: f.scenario}, count(r.Nodes), words(r.Backend), figureCell(&r.NodesPerS.Median, number, span(r.NodesPerS.Lo, r.NodesPerS.Hi, number)),
+				{Text: f.name()}, count(r.Nodes), words(r.Backend), figureCell(&r.NodesPerS.Median, number, span(r.NodesPerS.Lo, r.NodesPerS.Hi, number)),
 				figureCell(r.CeilingFraction, percent, ""), rateCell(rate), words(inWords(wayNames, r.Ceiling)), shapeCell(rate),
 			}})
 		}

@@ -49,7 +49,7 @@ func (v *view) costSections() []costSection {
 		if f.sizes() < 2 {
 			continue
 		}
-		section := costSection{Scenario: f.scenario}
+		section := costSection{Scenario: f.name()}
 		for _, c := range chartedCosts {
 			if chart := v.costChart(f, c); chart != nil {
 				section.Charts = append(section.Charts, chart)
@@ -81,7 +81,7 @@ func (v *view) costChart(f *family, c cost) *Chart {
 		all = append(all, s)
 	}
 	chart := Chart{
-		Name: fileName(f.scenario) + "-" + c.figure, Title: clip(f.scenario, 30) + ": " + c.long,
+		Name: fileName(f.name()) + "-" + c.figure, Title: clip(f.name(), 30) + ": " + c.long,
 		Caption: v.costCaption(all, c),
 	}
 	return lines(chart, axisText{"nodes in the workflow", tickNumber}, axisText{c.long, c.tick()}, all)
@@ -163,7 +163,7 @@ func (v *view) latencyBars(marks func(*record.Row) []float64) []bar {
 			}
 		}
 		if len(bars) > 0 {
-			heading := fmt.Sprintf("%s, %s", clip(f.scenario, 18), plural(nodes, "node"))
+			heading := fmt.Sprintf("%s, %s", clip(f.name(), 18), plural(nodes, "node"))
 			out = append(append(out, bar{name: heading}), bars...)
 		}
 	}

@@ -24,10 +24,19 @@ type view struct {
 	spreads map[record.Key]map[string]spread
 }
 
-// family is all rows of one scenario, by size and then in the order of backends.
+// family is all rows of one scenario in one mode, by size and then in the order of backends.
 type family struct {
 	scenario string
+	mode     string // empty where files do not tell
 	rows     []*record.Row
+}
+
+// name is the scenario and the mode, for a person.
+func (f *family) name() string {
+	if f.mode == "" {
+		return f.scenario
+	}
+	return f.scenario + ", " + f.mode
 }
 
 // spread is the lowest and highest figure of the single runs of a row.
@@ -76,26 +85,22 @@ func (v *view) orderBackends() {
 }
 
 func (v *view) orderFamilies() {
-	at := make(map[string]int)
-	place := func(scenario string) int {
-		i, ok := at[scenario]
-		if !ok {
-			i = len(v.families)
-			at[scenario] = i
-			v.families = append(v.families, family{scenario: scenario})
-		}
-		return i
-	}
-	present := func(r record.Row, scenario string) bool { return r.Scenario == scenario }
-	for _, scenario := range v.manifest.Scenarios {
-		if slices.ContainsFunc(v.summary.Rows, func(r record.Row) bool { return present(r, scenario) }) {
-			place(scenario)
-		}
-	}
 	for i := range v.summary.Rows {
-		f := &v.families[place(v.summary.Rows[i].Scenario)]
-		f.rows = append(f.rows, &v.summary.Rows[i])
+		r := &v.summary.Rows[i]
+		at := slices.IndexFunc(v.families, func(f family) bool { return f.scenario == r.Scenario && f.mode == r.Mode })
+		if at < 0 {
+			at = len(v.families)
+			v.families = append(v.families, family{scenario: r.Scenario, mode: r.Mode})
+		}
+		v.families[at].rows = append(v.families[at].rows, r)
 	}
+	place := func(f family) int {
+		if i := slices.Index(v.manifest.Scenarios, f.scenario); i >= 0 {
+			return i
+		}
+		return len(v.manifest.Scenarios)
+	}
+	slices.SortStableFunc(v.families, func(a, b family) int { return cmp.Compare(place(a), place(b)) })
 	for _, f := range v.families {
 		slices.SortStableFunc(f.rows, func(a, b *record.Row) int {
 			return cmp.Or(cmp.Compare(a.Size, b.Size),
@@ -304,7 +309,7 @@ func (v *view) verdict() string {
 	for _, r := range v.rivals(f, size) {
 		parts = append(parts, v.sentence(f, r))
 	}
-	return fmt.Sprintf("On %s with %s, compared with %s: %s.", clip(f.scenario, maxSaid), plural(base.Nodes, "node"),
+	return fmt.Sprintf("On %s with %s, compared with %s: %s.", clip(f.name(), maxSaid), plural(base.Nodes, "node"),
 		clip(v.baseline, maxSaid), strings.Join(parts, "; "))
 }
 

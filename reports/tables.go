@@ -73,7 +73,7 @@ func (v *view) glanceTable() *table {
 			if r == nil || v.sentence(f, r) == "" {
 				continue
 			}
-			cells := []cell{{Text: f.scenario}, count(r.Nodes), words(backend)}
+			cells := []cell{{Text: f.name()}, count(r.Nodes), words(backend)}
 			for _, c := range costs {
 				cells = append(cells, ratioCell(v.ratio(f, r, c)))
 			}

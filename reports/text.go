@@ -52,7 +52,7 @@ func (v *view) writeFamily(b *bytes.Buffer, f *family) {
 	for _, r := range f.rows {
 		t.add(v.textRow(f, r, compared)...)
 	}
-	fmt.Fprintf(b, "\n%s   (rows read, statements, commits and WAL per node", printable(f.scenario))
+	fmt.Fprintf(b, "\n%s   (rows read, statements, commits and WAL per node", printable(f.name()))
 	if compared {
 		fmt.Fprintf(b, "; × = multiples of %s", printable(v.baseline))
 	}

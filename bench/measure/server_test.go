@@ -31,7 +31,7 @@ var madeDatabase sync.Once
 // serverDSN gives the server, which has the database.
 func serverDSN(t *testing.T) string {
 	t.Helper()
-	dsn := pgtest.Own(t).DSN()
+	dsn := pgtest.Quiet(t).DSN()
 	madeDatabase.Do(func() {
 		admin, err := pgx.Connect(t.Context(), dsn)
 		if err != nil {
@@ -94,7 +94,26 @@ func fixture(t *testing.T, schema string) (conn *pgx.Conn, scope measure.Scope) 
 	if err := setup.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return connect(t, "measuring"), scope
+	return connectAlone(t), scope
+}
+
+// connectAlone opens the measuring connection, and waits until it is the only one: a session of the test before hands in
+// what it counted when it is over, which is a moment after it was closed.
+func connectAlone(t *testing.T) *pgx.Conn {
+	t.Helper()
+	conn := connect(t, "measuring")
+	for deadline := time.Now().Add(5 * time.Minute); ; {
+		var others int
+		if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()").Scan(&others); err != nil {
+			t.Fatal(err)
+		}
+		if others == 0 {
+			return conn
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d sessions of earlier tests are still there after five minutes", others)
+		}
+	}
 }
 
 func snapshot(t *testing.T, conn *pgx.Conn, scope measure.Scope) *measure.Counters {
@@ -217,7 +236,7 @@ func TestPreparesAreCommits(t *testing.T) {
 
 // TestTablesThatAppear counts a schema that is made during the run, by several sessions.
 func TestTablesThatAppear(t *testing.T) {
-	conn := connect(t, "measuring")
+	conn := connectAlone(t)
 	scope := measure.Scope{Schema: "appears", AppPrefix: "load appears"}
 	exec(t, conn, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements", "DROP SCHEMA IF EXISTS appears CASCADE")
 	before := snapshot(t, conn, scope)
@@ -377,6 +396,9 @@ func TestExtensionElsewhere(t *testing.T) {
 	setup := connect(t, "setup")
 	exec(t, setup, "DROP EXTENSION IF EXISTS pg_stat_statements", `DROP SCHEMA IF EXISTS "odd ""name"`, `CREATE SCHEMA "odd ""name"`,
 		`CREATE EXTENSION pg_stat_statements SCHEMA "odd ""name"`)
+	if err := setup.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { exec2(t, "DROP EXTENSION pg_stat_statements") })
 	got, warnings := run(t, "elsewhere", func(c *pgx.Conn) { exec(t, c, "SELECT 1", "SELECT 1") })
 	if got.Statements == nil || *got.Statements != 2 {

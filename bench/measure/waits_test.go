@@ -20,7 +20,7 @@ type room struct {
 // enter opens a session.
 func (r *room) enter(app string) *pgx.Conn {
 	r.t.Helper()
-	cfg, err := pgx.ParseConfig(pgtest.Own(r.t).DSN())
+	cfg, err := pgx.ParseConfig(pgtest.Quiet(r.t).DSN())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (r *room) looks(times int) (seen record.Waits) {
 // newRoom has nobody in it.
 func newRoom(t *testing.T) *room {
 	t.Helper()
-	looker, err := NewLooker(t.Context(), pgtest.Own(t).DSN())
+	looker, err := NewLooker(t.Context(), pgtest.Quiet(t).DSN())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ type Comparison struct {
 	Fanout, Loop string
 	// LoopSize is the size at which Loop has 32 iterations of 3 actions.
 	LoopSize int
+	// Mode is the mode of the runs that count, one of record's Mode constants.
+	Mode string
 }
 
 // The published figures: how many times less work pushing does on a workflow of so many nodes, and the operations that a
@@ -36,9 +38,9 @@ var (
 // claims; where only a size or a counter is missing, the measured figure is null and the method says why.
 func Claims(samples []record.Sample, c Comparison) []record.Claim {
 	var out []record.Claim
-	if ran(samples, c.Fanout, c.Push) {
+	if c.ran(samples, c.Fanout, c.Push) {
 		for _, pull := range c.Pulls {
-			if ran(samples, c.Fanout, pull) {
+			if c.ran(samples, c.Fanout, pull) {
 				out = append(out, c.speedups(samples, pull)...)
 			}
 		}
@@ -47,17 +49,20 @@ func Claims(samples []record.Sample, c Comparison) []record.Claim {
 		}
 	}
 	for _, backend := range append([]string{c.Push}, c.Pulls...) {
-		if ran(samples, c.Loop, backend) {
+		if c.ran(samples, c.Loop, backend) {
 			out = append(out, c.loop(samples, backend)...)
 		}
 	}
 	return out
 }
 
-func ran(samples []record.Sample, scenario, backend string) bool {
-	return slices.ContainsFunc(samples, func(s record.Sample) bool {
-		return s.Scenario == scenario && s.Backend == backend && s.Valid
-	})
+func (c Comparison) ran(samples []record.Sample, scenario, backend string) bool {
+	return slices.ContainsFunc(samples, func(s record.Sample) bool { return s.Key() == c.key(scenario, backend, s.Size) && s.Valid })
+}
+
+// key is that of the runs that count.
+func (c Comparison) key(scenario, backend string, size int) record.Key {
+	return record.Key{Scenario: scenario, Backend: backend, Size: size, Mode: c.Mode}
 }
 
 // speedups compares pull and push on the fan-out, by work and by time.
@@ -77,8 +82,8 @@ func (c Comparison) speedups(samples []record.Sample, pull string) []record.Clai
 				Name: fmt.Sprintf("%s, size %d", series, s.size), Series: series, Size: s.size,
 				Claimed: s.claimed, Unit: "×",
 			}
-			pulls := validRuns(samples, record.Key{Scenario: c.Fanout, Backend: pull, Size: s.size})
-			pushes := validRuns(samples, record.Key{Scenario: c.Fanout, Backend: c.Push, Size: s.size})
+			pulls := validRuns(samples, c.key(c.Fanout, pull, s.size))
+			pushes := validRuns(samples, c.key(c.Fanout, c.Push, s.size))
 			a, b := pairs(pulls, pushes, cost.cost)
 			ratio, err := PairedRatio(a, b, Confidence)
 			fill(&claim, ratio, err, fmt.Sprintf("(%s, %s) / (%s, %s) in pairs of neighbouring runs", cost.name, pull,
@@ -97,7 +102,7 @@ func timePerNode(s record.Sample) (float64, bool) { return 1 / s.NodesPerS, s.No
 func (c Comparison) growth(samples []record.Sample, backend string) []record.Claim {
 	var x, y []float64
 	for _, s := range samples {
-		if s.Scenario != c.Fanout || s.Backend != backend || !s.Valid || s.Nodes == 0 {
+		if s.Key() != c.key(c.Fanout, backend, s.Size) || !s.Valid || s.Nodes == 0 {
 			continue
 		}
 		if v, ok := RowsRead.PerNode(s); ok && v > 0 {
@@ -132,7 +137,7 @@ func (c Comparison) loop(samples []record.Sample, backend string) []record.Claim
 	if backend == c.Push {
 		claimed = loopPushClaim
 	}
-	runs := validRuns(samples, record.Key{Scenario: c.Loop, Backend: backend, Size: c.LoopSize})
+	runs := validRuns(samples, c.key(c.Loop, backend, c.LoopSize))
 	var out []record.Claim
 	for _, counter := range []Counter{RowsRead, Statements} {
 		claim := record.Claim{

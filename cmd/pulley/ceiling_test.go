@@ -178,7 +178,7 @@ func TestCompareHasCeilings(t *testing.T) {
 		there bool
 	}{{"--ceiling=10ms", true}, {"--no-ceiling", false}} {
 		dir := t.TempDir()
-		got := call(t, nil, "compare", "chain", "--sizes", "3", "--backends", "push,memory", "--runs", "1", "--min-nodes", "3",
+		got := call(t, nil, "compare", "chain", "--sizes", "3", "--backends", "push,memory", "--runs", "1", "--min-nodes", "3", "--load", "saturated",
 			"--ceiling-connections", depth.Of("1", "1,2,4,8,16"), "--dsn", dsn, "--out", dir, c.flag)
 		if got.code != 0 {
 			t.Fatalf("%s: %+v", c.flag, got)
@@ -187,7 +187,7 @@ func TestCompareHasCeilings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		row := s.Find(record.Key{Scenario: "chain", Backend: "push", Size: 3})
+		row := s.Find(record.Key{Scenario: "chain", Backend: "push", Size: 3, Mode: record.ModeSaturated})
 		if (s.Ceilings != nil) != c.there || (row.CeilingFraction != nil) != c.there || row.Ceiling != record.CeilingBatched {
 			t.Errorf("%s: ceilings %+v, fraction %v of %q", c.flag, s.Ceilings, row.CeilingFraction, row.Ceiling)
 		}

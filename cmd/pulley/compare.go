@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,15 +30,18 @@ type compareCmd struct {
 	serverFlags
 	Backends   []string      `default:"push,pull" help:"The schedulers, with their options after colons, joined by commas. Default: push,pull."`
 	Sizes      []string      `sep:"none" placeholder:"SIZES" help:"Sizes of every scenario, as in 10,100, or of one, as in fanout=10,100; may be repeated. Default: each scenario's own."`
-	Runs       int           `default:"3" help:"Repetitions, from 1 to 1000; six or more give 95 % intervals. Default: 3."`
+	Load       string        `enum:"both,alone,saturated" default:"both" help:"alone: one instance at a time, for latencies; saturated: as many as it takes to be no faster with more, for throughput; both: one after the other. Default: both."`
+	Runs       int           `placeholder:"N" help:"Repetitions, from 1 to 1000; six or more give 95 % intervals. Default: 6; 3 with --quick."`
+	RunTime    time.Duration `placeholder:"TIME" help:"How long a saturated run takes, about; one of a lone instance takes a quarter of it. Default: 2s; 400ms with --quick."`
+	Quick      bool          `help:"Less of everything, for a first look: 3 short runs, each scenario's two smallest sizes, no ceilings."`
 	Out        string        `default:"out/compare" placeholder:"DIR" help:"Where the record and the report are written. Default: out/compare."`
 	Format     string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
 	Trace      []string      `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace; may be repeated. Default: generated ones."`
 	TimeScale  float64       `default:"0.0001" help:"Multiplies the run times of a trace's tasks; 0 waits for nothing. Default: 0.0001."`
-	Workers    int           `default:"16" help:"Actions that run at once. Default: 16."`
-	InFlight   int           `default:"1" help:"Instances at once. Default: 1."`
+	Workers    int           `placeholder:"N" help:"Actions that an engine runs at once. Default: 16 for lone instances, 2000 when saturated."`
+	InFlight   int           `placeholder:"N" help:"So many instances at once, and no other load: 1 is a lone instance. Default: 500 when saturated, fewer if they are large."`
 	Engines    int           `default:"1" help:"Engines that share the store, from 1 to 64, each with its own workers and connections. Default: 1."`
-	MinNodes   int           `default:"1000" help:"Node runs in one run at least: instances are repeated until then. Default: 1000."`
+	MinNodes   int           `placeholder:"N" help:"Node runs in one run at least, instead of --run-time: instances are repeated until then."`
 	RunTimeout time.Duration `default:"5m" help:"Of one run, which is invalid if it takes longer. Default: 5m."`
 	Seed       uint64        `default:"1" help:"Of generated traces. Default: 1."`
 	Ceiling    time.Duration `default:"200ms" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 15 s for each number of nodes per instance, of which at most three are measured. Default: 200ms."`
@@ -55,6 +59,7 @@ func (compareCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Every result is checked against the expected one. Written are manifest.json, summary.json, samples.ndjson, " +
 		"hop.hlog, instance.hlog and report.html. Ctrl-C ends the comparison with what it has. " +
+		"Two schedulers are said to differ only where the interval of their ratio over neighbouring runs says so, corrected for the number of comparisons; ~ stands elsewhere. " +
 		"Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"Exit status: 0 if every run was valid, 1 if one was not, 2 if nothing could be run.\n\nScenarios:\n\n")
 	for _, s := range scenarios.All() {
@@ -74,6 +79,9 @@ func (o *compareCmd) Run(c *console) error {
 		return refuse(err)
 	}
 	if err := writable(o.Out); err != nil {
+		return err
+	}
+	if err := mayReplace(o.Out, compareFiles...); err != nil {
 		return err
 	}
 	if os.Getenv("GOGC") == "" {
@@ -105,13 +113,21 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 	if o.TimeScale < 0 || math.IsNaN(o.TimeScale) || math.IsInf(o.TimeScale, 0) {
 		return bench.CompareConfig{}, fmt.Errorf("--time-scale %v: choose 0 or more", o.TimeScale)
 	}
+	o.defaults()
 	if o.Runs < 1 || o.Runs > 1000 {
 		return bench.CompareConfig{}, fmt.Errorf("--runs %d: choose from 1 to 1000", o.Runs)
 	}
-	for flag, n := range map[string]int{"workers": o.Workers, "in-flight": o.InFlight, "engines": o.Engines, "min-nodes": o.MinNodes} {
-		if n < 1 || n > 1_000_000 {
+	if o.RunTime < 10*time.Millisecond || o.RunTime > time.Hour {
+		return bench.CompareConfig{}, fmt.Errorf("--run-time %s: choose from 10ms to 1h", o.RunTime)
+	}
+	for flag, n := range map[string]int{"workers": o.Workers, "in-flight": o.InFlight, "min-nodes": o.MinNodes} {
+		if n < 0 || n > 1_000_000 {
 			return bench.CompareConfig{}, fmt.Errorf("--%s %d: choose from 1 to 1000000", flag, n)
 		}
+	}
+	loads, err := o.loads()
+	if err != nil {
+		return bench.CompareConfig{}, err
 	}
 	if o.Ceiling < ceiling.MinDuration || o.Ceiling > time.Minute {
 		return bench.CompareConfig{}, fmt.Errorf("--ceiling %s: choose from %s to 1m, or --no-ceiling", o.Ceiling, ceiling.MinDuration)
@@ -124,15 +140,14 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 		return bench.CompareConfig{}, err
 	}
 	cases, err := bench.Cases(bench.CaseOptions{
-		Scenarios: o.Scenarios, Sizes: o.Sizes, Traces: o.Trace,
+		Scenarios: o.Scenarios, Sizes: o.Sizes, Traces: o.Trace, Few: o.Quick,
 		Options: scenarios.Options{TimeScale: o.TimeScale, Seed: o.Seed},
 	})
 	if err != nil {
 		return bench.CompareConfig{}, err
 	}
 	return bench.CompareConfig{
-		Cases: cases, Backends: specs, Runs: o.Runs, Workers: o.Workers, InFlight: o.InFlight, Engines: o.Engines,
-		MinNodes: o.MinNodes, RunTimeout: o.RunTimeout, Seed: o.Seed, Ceilings: o.Ceiling, CeilingConnections: o.CeilingConnections, Command: os.Args,
+		Cases: cases, Backends: specs, Runs: o.Runs, Loads: loads, Engines: o.Engines, RunTimeout: o.RunTimeout, Seed: o.Seed, Ceilings: o.Ceiling, CeilingConnections: o.CeilingConnections, Command: os.Args,
 	}, nil
 }
 
@@ -150,6 +165,7 @@ func (o *compareCmd) compare(ctx context.Context, c *console, cfg bench.CompareC
 		}()
 		cfg.DSN, cfg.Way = server.DSN(), server.Describe()
 	}
+	c.say("%s", estimate(cfg, o.Quick))
 	cfg.Progress = bench.ProgressPrinter(c.err, isTerminal(c.err), time.Now)
 	return bench.Compare(ctx, cfg)
 }
@@ -184,6 +200,89 @@ func (o *compareCmd) print(c *console, found *bench.Comparison) error {
 		return err
 	}
 	c.say("report: %s", filepath.Join(o.Out, record.ReportFile))
+	return nil
+}
+
+// defaults fills in what was not said.
+func (o *compareCmd) defaults() {
+	if o.Runs == 0 {
+		if o.Runs = 6; o.Quick {
+			o.Runs = 3
+		}
+	}
+	if o.RunTime == 0 {
+		if o.RunTime = 2 * time.Second; o.Quick {
+			o.RunTime = 400 * time.Millisecond
+		}
+	}
+	o.NoCeiling = o.NoCeiling || o.Quick
+}
+
+// aloneShare is how long a run of a lone instance takes, as a part of a saturated one's: its figures are latencies, of which
+// there are hundreds soon.
+const aloneShare = 0.25
+
+// loads are the modes of the comparison.
+func (o *compareCmd) loads() ([]bench.Load, error) {
+	alone, saturated := bench.AloneLoad(), bench.SaturatedLoad()
+	alone.RunTime, saturated.RunTime = time.Duration(aloneShare*float64(o.RunTime)), o.RunTime
+	var loads []bench.Load
+	switch {
+	case o.InFlight > 0 && o.Load != "both":
+		return nil, fmt.Errorf("--in-flight %d says what the load is; leave out --load %s", o.InFlight, o.Load)
+	case o.InFlight == 1 || o.InFlight == 0 && o.Load == "alone":
+		loads = []bench.Load{alone}
+	case o.InFlight > 1:
+		saturated.InFlight, saturated.NodesInFlight = o.InFlight, 0
+		loads = []bench.Load{saturated}
+	case o.Load == "saturated":
+		loads = []bench.Load{saturated}
+	default:
+		loads = []bench.Load{alone, saturated}
+	}
+	for i := range loads {
+		l := &loads[i]
+		l.Workers = cmp.Or(o.Workers, l.Workers)
+		if o.MinNodes > 0 {
+			l.MinNodes, l.RunTime = o.MinNodes, 0
+		}
+	}
+	return loads, nil
+}
+
+// estimate says how long the comparison will take.
+func estimate(cfg bench.CompareConfig, quick bool) string {
+	text := fmt.Sprintf("%d rows, of %d runs each", len(cfg.Cases)*len(cfg.Backends)*len(cfg.Loads), cfg.Runs)
+	if took, known := cfg.Estimate(); known {
+		text += ", about " + took.Round(estimateGrain(took)).String()
+		if !quick && took > 3*time.Minute {
+			text += "; --quick takes a fraction of it"
+		}
+	}
+	return text
+}
+
+// estimateGrain is what an estimate is rounded to: nobody knows it better.
+func estimateGrain(took time.Duration) time.Duration {
+	if took < 2*time.Minute {
+		return 5 * time.Second
+	}
+	return time.Minute
+}
+
+// compareFiles are what a comparison writes.
+var compareFiles = []string{record.ManifestFile, record.SummaryFile, record.SamplesFile, record.ReportFile, "hop.hlog", "instance.hlog"}
+
+// mayReplace refuses a directory in which files of these names are not of an earlier run of ours.
+func mayReplace(dir string, names ...string) error {
+	if _, err := record.ReadManifest(filepath.Join(dir, record.ManifestFile)); err == nil {
+		return nil
+	}
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return fmt.Errorf("--out %s: there is a %s that no run of pulley wrote, or not all of one; choose another directory, or move it away", dir, name)
+		}
+	}
 	return nil
 }
 

@@ -77,7 +77,8 @@ type Row struct {
 
 	// Ceiling names the way of writing with raw SQL, of Summary.Ceilings, that this backend is held against; empty for
 	// none. CeilingFraction is the median of NodesPerS divided by that way's rate, for instances of as many node runs as
-	// this row's or of the nearest number that was measured (RateFor); null where either is missing.
+	// this row's or of the nearest number that was measured (RateFor); null where either is missing, and for lone
+	// instances, whose figures are latencies.
 	Ceiling         string   `json:"ceiling"`
 	CeilingFraction *float64 `json:"ceiling_fraction"`
 

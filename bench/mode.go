@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"pulley/reports/record"
+)
+
+// Load is how instances come to the engines in the runs of a comparison: so many at once, the next whenever one ends.
+type Load struct {
+	// Mode is record.ModeAlone or record.ModeSaturated. Empty: alone where one instance is in flight, else saturated.
+	Mode string
+	// InFlight is how many instances are there at once. Zero: 1.
+	InFlight int
+	// NodesInFlight bounds InFlight where instances are large: together they have so many node runs, unless there would be
+	// fewer than instancesLeast of them. Zero: no bound.
+	NodesInFlight int
+	// Workers is how many actions an engine runs at once. Zero: 16.
+	Workers int
+	// MinNodes is how many node runs a run has at least: instances are repeated until then. Zero: 2,000.
+	MinNodes int
+	// RunTime is how long a run takes, about: a pilot run, which does not count, tells how many instances that are. It has
+	// at least as many as are in flight, and MinNodes is not looked at. Zero: MinNodes decides.
+	RunTime time.Duration
+}
+
+// instancesLeast is how many instances are in flight at least, as far as InFlight allows.
+const instancesLeast = 8
+
+// AloneLoad has one instance at a time, and shows what a hop costs where nothing shares it.
+func AloneLoad() Load {
+	return Load{Mode: record.ModeAlone, InFlight: 1, Workers: 16, RunTime: 500 * time.Millisecond}
+}
+
+// SaturatedLoad has so many instances in flight that more would not be faster on a small machine, and shows what an engine
+// can do.
+func SaturatedLoad() Load {
+	return Load{Mode: record.ModeSaturated, InFlight: 500, NodesInFlight: 50_000, Workers: 2000, RunTime: 2 * time.Second}
+}
+
+func (l Load) withDefaults() Load {
+	l.InFlight = cmp.Or(l.InFlight, 1)
+	l.Workers = cmp.Or(l.Workers, 16)
+	l.MinNodes = cmp.Or(l.MinNodes, 2000)
+	if l.Mode == "" {
+		if l.Mode = record.ModeSaturated; l.InFlight == 1 {
+			l.Mode = record.ModeAlone
+		}
+	}
+	return l
+}
+
+func (l Load) validate() error {
+	switch {
+	case l.Mode != record.ModeAlone && l.Mode != record.ModeSaturated:
+		return fmt.Errorf("compare: the mode is %q; choose %s or %s", l.Mode, record.ModeAlone, record.ModeSaturated)
+	case l.Mode == record.ModeAlone && l.InFlight != 1:
+		return fmt.Errorf("compare: an instance that is alone is one, not %d", l.InFlight)
+	case l.Workers < 1 || l.Workers > 10_000:
+		return fmt.Errorf("compare: %d workers; choose from 1 to 10000", l.Workers)
+	case l.InFlight < 1 || l.InFlight > 1_000_000:
+		return fmt.Errorf("compare: %d instances in flight; choose from 1 to 1000000", l.InFlight)
+	case l.NodesInFlight < 0:
+		return errors.New("compare: the node runs in flight must not be negative")
+	case l.MinNodes < 1:
+		return fmt.Errorf("compare: at least %d nodes a run; choose 1 or more", l.MinNodes)
+	case l.RunTime < 0 || l.RunTime > time.Hour:
+		return fmt.Errorf("compare: %v for a run; choose up to an hour", l.RunTime)
+	}
+	return nil
+}
+
+// inFlight is how many instances of so many node runs are there at once.
+func (l Load) inFlight(nodes int) int {
+	if l.NodesInFlight == 0 {
+		return l.InFlight
+	}
+	return min(l.InFlight, max(l.NodesInFlight/max(nodes, 1), instancesLeast))
+}
+
+// runPlan is how a run is made.
+type runPlan struct {
+	load      Load
+	instances int // of the run
+	inFlight  int // at once
+}
+
+// plan makes the plan of a run whose instances have so many node runs. perS is how many instances end in a second, by the
+// pilot; zero before that.
+func (l Load) plan(nodes int, perS float64) runPlan {
+	p := runPlan{load: l, inFlight: l.inFlight(nodes)}
+	switch {
+	case l.RunTime == 0:
+		p.instances = (l.MinNodes + max(nodes, 1) - 1) / max(nodes, 1)
+	case perS == 0:
+		p.instances = p.inFlight
+	default:
+		p.instances = int(min(math.Ceil(perS*l.RunTime.Seconds()), instancesMost))
+		p.instances = max(p.instances, p.inFlight)
+	}
+	p.instances = max(p.instances, 1)
+	p.inFlight = min(p.inFlight, p.instances)
+	return p
+}
+
+// instancesMost bounds the instances of a run: each has a page in the run's ledger.
+const instancesMost = 2_000_000
+
+// pilotShare is how long a pilot run goes on at least, as a part of a run's time: shorter ones are repeated with more
+// instances, since they would only have measured how an engine starts.
+const pilotShare = 0.1
+
+// pilotTries bounds how often a pilot is repeated; each has several times as many instances as the one before.
+const (
+	pilotTries = 4
+	pilotGrows = 8
+)
+
+// What a comparison takes besides its runs, on a machine of today.
+const (
+	runOverhead   = 350 * time.Millisecond // a schema, sessions and engines that come and go
+	pilotsForARun = 0.6                    // what the pilots of a row take, in runs
+	ceilingPoints = 75                     // measured for each shape, before and after, with what belongs to them
+)
+
+// Estimate says how long Compare will take, about; it is not known where runs have a number of nodes and no time.
+func (c CompareConfig) Estimate() (took time.Duration, known bool) {
+	c = c.withDefaults()
+	for _, l := range c.Loads {
+		if l.RunTime == 0 {
+			return 0, false
+		}
+		row := (float64(c.Runs) + pilotsForARun) * float64(l.RunTime+runOverhead)
+		took += time.Duration(row * float64(len(c.Cases)*len(c.Backends)))
+	}
+	for _, b := range c.Backends {
+		if b.Ceiling() != "" {
+			return took + time.Duration(ceilingPoints*len(shapes(c.Cases)))*c.Ceilings, true
+		}
+	}
+	return took, true
+}
