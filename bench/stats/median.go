@@ -9,11 +9,12 @@ import (
 // Confidence is the confidence that intervals are made for unless a caller asks for another.
 const Confidence = 0.95
 
-// Interval is a median with an interval around it.
+// Interval is an estimate with an interval around it.
 type Interval struct {
-	// Median is the middle of the values, or the mean of the two middle ones. NaN for no values.
+	// Median is the estimate: of MedianInterval, the middle of the values, or the mean of the two middle ones; else what
+	// its maker says. NaN for no values.
 	Median float64
-	// Lo and Hi are two of the values. They enclose the median of the distribution with probability Confidence.
+	// Lo and Hi enclose what is estimated with probability Confidence. Those of MedianInterval are two of the values.
 	Lo, Hi float64
 	// Confidence is the true probability, which is at least what was asked for or else there is a warning.
 	Confidence float64
