@@ -312,6 +312,7 @@ func (c *comparer) finish() *Comparison {
 		}
 		return stats.Latencies{Hop: lat.hop.Percentiles(), Instance: lat.instance.InstancePercentiles()}
 	})
+	out.Summary.Differences = stats.Differences(m.Samples, baselineOf(c.cfg.Backends))
 	out.Summary.Claims = stats.Claims(m.Samples, c.claims())
 	c.ceilings.fill(out.Summary, c.cfg.Backends)
 	m.Warnings = append(m.Warnings, c.ceilings.warnings...)
@@ -355,6 +356,8 @@ func methods(cfg CompareConfig) []record.Method {
 		{Figure: "hop_ns", Text: "from the latest completion offered in the instance, when a task came to the engine, to the start of that task, on the engine's clock: commit, dispatch and the wait for a free worker. HdrHistogram over all valid runs."},
 		{Figure: "instance_ns", Text: "from the call of Submit to the moment at which the client has the result. HdrHistogram over all valid runs."},
 		{Figure: "valid", Text: "every instance completed with the scenario's expected result, every node run was applied exactly once, and the run ended in time."},
+		{Figure: "differences", Text: fmt.Sprintf("the median of all ratios of a run of one backend to a run of the other (Hodges–Lehmann), with the interval that belongs to the Mann–Whitney test, at %.0f %%. "+
+			"A difference is stated where the interval leaves out 1; ~ stands elsewhere, and everywhere with fewer runs than such an interval needs: five.", 100*stats.DifferenceConfidence)},
 		{Figure: "hot_share", Text: "of the rows changed in the backend's own tables, those whose change touched no index: n_tup_hot_upd / n_tup_upd of pg_stat_user_tables, over all valid runs."},
 		{Figure: "lock_wait_share", Text: fmt.Sprintf("the workload's sessions are looked at every %v: those that wait for a row which another has locked, divided by those that are in a transaction, over all looks of all valid runs.", cfg.LookEvery)},
 		{Figure: "fairness", Text: "of clients with one instance in flight each, all alike: the longest mean wait for a result divided by the shortest; of engines: the most node runs that one applied divided by the fewest."},
@@ -378,4 +381,10 @@ func loadsText(loads []Load) string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// baselineOf is the backend that the others are held against: the first push, else the first.
+func baselineOf(backends []BackendSpec) string {
+	i := slices.IndexFunc(backends, func(b BackendSpec) bool { return b.Name() == "push" })
+	return backends[max(i, 0)].String()
 }

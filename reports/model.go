@@ -142,6 +142,8 @@ func (f *family) sizes() int {
 
 // cost is a figure of which less is better, and which can be compared between backends.
 type cost struct {
+	// difference is the figure of the record's differences.
+	difference string
 	// figure is its name in the records, short and long its names for people; short is per node without saying so.
 	figure, short, long string
 	// row gives the figure of a row, sample that of a single run.
@@ -152,12 +154,12 @@ type cost struct {
 
 var (
 	rowsRead = cost{
-		figure: "rows_read_per_node", short: "rows read", long: "rows read per node",
+		difference: record.FigureRowsRead, figure: "rows_read_per_node", short: "rows read", long: "rows read per node",
 		row:    func(r *record.Row) *float64 { return r.RowsReadPerNode },
 		sample: perNode(func(c *record.Counters) *int64 { return c.RowsRead }), text: number,
 	}
 	timeCost = cost{
-		figure: "nodes_per_s", short: "time", long: "time per node",
+		difference: record.FigureTime, figure: "nodes_per_s", short: "time", long: "time per node",
 		row: func(r *record.Row) *float64 {
 			if r.NodesPerS == nil {
 				return nil
@@ -167,17 +169,17 @@ var (
 		sample: func(s *record.Sample) *float64 { return inverse(s.NodesPerS) }, text: duration,
 	}
 	walBytes = cost{
-		figure: "wal_bytes_per_node", short: "WAL", long: "WAL per node",
+		difference: record.FigureWALBytes, figure: "wal_bytes_per_node", short: "WAL", long: "WAL per node",
 		row:    func(r *record.Row) *float64 { return r.WALBytesPerNode },
 		sample: perNode(func(c *record.Counters) *int64 { return c.WALBytes }), text: bytesText,
 	}
 	statements = cost{
-		figure: "statements_per_node", short: "statements", long: "statements per node",
+		difference: record.FigureStatements, figure: "statements_per_node", short: "statements", long: "statements per node",
 		row:    func(r *record.Row) *float64 { return r.StatementsPerNode },
 		sample: perNode(func(c *record.Counters) *int64 { return c.Statements }), text: number,
 	}
 	commits = cost{
-		figure: "commits_per_node", short: "commits", long: "commits per node",
+		difference: record.FigureCommits, figure: "commits_per_node", short: "commits", long: "commits per node",
 		row:    func(r *record.Row) *float64 { return r.CommitsPerNode },
 		sample: perNode(func(c *record.Counters) *int64 { return c.Commits }), text: number,
 	}
@@ -241,26 +243,57 @@ func (v *view) around(r *record.Row, c cost) (spread, bool) {
 // ratio is a cost as a multiple of the baseline's.
 type ratio struct {
 	value float64
-	// lo and hi are the range over neighbouring runs; ok says whether there is one.
+	// lo and hi enclose the ratio; ok says whether there is an interval.
 	lo, hi float64
 	ok     bool
+	// undecided says that the runs show no difference.
+	undecided bool
 }
 
-// String gives "3.2× [3.0–3.4]".
+// unclear stands where the runs show no difference. It is benchstat's sign.
+const unclear = "~"
+
+// String gives "3.2× [3.0–3.4]", or "~ [0.97–1.1]" where that shows no difference.
 func (r ratio) String() string {
 	if !r.ok {
-		return times(r.value)
+		return r.short()
 	}
-	return fmt.Sprintf("%s [%s–%s]", times(r.value), number(r.lo), number(r.hi))
+	return fmt.Sprintf("%s [%s–%s]", r.short(), number(r.lo), number(r.hi))
 }
 
-// ratio compares a row with the baseline's row of the same scenario and size. It is nil where either is missing or
-// invalid, where the row is the baseline's own, and where the baseline's figure is zero.
+// short gives "3.2×", or "~".
+func (r ratio) short() string {
+	if r.undecided {
+		return unclear
+	}
+	return times(r.value)
+}
+
+// ratio compares a row with the baseline's row of the same scenario, size and mode. It is nil where either is missing or
+// invalid, where the row is the baseline's own, and where the baseline's figure is zero. The record says whether the runs
+// show a difference; files before version 5 do not, and then the ratio is that of the medians, with the range over
+// neighbouring runs.
 func (v *view) ratio(f *family, r *record.Row, c cost) *ratio {
 	base := f.find(v.baseline, r.Size)
 	if base == nil || base == r || !r.Valid {
 		return nil
 	}
+	if len(v.summary.Differences) > 0 {
+		return recorded(v.summary.Difference(r.Key(), c.difference))
+	}
+	return v.measured(r, base, c)
+}
+
+// recorded is what the record says.
+func recorded(d *record.Difference) *ratio {
+	if d == nil || d.Ratio == nil {
+		return nil
+	}
+	return &ratio{value: d.Ratio.Median, lo: d.Ratio.Lo, hi: d.Ratio.Hi, ok: true, undecided: d.Decision == record.Unclear}
+}
+
+// measured is the ratio of two rows' medians.
+func (v *view) measured(r, base *record.Row, c cost) *ratio {
 	a, b := c.row(r), c.row(base)
 	if a == nil || b == nil || *b == 0 {
 		return nil
@@ -309,7 +342,11 @@ func (v *view) verdict() string {
 	for _, r := range v.rivals(f, size) {
 		parts = append(parts, v.sentence(f, r))
 	}
-	return fmt.Sprintf("On %s with %s, compared with %s: %s.", clip(f.name(), maxSaid), plural(base.Nodes, "node"),
+	mode := ""
+	if f.mode != "" {
+		mode = " (" + f.mode + ")"
+	}
+	return fmt.Sprintf("On %s with %s%s, compared with %s: %s.", clip(f.scenario, maxSaid), plural(base.Nodes, "node"), mode,
 		clip(v.baseline, maxSaid), strings.Join(parts, "; "))
 }
 
@@ -346,14 +383,14 @@ func kind(backend string) string {
 }
 
 // telling returns the family with the most sizes, at the largest size at which the baseline and another backend can be
-// compared; nil when there is none.
+// compared; of one scenario's, the saturated one. It is nil when there is none.
 func (v *view) telling() (*family, int) {
 	var best *family
 	bestSize := 0
 	for i := range v.families {
 		f := &v.families[i]
 		size, ok := v.comparable(f)
-		if ok && (best == nil || f.sizes() > best.sizes()) {
+		if ok && (best == nil || f.sizes() > best.sizes() || f.scenario == best.scenario && f.mode == record.ModeSaturated) {
 			best, bestSize = f, size
 		}
 	}
@@ -373,11 +410,20 @@ func (v *view) comparable(f *family) (size int, ok bool) {
 // sentence says how a row compares with the baseline: "pull read 17.0 times the rows and took 2.10 times as long".
 func (v *view) sentence(f *family, r *record.Row) string {
 	var parts []string
-	if x := v.ratio(f, r, rowsRead); x != nil {
-		parts = append(parts, fmt.Sprintf("read %s times the rows per node", number(x.value)))
-	}
-	if x := v.ratio(f, r, timeCost); x != nil {
-		parts = append(parts, fmt.Sprintf("took %s times as long", number(x.value)))
+	for _, said := range []struct {
+		cost               cost
+		differs, undecided string
+	}{
+		{rowsRead, "read %s times the rows per node", "shows no difference in rows read"},
+		{timeCost, "took %s times as long", "shows no difference in time"},
+	} {
+		switch x := v.ratio(f, r, said.cost); {
+		case x == nil:
+		case x.undecided:
+			parts = append(parts, said.undecided+" (~)")
+		default:
+			parts = append(parts, fmt.Sprintf(said.differs, number(x.value)))
+		}
 	}
 	if len(parts) == 0 {
 		return ""

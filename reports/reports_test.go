@@ -62,6 +62,7 @@ func situations() map[string]func() (*record.Summary, *record.Manifest) {
 		"one backend": func() (*record.Summary, *record.Manifest) {
 			return only(func(r record.Row) bool { return r.Backend == "pull:scan=app" })
 		},
+		"differences": differences,
 		"nulls":       nulls,
 		"invalid":     invalid,
 		"interrupted": interrupted,
@@ -85,6 +86,33 @@ func only(keep func(record.Row) bool) (*record.Summary, *record.Manifest) {
 	for _, sample := range samples {
 		if kept[sample.Key()] {
 			m.Samples = append(m.Samples, sample)
+		}
+	}
+	return s, m
+}
+
+// differences has a record that says which differences the runs show: of one scenario, in both modes.
+func differences() (*record.Summary, *record.Manifest) {
+	s, m := only(func(r record.Row) bool { return r.Scenario == "chain" && r.Size == 10 && r.Backend != "memory" })
+	for i := range s.Rows {
+		s.Rows[i].Mode = record.ModeAlone
+		more := s.Rows[i]
+		more.Mode = record.ModeSaturated
+		s.Rows = append(s.Rows, more)
+	}
+	for _, r := range s.Rows {
+		if r.Backend == "push" {
+			continue
+		}
+		for i, figure := range []string{record.FigureTime, record.FigureRowsRead, record.FigureCommits} {
+			d := record.Difference{
+				Scenario: r.Scenario, Size: r.Size, Mode: r.Mode, Backend: r.Backend, Baseline: "push", Figure: figure,
+				Ratio: &record.Spread{Median: 2, Lo: 1.5, Hi: 3}, Confidence: 0.99, Decision: record.Worse,
+			}
+			if i == 0 && r.Mode == record.ModeSaturated {
+				d.Ratio.Lo, d.Decision = 0.9, record.Unclear
+			}
+			s.Differences = append(s.Differences, d)
 		}
 	}
 	return s, m
@@ -359,7 +387,7 @@ func TestText(t *testing.T) {
 				t.Errorf("not a number:\n%s", b.String())
 			}
 			switch name {
-			case "full", "empty", "invalid", "interrupted", "one backend":
+			case "full", "empty", "invalid", "interrupted", "one backend", "differences":
 				golden(t, strings.ReplaceAll(name, " ", "_")+".txt", b.String())
 			}
 		})

@@ -94,6 +94,9 @@ func ratioCell(r *ratio) cell {
 	if r.ok {
 		small = "[" + span(r.lo, r.hi, number) + "]"
 	}
+	if r.undecided {
+		return cell{Text: unclear, Small: small, HasValue: true}
+	}
 	return figureCell(&r.value, times, small)
 }
 

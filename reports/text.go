@@ -55,6 +55,9 @@ func (v *view) writeFamily(b *bytes.Buffer, f *family) {
 	fmt.Fprintf(b, "\n%s   (rows read, statements, commits and WAL per node", printable(f.name()))
 	if compared {
 		fmt.Fprintf(b, "; × = multiples of %s", printable(v.baseline))
+		if len(v.summary.Differences) > 0 {
+			fmt.Fprintf(b, ", %s = no difference shown", unclear)
+		}
 	}
 	if v.held() {
 		b.WriteString("; /ceiling = part of what raw SQL did, see below")
@@ -111,7 +114,7 @@ func (v *view) textRow(f *family, r *record.Row, compared bool) []string {
 // textRatio gives 1.00× for the baseline itself, which the page leaves out.
 func (v *view) textRatio(f *family, r *record.Row, c cost) string {
 	if x := v.ratio(f, r, c); x != nil {
-		return times(x.value)
+		return x.short()
 	}
 	if r.Backend == v.baseline && r.Valid && c.row(r) != nil {
 		return times(1)

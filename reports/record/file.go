@@ -34,7 +34,7 @@ func WriteSummary(dir string, s *Summary) error {
 		out.Rows[i] = r
 	}
 	out.Notes, out.Claims = nonNil(s.Notes), nonNil(s.Claims)
-	out.Ceilings = s.Ceilings.normal()
+	out.Ceilings, out.Differences = s.Ceilings.normal(), nonNil(s.Differences)
 	return writeJSON(filepath.Join(dir, SummaryFile), &out, out.Validate)
 }
 

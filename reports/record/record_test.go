@@ -51,6 +51,10 @@ func fullSummary() *record.Summary {
 		Warnings: []string{"memory has no database: nothing was counted"}}
 	return &record.Summary{
 		Schema: record.SchemaVersion, Rows: []record.Row{fullRow(), null}, Notes: []string{"a <note> & more"},
+		Differences: []record.Difference{{
+			Scenario: "fanout", Size: 100, Mode: record.ModeAlone, Backend: "memory", Baseline: "push", Figure: record.FigureTime,
+			Ratio: &record.Spread{Median: 0.5, Lo: 0.4, Hi: 0.6}, Confidence: 0.99, Decision: record.Better,
+		}},
 		Claims: []record.Claim{
 			{Name: "a", Series: "s", Size: 10, Claimed: 10, Method: "m", Measured: ptr(3.0), Lo: ptr(2.0), Hi: ptr(4.0), Unit: "×"},
 			{Name: "b", Claimed: 96, Method: "not run", Unit: "rows"},
@@ -197,6 +201,9 @@ func TestValidateRefuses(t *testing.T) {
 		"ceiling never measured": {func(s *record.Summary) { s.Ceilings.Measurements = 0 }, "0 measurements"},
 		"ceiling's point":        {func(s *record.Summary) { s.Ceilings.Rates[0].Points[0].NodesPerS[1] = math.Inf(1) }, "a point has no figure"},
 		"idle out of order":      {func(s *record.Summary) { s.Ceilings.Idle[0].LatencyNS.P99 = 0 }, "percentiles out of order"},
+		"difference undecided":   {func(s *record.Summary) { s.Differences[0].Decision = "maybe" }, `decision "maybe"`},
+		"difference nameless":    {func(s *record.Summary) { s.Differences[0].Baseline = "" }, "no scenario, backend, baseline"},
+		"difference's interval":  {func(s *record.Summary) { s.Differences[0].Ratio.Lo = 0.55 }, "out of order"},
 		"claim infinite":         {func(s *record.Summary) { s.Claims[0].Claimed = math.Inf(1) }, "not finite"},
 	}
 	for name, c := range cases {

@@ -8,7 +8,8 @@ import (
 )
 
 // SchemaVersion is the version of all files that this package writes. Version 2 added the ceilings, version 3 to
-// them the node runs of an instance, version 4 the shares of a row, version 5 the mode of a run and what bounded it.
+// them the node runs of an instance, version 4 the shares of a row, version 5 the mode of a run, what bounded it, and the
+// differences.
 // Files of earlier versions are read: what they lack is null, 0 or empty.
 const SchemaVersion = 5
 
@@ -32,6 +33,8 @@ type Summary struct {
 	// Rows are the findings. No two have the same scenario, backend, size and mode. Empty when a run was interrupted before
 	// its first result.
 	Rows []Row `json:"rows"`
+	// Differences hold every backend against the same one of them, figure by figure. Empty before version 5.
+	Differences []Difference `json:"differences"`
 	// Notes are sentences for the reader that belong to the run as a whole.
 	Notes []string `json:"notes"`
 	// Claims are published statements beside what was measured here.
@@ -190,6 +193,12 @@ func (s *Summary) Validate() error {
 	if s.Ceilings != nil {
 		if err := s.Ceilings.Validate(); err != nil {
 			return err
+		}
+	}
+	for i := range s.Differences {
+		d := &s.Differences[i]
+		if err := d.validate(); err != nil {
+			return fmt.Errorf("difference of %s, %s: %w", Key{d.Scenario, d.Backend, d.Size, d.Mode}, d.Figure, err)
 		}
 	}
 	for i := range s.Claims {
