@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,9 +32,13 @@ type Opener func(conn uint64) Judge
 // Proxy passes connections on to one server.
 type Proxy struct {
 	listener net.Listener
-	opener   Opener
+	opener   Opener        // nil where far
+	far      bool          // everything arrives later, unread
+	oneWay   time.Duration // that much later
 	tasks    sync.WaitGroup
 	ended    chan struct{}
+
+	roundTrips atomic.Int64
 
 	mu       sync.Mutex
 	upstream *pgx.ConnConfig
@@ -48,6 +53,7 @@ type conn struct {
 	client, server net.Conn
 	done           chan struct{} // closed when one of them has ended
 	end, gone      sync.Once
+	answered       atomic.Bool // the client got something since it last sent; where far
 }
 
 // part tells who waits on behalf of the connection that one side has ended.
@@ -185,14 +191,18 @@ func (p *Proxy) serve(client net.Conn) {
 		_ = server.Close()
 		return
 	}
-	judge := p.opener(c.id)
+	pass := p.carry
+	if !p.far {
+		judge := p.opener(c.id)
+		pass = func(c *conn, fromClient bool) { p.pump(c, judge, fromClient) }
+	}
 	var both sync.WaitGroup
 	both.Go(func() {
-		p.pump(c, judge, true)
+		pass(c, true)
 		c.close(false)
 	})
 	both.Go(func() {
-		p.pump(c, judge, false)
+		pass(c, false)
 		_ = client.Close() // the server may still be wanted, for what is held
 		c.part()
 	})

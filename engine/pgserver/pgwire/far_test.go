@@ -1,0 +1,101 @@
+package pgwire_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/pgserver/pgwire"
+)
+
+// TestFarServer puts a server at a distance: no answer comes sooner than the distance allows, what is sent at once shares
+// it, every round trip is counted, and large values come through whole.
+func TestFarServer(t *testing.T) {
+	dsn := pgtest.DSN(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	const away = 3 * time.Millisecond
+	p, err := pgwire.ListenFar(dsn, away)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, p.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+
+	const queries = 20
+	before, begun := p.RoundTrips(), time.Now()
+	for range queries {
+		if _, err := conn.Exec(ctx, "SELECT 1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(begun); took < queries*away {
+		t.Errorf("%d queries took %v; they cannot come sooner than after %v", queries, took, queries*away)
+	}
+	if n := p.RoundTrips() - before; n != queries {
+		t.Errorf("%d round trips of %d queries", n, queries)
+	}
+
+	var batch pgx.Batch
+	for range queries {
+		batch.Queue("SELECT 1")
+	}
+	before = p.RoundTrips()
+	if err := conn.SendBatch(ctx, &batch).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := p.RoundTrips() - before; n > 2 { // to prepare the statement, and to run it
+		t.Errorf("%d round trips of a batch", n)
+	}
+
+	large := strings.Repeat("0123456789", 300_000)
+	var back string
+	if err := conn.QueryRow(ctx, "SELECT $1::text", large).Scan(&back); err != nil || back != large {
+		t.Errorf("3 MB did not come back as they were sent: %d bytes, %v", len(back), err)
+	}
+}
+
+// TestFarServerGoes: the end of the server's session reaches the client, and closing the proxy ends what is on the way.
+func TestFarServerGoes(t *testing.T) {
+	p, err := pgwire.ListenFar(pgtest.DSN(t), time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, p.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(ctx, "SELECT pg_terminate_backend(pg_backend_pid())"); err == nil {
+		t.Error("a session that was ended answers")
+	}
+	other, err := pgx.Connect(ctx, p.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sleeping := make(chan error, 1)
+	go func() {
+		_, err := other.Exec(ctx, "SELECT pg_sleep(600)")
+		sleeping <- err
+	}()
+	p.Close()
+	if err := <-sleeping; err == nil {
+		t.Error("a query came back from a proxy that is closed")
+	}
+	for _, wrong := range []time.Duration{-1, time.Hour} {
+		if _, err := pgwire.ListenFar(p.DSN(), wrong); err == nil {
+			t.Errorf("a round trip of %v is taken", wrong)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package pgwire
+
+import "time"
+
+func sleepUntil(due time.Time) { time.Sleep(time.Until(due)) }
