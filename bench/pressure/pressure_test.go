@@ -1,0 +1,151 @@
+package pressure_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"pulley/bench/pressure"
+	"pulley/engine/pgserver/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// store is a schema with a table in it.
+type store struct {
+	*testing.T
+	ctx  context.Context
+	conn *pgx.Conn
+	site pressure.Site
+}
+
+func newStore(t *testing.T) *store {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	dsn := pgtest.DSN(t)
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(ctx)) })
+	s := &store{T: t, ctx: ctx, conn: conn, site: pressure.Site{DSN: dsn, Schema: pgtest.Schema(t)}}
+	s.exec("CREATE SCHEMA " + s.site.Schema)
+	s.exec("CREATE TABLE " + s.table() + " (id int) WITH (autovacuum_enabled = off)")
+	s.exec("INSERT INTO " + s.table() + " SELECT generate_series(1, 1000)")
+	return s
+}
+
+func (s *store) table() string { return s.site.Schema + ".item" }
+
+func (s *store) exec(sql string) {
+	s.Helper()
+	if _, err := s.conn.Exec(s.ctx, sql); err != nil {
+		s.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func (s *store) number(sql string, args ...any) (n int64) {
+	s.Helper()
+	if err := s.conn.QueryRow(s.ctx, sql, args...).Scan(&n); err != nil {
+		s.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}
+
+func (s *store) start(cfg pressure.Config) *pressure.Running {
+	s.Helper()
+	r, err := pressure.Start(s.ctx, cfg, s.site)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return r
+}
+
+// TestHeldTransaction: while it is held, VACUUM cannot remove what was deleted, and afterwards it can.
+func TestHeldTransaction(t *testing.T) {
+	s := newStore(t)
+	dead := func() int64 {
+		s.exec("VACUUM " + s.table())
+		return s.number("SELECT pg_relation_size($1::regclass)", s.table())
+	}
+	before := dead()
+	r := s.start(pressure.Config{HeldTransaction: true})
+	s.exec("DELETE FROM " + s.table())
+	if held := dead(); held != before {
+		t.Errorf("the table has %d bytes after a vacuum, and had %d: nothing was held", held, before)
+	}
+	report, err := r.Stop(s.ctx)
+	if err != nil || report.HeldAge < 1 || len(report.Missing) > 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if after := dead(); after != 0 {
+		t.Errorf("%d bytes are left of an empty table", after)
+	}
+	if again, err := r.Stop(s.ctx); err != nil || len(again.Missing) > 0 {
+		t.Errorf("stopping twice: %+v, %v", again, err)
+	}
+}
+
+// TestEverythingPresses has all pressures on at once, and wants each to be told of, and nothing left of them.
+func TestEverythingPresses(t *testing.T) {
+	s := newStore(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	slept := 0
+	s.site.Store = func(_ context.Context, n int) error { slept = n; return nil }
+	r := s.start(pressure.Config{HeldTransaction: true, Readers: 2, ReadEvery: time.Millisecond, RoundTrip: time.Millisecond, Sleepers: 7, Connections: 2})
+	conn, err := pgx.Connect(s.ctx, r.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r.Reads() < 4 {
+		s.exec("SELECT 1") // fails when the test has taken too long
+	}
+	if err := conn.Close(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	report, err := r.Stop(s.ctx)
+	if err != nil || len(report.Missing) > 0 || report.Reads < 2 || report.RoundTrips < 1 || slept != 7 {
+		t.Errorf("%+v, %v; %d sleepers", report, err, slept)
+	}
+	for n := int64(1); n != 0 && s.ctx.Err() == nil; {
+		n = s.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()", pressure.Application)
+	}
+}
+
+// TestPressureThatWasNotThere: a run whose pressure gave way says so.
+func TestPressureThatWasNotThere(t *testing.T) {
+	s := newStore(t)
+	r := s.start(pressure.Config{HeldTransaction: true, RoundTrip: time.Millisecond})
+	for s.number("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()", pressure.Application) > 0 {
+	}
+	report, _ := r.Stop(s.ctx) // what went wrong is in the report
+	all := strings.Join(report.Missing, "\n")
+	for _, want := range []string{"the held transaction is gone", "no round trip took longer"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("want %q in %q", want, all)
+		}
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	err := pressure.Config{Readers: -1, Connections: 1, RoundTrip: time.Hour, ReadEvery: -1, Sleepers: 1 << 40}.Validate()
+	if err == nil {
+		t.Fatal("everything is taken")
+	}
+	for _, want := range []string{"readers is -1", "connections is 1", "round_trip is 1h", "read_every is -1", "sleepers is"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q in %v", want, err)
+		}
+	}
+	if text := (pressure.Config{HeldTransaction: true, Readers: 3}).String(); text != "a transaction held open, 3 readers" {
+		t.Errorf("said as %q", text)
+	}
+	if c := (pressure.Config{ReadEvery: time.Second}); !c.None() || c.String() != "none" {
+		t.Errorf("%v presses", c)
+	}
+}

@@ -1,0 +1,254 @@
+package pressure
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/pgserver/pgwire"
+)
+
+var (
+	//go:embed sql/tables.sql
+	tablesSQL string
+	//go:embed sql/hold.sql
+	holdSQL string
+	//go:embed sql/held.sql
+	heldSQL string
+)
+
+// Application is the application name of the sessions that press.
+const Application = "pulley pressure"
+
+// callWithin bounds each call of the server but a reading.
+const callWithin = 30 * time.Second
+
+// Site is the store that is pressed.
+type Site struct {
+	DSN    string
+	Schema string // its tables are there
+
+	// Store stores so many instances that sleep for hours. Nil where Config.Sleepers is zero.
+	Store func(ctx context.Context, sleepers int) error
+}
+
+// Running is a pressure that is on. It is not safe for concurrent use.
+type Running struct {
+	cfg  Config
+	dsn  string
+	far  *pgwire.Proxy
+	held *pgx.Conn
+
+	cancel  context.CancelFunc
+	readers sync.WaitGroup
+	reads   []*atomic.Int64 // whole readings of each reader
+	mu      sync.Mutex
+	failed  error // of a reader
+}
+
+// Start puts a store under pressure. The caller calls Stop, whatever happens.
+func Start(ctx context.Context, cfg Config, site Site) (*Running, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("pressure: %w", err)
+	}
+	r := &Running{cfg: cfg, dsn: site.DSN, cancel: func() {}}
+	for _, step := range []struct {
+		wanted bool
+		do     func(context.Context, Site) error
+	}{
+		{cfg.Sleepers > 0, r.store}, {cfg.HeldTransaction, r.hold}, {cfg.Readers > 0, r.read}, {cfg.RoundTrip > 0, r.stretch},
+	} {
+		if !step.wanted {
+			continue
+		}
+		if err := step.do(ctx, site); err != nil {
+			_, _ = r.Stop(context.WithoutCancel(ctx))
+			return nil, fmt.Errorf("pressure: %w", err)
+		}
+	}
+	return r, nil
+}
+
+// DSN is what engines connect to.
+func (r *Running) DSN() string { return r.dsn }
+
+// Reads is how often a reader has read all tables so far, over all readers.
+func (r *Running) Reads() (n int64) {
+	for _, count := range r.reads {
+		n += count.Load()
+	}
+	return n
+}
+
+func (r *Running) store(ctx context.Context, site Site) error {
+	if err := site.Store(ctx, r.cfg.Sleepers); err != nil {
+		return fmt.Errorf("storing instances that sleep: %w", err)
+	}
+	return nil
+}
+
+func (r *Running) hold(ctx context.Context, site Site) (err error) {
+	if r.held, err = connect(ctx, site.DSN); err != nil {
+		return err
+	}
+	for _, sql := range []string{"BEGIN ISOLATION LEVEL REPEATABLE READ", holdSQL} {
+		if _, err := r.held.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("holding a transaction open: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *Running) stretch(_ context.Context, site Site) (err error) {
+	if r.far, err = pgwire.ListenFar(site.DSN, r.cfg.RoundTrip); err == nil {
+		r.dsn = r.far.DSN()
+	}
+	return err
+}
+
+// read starts the readers.
+func (r *Running) read(ctx context.Context, site Site) error {
+	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r.cancel = cancel
+	for range r.cfg.Readers {
+		conn, err := connect(ctx, site.DSN)
+		if err != nil {
+			return err
+		}
+		count := new(atomic.Int64)
+		r.reads = append(r.reads, count)
+		r.readers.Go(func() {
+			if err := r.keepReading(reading, conn, site.Schema, count); err != nil && reading.Err() == nil {
+				r.mu.Lock()
+				r.failed = errors.Join(r.failed, err)
+				r.mu.Unlock()
+			}
+			hangUp(conn)
+		})
+	}
+	return nil
+}
+
+// keepReading reads all tables, again and again, until ctx ends.
+func (r *Running) keepReading(ctx context.Context, conn *pgx.Conn, schema string, count *atomic.Int64) error {
+	every := time.NewTicker(cmp.Or(r.cfg.ReadEvery, readEvery))
+	defer every.Stop()
+	for {
+		if err := readTables(ctx, conn, schema); err != nil {
+			return fmt.Errorf("reading the tables: %w", err)
+		}
+		count.Add(1)
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// readTables counts the rows of all tables of the schema as of one moment.
+func readTables(ctx context.Context, conn *pgx.Conn, schema string) error {
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // after a commit there is nothing to roll back
+	rows, err := tx.Query(ctx, tablesSQL, schema)
+	if err != nil {
+		return err
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for _, table := range tables {
+		var n int64
+		if err := tx.QueryRow(ctx, "SELECT count(*) FROM "+pgx.Identifier{schema, table}.Sanitize()).Scan(&n); err != nil {
+			return err
+		}
+	}
+	return tx.Commit(ctx)
+}
+
+// Report is what pressed.
+type Report struct {
+	// HeldAge is for how many transactions the held one kept row versions from being removed, at the end.
+	HeldAge int64
+	// Reads is how often a reader read all tables, over all readers.
+	Reads int64
+	// RoundTrips is how many round trips took longer.
+	RoundTrips int64
+	// Missing says what was to press and did not, or not until the end. Empty: all was there.
+	Missing []string
+}
+
+// Stop ends the pressure. Stopping twice is safe; only the first tells what pressed.
+func (r *Running) Stop(ctx context.Context) (Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	var out Report
+	err := r.release(ctx, &out)
+	r.cancel()
+	r.readers.Wait()
+	out.Reads = r.Reads()
+	for i, count := range r.reads {
+		if count.Load() == 0 {
+			out.Missing = append(out.Missing, fmt.Sprintf("reader %d never read the tables to the end", i+1))
+		}
+	}
+	if r.failed != nil {
+		out.Missing = append(out.Missing, r.failed.Error())
+	}
+	if r.far != nil {
+		if out.RoundTrips = r.far.RoundTrips(); out.RoundTrips == 0 {
+			out.Missing = append(out.Missing, "no round trip took longer")
+		}
+		r.far.Close()
+	}
+	r.reads, r.failed, r.far = nil, nil, nil
+	return out, err
+}
+
+// release lets go of the held transaction, and finds out whether it was held until now.
+func (r *Running) release(ctx context.Context, out *Report) error {
+	if r.held == nil {
+		return nil
+	}
+	conn := r.held
+	r.held = nil
+	defer hangUp(conn)
+	var holds bool
+	err := conn.QueryRow(ctx, heldSQL, conn.PgConn().PID()).Scan(&holds, &out.HeldAge)
+	switch {
+	case err != nil:
+		out.Missing = append(out.Missing, fmt.Sprintf("the held transaction is gone: %v", err))
+	case !holds:
+		out.Missing = append(out.Missing, "the held transaction keeps nothing")
+	}
+	_, err = conn.Exec(ctx, "ROLLBACK")
+	return err
+}
+
+func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	cfg.RuntimeParams["application_name"] = Application
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	return pgx.ConnectConfig(ctx, cfg)
+}
+
+func hangUp(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), callWithin)
+	defer cancel()
+	_ = conn.Close(ctx)
+}
