@@ -59,6 +59,7 @@
 //	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | –
 //	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage, internal/depth
 //	scenarios                  | workloads as data, with their expected results                 | engine/graph, scenarios/wfformat
+//	scenarios/arrivals         | texts of arrival processes, and the times that they intend      | internal/clip, internal/nearest
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
 //	chaos/check                | oracles over histories of runs                                 | engine/graph, engine/reference
 //	chaos/check/programs       | programs of the whole language, at random                      | engine/ir
@@ -85,6 +86,7 @@
 //	cmd/suite                  | runs our own tests: before a change, and through the night     | any
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
+//	internal/nearest           | finds what was probably meant by an unknown word                | –
 //
 // Package dispatch imports backend, not only plan: its commands are calls of the backend's contract,
 // and a second set of types for the same things would have to be kept equal to the first.
