@@ -9,6 +9,7 @@ import (
 
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/internal/nearest"
 	"pulley/scenarios/wfformat"
 )
 
@@ -96,41 +97,17 @@ func All() []Scenario {
 // Find gives the scenario of a name. The error says what was probably meant, and what there is.
 func Find(name string) (Scenario, error) {
 	var names []string
-	best, least := "", 3 // a name that takes three changes is another name
 	for _, s := range All() {
 		if s.Name == name {
 			return s, nil
 		}
 		names = append(names, s.Name)
-		if d := distance(strings.ToLower(name), s.Name); d < least {
-			best, least = s.Name, d
-		}
 	}
 	meant := ""
-	if best != "" {
+	if best := nearest.Word(strings.ToLower(name), names); best != "" {
 		meant = fmt.Sprintf("; did you mean %s?", best)
 	}
 	return Scenario{}, fmt.Errorf("there is no scenario %q%s (scenarios: %s)", name, meant, strings.Join(names, ", "))
-}
-
-// distance counts the letters to insert, delete or replace to make one word of the other.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replaced := diagonal
-			if a[i-1] != b[j-1] {
-				replaced++
-			}
-			diagonal, row[j] = row[j], min(row[j]+1, row[j-1]+1, replaced)
-		}
-	}
-	return row[len(b)]
 }
 
 // actions lists the names of a graph's actions.

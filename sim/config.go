@@ -13,6 +13,7 @@ import (
 	"pulley/engine/dispatch"
 	"pulley/engine/plan"
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 )
 
 // Act gives the result of one attempt at an action, or its failure, of which Type and Message are
@@ -96,7 +97,7 @@ func (c Config) withDefaults() Config {
 	c.Shards = cmp.Or(c.Shards, 1)
 	c.EventsMax = cmp.Or(c.EventsMax, eventsMax)
 	if c.Between == nil {
-		c.Between = Constant(0)
+		c.Between = dist.Constant(0)
 	}
 	switch {
 	case c.Service != nil:
@@ -105,10 +106,10 @@ func (c Config) withDefaults() Config {
 			return c.Jobs[task.Lease.Key.Run.Node].Time, nil
 		}
 	default:
-		c.Service = Each(Constant(0))
+		c.Service = Each(dist.Constant(0))
 	}
 	if c.Latency == nil {
-		c.Latency = Constant(0)
+		c.Latency = dist.Constant(0)
 	}
 	d := &c.Dispatch
 	d.Shards, d.Slots, d.Notify = c.Shards, c.Workers, c.Engines > 1

@@ -9,6 +9,7 @@ import (
 
 	"pulley/internal/depth"
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 	"pulley/sim"
 )
 
@@ -31,7 +32,7 @@ func TestCountedEqualsPlanned(t *testing.T) {
 				counted := sim.Config{Seed: 5, Jobs: sim.TraceJobs(trace, scale)}
 				var got [2]*sim.Result
 				for i, cfg := range []sim.Config{planned, counted} {
-					cfg.Workers, cfg.Instances, cfg.Between = workers, 2, sim.Exponential(10*time.Millisecond)
+					cfg.Workers, cfg.Instances, cfg.Between = workers, 2, dist.Exponential(10*time.Millisecond)
 					if got[i], err = sim.Run(cfg); err != nil {
 						t.Fatal(err)
 					}

@@ -16,6 +16,7 @@ import (
 	"pulley/engine/worker"
 	"pulley/internal/depth"
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 	"pulley/scenarios/wfformat"
 	"pulley/sim"
 )
@@ -117,7 +118,7 @@ fn main(input: [], output: [n]):
     return n
 `),
 	} {
-		r := twice(t, sim.Config{Workload: w, Instances: 2, Workers: 2, Act: act(t), Record: true, Service: sim.Each(sim.Exponential(time.Second))})
+		r := twice(t, sim.Config{Workload: w, Instances: 2, Workers: 2, Act: act(t), Record: true, Service: sim.Each(dist.Exponential(time.Second))})
 		report, err := r.Judge("I4", "I7")
 		if err != nil {
 			t.Fatal(err)
@@ -171,9 +172,9 @@ func TestScenarios(t *testing.T) {
 				hashes := map[string]uint64{}
 				for seed := range depth.Of[uint64](2, 8) {
 					r := twice(t, sim.Config{
-						Seed: seed, Workload: w, Instances: 5, Between: sim.Exponential(time.Second),
+						Seed: seed, Workload: w, Instances: 5, Between: dist.Exponential(time.Second),
 						Engines: engines, Workers: 3, Shards: 2, Act: act(t), Record: true, CheckEach: seed == 1,
-						Service: sim.Each(sim.Exponential(100 * time.Millisecond)), Latency: sim.Uniform(time.Millisecond, 9*time.Millisecond),
+						Service: sim.Each(dist.Exponential(100 * time.Millisecond)), Latency: dist.Uniform(time.Millisecond, 9*time.Millisecond),
 						Dispatch: dispatch.Config{Prefetch: int(seed)},
 					})
 					if other, seen := hashes[r.Hash]; seen {

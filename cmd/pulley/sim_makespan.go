@@ -15,6 +15,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/reports/record"
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 	"pulley/scenarios/wfformat"
 	"pulley/sim"
 	"pulley/sim/gantt"
@@ -38,7 +39,7 @@ type makespanFlags struct {
 	Format string `group:"Makespan and waiting:" enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
 }
 
-const makespanHelp = "With --workers nothing fails, and services take the times of a distribution: " + sim.LawHelp +
+const makespanHelp = "With --workers nothing fails, and services take the times of a distribution: " + dist.Help +
 	", where FILE is a trace in WfFormat, whose run times are drawn. SCENARIO may then be FILE.ir as well. The same work is done " +
 	"whatever the number of workers. Written to DIR are forecast.json, and of the first run schedule.csv, gantt.svg and gantt.png.\n\n"
 
@@ -136,11 +137,11 @@ func (o *simCmd) world(c *console) (cfg sim.Config, about string, err error) {
 		}
 	}
 	if o.Latency != "" {
-		law, err := sim.ParseLaw(o.Latency, o.recorded)
+		law, err := dist.Parse(o.Latency, dist.Durations, o.recorded)
 		if err != nil {
 			return cfg, "", fmt.Errorf("--latency %w", err)
 		}
-		cfg.Latency = law.Draw
+		cfg.Latency = law.Times()
 	}
 	if about, err = o.workload(c, &cfg); err != nil {
 		return cfg, "", err
@@ -165,24 +166,24 @@ func (o *simCmd) arrivals() (sim.Distribution, error) {
 		if err != nil || !(perS >= 1e-6) || perS > 1e8 {
 			return nil, fmt.Errorf("--arrivals %q: give a rate such as 50/s, from 0.000001 to 100000000", o.Arrivals)
 		}
-		return sim.Exponential(time.Duration(float64(time.Second) / perS)), nil
+		return dist.Exponential(time.Duration(float64(time.Second) / perS)), nil
 	}
-	law, err := sim.ParseLaw(o.Arrivals, o.recorded)
+	law, err := dist.Parse(o.Arrivals, dist.Durations, o.recorded)
 	if err != nil {
 		return nil, fmt.Errorf("--arrivals %w, or a rate such as 50/s", err)
 	}
-	return law.Draw, nil
+	return law.Times(), nil
 }
 
-// recorded reads the run times of a trace.
-func (o *simCmd) recorded(file string) ([]time.Duration, error) {
+// recorded reads the run times of a trace, in nanoseconds.
+func (o *simCmd) recorded(file string) ([]int64, error) {
 	t, err := wfformat.ReadFile(file, wfformat.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	var times []time.Duration
+	var times []int64
 	for _, j := range sim.TraceJobs(t, o.TimeScale) {
-		times = append(times, j.Time)
+		times = append(times, int64(j.Time))
 	}
 	return times, nil
 }
@@ -205,18 +206,18 @@ func (o *simCmd) services(cfg sim.Config, seed uint64) (sim.Service, error) {
 		if !single {
 			text = s
 		}
-		law, err := sim.ParseLaw(text, o.recorded)
+		law, err := dist.Parse(text, dist.Durations, o.recorded)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("--service %w", err)
 		case !single && all != nil, one[action] != nil:
 			return nil, fmt.Errorf("--service %s: the time of the same actions is there twice; write it once", s)
 		case !single:
-			all = law.Draw
+			all = law.Times()
 		case !slices.Contains(cfg.Workload.Actions, action):
 			return nil, fmt.Errorf("--service %s: there is no such action; there are %s", s, strings.Join(cfg.Workload.Actions, ", "))
 		default:
-			one[action] = law.Draw
+			one[action] = law.Times()
 		}
 	}
 	for _, action := range cfg.Workload.Actions {
