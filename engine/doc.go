@@ -60,7 +60,10 @@
 //	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage, internal/depth
 //	scenarios                  | workloads as data, with their expected results                 | engine/graph, scenarios/wfformat, internal/nearest
 //	scenarios/arrivals         | texts of arrival processes, and the times that they intend      | internal/clip, internal/nearest
+//	scenarios/yamlfile         | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/clip, internal/nearest
+//	scenarios/template         | values of such files that have expressions in them              | engine/expr, scenarios/yamlfile
 //	scenarios/dist             | distributions that are written as text                          | internal/nearest
+//	scenarios/behaviour        | actions that take time, fail and give what a scenario says      | engine/worker, engine/reference, scenarios/dist, scenarios/template, scenarios/wfformat
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
 //	chaos/check                | oracles over histories of runs                                 | engine/graph, engine/reference
 //	chaos/check/programs       | programs of the whole language, at random                      | engine/ir
