@@ -64,6 +64,7 @@
 //	scenarios/template         | values of such files that have expressions in them              | engine/expr, scenarios/yamlfile
 //	scenarios/dist             | distributions that are written as text                          | internal/nearest
 //	scenarios/behaviour        | actions that take time, fail and give what a scenario says      | engine/worker, engine/reference, scenarios/dist, scenarios/template, scenarios/wfformat
+//	scenarios/generate         | writes workflows of a shape from parameters and a seed           | engine/graph, scenarios/dist, internal/nearest
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
 //	chaos/check                | oracles over histories of runs                                 | engine/graph, engine/reference
 //	chaos/check/programs       | programs of the whole language, at random                      | engine/ir
