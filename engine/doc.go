@@ -92,7 +92,6 @@
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
-//	internal/nearest           | finds what was probably meant by an unknown word                | –
 //
 // Package dispatch imports backend, not only plan: its commands are calls of the backend's contract,
 // and a second set of types for the same things would have to be kept equal to the first.
