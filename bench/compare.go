@@ -10,7 +10,6 @@ import (
 
 	"pulley/bench/measure"
 	"pulley/bench/stats"
-	"pulley/engine/plan"
 	"pulley/reports/record"
 	"pulley/scenarios"
 )
@@ -46,8 +45,12 @@ type CompareConfig struct {
 
 // Case is a workload to run, and the size that it was asked for with.
 type Case struct {
+	// Workload is what every instance runs. Where there is a mix it is the first one's, with the mix's name, and as many
+	// nodes as the mix has in the mean.
 	Workload scenarios.Workload
-	Source   string // the file of a trace; empty otherwise
+
+	Mix    *scenarios.Mix // what the instances run in turn; nil: all run Workload
+	Source string         // the file of a scenario or trace; empty for one that ships
 }
 
 // Progress tells where a comparison is.
@@ -205,7 +208,7 @@ func (c *comparer) close() { c.runner.close() }
 
 // runCase runs all repetitions of a case. The order of the backends turns round every time.
 func (c *comparer) runCase(ctx context.Context, k *Case) error {
-	program, err := plan.Compile(k.Workload.Graph)
+	lot, err := newLot(k)
 	if err != nil {
 		return fmt.Errorf("%s: %w", k, err)
 	}
@@ -216,7 +219,7 @@ func (c *comparer) runCase(ctx context.Context, k *Case) error {
 		}
 		for _, b := range order {
 			c.progress(k, b, run, nil)
-			sample, lat, err := c.runner.run(ctx, k, program, b)
+			sample, lat, err := c.runner.run(ctx, k, lot, b)
 			if err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/plan"
+	"pulley/scenarios/behaviour"
 )
 
 // EngineVariable is set in the environment of a process that is to call Engine.
@@ -109,10 +110,7 @@ func newHost(ctx context.Context, s setup, out io.Writer, hooks Hooks) (*host, e
 		}
 		h.programs, h.inputs = append(h.programs, p), append(h.inputs, w.Input)
 	}
-	actions, err := bench.Actions()
-	if err != nil {
-		return nil, err
-	}
+	actions := behaviour.Plain().Timed()
 	h.slow = &slowness{Executor: actions, told: h.misbehaved}
 	h.clock = &clock{told: h.misbehaved}
 	spec, err := s.Case.spec()

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"pulley/bench"
 	"pulley/chaos/check"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
@@ -16,6 +15,7 @@ import (
 	"pulley/engine/reference"
 	"pulley/engine/worker"
 	"pulley/scenarios"
+	"pulley/scenarios/behaviour"
 )
 
 // The invariants that a history of calls can show. A run in which one of the first has nothing to judge is
@@ -162,10 +162,7 @@ func newTruth(c Case, of map[string]int) (*truth, error) {
 	if err != nil {
 		return nil, err
 	}
-	actions, err := bench.Actions()
-	if err != nil {
-		return nil, err
-	}
+	actions := behaviour.Plain().Timed()
 	t := &truth{of: of}
 	for _, w := range workloads {
 		outcomes, err := outcomesOf(w, actions)

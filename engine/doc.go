@@ -58,7 +58,7 @@
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
 //	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | –
 //	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage, internal/depth
-//	scenarios                  | workloads as data, with their expected results                 | engine/graph, scenarios/wfformat, internal/nearest
+//	scenarios                  | workloads as data, with what a right scheduler comes to        | engine/reference, scenarios/arrivals, scenarios/behaviour, scenarios/generate, scenarios/template, scenarios/yamlfile
 //	scenarios/arrivals         | texts of arrival processes, and the times that they intend      | internal/clip, internal/nearest
 //	scenarios/yamlfile         | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/clip, internal/nearest
 //	scenarios/template         | values of such files that have expressions in them              | engine/expr, scenarios/yamlfile

@@ -58,9 +58,9 @@ func TestScenariosStayAsTheyWere(t *testing.T) {
 			add(scenario, size, scenarios.Options{})
 		}
 	}
-	add("pipeline", 11, scenarios.Options{LoopIters: 3})
-	add("pipeline", 0, scenarios.Options{LoopIters: 1})
-	add("spread", 5, scenarios.Options{Rounds: 3})
+	add("pipeline", 11, scenarios.Options{Set: map[string]string{"iterations": "3"}})
+	add("pipeline", 0, scenarios.Options{Set: map[string]string{"iterations": "1"}})
+	add("spread", 5, scenarios.Options{Set: map[string]string{"rounds": "3"}})
 	add("trace", 40, scenarios.Options{Shape: wfformat.Layered, Seed: 4, TimeScale: 0.001})
 	sortBuilt(got)
 	file := "testdata/golden.json"

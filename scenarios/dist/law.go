@@ -57,6 +57,10 @@ const Help = "const:5ms or just 5ms, exp:MEAN, uniform:LO..HI, lognormal:MEDIAN,
 // kinds are the words before the colon, and others that people try.
 var (
 	kinds    = []string{"const", "exp", "uniform", "lognormal", "pareto", "zipf", "mix", "samples"}
+	examples = map[string]string{
+		"const": "const:5ms", "exp": "exp:10ms", "uniform": "uniform:1ms..9ms", "lognormal": "lognormal:10ms,0.5", "pareto": "pareto:1ms..10s,1.5",
+		"zipf": "zipf:1.1,100", "mix": "mix:70%=exp:1ms|30%=const:20ms", "samples": "samples:FILE",
+	}
 	synonyms = map[string]string{
 		"fixed": "const", "constant": "const", "deterministic": "const", "exponential": "exp", "poisson": "exp", "range": "uniform",
 		"normal": "lognormal", "gauss": "lognormal", "gaussian": "lognormal", "mixture": "mix", "empirical": "samples", "file": "samples",
@@ -103,7 +107,7 @@ func (p parser) law(text string) (shape, error) {
 		}
 		fallthrough
 	default:
-		return shape{}, fmt.Errorf("%q is no distribution%s; give %s", text, p.meant(kind), Help)
+		return shape{}, fmt.Errorf("%q is no distribution; %s", text, p.meant(kind))
 	}
 	s, err := read(rest)
 	if err != nil {
@@ -119,7 +123,7 @@ func (p parser) readers() map[string]func(string) (shape, error) {
 	}
 }
 
-// meant says which kind was probably meant.
+// meant says which kind was probably meant, or what there is.
 func (p parser) meant(kind string) string {
 	kind = strings.ToLower(kind)
 	meant := synonyms[kind]
@@ -127,9 +131,9 @@ func (p parser) meant(kind string) string {
 		meant = nearest.Word(kind, kinds)
 	}
 	if meant == "" {
-		return ""
+		return "give " + Help
 	}
-	return "; did you mean " + meant + "?"
+	return "did you mean " + meant + ", as in " + examples[meant] + "?"
 }
 
 // whole is how numbers of the unit are made whole.

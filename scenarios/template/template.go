@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.starlark.net/starlark"
 
 	"pulley/engine/expr"
 	"pulley/engine/ir"
+	"pulley/internal/clip"
 	"pulley/internal/nearest"
 	"pulley/scenarios/yamlfile"
 )
@@ -91,6 +93,9 @@ func Describe(v expr.Value) string {
 	}
 	return string(text)
 }
+
+// Quote quotes a text for a message, on one line and not too long.
+func Quote(text string) string { return strconv.Quote(clip.Runes(text, 60)) }
 
 // IsExpression says whether a text is an expression, and gives it.
 func IsExpression(text string) (string, bool) {
@@ -186,7 +191,11 @@ func scalarOf(plain any) starlark.Value {
 func (c *compiler) expression(pos ir.Pos, text string) eval {
 	compiled, err := expr.Compile(&ir.Expr{Pos: pos, Text: text}, ir.Limits{})
 	if err != nil {
-		c.AddError(pos, err)
+		var wrong *ir.Error
+		if errors.As(err, &wrong) {
+			err = errors.New(wrong.Msg)
+		}
+		c.Add(pos, "%s is no expression: %s; write one as in a program", Quote("= "+text), err)
 		return nil
 	}
 	for _, name := range compiled.Names() {

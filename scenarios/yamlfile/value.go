@@ -96,6 +96,15 @@ func (v *Value) Go() (any, error) {
 // shown quotes what is written, on one line and not too long.
 func shown(text string) string { return strconv.Quote(clip.Runes(text, 60)) }
 
+// Map gives the fields of a map whose keys are names that the file chooses. Anything else is a mistake; what says what
+// the map describes, such as "parameters".
+func (r *Report) Map(v *Value, what string) []Field {
+	if v.kind != mapKind {
+		r.Add(v.Pos, "%s are a map of names and what they stand for, not %s", what, v.Kind())
+	}
+	return v.fields
+}
+
 // Key is a key that a map may have, and what reads its value.
 type Key struct {
 	Name string
@@ -103,14 +112,19 @@ type Key struct {
 }
 
 // Fields has the value of each key of a map read. A value that is no map, and keys that are not among the known ones, are
-// mistakes; what says what the map describes, such as "a scenario". It says whether the value is a map.
+// mistakes, but those that begin with x-, which hold what aliases stand for; what says what the map describes, such as "a
+// scenario". It says whether the value is a map.
 func (r *Report) Fields(v *Value, what string, known ...Key) bool {
 	if v.kind != mapKind {
 		r.Add(v.Pos, "%s is a map of keys and values, not %s; its keys are %s", what, v.Kind(), keyNames(known))
 		return false
 	}
 	for _, f := range v.fields {
-		read := func(*Value) { r.unknown(f, what, known) }
+		read := func(*Value) {
+			if !strings.HasPrefix(f.Name, "x-") {
+				r.unknown(f, what, known)
+			}
+		}
 		for _, k := range known {
 			if k.Name == f.Name {
 				read = k.Read

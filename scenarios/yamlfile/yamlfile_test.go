@@ -109,7 +109,7 @@ func TestMistakesOfTheFile(t *testing.T) {
 // TestReading reads values as what they should be, and wants a mistake for each that is something else.
 func TestReading(t *testing.T) {
 	var r Report
-	v := Parse("f.yaml", []byte("text: x\nline: \"a\\nb\"\nn: 7\nbig: 99999999999999999999\nquoted: \"7\"\nspan: 20ms\nbad: 20\nnone:\nlist: [1, 2]\none: 1\nmpa: {}\nzzz: 1\n"), &r)
+	v := Parse("f.yaml", []byte("text: x\nline: \"a\\nb\"\nn: 7\nbig: 99999999999999999999\nquoted: \"7\"\nspan: 20ms\nbad: 20\nnone:\nlist: [1, 2]\none: 1\nmpa: {}\nzzz: 1\nx-own: {a: 1}\n"), &r)
 	var n int
 	var list int
 	r.Fields(v, "the thing",
