@@ -81,7 +81,7 @@
 //	bench/load                 | planned: open-loop pacing                                      | reports/record
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
-//	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/dist, engine/reference, chaos/check
+//	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, chaos/check
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/worker, engine/backend/postgres, engine/backend/postgres/*, scenarios, engine/reference, chaos/check/programs, sim/db

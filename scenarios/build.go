@@ -68,9 +68,7 @@ func (s *spec) building(size int, opts Options) (*building, error) {
 		b.stage[name] = value
 	}
 	var err error
-	if b.actions = behaviour.Plain(); len(s.actions) > 0 {
-		b.actions, err = behaviour.New(opts.Seed, s.actions...)
-	}
+	b.actions, err = Scenario{spec: s}.Actions(opts.Seed)
 	return b, err
 }
 

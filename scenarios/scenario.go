@@ -9,6 +9,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/scenarios/arrivals"
+	"pulley/scenarios/behaviour"
 	"pulley/scenarios/template"
 	"pulley/scenarios/wfformat"
 	"pulley/scenarios/yamlfile"
@@ -126,6 +127,15 @@ func (s Scenario) Parameters() (names, values []string) {
 
 // HasParameter says whether Options.Set can set a name.
 func (s Scenario) HasParameter(name string) bool { return s.spec.hasParameter(name) == nil }
+
+// Actions are what the scenario's programs can call, of a seed. Of a mix they are those that need no description: each of its
+// parts has its own.
+func (s Scenario) Actions(seed uint64) (*behaviour.Actions, error) {
+	if len(s.spec.actions) == 0 {
+		return behaviour.Plain(), nil
+	}
+	return behaviour.New(seed, s.spec.actions...)
+}
 
 // File is the scenario's file as it was named, and empty for one that ships.
 func (s Scenario) File() string {

@@ -141,7 +141,6 @@ func TestRefusedConfigs(t *testing.T) {
 	bad.Input = json.RawMessage(`{"nobody": "takes this"}`)
 	for want, cfg := range map[string]sim.Config{
 		"Workload has no graph":        {Act: act(t)},
-		"Act is missing":               {Workload: w},
 		"Instances is -1":              {Workload: w, Act: act(t), Instances: -1},
 		"Engines is -2":                {Workload: w, Act: act(t), Engines: -2},
 		"Workers is -3":                {Workload: w, Act: act(t), Workers: -3},

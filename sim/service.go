@@ -41,15 +41,22 @@ func Recorded(_ *rand.Rand, task backend.Task) (time.Duration, error) {
 // not on when it starts: so the same work is done whatever the number of workers, and runs that differ in
 // it can be compared. The distribution is chosen by action.
 func Keyed(seed uint64, of func(action string) Distribution) Service {
-	source := rand.NewPCG(0, 0)
-	r := rand.New(source)
-	return func(_ *rand.Rand, task backend.Task) (time.Duration, error) {
+	return KeyedBy(seed, func(r *rand.Rand, task backend.Task) (time.Duration, error) {
 		d := of(task.Action)
 		if d == nil {
 			return 0, fmt.Errorf("there is no service time for action %s", task.Action)
 		}
-		source.Seed(seed, keyOf(task))
 		return d(r), nil
+	})
+}
+
+// KeyedBy is Keyed where another service chooses and draws, from the generator that it is given.
+func KeyedBy(seed uint64, draw Service) Service {
+	source := rand.NewPCG(0, 0)
+	r := rand.New(source)
+	return func(_ *rand.Rand, task backend.Task) (time.Duration, error) {
+		source.Seed(seed, keyOf(task))
+		return draw(r, task)
 	}
 }
 

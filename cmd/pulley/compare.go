@@ -25,10 +25,11 @@ import (
 
 // compareCmd is pulley compare.
 type compareCmd struct {
-	Scenarios []string `arg:"" optional:"" help:"What to run: ${scenarios}. Default: all."`
+	Scenarios []string `arg:"" optional:"" help:"What to run: ${scenarios}, or a scenario's file, as in orders.yaml; with =SIZE for one size. Default: the first seven."`
 	serverFlags
 	Backends   []string      `default:"push,pull" help:"The schedulers, with their options after colons, joined by commas. Default: push,pull."`
 	Sizes      []string      `sep:"none" placeholder:"SIZES" help:"Sizes of every scenario, as in 10,100, or of one, as in fanout=10,100; may be repeated. Default: each scenario's own."`
+	Set        []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
 	Runs       int           `default:"3" help:"Repetitions, from 1 to 1000; six or more give 95 % intervals. Default: 3."`
 	Out        string        `default:"out/compare" placeholder:"DIR" help:"Where the record and the report are written. Default: out/compare."`
 	Format     string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
@@ -57,7 +58,7 @@ func (compareCmd) Help() string {
 		"hop.hlog, instance.hlog and report.html. Ctrl-C ends the comparison with what it has. " +
 		"Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"Exit status: 0 if every run was valid, 1 if one was not, 2 if nothing could be run.\n\nScenarios:\n\n")
-	for _, s := range scenarios.All() {
+	for _, s := range scenarios.Library() {
 		fmt.Fprintf(&b, "  %-9s %s; size: %s\n", s.Name, s.Doc, s.SizeMeans)
 	}
 	b.WriteString("\nBackends:\n\n")
@@ -124,7 +125,7 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 		return bench.CompareConfig{}, err
 	}
 	cases, err := bench.Cases(bench.CaseOptions{
-		Scenarios: o.Scenarios, Sizes: o.Sizes, Traces: o.Trace,
+		Scenarios: o.Scenarios, Sizes: o.Sizes, Traces: o.Trace, Set: o.Set,
 		Options: scenarios.Options{TimeScale: o.TimeScale, Seed: o.Seed},
 	})
 	if err != nil {
@@ -209,7 +210,7 @@ func isTerminal(w io.Writer) bool {
 // scenarioNames lists the scenarios for help.
 func scenarioNames() string {
 	var names []string
-	for _, s := range scenarios.All() {
+	for _, s := range scenarios.Library() {
 		names = append(names, s.Name)
 	}
 	return strings.Join(names, ", ")

@@ -67,6 +67,9 @@ var (
 	}
 )
 
+// Known says whether a word is one that begins a distribution.
+func Known(kind string) bool { return slices.Contains(kinds, kind) }
+
 // Parse reads a distribution of a unit. Numbers are written in the unit: durations as 10ms, bytes as 4kB, counts as 10.
 //
 //	const:5ms              always the same; 5ms alone means that, too
