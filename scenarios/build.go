@@ -30,8 +30,9 @@ type building struct {
 	opts    Options
 	stage   template.Env // size and parameters
 	actions *behaviour.Actions
-	verify  bool // what the file expects is compared with the reference, although it could be believed
-	steps   int  // of the reference; zero: as many as it takes by default
+	made    *flow // once it was asked for
+	verify  bool  // what the file expects is compared with the reference, although it could be believed
+	steps   int   // of the reference; zero: as many as it takes by default
 }
 
 // flow is the workflow of a size, before it has an input.
@@ -72,12 +73,24 @@ func (s *spec) building(size int, opts Options) (*building, error) {
 	return b, err
 }
 
+// flow makes the workflow, once.
+func (b *building) flow() (flow, error) {
+	if b.made == nil {
+		f, err := b.body.flow(b)
+		if err != nil {
+			return f, err
+		}
+		b.made = &f
+	}
+	return *b.made, nil
+}
+
 // mix makes the workloads and their order.
 func (b *building) mix() (*Mix, error) {
 	if m, is := b.body.(*mixBody); is {
 		return b.mixed(m)
 	}
-	f, err := b.body.flow(b)
+	f, err := b.flow()
 	if err != nil {
 		return nil, err
 	}

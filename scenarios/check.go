@@ -70,7 +70,7 @@ func (s *spec) checkSize(r *yamlfile.Report, size int, first bool) {
 		b.steps = checkSteps
 	}
 	if _, mixed := s.body.(*mixBody); !mixed {
-		f, err := s.body.flow(b)
+		f, err := b.flow()
 		if err != nil {
 			r.AddError(s.sizes.pos, s.ofSize(size, err))
 			return

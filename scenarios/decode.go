@@ -20,10 +20,13 @@ const (
 	nameInstance = "instance"
 )
 
+// SizeUnbounded is the SizeMax of a scenario that says nothing of a largest size: limits of the engine are met before.
+const SizeUnbounded = 1 << 40
+
 // What bounds a scenario.
 const (
 	variantsMost = 10_000
-	sizeMost     = 1 << 40
+	sizeMost     = SizeUnbounded
 	includesMost = 16 // of scenarios that mix scenarios that mix scenarios
 )
 
