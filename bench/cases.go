@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,10 +13,11 @@ import (
 
 // CaseOptions say which workloads are wanted.
 type CaseOptions struct {
-	Scenarios []string // names; none means all
+	Scenarios []string // names of scenarios or their files, either with =SIZE behind it; none means all that are usual
 	Sizes     []string // "10,50,100" for every scenario, or "fanout=10,50" for one; none means its defaults
 	Few       bool     // of the default sizes only the two smallest
 	Traces    []string // files in WfFormat, each a case of the scenario trace; none means generated ones
+	Set       []string // NAME=VALUE, of parameters of scenarios: each of them that has the parameter takes the value
 	Options   scenarios.Options
 }
 
@@ -25,62 +27,134 @@ func Cases(o CaseOptions) ([]Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := o.Scenarios
-	if len(names) == 0 {
-		for _, s := range scenarios.All() {
-			names = append(names, s.Name)
-		}
+	wanted, err := sizes.wanted(o.Scenarios)
+	if err != nil {
+		return nil, err
 	}
-	for name := range sizes.of {
-		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("sizes for %s: the scenario is not among those that are run (%s)", name, strings.Join(names, ", "))
-		}
-	}
-	if len(o.Traces) > 0 && !slices.Contains(names, traceScenario) {
+	if len(o.Traces) > 0 && !slices.ContainsFunc(wanted, func(w wantedScenario) bool { return w.Name == traceScenario }) {
 		return nil, fmt.Errorf("a trace is given, but the scenario %s is not among those that are run", traceScenario)
 	}
+	set, err := scenarios.ParseSet(o.Set)
+	if err != nil {
+		return nil, err
+	}
+	if err := anyHas(wanted, set); err != nil {
+		return nil, err
+	}
 	var out []Case
-	for _, name := range names {
-		s, err := scenarios.Find(name)
-		if err != nil {
-			return nil, err
-		}
-		if name == traceScenario && len(o.Traces) > 0 {
-			traces, err := traceCases(s, o)
+	for _, w := range wanted {
+		opts := o.Options
+		opts.Set = maps.Clone(set)
+		maps.DeleteFunc(opts.Set, func(name, _ string) bool { return !w.HasParameter(name) })
+		if w.Name == traceScenario && w.File() == "" && len(o.Traces) > 0 {
+			traces, err := traceCases(w.Scenario, o.Traces, opts)
 			if err != nil {
 				return nil, err
 			}
 			out = append(out, traces...)
 			continue
 		}
-		for _, size := range sizes.forScenario(s, o) {
-			w, err := s.Build(size, o.Options)
+		for _, size := range sizes.forScenario(w, o, opts) {
+			m, err := w.Mix(size, opts)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, Case{Workload: w})
+			out = append(out, CaseOf(m, w.File()))
 		}
 	}
 	return out, nil
 }
 
+// CaseOf makes a case of a mix. source is the file that it comes from; empty: it ships.
+func CaseOf(m *scenarios.Mix, source string) Case {
+	k := Case{Workload: *m.Of(0), Source: source}
+	k.Workload.Name, k.Workload.Size, k.Workload.Warnings = m.Name, m.Size, m.Warnings()
+	if len(m.Workloads) > 1 {
+		k.Mix, k.Workload.Nodes, k.Workload.Optional = m, m.Mean(), 0
+	}
+	return k
+}
+
+// wantedScenario is one that is run, with the sizes that were named with it.
+type wantedScenario struct {
+	scenarios.Scenario
+	word  string // by which it was named
+	sizes []int
+}
+
+// wanted finds the scenarios that were named, or all, and refuses sizes of others.
+func (s sizes) wanted(words []string) ([]wantedScenario, error) {
+	if len(words) == 0 {
+		for _, all := range scenarios.All() {
+			words = append(words, all.Name)
+		}
+	}
+	var out []wantedScenario
+	at := map[string]int{}
+	for _, word := range words {
+		name, size, sized, err := scenarios.ParseName(word)
+		if err != nil {
+			return nil, err
+		}
+		found, err := scenarios.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		i, known := at[found.Name]
+		switch {
+		case known && (out[i].File() != found.File() || !sized || out[i].sizes == nil):
+			return nil, fmt.Errorf("two scenarios are called %s: %s and %s; leave one out, or give its file another name", found.Name, out[i].word, word)
+		case !known:
+			i = len(out)
+			at[found.Name], out = i, append(out, wantedScenario{Scenario: found, word: name})
+		}
+		if sized {
+			out[i].sizes = append(out[i].sizes, size)
+		}
+	}
+	for name := range s.of {
+		if !slices.ContainsFunc(out, func(w wantedScenario) bool { return w.Name == name || w.word == name }) {
+			return nil, fmt.Errorf("sizes for %s: the scenario is not among those that are run (%s)", name, strings.Join(words, ", "))
+		}
+	}
+	return out, nil
+}
+
+// anyHas refuses a parameter that no scenario has.
+func anyHas(wanted []wantedScenario, set map[string]string) error {
+	for name := range set {
+		if slices.ContainsFunc(wanted, func(w wantedScenario) bool { return w.HasParameter(name) }) {
+			continue
+		}
+		var all []string
+		for _, w := range wanted {
+			names, _ := w.Parameters()
+			all = append(all, names...)
+		}
+		if len(all) == 0 {
+			return fmt.Errorf("--set %s: none of the scenarios has parameters", name)
+		}
+		return fmt.Errorf("--set %s: none of the scenarios has such a parameter; there are %s", name, strings.Join(all, ", "))
+	}
+	return nil
+}
+
 // traceScenario runs traces.
 const traceScenario = "trace"
 
-func traceCases(s scenarios.Scenario, o CaseOptions) ([]Case, error) {
+func traceCases(s scenarios.Scenario, files []string, opts scenarios.Options) ([]Case, error) {
 	var out []Case
-	for _, file := range o.Traces {
+	for _, file := range files {
 		trace, err := wfformat.ReadFile(file, wfformat.Limits{})
 		if err != nil {
 			return nil, err
 		}
-		opts := o.Options
 		opts.Trace = trace
-		w, err := s.Build(len(trace.Tasks), opts)
+		m, err := s.Mix(len(trace.Tasks), opts)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Case{Workload: w, Source: file})
+		out = append(out, CaseOf(m, file))
 	}
 	return out, nil
 }
@@ -91,14 +165,18 @@ type sizes struct {
 	of  map[string][]int
 }
 
-func (s sizes) forScenario(sc scenarios.Scenario, o CaseOptions) []int {
+func (s sizes) forScenario(w wantedScenario, o CaseOptions, opts scenarios.Options) []int {
 	switch {
-	case s.of[sc.Name] != nil:
-		return s.of[sc.Name]
+	case w.sizes != nil:
+		return w.sizes
+	case s.of[w.word] != nil:
+		return s.of[w.word]
+	case s.of[w.Name] != nil:
+		return s.of[w.Name]
 	case s.all != nil:
 		return s.all
 	}
-	list := sc.Sizes(o.Options)
+	list := w.Sizes(opts)
 	if o.Few {
 		list = list[:min(len(list), fewSizes)]
 	}
@@ -111,9 +189,9 @@ const fewSizes = 2
 func parseSizes(texts []string) (sizes, error) {
 	out := sizes{of: map[string][]int{}}
 	for _, text := range texts {
-		name, list, named := strings.Cut(text, "=")
-		if !named {
-			name, list = "", text
+		name, list, named := "", text, false
+		if at := strings.LastIndexByte(text, '='); at >= 0 {
+			name, list, named = text[:at], text[at+1:], true
 		}
 		var numbers []int
 		for _, part := range strings.Split(list, ",") {

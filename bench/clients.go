@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -12,8 +10,6 @@ import (
 
 	"pulley/engine"
 	"pulley/engine/backend"
-	"pulley/engine/expr"
-	"pulley/engine/plan"
 	"pulley/reports/record"
 )
 
@@ -21,9 +17,7 @@ import (
 // which there would be as many as instances in flight: some submit for all, and one receives.
 type clients struct {
 	watch   *watch
-	k       *Case
-	program *plan.Program
-	want    wanted
+	lot     *lot
 	engines []*engine.Engine
 	gate    *gate
 	next    atomic.Int64 // of the instances that nobody has taken yet
@@ -45,17 +39,13 @@ const submittersMost = 256
 // lost on the way is told to nobody.
 const unheard = 15 * time.Second
 
-func newClients(w *watch, k *Case, program *plan.Program, engines []*engine.Engine, gate *gate) (*clients, error) {
-	want, err := newWanted(k.Workload.Expected)
-	if err != nil {
-		return nil, err
-	}
+func newClients(w *watch, lot *lot, engines []*engine.Engine, gate *gate) *clients {
 	count := cap(w.ended)
-	c := &clients{watch: w, k: k, program: program, want: want, engines: engines, gate: gate, list: make([]client, count), idle: make(chan int, count)}
+	c := &clients{watch: w, lot: lot, engines: engines, gate: gate, list: make([]client, count), idle: make(chan int, count)}
 	for i := range count {
 		c.idle <- i
 	}
-	return c, nil
+	return c
 }
 
 // run has all instances run, and gives what was wrong. It stops at the first error: the run is invalid
@@ -103,7 +93,7 @@ func (c *clients) submit(ctx context.Context) error {
 		}
 		id := c.watch.newID(i, c.engine(one).Near)
 		c.watch.submit(i, id, one)
-		if _, err := c.engine(one).Submit(ctx, engine.SubmitRequest{ID: id, Program: c.program, Input: c.k.Workload.Input}); err != nil {
+		if _, err := c.engine(one).Submit(ctx, c.lot.request(i, id)); err != nil {
 			return fmt.Errorf("submitting: %w", err)
 		}
 		if c.stored.Add(1) == int64(len(c.list)) {
@@ -139,7 +129,7 @@ func (c *clients) receive(ctx context.Context) error {
 		c.list[one].count++
 		c.list[one].waited += waited
 		c.idle <- one
-		if err := c.want.check(in); err != nil {
+		if err := c.lot.check(c.watch.number(in.ID), in); err != nil {
 			return err
 		}
 	}
@@ -193,41 +183,4 @@ func minmax(values []int64) (least, most int64) {
 		least, most = min(least, v), max(most, v)
 	}
 	return least, most
-}
-
-// wanted is an expected result.
-type wanted struct {
-	text  json.RawMessage // without white space
-	value expr.Value
-}
-
-func newWanted(text json.RawMessage) (wanted, error) {
-	value, err := expr.Decode(text, expr.Unlimited)
-	if err != nil {
-		return wanted{}, fmt.Errorf("the expected result cannot be read: %w", err)
-	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, text); err != nil {
-		return wanted{}, fmt.Errorf("the expected result cannot be read: %w", err)
-	}
-	return wanted{compact.Bytes(), value}, nil
-}
-
-// check compares as values: the spelling of JSON does not matter, an int is an int. Most results are spelled
-// as expected, which is seen without reading them.
-func (w wanted) check(in backend.Instance) error {
-	if in.Status != backend.Completed {
-		return fmt.Errorf("instance %s %s: %s", in.ID, in.Status, in.Failure)
-	}
-	if bytes.Equal(in.Result, w.text) {
-		return nil
-	}
-	got, err := expr.Decode(in.Result, expr.Unlimited)
-	if err != nil {
-		return fmt.Errorf("instance %s: the result cannot be read: %w", in.ID, err)
-	}
-	if !expr.Equal(got, w.value) {
-		return fmt.Errorf("instance %s: the result is %.200s, not %.200s", in.ID, in.Result, w.text)
-	}
-	return nil
 }

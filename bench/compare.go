@@ -10,7 +10,6 @@ import (
 
 	"pulley/bench/measure"
 	"pulley/bench/stats"
-	"pulley/engine/plan"
 	"pulley/reports/record"
 	"pulley/scenarios"
 )
@@ -48,8 +47,12 @@ type CompareConfig struct {
 
 // Case is a workload to run, and the size that it was asked for with.
 type Case struct {
+	// Workload is what every instance runs. Where there is a mix it is the first one's, with the mix's name, and as many
+	// nodes as the mix has in the mean.
 	Workload scenarios.Workload
-	Source   string // the file of a trace; empty otherwise
+
+	Mix    *scenarios.Mix // what the instances run in turn; nil: all run Workload
+	Source string         // the file of a scenario or trace; empty for one that ships
 }
 
 // Progress tells where a comparison is.
@@ -209,14 +212,14 @@ func (c *comparer) close() { c.runner.close() }
 
 // runCase runs all repetitions of a case, in one mode after the other. The order of the backends turns round every time.
 func (c *comparer) runCase(ctx context.Context, k *Case) error {
-	program, err := plan.Compile(k.Workload.Graph)
+	lot, err := newLot(k)
 	if err != nil {
 		return fmt.Errorf("%s: %w", k, err)
 	}
 	for _, load := range c.cfg.Loads {
 		plans := make([]runPlan, len(c.cfg.Backends))
 		for i, b := range c.cfg.Backends {
-			if plans[i], err = c.pilot(ctx, k, program, b, load); err != nil {
+			if plans[i], err = c.pilot(ctx, k, lot, b, load); err != nil {
 				return err
 			}
 		}
@@ -225,7 +228,7 @@ func (c *comparer) runCase(ctx context.Context, k *Case) error {
 				if run%2 == 0 {
 					i = len(c.cfg.Backends) - 1 - i
 				}
-				if err := c.runOnce(ctx, k, program, c.cfg.Backends[i], plans[i], run); err != nil {
+				if err := c.runOnce(ctx, k, lot, c.cfg.Backends[i], plans[i], run); err != nil {
 					return err
 				}
 			}
@@ -235,9 +238,9 @@ func (c *comparer) runCase(ctx context.Context, k *Case) error {
 }
 
 // runOnce makes one run, and keeps what it shows.
-func (c *comparer) runOnce(ctx context.Context, k *Case, program *plan.Program, b BackendSpec, p runPlan, run int) error {
+func (c *comparer) runOnce(ctx context.Context, k *Case, lot *lot, b BackendSpec, p runPlan, run int) error {
 	c.progress(k, b, p.load.Mode, run, nil)
-	sample, lat, err := c.runner.run(ctx, k, program, b, p)
+	sample, lat, err := c.runner.run(ctx, k, lot, b, p)
 	if err != nil {
 		return err
 	}
@@ -253,14 +256,19 @@ func (c *comparer) runOnce(ctx context.Context, k *Case, program *plan.Program, 
 
 // pilot plans the runs of a case on a backend: where they are to take a certain time, runs that do not count tell how many
 // instances that are.
-func (c *comparer) pilot(ctx context.Context, k *Case, program *plan.Program, b BackendSpec, load Load) (runPlan, error) {
-	p := load.plan(k.Workload.Nodes, 0)
+func (c *comparer) pilot(ctx context.Context, k *Case, lot *lot, b BackendSpec, load Load) (runPlan, error) {
+	plan := func(perS float64) runPlan {
+		p := load.plan(k.Workload.Nodes, perS)
+		p.instances = lot.wholeTurns(p.instances)
+		return p
+	}
+	p := plan(0)
 	if load.RunTime == 0 {
 		return p, nil
 	}
 	for try := 1; ; try++ {
 		c.progress(k, b, load.Mode, 0, nil)
-		sample, _, err := c.runner.run(ctx, k, program, b, p)
+		sample, _, err := c.runner.run(ctx, k, lot, b, p)
 		if err != nil {
 			return p, err
 		}
@@ -269,9 +277,9 @@ func (c *comparer) pilot(ctx context.Context, k *Case, program *plan.Program, b 
 			return p, nil // the runs that count will say what is wrong
 		}
 		if try == pilotTries || took.Seconds() >= pilotShare*load.RunTime.Seconds() {
-			return load.plan(k.Workload.Nodes, float64(sample.Instances)/took.Seconds()), nil
+			return plan(float64(sample.Instances) / took.Seconds()), nil
 		}
-		p.instances *= pilotGrows
+		p.instances = lot.wholeTurns(p.instances * pilotGrows)
 	}
 }
 

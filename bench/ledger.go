@@ -18,16 +18,23 @@ import (
 type ledger struct {
 	began     time.Time
 	random    uuid.UUID // of which every id has a part
-	places    []int32   // of a node among those that have runs of their own, by graph.NodeID; none is -1
-	width     int       // how many such nodes there are
-	actions   []bool    // by place: it is an action, and so counts as a node run
+	lot       *lot
+	layouts   []*layout // of each workload of the lot
 	instances []account
+}
+
+// layout is how the node runs of a graph are laid out.
+type layout struct {
+	places  []int32 // of a node among those that have runs of their own, by graph.NodeID; none is -1
+	width   int     // how many such nodes there are
+	actions []bool  // by place: it is an action, and so counts as a node run
 }
 
 // account is one instance's page. Zero until the instance is submitted.
 type account struct {
 	mu        sync.Mutex
 	id        uuid.UUID
+	layout    *layout  // of the graph that the instance runs
 	client    int32    // whose instance it is
 	ended     bool     // its end was told
 	runs      int32    // of actions, with a completion that was applied
@@ -71,8 +78,21 @@ const (
 	wordBits    = 3
 )
 
-func newLedger(g *graph.Graph, instances int) *ledger {
-	l := &ledger{random: uuid.Must(uuid.NewV7()), places: make([]int32, len(g.Nodes)), instances: make([]account, instances)}
+func newLedger(lot *lot, instances int) *ledger {
+	l := &ledger{random: uuid.Must(uuid.NewV7()), lot: lot, instances: make([]account, instances)}
+	made := map[*graph.Graph]*layout{}
+	for i := range lot.mix.Workloads {
+		g := lot.mix.Workloads[i].Graph
+		if made[g] == nil {
+			made[g] = newLayout(g)
+		}
+		l.layouts = append(l.layouts, made[g])
+	}
+	return l
+}
+
+func newLayout(g *graph.Graph) *layout {
+	l := &layout{places: make([]int32, len(g.Nodes))}
 	for i, n := range g.Nodes {
 		l.places[i] = -1
 		if n.Kind == graph.Action || n.Kind == graph.Sleep {
@@ -117,6 +137,9 @@ func (l *ledger) account(id uuid.UUID) *account {
 	return a
 }
 
+// number says which instance an id of this run is.
+func (l *ledger) number(id uuid.UUID) int { return int(binary.BigEndian.Uint32(id[12:])) }
+
 // since is a moment as nanoseconds from the beginning, never zero.
 func (l *ledger) since(at time.Time) int64 { return max(int64(at.Sub(l.began)), 1) }
 
@@ -126,16 +149,17 @@ func (l *ledger) submit(i int, id uuid.UUID, client int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.id, a.client, a.submitted = id, int32(client), l.since(time.Now())
-	a.flat = make([]word, l.width)
+	a.layout = l.layouts[l.lot.of(i)]
+	a.flat = make([]word, a.layout.width)
 }
 
 // word finds a node run's; nil for a node that has none. The page's lock must be held.
 func (l *ledger) word(a *account, run graph.Run) *word {
 	node := int(run.Node)
-	if node < 0 || node >= len(l.places) || l.places[node] < 0 {
+	if node < 0 || node >= len(a.layout.places) || a.layout.places[node] < 0 {
 		return nil
 	}
-	place := int(l.places[node])
+	place := int(a.layout.places[node])
 	if run.Path == "" {
 		return &a.flat[place]
 	}
@@ -148,7 +172,7 @@ func (l *ledger) word(a *account, run graph.Run) *word {
 		return rest[run]
 	}
 	if a.deep == nil {
-		a.deep = make([][]word, l.width)
+		a.deep = make([][]word, a.layout.width)
 	}
 	if grown := a.deep[place]; index >= len(grown) {
 		a.deep[place] = slices.Grow(grown, index+1-len(grown))[:index+1]
@@ -201,7 +225,7 @@ func (l *ledger) apply(a *account, w *word, run graph.Run, number int) {
 	}
 	if *w&wordCounted == 0 {
 		*w |= wordCounted
-		if l.actions[l.places[run.Node]] {
+		if a.layout.actions[a.layout.places[run.Node]] {
 			a.runs++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/graph"
 	"pulley/reports/record"
+	"pulley/scenarios"
 )
 
 // ledgerGraph has an action at 1, a sleep at 2, and an assignment, which has no runs, at 0.
@@ -27,7 +28,8 @@ type watching struct {
 }
 
 func newWatching() *watching {
-	w := &watching{watch: newWatch(ledgerGraph(), 1, 1)}
+	alone := scenarios.Alone(scenarios.Workload{Graph: ledgerGraph()})
+	w := &watching{watch: newWatch(&lot{mix: alone, wanted: []wanted{{workload: &alone.Workloads[0]}}}, 1, 1)}
 	w.begin()
 	w.id = w.newID(0, func(uuid.UUID) bool { return true })
 	w.submit(0, w.id, 0)
@@ -57,6 +59,7 @@ func (w *watching) complete(node graph.NodeID, path graph.Path, number int, answ
 
 func (w *watching) sample(nodes int) *record.Sample {
 	s := &record.Sample{Instances: 1, Nodes: nodes}
+	w.lot.mix.Workloads[0].Nodes = nodes
 	w.finish()
 	w.fill(s, w.latencies())
 	return s

@@ -14,7 +14,6 @@ import (
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/plan"
 	"pulley/engine/worker"
 	"pulley/reports/record"
 )
@@ -36,7 +35,6 @@ const leaveWithin = time.Minute
 // runner makes single runs.
 type runner struct {
 	cfg        CompareConfig
-	actions    *worker.Registry
 	conn       *pgx.Conn // reads the counters, and nothing else; nil without Postgres
 	looker     *measure.Looker
 	server     *record.Postgres
@@ -46,19 +44,16 @@ type runner struct {
 }
 
 func newRunner(ctx context.Context, cfg CompareConfig) (*runner, error) {
-	actions, err := Actions()
-	if err != nil {
-		return nil, err
-	}
-	r := &runner{cfg: cfg, actions: actions, prefix: "pulley_bench_" + uuid.NewString()[:8]}
-	for _, k := range cfg.Cases {
-		if err := actions.Check(k.Workload.Graph); err != nil {
+	r := &runner{cfg: cfg, prefix: "pulley_bench_" + uuid.NewString()[:8]}
+	for i := range cfg.Cases {
+		if err := cfg.Cases[i].check(); err != nil {
 			return nil, err
 		}
 	}
 	if cfg.DSN == "" {
 		return r, nil
 	}
+	var err error
 	if r.conn, err = pgx.Connect(ctx, cfg.DSN); err != nil {
 		return nil, postgres.Explain(err)
 	}
@@ -87,14 +82,14 @@ func (r *runner) close() {
 
 // run makes one run. What goes wrong in it makes the sample invalid; an error means that no run can be
 // made, or that ctx has ended.
-func (r *runner) run(ctx context.Context, k *Case, program *plan.Program, spec BackendSpec, p runPlan) (*record.Sample, *latencies, error) {
+func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec BackendSpec, p runPlan) (*record.Sample, *latencies, error) {
 	w := k.Workload
 	sample := &record.Sample{
 		Scenario: w.Name, Backend: spec.String(), Size: w.Size, Mode: p.load.Mode, Nodes: w.Nodes, StartedAt: time.Now(), Warnings: []string{},
 		Instances: p.instances, InFlight: p.inFlight, Workers: p.load.Workers, Engines: max(r.cfg.Engines, 1),
 	}
 	if !spec.NeedsPostgres() {
-		lat, err := r.measure(ctx, k, program, spec, OpenOptions{}, sample)
+		lat, err := r.measure(ctx, k, lot, spec, OpenOptions{}, sample)
 		sample.Warnings = append(sample.Warnings, "rows, statements, commits and WAL are null: the backend has no server that counts them")
 		return sample, lat, err
 	}
@@ -125,7 +120,7 @@ func (r *runner) run(ctx context.Context, k *Case, program *plan.Program, spec B
 		if err != nil {
 			return err
 		}
-		if lat, err = r.measure(ctx, k, program, spec, open, sample); err != nil {
+		if lat, err = r.measure(ctx, k, lot, spec, open, sample); err != nil {
 			return err
 		}
 		after, err := measure.Snapshot(ctx, r.conn, scope)
@@ -143,21 +138,18 @@ func (r *runner) run(ctx context.Context, k *Case, program *plan.Program, spec B
 }
 
 // measure has the instances run and fills the sample.
-func (r *runner) measure(ctx context.Context, k *Case, program *plan.Program, spec BackendSpec, open OpenOptions, sample *record.Sample) (*latencies, error) {
+func (r *runner) measure(ctx context.Context, k *Case, lot *lot, spec BackendSpec, open OpenOptions, sample *record.Sample) (*latencies, error) {
 	resident := measure.Resident()
-	watch := newWatch(k.Workload.Graph, sample.Instances, sample.InFlight)
+	watch := newWatch(lot, sample.Instances, sample.InFlight)
 	runCtx, cancel := context.WithTimeout(ctx, r.cfg.RunTimeout)
 	defer cancel()
 	gate := newGate(r.cfg.Hold)
-	crew, err := r.hire(runCtx, spec, open, sample, watch, gate)
+	crew, err := r.hire(runCtx, lot.executor, spec, open, sample, watch, gate)
 	if err != nil {
 		return nil, err
 	}
 	defer crew.close()
-	clients, err := newClients(watch, k, program, crew.engines, gate)
-	if err != nil {
-		return nil, err
-	}
+	clients := newClients(watch, lot, crew.engines, gate)
 	before := r.processors.Read()
 	watch.begin()
 	problems := clients.run(runCtx)
@@ -192,7 +184,7 @@ type crew struct {
 
 // hire opens the backends and starts the engines. Without a server all share one backend, since nothing else
 // could bring them together.
-func (r *runner) hire(ctx context.Context, spec BackendSpec, open OpenOptions, s *record.Sample, watch *watch, gate *gate) (_ *crew, err error) {
+func (r *runner) hire(ctx context.Context, actions worker.Executor, spec BackendSpec, open OpenOptions, s *record.Sample, watch *watch, gate *gate) (_ *crew, err error) {
 	c := &crew{}
 	defer func() {
 		if err != nil {
@@ -209,7 +201,7 @@ func (r *runner) hire(ctx context.Context, spec BackendSpec, open OpenOptions, s
 			c.backends = append(c.backends, b)
 		}
 		cfg := engine.Config{
-			Backend: c.backends[len(c.backends)-1], Workers: gate.executor(r.actions), Slots: s.Workers, Batch: spec.Batch(), Observer: watch.observer(),
+			Backend: c.backends[len(c.backends)-1], Workers: gate.executor(actions), Slots: s.Workers, Batch: spec.Batch(), Observer: watch.observer(),
 		}
 		if s.Engines == 1 {
 			cfg.Prefetch, cfg.Lease = prefetch, lease

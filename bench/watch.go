@@ -12,7 +12,6 @@ import (
 	"pulley/bench/measure"
 	"pulley/engine"
 	"pulley/engine/backend"
-	"pulley/engine/graph"
 	"pulley/reports/record"
 )
 
@@ -56,8 +55,8 @@ type watch struct {
 const problemsMost = 5
 
 // newWatch is for so many instances, and clients that have one each in flight.
-func newWatch(g *graph.Graph, instances, clients int) *watch {
-	return &watch{ledger: newLedger(g, instances), spans: make([]int64, instances), ended: make(chan backend.Instance, clients)}
+func newWatch(lot *lot, instances, clients int) *watch {
+	return &watch{ledger: newLedger(lot, instances), spans: make([]int64, instances), ended: make(chan backend.Instance, clients)}
 }
 
 func (w *watch) begin()  { w.began = time.Now() }
@@ -209,11 +208,12 @@ func (w *watch) fill(s *record.Sample, lat *latencies) {
 	s.Valid = true
 	s.ElapsedNS = int64(w.finished.Sub(w.began))
 	s.InstanceNS = slices.Clone(w.spans[:w.ends])
+	s.NodeRunsTotal = w.total(s)
 	if s.ElapsedNS > 0 {
 		s.NodesPerS = float64(s.NodeRuns()) / (float64(s.ElapsedNS) / float64(time.Second))
 	}
 	s.HopNS = lat.hop.Percentiles()
-	if doubts := w.doubts(s.Nodes); len(doubts) > 0 {
+	if doubts := w.doubts(); len(doubts) > 0 {
 		s.Valid = false
 		s.Warnings = append(s.Warnings, doubts...)
 	}
@@ -223,15 +223,44 @@ func (w *watch) fill(s *record.Sample, lat *latencies) {
 	s.Warnings = append(s.Warnings, w.problems...)
 }
 
-// doubts says, for each check, what the first instance to fail it did: every instance must have made so many
-// node runs, each attempt applied once.
-func (w *watch) doubts(nodes int) []string {
+// total is how many node runs there were, where instances differ in that, and zero otherwise.
+func (w *watch) total(s *record.Sample) int {
+	total, alike := 0, true
+	for i := range w.instances {
+		a := &w.instances[i]
+		a.mu.Lock()
+		total += int(a.runs)
+		a.mu.Unlock()
+		least, most := w.lot.nodes(i)
+		alike = alike && least == s.Nodes && most == s.Nodes
+	}
+	if alike {
+		return 0
+	}
+	return total
+}
+
+// miscounted says what is wrong with the number of an instance's node runs; empty: nothing is.
+func miscounted(a *account, least, most int) string {
+	switch runs := int(a.runs); {
+	case runs >= least && runs <= most:
+		return ""
+	case least == most:
+		return fmt.Sprintf("instance %s: %d node runs were applied, not %d", a.id, runs, most)
+	default:
+		return fmt.Sprintf("instance %s: %d node runs were applied, not %d to %d", a.id, runs, least, most)
+	}
+}
+
+// doubts says, for each check, what the first instance to fail it did: every instance must have made as many
+// node runs as its workload does, each attempt applied once.
+func (w *watch) doubts() []string {
 	var count, twice string
 	for i := range w.instances {
 		a := &w.instances[i]
 		a.mu.Lock()
-		if int(a.runs) != nodes && count == "" {
-			count = fmt.Sprintf("instance %s: %d node runs were applied, not %d", a.id, a.runs, nodes)
+		if least, most := w.lot.nodes(i); count == "" && !w.lot.wanted[w.lot.of(i)].workload.Unchecked.Nodes {
+			count = miscounted(a, least, most)
 		}
 		if twice == "" && a.odd != nil {
 			twice = a.odd.twice

@@ -18,8 +18,12 @@ import (
 
 // Workload is a scenario in a size, or one of scenarios.Programs, which have none.
 type Workload struct {
-	Scenario string `json:"scenario"`
-	Size     int    `json:"size,omitempty"` // zero: the scenario's smallest default
+	Scenario string            `json:"scenario"`
+	Size     int               `json:"size,omitempty"` // zero: the scenario's smallest default
+	Set      map[string]string `json:"set,omitempty"`  // parameters of the scenario, with other values
+
+	// Bundle is the text of a scenario that does not ship: a case can be run again when the scenario's files have changed.
+	Bundle *scenarios.Bundle `json:"bundle,omitempty"`
 }
 
 // Case is a run as data.
@@ -136,7 +140,7 @@ func (c Case) Validate() error {
 	if _, err := c.spec(); err != nil {
 		errs = append(errs, err)
 	}
-	if _, err := c.build(); err != nil {
+	if _, err := c.build(true); err != nil {
 		errs = append(errs, err)
 	}
 	for i, f := range c.Faults {
@@ -158,51 +162,99 @@ func (c Case) spec() (bench.BackendSpec, error) {
 	return spec, err
 }
 
-// build makes the workloads.
-func (c Case) build() ([]scenarios.Workload, error) {
+// streams are what the instances of a case run: each of several mixes in turn.
+type streams struct {
+	mixes     []*scenarios.Mix
+	first     []int                // of each mix, where its workloads begin among all
+	workloads []scenarios.Workload // of all mixes
+}
+
+// of gives the i-th instance's workload, by its place among all.
+func (s *streams) of(i int) int {
+	m := i % len(s.mixes)
+	order := s.mixes[m].Order
+	return s.first[m] + order[i/len(s.mixes)%len(order)]
+}
+
+// build makes the workloads. Whoever only runs them needs no judgment.
+func (c Case) build(unjudged bool) (*streams, error) {
 	if len(c.Workloads) == 0 {
 		return nil, errors.New("no workload; name a scenario")
 	}
-	var out []scenarios.Workload
+	s := &streams{}
 	for _, l := range c.Workloads {
-		w, err := l.build()
+		m, err := l.build(unjudged)
 		if err != nil {
 			return nil, err
 		}
-		if w.Source == "" {
-			return nil, fmt.Errorf("scenario %s is a graph without a program, so that there is no reference to hold it against; choose another", w.Name)
+		for i := range m.Workloads {
+			if err := l.judgeable(&m.Workloads[i]); err != nil {
+				return nil, err
+			}
 		}
-		out = append(out, w)
+		s.mixes, s.first = append(s.mixes, m), append(s.first, len(s.workloads))
+		s.workloads = append(s.workloads, m.Workloads...)
 	}
-	return out, nil
+	return s, nil
 }
 
-func (l Workload) build() (scenarios.Workload, error) {
-	s, err := scenarios.Find(l.Scenario)
-	if err != nil {
+// judgeable refuses a workload of which nobody knows what is right while things go wrong.
+func (l Workload) judgeable(w *scenarios.Workload) error {
+	switch {
+	case w.Source == "":
+		return fmt.Errorf("scenario %s is a graph without a program, so that there is no reference to hold it against; choose another", w.Name)
+	case w.Unchecked.Results:
+		return fmt.Errorf("scenario %s says that results are not checked, and here they are what is judged; choose another", w.Name)
+	}
+	for _, n := range w.Graph.Nodes {
+		if n.Timeout > 0 && l.Bundle != nil {
+			return fmt.Errorf("%s: @%s has a timeout, and what runs out of time while processes stand still is not known beforehand; leave the timeout out for this", n.Pos, n.Action)
+		}
+	}
+	return nil
+}
+
+// name is the scenario as a person names it.
+func (l Workload) name() string {
+	if l.Size > 0 {
+		return fmt.Sprintf("%s=%d", l.Scenario, l.Size)
+	}
+	return l.Scenario
+}
+
+func (l Workload) build(unjudged bool) (*scenarios.Mix, error) {
+	var s scenarios.Scenario
+	var err error
+	if l.Bundle != nil {
+		s, err = scenarios.FromBundle(*l.Bundle)
+	} else if s, err = scenarios.Find(l.Scenario); err != nil {
 		return l.program(err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	size := l.Size
 	if size == 0 {
 		size = s.DefaultSizes[0]
 	}
-	return s.Build(size, scenarios.Options{Seed: 1})
+	return s.Mix(size, scenarios.Options{Seed: 1, Set: l.Set, Unjudged: unjudged})
 }
 
 // program builds the workload of one of the programs. noScenario is why it is none of a scenario.
-func (l Workload) program(noScenario error) (scenarios.Workload, error) {
+func (l Workload) program(noScenario error) (*scenarios.Mix, error) {
 	list, err := scenarios.Programs()
 	if err != nil {
-		return scenarios.Workload{}, err
+		return nil, err
 	}
 	i := slices.IndexFunc(list, func(p scenarios.Program) bool { return p.Name == l.Scenario })
 	switch {
 	case i < 0:
-		return scenarios.Workload{}, fmt.Errorf("%w; nor is there such a program in scenarios/programs", noScenario)
-	case l.Size != 0:
-		return scenarios.Workload{}, fmt.Errorf("%s is a program, which has no size", l.Scenario)
+		return nil, fmt.Errorf("%w; nor is there such a program in scenarios/programs", noScenario)
+	case l.Size != 0 || len(l.Set) > 0:
+		return nil, fmt.Errorf("%s is a program, which has no size and no parameters", l.Scenario)
 	}
-	return list[i].Workload(ir.Limits{})
+	w, err := list[i].Workload(ir.Limits{})
+	return scenarios.Alone(w), err
 }
 
 // Load reads a case from a file.

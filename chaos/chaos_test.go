@@ -279,11 +279,11 @@ func sum(numbers []int) (total int) {
 // TestContention reads a made-up history: of two joins of four completions each, one has its completions from two
 // engines, one from two lives of the same.
 func TestContention(t *testing.T) {
-	workloads, err := Case{Workloads: []Workload{{Scenario: "fanout", Size: 6}}}.build()
+	built, err := Case{Workloads: []Workload{{Scenario: "fanout", Size: 6}}}.build(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := workloads[0].Graph
+	g := built.workloads[0].Graph
 	var h check.History
 	for instance, sources := range map[string][]string{"a": {"engine 0.1", "engine 1.1"}, "b": {"engine 0.1", "engine 0.2"}} {
 		for i := range 4 {

@@ -16,7 +16,9 @@ import (
 	"pulley/bench"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/scenarios"
 )
 
 // EngineVariable is set in the environment of a process that is to call Engine.
@@ -37,11 +39,14 @@ type Store interface {
 // stopWithin bounds an orderly stop of an engine, in calls of the store.
 const stopWithin = 10
 
+// setupMost bounds what an engine is told first, of which the text of scenarios is the most.
+const setupMost = 256 << 20
+
 // Engine is the main function of an engine's process: it reads what it is and what it shall do from in, and
 // writes what it sees to out, until in ends. It is no use but to Run.
 func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) error {
 	input := bufio.NewScanner(in)
-	input.Buffer(nil, 1<<20)
+	input.Buffer(nil, setupMost)
 	if !input.Scan() {
 		return errors.New("an engine of a chaos run was not told what it is; it is started by pulley chaos")
 	}
@@ -98,18 +103,20 @@ type host struct {
 func newHost(ctx context.Context, s setup, out io.Writer, hooks Hooks) (*host, error) {
 	h := &host{setup: s, lines: &lines{out: out}}
 	h.edges = &edges{source: s.Source, deadlocked: func() { h.lines.say(saying{Say: sayDeadlock}) }}
-	workloads, err := s.Case.build()
+	built, err := s.Case.build(true)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range workloads {
-		p, err := plan.Compile(w.Graph)
-		if err != nil {
-			return nil, err
+	compiled := map[*graph.Graph]*plan.Program{}
+	for _, w := range built.workloads {
+		if compiled[w.Graph] == nil {
+			if compiled[w.Graph], err = plan.Compile(w.Graph); err != nil {
+				return nil, err
+			}
 		}
-		h.programs, h.inputs = append(h.programs, p), append(h.inputs, w.Input)
+		h.programs, h.inputs = append(h.programs, compiled[w.Graph]), append(h.inputs, w.Input)
 	}
-	actions, err := bench.Actions()
+	actions, err := scenarios.Executor(built.workloads...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,20 +1,15 @@
 package chaos
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"pulley/bench"
 	"pulley/chaos/check"
-	"pulley/engine/backend"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/reference"
-	"pulley/engine/worker"
 	"pulley/scenarios"
 )
 
@@ -158,17 +153,13 @@ type truth struct {
 }
 
 func newTruth(c Case, of map[string]int) (*truth, error) {
-	workloads, err := c.build()
-	if err != nil {
-		return nil, err
-	}
-	actions, err := bench.Actions()
+	built, err := c.build(true)
 	if err != nil {
 		return nil, err
 	}
 	t := &truth{of: of}
-	for _, w := range workloads {
-		outcomes, err := outcomesOf(w, actions)
+	for _, w := range built.workloads {
+		outcomes, err := outcomesOf(w)
 		if err != nil {
 			return nil, err
 		}
@@ -195,8 +186,8 @@ func (t *truth) outcome(instance string) []reference.Outcome {
 const runsMost = 100
 
 // outcomesOf has the reference interpreter run a workload.
-func outcomesOf(w scenarios.Workload, actions *worker.Registry) ([]reference.Outcome, error) {
-	tree, err := ir.Parse(w.Name+".ir", []byte(w.Source), ir.Limits{})
+func outcomesOf(w scenarios.Workload) ([]reference.Outcome, error) {
+	tree, err := ir.Parse(w.Graph.Name, []byte(w.Source), ir.Limits{})
 	if err != nil {
 		return nil, err
 	}
@@ -204,20 +195,9 @@ func outcomesOf(w scenarios.Workload, actions *worker.Registry) ([]reference.Out
 	if err != nil {
 		return nil, err
 	}
-	outcomes, all := interpreter.Possible(w.Input, act(actions), reference.Options{}, runsMost)
+	outcomes, all := interpreter.Possible(w.Input, scenarios.Act(w.Calls(), ir.Limits{}), reference.Options{}, runsMost)
 	if !all {
 		return nil, fmt.Errorf("scenario %s has more than %d outcomes that are right; choose another", w.Name, runsMost)
 	}
 	return outcomes, nil
-}
-
-// act makes the reference interpreter call the engine's actions.
-func act(actions *worker.Registry) reference.Action {
-	return reference.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
-		result, failure := actions.Execute(context.Background(), backend.Task{Action: name, Args: args, Attempt: attempt})
-		if failure != nil {
-			return nil, &reference.Error{Type: failure.Type, Message: failure.Message}
-		}
-		return result, nil
-	})
 }

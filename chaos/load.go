@@ -16,15 +16,15 @@ import (
 // load keeps instances in flight. Engines are asked in turn to submit them; a submission that was not
 // acknowledged is made again by another engine, under the same id.
 type load struct {
-	workloads int
-	cancelOf  int                                  // of so many one is canceled; zero: none
-	canceled  bool                                 // one was, and not only asked to be; until then each is to be, from the first on
-	cancels   []flight                             // to be canceled now
-	cancel    func(engine int, id uuid.UUID)       // asks for it
-	send      func(engine int, s submission) error // fails where the engine's process has ended
-	engines   int
-	record    func(check.Event)
-	patience  time.Duration // after which a submission is made again
+	of       func(i int) int                      // the workload of the i-th instance; nil: the same for all
+	cancelOf int                                  // of so many one is canceled; zero: none
+	canceled bool                                 // one was, and not only asked to be; until then each is to be, from the first on
+	cancels  []flight                             // to be canceled now
+	cancel   func(engine int, id uuid.UUID)       // asks for it
+	send     func(engine int, s submission) error // fails where the engine's process has ended
+	engines  int
+	record   func(check.Event)
+	patience time.Duration // after which a submission is made again
 
 	mu      sync.Mutex
 	pace    pace
@@ -89,7 +89,7 @@ func (l *load) setPace(most int, perS float64) {
 func newLoad(c Case, send func(int, submission) error, record func(check.Event)) *load {
 	return &load{
 		cancelOf: c.Cancel, cancel: func(int, uuid.UUID) {},
-		pace: pace{most: c.InFlight, perS: c.RatePerS, since: time.Now()}, soak: c.Soak, cleared: map[uuid.UUID]bool{}, workloads: len(c.Workloads), engines: c.Engines, send: send, record: record, patience: patienceOf(c),
+		pace: pace{most: c.InFlight, perS: c.RatePerS, since: time.Now()}, soak: c.Soak, cleared: map[uuid.UUID]bool{}, engines: c.Engines, send: send, record: record, patience: patienceOf(c),
 		open: map[uuid.UUID]*flight{}, change: make(chan struct{}, 1), idle: make(chan struct{}),
 	}
 }
@@ -269,13 +269,21 @@ func (l *load) ids() []uuid.UUID {
 	return append([]uuid.UUID(nil), l.all...)
 }
 
+// workload is that of the i-th instance.
+func (l *load) workload(i int) int {
+	if l.of == nil {
+		return 0
+	}
+	return l.of(i)
+}
+
 // workloadOf gives each instance's workload.
 func (l *load) workloadOf() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := make(map[string]int, len(l.all))
 	for i, id := range l.all {
-		out[id.String()] = i % l.workloads
+		out[id.String()] = l.workload(i)
 	}
 	return out
 }
@@ -328,7 +336,7 @@ func (l *load) fill() time.Duration {
 	for range more {
 		id := uuid.New()
 		canceled := l.cancelOf > 0 && (len(l.all)%l.cancelOf == l.cancelOf-1 || len(l.all) >= l.cancelOf && !l.canceled)
-		l.open[id] = &flight{submission: submission{ID: id, Workload: len(l.all) % l.workloads}, engine: -1, begun: time.Now(), cancel: canceled}
+		l.open[id] = &flight{submission: submission{ID: id, Workload: l.workload(len(l.all))}, engine: -1, begun: time.Now(), cancel: canceled}
 		l.all = append(l.all, id)
 	}
 	var due []flight

@@ -34,9 +34,7 @@ func (r *Result) Record() *record.Chaos {
 func (r *Result) loadFact() string {
 	var names []string
 	for _, w := range r.Workloads {
-		if names = append(names, w.Scenario); w.Size > 0 {
-			names[len(names)-1] += fmt.Sprintf("=%d", w.Size)
-		}
+		names = append(names, w.name())
 	}
 	text := fmt.Sprintf("%s in turn, ", strings.Join(names, ", "))
 	switch {

@@ -76,10 +76,14 @@ type Violation struct {
 }
 
 func newResult(c Case) *Result {
+	named := slices.Clone(c.Workloads) // their texts are in the case
+	for i := range named {
+		named[i].Bundle = nil
+	}
 	return &Result{
 		Why: []string{}, Faults: map[string]int{}, Missed: map[string]int{}, LeftOut: map[string]string{}, Judged: map[string]int{},
 		Violations: []Violation{}, States: map[string]map[string]int{}, Warnings: []string{},
-		Seed: c.Seed, Backend: c.Backend, Workloads: c.Workloads, Engines: c.Engines, Case: c,
+		Seed: c.Seed, Backend: c.Backend, Workloads: named, Engines: c.Engines, Case: c,
 	}
 }
 

@@ -141,7 +141,12 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	}
 	defer r.store.Close()
 	r.revokes = spec.Name() == "journal"
+	built, err := r.build(true)
+	if err != nil {
+		return err
+	}
 	r.load = newLoad(r.Case, r.send, func(e check.Event) { r.record(e) })
+	r.load.of = built.of
 	r.load.cancel = func(engine int, id uuid.UUID) { _ = r.tell(engine, order{Cancel: id}) }
 	r.watch.load, r.watch.orphans = r.load, newOrphans(r.store.Shards())
 	r.watch.share = r.share()

@@ -52,14 +52,19 @@
 //	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
-//	engine/worker              | executors of actions; the built-in ones                        | engine/backend
+//	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | –
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
 //	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | –
 //	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage, internal/depth
-//	scenarios                  | workloads as data, with their expected results                 | engine/graph, scenarios/wfformat
+//	scenarios                  | workloads as data, with what a right scheduler comes to        | engine/reference, scenarios/arrivals, scenarios/behaviour, scenarios/generate, scenarios/template, scenarios/yamlfile
 //	scenarios/arrivals         | texts of arrival processes, and the times that they intend      | internal/clip, internal/nearest
+//	scenarios/yamlfile         | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/clip, internal/nearest
+//	scenarios/template         | values of such files that have expressions in them              | engine/expr, scenarios/yamlfile
+//	scenarios/dist             | distributions that are written as text                          | internal/nearest
+//	scenarios/behaviour        | actions that take time, fail and give what a scenario says      | engine/worker, engine/reference, scenarios/dist, scenarios/template, scenarios/wfformat
+//	scenarios/generate         | writes workflows of a shape from parameters and a seed           | engine/graph, scenarios/dist, internal/nearest
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
 //	chaos/check                | oracles over histories of runs                                 | engine/graph, engine/reference
 //	chaos/check/programs       | programs of the whole language, at random                      | engine/ir
@@ -77,7 +82,7 @@
 //	bench/load                 | planned: open-loop pacing                                      | reports/record
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
-//	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, engine/reference, chaos/check
+//	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, chaos/check
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/worker, engine/backend/postgres, engine/backend/postgres/*, scenarios, engine/reference, chaos/check/programs, sim/db

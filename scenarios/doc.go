@@ -1,16 +1,48 @@
-// Package scenarios holds workloads as data: a workflow, an input, and the result that a right
-// scheduler must give. It runs nothing.
+// Package scenarios holds workloads as data: a workflow, inputs, how actions behave, and what a right
+// scheduler must come to. It runs nothing.
 //
-// A Scenario builds a Workload of a given size. What the size counts is the scenario's own affair
-// and stands in SizeMeans; to compare costs across scenarios, use Workload.Nodes, which always counts
+// # Files
+//
+// A scenario is a YAML file, and the program that it names. Those that ship are embedded (library/*.yaml) and known by their
+// names; a person's own is known by its path, and works in the same places. [Find] gives either. All mistakes of a file
+// are told at once, each with its place, before anything starts. The keys of a file are:
+//
+//	about       one line
+//	program     a file with a program, beside the scenario; or one of:
+//	generate    a shape of package generate with its parameters
+//	trace       a file in WfFormat, or {shape, tasks, seed, time_scale}
+//	mix         a list of {scenario, size, weight, parameters} that take turns
+//	parameters  names with values that a command may change
+//	sizes       {means, default, least, most}; without it the scenario comes in one size
+//	variants    so many inputs take turns; 1 if it is not there
+//	draw        names with distributions of numbers, drawn for each variant
+//	input       what main takes
+//	actions     by name {service, fails: {share, type, message}, gives, payload}
+//	arrivals    as package arrivals reads it
+//	expect      {result, nodes, failure: {type, message, action}}
+//	checks      which of results and nodes are checked; both if it is not there
+//	run         {warm_up, measure, drain, in_flight, workers, engines}: how commands measure it
+//	objective   latencies that percentiles must keep
+//	pressure    what the decoder of [DecodePressure] reads
+//	x-…         anything, for aliases to stand for
+//
+// A text that begins with = is an expression of the workflow language (package template). It may read size and the
+// parameters; in input also instance, the variant's number, and what was drawn; in expect also the inputs.
+//
+// # Workloads
+//
+// A Scenario makes a [Mix] of a given size: the workloads that instances run in turn. What the size counts is the scenario's
+// own affair and stands in SizeMeans; to compare costs across scenarios, use Workload.Nodes, which always counts
 // the same thing: node runs of actions. Inline nodes and barriers are not counted, since designs
 // differ in what they make of them, and the retries of an action are not either.
 //
-// Expected is computed here from the scenario's own formula or by evaluating the arithmetic in a few
-// lines of Go, never by running the engine. Every workload is built so that the result depends on what
-// a scheduler can get wrong: the order of a list, an element that is missing or counted twice, a step
-// that ran before the one it needs.
+// What is right is never found by running the engine: the reference interpreter runs the program with the same actions, without
+// the time that they take, and a file's own expectation is compared with it; of a graph that was built in Go, such as a
+// trace, it is computed. Where a file expects a result and a number of nodes, that is believed for sizes other than the
+// smallest. An instance may be meant to fail, and may have several ends that are right.
 //
-// Building is pure: the same size and options give the same workload. Traces are read by
-// scenarios/wfformat and handed in.
+// Every workload that ships is built so that the result depends on what a scheduler can get wrong: the order of a list, an
+// element that is missing or counted twice, a step that ran before the one it needs.
+//
+// Building is pure: the same size and options give the same workloads. Whatever is random is drawn by the seed.
 package scenarios

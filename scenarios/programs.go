@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"embed"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,9 +8,6 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 )
-
-//go:embed programs/*.ir
-var programs embed.FS
 
 // Program is one of the programs that come with pulley. Each shows one construct of the language, or a
 // combination of several that schedulers have stumbled over. Its actions are built in, and its results
@@ -120,7 +116,7 @@ func (p *Program) expect(key, value string) error {
 
 // Source gives the text of one of the programs.
 func Source(name string) (string, error) {
-	text, err := programs.ReadFile("programs/" + name + ".ir")
+	text, err := shippedFiles.ReadFile("programs/" + name + ".ir")
 	if err != nil {
 		return "", fmt.Errorf("there is no program %q in scenarios/programs", name)
 	}
@@ -128,7 +124,7 @@ func Source(name string) (string, error) {
 }
 
 func programNames() ([]string, error) {
-	entries, err := programs.ReadDir("programs")
+	entries, err := shippedFiles.ReadDir("programs")
 	if err != nil {
 		return nil, fmt.Errorf("list the programs: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/memory"
 	"pulley/engine/plan"
+	"pulley/engine/reference"
 	"pulley/engine/worker"
 	"pulley/scenarios"
 	"pulley/scenarios/wfformat"
@@ -65,7 +66,7 @@ func run(t *testing.T, w scenarios.Workload, instances int, seed uint64) {
 	defer cancel()
 	store := memory.New(memory.Options{})
 	defer store.Close()
-	seen, err := backendtest.Drive(ctx, store, subs, backendtest.DriveConfig{Actions: actions(t), Max: 64, Seed: seed})
+	seen, err := backendtest.Drive(ctx, store, subs, backendtest.DriveConfig{Actions: calls(t, w), Max: 64, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +79,48 @@ func run(t *testing.T, w scenarios.Workload, instances int, seed uint64) {
 			t.Errorf("%s, size %d: %s with %.200s and %+v after %d node runs; want %.200s after %d",
 				w.Name, w.Size, inst.Status, inst.Result, inst.Failure, runs, w.Expected, w.Nodes)
 		}
+	}
+}
+
+// calls gives the actions of a workload, without the time that they take.
+func calls(t *testing.T, w scenarios.Workload) map[string]backendtest.Func {
+	t.Helper()
+	funcs := map[string]backendtest.Func{}
+	for _, a := range w.Calls().Instant().Describe() {
+		funcs[a.Name] = func(args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
+			return w.Calls().Instant().Execute(t.Context(), backend.Task{Action: a.Name, Args: args, Attempt: attempt})
+		}
+	}
+	return funcs
+}
+
+// runAny runs an instance of a workload that may end in several ways.
+func runAny(t *testing.T, w scenarios.Workload, seed uint64) {
+	t.Helper()
+	program, err := plan.Compile(w.Graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	store := memory.New(memory.Options{})
+	defer store.Close()
+	id := uuid.NewSHA1(uuid.Nil, []byte(w.Name))
+	seen, err := backendtest.Drive(ctx, store, []backend.Submission{{ID: id, Program: program, Input: w.Input}},
+		backendtest.DriveConfig{Actions: calls(t, w), Max: 16, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inst, runs := seen.Instances[id], 0
+	for _, n := range seen.Runs(id) {
+		runs += n
+	}
+	end := reference.End{Status: reference.Status(inst.Status), Result: inst.Result}
+	if f := inst.Failure; f != nil {
+		end.Error = &reference.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
+	}
+	if d := w.Differs(end); d != "" || runs < w.Nodes-w.Optional || runs > w.Nodes {
+		t.Errorf("%s of %s: %s; %d node runs, and there should be %d to %d", w.Name, w.Input, d, runs, w.Nodes-w.Optional, w.Nodes)
 	}
 }
 
@@ -99,7 +142,7 @@ func TestScenariosRun(t *testing.T) {
 		}
 		for _, size := range sizes[s.Name] {
 			t.Run(fmt.Sprintf("%s/%d", s.Name, size), func(t *testing.T) {
-				w, err := s.Build(size, scenarios.Options{Rounds: 3})
+				w, err := s.Build(size, options(s, "rounds", "3"))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -116,7 +159,7 @@ func TestPipelineRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, iters := range []int{1, 3, 7, 20} {
-		w, err := s.Build(16, scenarios.Options{LoopIters: iters})
+		w, err := s.Build(16, scenarios.Options{Set: map[string]string{"iterations": fmt.Sprint(iters)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,9 +219,17 @@ func TestBuildIsPure(t *testing.T) {
 		if text != built[1].Graph.Text() || text == "" {
 			t.Errorf("%s: the graphs differ", s.Name)
 		}
-		built[0].Graph, built[1].Graph = nil, nil
+		built[0].Graph, built[1].Graph, built[0].Behaviour, built[1].Behaviour = nil, nil, nil, nil
 		if d := diff.Diff(built[0], built[1]); d != "" {
 			t.Errorf("%s: %s", s.Name, d)
 		}
 	}
+}
+
+// options sets a parameter of the scenarios that have it.
+func options(s scenarios.Scenario, name, value string) scenarios.Options {
+	if !s.HasParameter(name) {
+		return scenarios.Options{}
+	}
+	return scenarios.Options{Set: map[string]string{name: value}}
 }

@@ -1,15 +1,18 @@
 package scenarios
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/scenarios/arrivals"
+	"pulley/scenarios/behaviour"
+	"pulley/scenarios/template"
 	"pulley/scenarios/wfformat"
+	"pulley/scenarios/yamlfile"
 )
 
 // Scenario is a family of workloads of one kind, from small to large.
@@ -18,61 +21,77 @@ type Scenario struct {
 	Doc          string // what it shows, one line
 	SizeMeans    string // what the size counts: "nodes", "iterations"
 	DefaultSizes []int  // ascending
-	SizeMin      int    // the smallest size that makes sense; the largest follows from the limits
+	SizeMin      int    // the smallest size that makes sense
+	SizeMax      int    // and the largest
 
-	build func(size int, opts Options) (Workload, error)
+	// What the scenario's file says for commands that measure; zero where it says nothing.
+	Run        RunDefaults
+	Arrivals   string            // as it is written; empty: it says nothing
+	Arriving   arrivals.Arrivals // the same, parsed; not usable where Arrivals is empty
+	Objectives []Objective
+	Pressure   any // what the decoder that was given to DecodePressure made of it
+
+	spec *spec
 }
 
-// Workload is one workflow with its input and its result.
-type Workload struct {
-	Name     string          // of the scenario; for a trace that was read, "trace:" and the trace's label
-	Size     int             // as asked for; for a trace that was read, its number of tasks
-	Graph    *graph.Graph    // compiled; shared and immutable
-	Source   string          // the program's text; empty where the graph was built in Go
-	Input    json.RawMessage // of every instance, an object
-	Expected json.RawMessage // result of every instance
-	Nodes    int             // node runs of actions that one instance makes, retries not counted
-	Actions  []string        // names that must be registered, sorted
-	Warnings []string        // of the trace, one line each
+// newScenario makes a scenario of a file that was read without a mistake.
+func newScenario(s *spec) Scenario {
+	return Scenario{
+		Name: s.name, Doc: s.about, SizeMeans: s.sizes.means, DefaultSizes: s.sizes.list, SizeMin: s.sizes.least, SizeMax: s.sizes.most,
+		Run: s.run, Arrivals: s.arrivals, Arriving: s.arriving, Objectives: s.objective, Pressure: s.pressure, spec: s,
+	}
 }
 
 // Options fits workloads to a purpose. The zero value of a field means its default.
 type Options struct {
 	Limits ir.Limits // of programs, graphs and values
 
-	LoopIters int // of pipeline: chunks that the items are cut into; at least 1, default 4
-	Rounds    int // of spread: rounds of hashing of a light element; at least 1, default 200
+	// Set gives parameters of the scenario other values, written as in a scenario's file.
+	Set map[string]string
 
-	Trace     *wfformat.Trace // of trace: what to run; nil: a generated one
-	Shape     wfformat.Shape  // of trace, where it is generated: default Montage
-	Seed      uint64          // of trace, where it is generated
-	TimeScale float64         // of trace: multiplies run times; zero: no waiting
+	// Seed is of what is drawn: which attempts fail, how long they take, inputs, generated workflows, the order of mixes.
+	Seed uint64
+
+	Trace     *wfformat.Trace // of the scenario trace: what to run; nil: a generated one
+	Shape     wfformat.Shape  // of a generated trace; empty: what the scenario says
+	TimeScale float64         // of traces for which the scenario says nothing: multiplies run times; zero: no waiting
+
+	// Unjudged leaves out what is right: Expected, Ends and the numbers of nodes. For who only runs the workloads.
+	Unjudged bool
+
+	set map[string]expr.Value // as Set, parsed; for the parts of a mix
 }
 
-func (o Options) withDefaults() Options {
-	o.LoopIters = cmp.Or(o.LoopIters, 4)
-	o.Rounds = cmp.Or(o.Rounds, 200)
-	o.Shape = cmp.Or(o.Shape, wfformat.Montage)
-	return o
-}
-
-// Build makes the workload of a size. The error is one line, except where a graph is refused for
-// several reasons: then it is one line for each.
-func (s Scenario) Build(size int, opts Options) (Workload, error) {
-	if size < s.SizeMin {
-		return Workload{}, s.refuse(size, "the smallest size is %d (%s)", s.SizeMin, s.SizeMeans)
+// Mix makes the workloads of a size. The error is one line, except where a graph is refused for several reasons: then it is
+// one line for each.
+func (s Scenario) Mix(size int, opts Options) (*Mix, error) {
+	switch {
+	case size < s.SizeMin:
+		return nil, s.refuse(size, "the smallest size is %d (%s)", s.SizeMin, s.SizeMeans)
+	case size > s.SizeMax && !(opts.Trace != nil && s.takesTrace()):
+		return nil, s.refuse(size, "the largest size is %d (%s)", s.SizeMax, s.SizeMeans)
 	}
-	if opts.LoopIters < 0 || opts.Rounds < 0 {
-		return Workload{}, s.refuse(size, "loop iterations and rounds must be at least 1")
-	}
-	w, err := s.build(size, opts.withDefaults())
+	b, err := s.spec.building(size, opts)
 	if err != nil {
-		return Workload{}, s.refuse(size, "%w", err)
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	if w.Name == "" {
-		w.Name, w.Size = s.Name, size
+	m, err := b.mix()
+	if err != nil {
+		return nil, s.refuse(size, "%w", err)
 	}
-	w.Actions = actions(w.Graph)
+	return m, nil
+}
+
+// Build makes the workload of a size, where all instances run the same one.
+func (s Scenario) Build(size int, opts Options) (Workload, error) {
+	m, err := s.Mix(size, opts)
+	if err != nil {
+		return Workload{}, err
+	}
+	w, single := m.Single()
+	if !single {
+		return Workload{}, s.refuse(size, "its instances run %d different workloads in turn, and one is wanted here", len(m.Workloads))
+	}
 	return w, nil
 }
 
@@ -80,57 +99,105 @@ func (s Scenario) refuse(size int, format string, args ...any) error {
 	return fmt.Errorf("%s: size %d: "+format, append([]any{s.Name, size}, args...)...)
 }
 
+// takesTrace says whether a trace may be given instead of the one that would be generated.
+func (s Scenario) takesTrace() bool {
+	t, is := s.spec.body.(*traceBody)
+	return is && t.trace == nil
+}
+
 // Sizes gives the sizes to run where none are asked for.
 func (s Scenario) Sizes(opts Options) []int {
-	if s.Name == traceName && opts.Trace != nil {
+	if opts.Trace != nil && s.takesTrace() {
 		return []int{len(opts.Trace.Tasks)}
 	}
 	return slices.Clone(s.DefaultSizes)
 }
 
-// All lists the scenarios in the order in which they are shown.
-func All() []Scenario {
-	return []Scenario{fanout(), loop(), spread(), chain(), diamond(), pipeline(), trace()}
+// Parameters are the names that Options.Set can set, in the order of the file, each with its value as JSON.
+func (s Scenario) Parameters() (names, values []string) {
+	for _, p := range s.spec.parameters {
+		text, err := expr.Encode(p.value)
+		if err != nil {
+			text = nil // a Value can always be encoded
+		}
+		names, values = append(names, p.name), append(values, string(text))
+	}
+	return names, values
 }
 
-// Find gives the scenario of a name. The error says what was probably meant, and what there is.
-func Find(name string) (Scenario, error) {
+// HasParameter says whether Options.Set can set a name.
+func (s Scenario) HasParameter(name string) bool { return s.spec.hasParameter(name) == nil }
+
+// Actions are what the scenario's programs can call, of a seed. Of a mix they are those that need no description: each of its
+// parts has its own.
+func (s Scenario) Actions(seed uint64) (*behaviour.Actions, error) {
+	if len(s.spec.actions) == 0 {
+		return behaviour.Plain(), nil
+	}
+	return behaviour.New(seed, s.spec.actions...)
+}
+
+// File is the scenario's file as it was named, and empty for one that ships.
+func (s Scenario) File() string {
+	if s.spec.files.ships {
+		return ""
+	}
+	return s.spec.files.display(s.spec.file)
+}
+
+// Bundle is the scenario as text; nil for one that ships, which is known by its name.
+func (s Scenario) Bundle() *Bundle {
+	if s.spec.files.ships {
+		return nil
+	}
+	return &Bundle{Root: s.spec.file, Files: s.spec.files.seen}
+}
+
+func (s *spec) hasParameter(name string) error {
 	var names []string
-	best, least := "", 3 // a name that takes three changes is another name
-	for _, s := range All() {
-		if s.Name == name {
-			return s, nil
+	for _, p := range s.parameters {
+		if p.name == name {
+			return nil
 		}
-		names = append(names, s.Name)
-		if d := distance(strings.ToLower(name), s.Name); d < least {
-			best, least = s.Name, d
-		}
+		names = append(names, p.name)
 	}
-	meant := ""
-	if best != "" {
-		meant = fmt.Sprintf("; did you mean %s?", best)
+	if len(names) == 0 {
+		return fmt.Errorf("%s has no parameters, and so no %s", s.name, name)
 	}
-	return Scenario{}, fmt.Errorf("there is no scenario %q%s (scenarios: %s)", name, meant, strings.Join(names, ", "))
+	return fmt.Errorf("%s has no parameter %s; %s", s.name, name, meant(name, names))
 }
 
-// distance counts the letters to insert, delete or replace to make one word of the other.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replaced := diagonal
-			if a[i-1] != b[j-1] {
-				replaced++
-			}
-			diagonal, row[j] = row[j], min(row[j]+1, row[j-1]+1, replaced)
+// ParseSet reads NAME=VALUE texts for Options.Set.
+func ParseSet(texts []string) (map[string]string, error) {
+	set := map[string]string{}
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		switch {
+		case !ok || name == "":
+			return nil, fmt.Errorf("%q sets no parameter; write NAME=VALUE, as in iterations=8", text)
+		case set[name] != "":
+			return nil, fmt.Errorf("%s is set twice; set it once", name)
 		}
+		if _, err := settingOf(name, value); err != nil {
+			return nil, err
+		}
+		set[name] = value
 	}
-	return row[len(b)]
+	return set, nil
+}
+
+// settingOf reads the value that a parameter is set to.
+func settingOf(name, text string) (expr.Value, error) {
+	var r yamlfile.Report
+	v := yamlfile.Parse(name, []byte(text), &r)
+	if v == nil || r.Count() > 0 {
+		return nil, fmt.Errorf("%s=%s: that is no value; write a number or a text, as in %s=8", name, text, name)
+	}
+	value, err := template.Literal(v)
+	if err != nil {
+		return nil, fmt.Errorf("%s=%s: that is no value: %w", name, text, err)
+	}
+	return value, nil
 }
 
 // actions lists the names of a graph's actions.
@@ -143,12 +210,4 @@ func actions(g *graph.Graph) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// within refuses what a workflow's limits would stop only while it runs.
-func within(what string, value, bound int) error {
-	if value <= bound {
-		return nil
-	}
-	return fmt.Errorf("%s: %d is over the limit of %d; take a smaller size or raise the limit", what, value, bound)
 }

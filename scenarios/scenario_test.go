@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -25,6 +27,17 @@ func find(t *testing.T, name string) Scenario {
 	return s
 }
 
+func set(name, value string) Options { return Options{Set: map[string]string{name: value}} }
+
+// hash is the SHA-256 of a text in hexadecimal digits, the SHA-256 of those digits, and so on.
+func hash(text string, rounds int) string {
+	for range rounds {
+		sum := sha256.Sum256([]byte(text))
+		text = hex.EncodeToString(sum[:])
+	}
+	return text
+}
+
 // TestByHand holds the formulas against results that were worked out with pencil and paper.
 func TestByHand(t *testing.T) {
 	cases := []struct {
@@ -39,13 +52,13 @@ func TestByHand(t *testing.T) {
 		{"fanout", 3, Options{}, `{"width":1}`, `0`, 3},
 		{"fanout", 6, Options{}, `{"width":4}`, `12`, 6}, // 0+2+4+6
 		{"loop", 1, Options{}, `{"iterations":1}`, `1`, 3},
-		{"loop", 4, Options{}, `{"iterations":4}`, `16`, 12},                                // 1+3+5+7
-		{"chain", 1, Options{}, `{"start":7}`, `22`, 1},                                     // 21+1
-		{"chain", 3, Options{}, `{"start":7}`, `207`, 3},                                    // 22·3+2 = 68, 68·3+3
-		{"pipeline", 8, Options{}, `{"fan_out":8,"loop_iters":4}`, `270`, 18},               // items 2 to 7: 10·27
-		{"pipeline", 11, Options{LoopIters: 3}, `{"fan_out":11,"loop_iters":3}`, `330`, 19}, // chunks of 3, items 3 to 8: 10·33
-		{"pipeline", 3, Options{}, `{"fan_out":3,"loop_iters":4}`, `0`, 13},                 // empty chunks
-		{"pipeline", 0, Options{LoopIters: 1}, `{"fan_out":0,"loop_iters":1}`, `0`, 4},
+		{"loop", 4, Options{}, `{"iterations":4}`, `16`, 12},                                 // 1+3+5+7
+		{"chain", 1, Options{}, `{"start":7}`, `22`, 1},                                      // 21+1
+		{"chain", 3, Options{}, `{"start":7}`, `207`, 3},                                     // 22·3+2 = 68, 68·3+3
+		{"pipeline", 8, Options{}, `{"fan_out":8,"loop_iters":4}`, `270`, 18},                // items 2 to 7: 10·27
+		{"pipeline", 11, set("iterations", "3"), `{"fan_out":11,"loop_iters":3}`, `330`, 19}, // chunks of 3, items 3 to 8: 10·33
+		{"pipeline", 3, Options{}, `{"fan_out":3,"loop_iters":4}`, `0`, 13},                  // empty chunks
+		{"pipeline", 0, set("iterations", "1"), `{"fan_out":0,"loop_iters":1}`, `0`, 4},
 		// head 5+1 = 6; arms 6·1+1, 6·2+2, 6·3+3, 6·4+4 = 7, 14, 21, 28; gate 6; tail 76, even: up 76+1.
 		{"diamond", 1, Options{}, `{"start":5}`, `77`, 8},
 		// head 77+2 = 79; arms 80, 160, 240, 320; gate 79; tail 879, odd: down.
@@ -71,7 +84,7 @@ func TestByHand(t *testing.T) {
 
 // TestSpreadByHand names the hashes of the smallest spread that has an order.
 func TestSpreadByHand(t *testing.T) {
-	w, err := find(t, "spread").Build(2, Options{Rounds: 1})
+	w, err := find(t, "spread").Build(2, set("rounds", "1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,38 +145,22 @@ func checkActions(t *testing.T, w Workload) {
 	}
 }
 
-// TestDiamondTakesBothWays makes sure that the scenario's branch is one.
-func TestDiamondTakesBothWays(t *testing.T) {
-	value, ups, downs := 5, 0, 0
-	for layer := 1; layer <= find(t, "diamond").DefaultSizes[0]; layer++ {
-		head := value%diamondModulus + layer
-		if tail := 11*head + 10; tail%2 == 0 {
-			ups++
-		} else {
-			downs++
-		}
-		value = diamondLayer(value, layer)
-	}
-	if ups == 0 || downs == 0 {
-		t.Errorf("%d times up, %d times down", ups, downs)
-	}
-}
-
 func TestFind(t *testing.T) {
-	const all = " (scenarios: fanout, loop, spread, chain, diamond, pipeline, trace)"
+	const all = " (scenarios: fanout, loop, spread, chain, diamond, pipeline, trace, branches, layered, mixed, shop, or the path of a file NAME.yaml)"
 	for name, want := range map[string]string{
-		"fan-out": `there is no scenario "fan-out"; did you mean fanout?` + all,
-		"Fanout":  `there is no scenario "Fanout"; did you mean fanout?` + all,
-		"loops":   `there is no scenario "loops"; did you mean loop?` + all,
-		"tarce":   `there is no scenario "tarce"; did you mean trace?` + all,
-		"":        `there is no scenario ""` + all,
-		"\nxyzzy": `there is no scenario "\nxyzzy"` + all,
+		"fan-out":   `there is no scenario "fan-out"; did you mean fanout?` + all,
+		"Fanout":    `there is no scenario "Fanout"; did you mean fanout?` + all,
+		"loops":     `there is no scenario "loops"; did you mean loop?` + all,
+		"tarce":     `there is no scenario "tarce"; did you mean trace?` + all,
+		"":          `there is no scenario ""` + all,
+		"\nxyzzy":   `there is no scenario "\nxyzzy"` + all,
+		"orders.ir": `there is no scenario "orders.ir"; a program is run by a scenario's file that names it, NAME.yaml` + all,
 	} {
 		if _, err := Find(name); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	for _, s := range All() {
+	for _, s := range Library() {
 		if found := find(t, s.Name); found.Name != s.Name {
 			t.Errorf("%s finds %s", s.Name, found.Name)
 		}
@@ -180,23 +177,21 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"fanout", 1, Options{}, `fanout: size 1: the smallest size is 2 (nodes, the first and the last included)`},
 		{"fanout", -1, Options{}, `fanout: size -1: the smallest size is 2 (nodes, the first and the last included)`},
-		{"fanout", huge, Options{}, fmt.Sprintf(`fanout: size %d: elements of one spread: %d is over the limit of 100000; take a smaller size or raise the limit`, huge, huge-2)},
-		{"fanout", 1002, Options{Limits: ir.Limits{ValueBytes: 4445}}, `fanout: size 1002: bytes of one value: 4446 is over the limit of 4445; take a smaller size or raise the limit`},
+		{"fanout", huge, Options{}, fmt.Sprintf(`fanout: size %d: the largest size is 100002 (nodes, the first and the last included)`, huge)},
 		{"loop", 0, Options{}, `loop: size 0: the smallest size is 1 (iterations, of three nodes each)`},
-		{"loop", huge, Options{}, fmt.Sprintf(`loop: size %d: iterations of one loop: %d is over the limit of 100000; take a smaller size or raise the limit`, huge, huge)},
-		{"loop", 1000, Options{Limits: ir.Limits{ValueBytes: 100}}, `loop: size 1000: bytes of one value: 3891 is over the limit of 100; take a smaller size or raise the limit`},
-		{"spread", huge, Options{}, fmt.Sprintf(`spread: size %d: elements of one spread: %d is over the limit of 100000; take a smaller size or raise the limit`, huge, huge)},
-		{"spread", 20_000, Options{}, `spread: size 20000: bytes of one value: 1786690 is over the limit of 1048576; take a smaller size or raise the limit`},
-		{"spread", 1, Options{Rounds: 2_000_000}, `spread: size 1: rounds of hashing: 2000000 is over the limit of 1000000; take a smaller size or raise the limit`},
-		{"spread", 1, Options{Rounds: -1}, `spread: size 1: loop iterations and rounds must be at least 1`},
+		{"loop", 100_001, Options{}, `loop: size 100001: the largest size is 100000 (iterations, of three nodes each)`},
+		{"spread", 11_738, Options{}, `spread: size 11738: the largest size is 11737 (elements of the first two spreads; the third has a third of them)`},
+		{"spread", 1, set("rounds", "0"), `spread: size 1: spread.ir:8:33: the instance failed with @hash: ArgumentError: action hash: argument rounds is 0, must be at least 1; if that is meant, write expect: {failure: {type: ArgumentError}}`},
+		{"spread", 1, set("round", "0"), `spread: spread has no parameter round; did you mean rounds?`},
+		{"spread", 1, set("rounds", "[1"), `spread: rounds=[1: that is no value; write a number or a text, as in rounds=8`},
+		{"chain", 1, set("rounds", "1"), `chain: chain has no parameters, and so no rounds`},
 		{"chain", 0, Options{}, `chain: size 0: the smallest size is 1 (nodes)`},
-		{"chain", huge, Options{}, fmt.Sprintf(`chain: size %d: nodes: %d is over the limit of 10000; take a smaller size or raise the limit`, huge, huge)},
+		{"chain", 20_000, Options{}, `chain: size 20000: nodes: 20000 is over the limit of 10000; take a smaller size or raise the limit`},
 		{"diamond", 0, Options{}, `diamond: size 0: the smallest size is 1 (layers, of eight nodes each)`},
-		{"diamond", huge, Options{}, fmt.Sprintf(`diamond: size %d: nodes: %d is over the limit of 10000; take a smaller size or raise the limit`, huge, huge)},
+		{"diamond", 20_000, Options{}, `diamond: size 20000: nodes: 20000 is over the limit of 10000; take a smaller size or raise the limit`},
 		{"pipeline", -1, Options{}, `pipeline: size -1: the smallest size is 0 (elements of the fan-out)`},
-		{"pipeline", 1, Options{LoopIters: -1}, `pipeline: size 1: loop iterations and rounds must be at least 1`},
-		{"pipeline", 1, Options{LoopIters: huge}, fmt.Sprintf(`pipeline: size 1: iterations of one loop: %d is over the limit of 100000; take a smaller size or raise the limit`, huge)},
-		{"pipeline", 30_000, Options{}, `pipeline: size 30000: bytes of one value: 1406670 is over the limit of 1048576; take a smaller size or raise the limit`},
+		{"pipeline", 30_000, Options{}, `pipeline: size 30000: the largest size is 22539 (elements of the fan-out)`},
+		{"branches", 10, Options{}, `branches: size 10: its instances run 8 different workloads in turn, and one is wanted here`},
 		{"trace", 0, Options{}, `trace: size 0: a trace of the shape montage has from 8 to 100000 tasks, not 0`},
 		{"trace", 10, Options{Shape: "star"}, `trace: size 10: there is no shape "star" of traces; take one of scatter, forkjoin, montage, pipelines, layered`},
 		{"trace", 10, Options{TimeScale: -1}, `trace: size 10: trace "montage-10-0": the time scale -1 must be 0 or a positive number`},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 	"pulley/scenarios/wfformat"
 	"pulley/sim"
 )
@@ -16,7 +17,7 @@ func BenchmarkSeeds(b *testing.B) {
 		worlds[i] = sim.Config{
 			Workload: workload(b, "trace", 40, scenarios.Options{Shape: wfformat.Layered, Seed: uint64(i)}),
 			Engines:  2, Workers: 4, Act: act(b),
-			Service: sim.Each(sim.Exponential(50 * time.Millisecond)), Latency: sim.Exponential(time.Millisecond),
+			Service: sim.Each(dist.Exponential(50 * time.Millisecond)), Latency: dist.Exponential(time.Millisecond),
 		}
 	}
 	events := 0

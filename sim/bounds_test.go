@@ -14,6 +14,7 @@ import (
 	"pulley/engine/ir"
 	"pulley/internal/depth"
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 	"pulley/scenarios/wfformat"
 	"pulley/sim"
 )
@@ -136,7 +137,7 @@ func TestLatencyNeverBeatsTheBound(t *testing.T) {
 		}
 		r := twice(t, sim.Config{
 			Workload: w, Instances: 3, Engines: engines, Workers: 2, Act: act(t),
-			Service: sim.Recorded, Latency: sim.Exponential(2 * time.Millisecond),
+			Service: sim.Recorded, Latency: dist.Exponential(2 * time.Millisecond),
 		})
 		if r.Makespan < b.Lower {
 			t.Errorf("%d engines took %v, less than the %v that are possible", engines, r.Makespan, b.Lower)

@@ -13,6 +13,8 @@ import (
 	"pulley/engine/dispatch"
 	"pulley/engine/plan"
 	"pulley/scenarios"
+	"pulley/scenarios/arrivals"
+	"pulley/scenarios/dist"
 )
 
 // Act gives the result of one attempt at an action, or its failure, of which Type and Message are
@@ -20,14 +22,15 @@ import (
 // repeatable it must depend on what it is given only.
 type Act func(action string, args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure)
 
-// Config is a world. Workload and Act must be set, or Jobs; the zero value of every other field means what is
+// Config is a world. Workload, Mix or Jobs must be set; the zero value of every other field means what is
 // said there. Functions are called from the goroutine of Run.
 type Config struct {
 	Seed uint64 // of the one generator
 
 	Workload scenarios.Workload
+	Mix      *scenarios.Mix // in the place of Workload: its workloads take turns
 
-	// Jobs stand in the place of Workload and Act: a workflow whose readiness is counted in plain arrays, by
+	// Jobs stand in the place of Workload, Mix and Act: a workflow whose readiness is counted in plain arrays, by
 	// this package, and not by the core and the in-memory store. For graphs that these have no room for. Engines
 	// are the same; actions are called JobAction, without arguments, and there is nothing for twins and
 	// oracles to hold against, so Faults, Cancels, Record and CheckEach are refused.
@@ -36,10 +39,14 @@ type Config struct {
 	Instances int          // of the workload; zero: 1
 	Between   Distribution // time from one submission to the next; nil: all at once, at the start
 
+	// Arrivals, in the place of Between, is a process of which the first arrival is the start of the world. A closed one
+	// has the next instance arrive when one ends; of several numbers in flight it takes the first.
+	Arrivals *arrivals.Arrivals
+
 	Engines int // zero: 1. Submissions go to them in turn
 	Workers int // tasks that one engine runs at once; zero: 1
 
-	Act     Act
+	Act     Act          // nil: the actions of the workloads, without the time that they take
 	Service Service      // how long an attempt takes; nil: no time, and of Jobs their own
 	Latency Distribution // how long a call of the store takes; nil: no time
 
@@ -95,8 +102,14 @@ func (c Config) withDefaults() Config {
 	c.Workers = cmp.Or(c.Workers, 1)
 	c.Shards = cmp.Or(c.Shards, 1)
 	c.EventsMax = cmp.Or(c.EventsMax, eventsMax)
+	switch {
+	case c.Mix != nil && c.Workload.Graph == nil:
+		c.Workload = c.Mix.Workloads[0]
+	case c.Mix == nil && c.Workload.Graph != nil:
+		c.Mix = scenarios.Alone(c.Workload)
+	}
 	if c.Between == nil {
-		c.Between = Constant(0)
+		c.Between = dist.Constant(0)
 	}
 	switch {
 	case c.Service != nil:
@@ -105,10 +118,10 @@ func (c Config) withDefaults() Config {
 			return c.Jobs[task.Lease.Key.Run.Node].Time, nil
 		}
 	default:
-		c.Service = Each(Constant(0))
+		c.Service = Each(dist.Constant(0))
 	}
 	if c.Latency == nil {
-		c.Latency = Constant(0)
+		c.Latency = dist.Constant(0)
 	}
 	d := &c.Dispatch
 	d.Shards, d.Slots, d.Notify = c.Shards, c.Workers, c.Engines > 1
@@ -125,19 +138,28 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// closed is how many instances are in flight where they arrive as others end; zero where they do not.
+func (c Config) closed() int {
+	if c.Arrivals == nil || c.Arrivals.Open() {
+		return 0
+	}
+	return c.Arrivals.InFlight()[0]
+}
+
 // validate reports every field that is out of its bounds. Defaults must have been filled in.
 func (c Config) validate() error {
 	var errs []error
 	no := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sim: "+format, args...)) }
 	switch {
 	case len(c.Jobs) > 0:
-		if c.Workload.Graph != nil || c.Act != nil || len(c.Faults)+len(c.Cancels) > 0 || c.Record || c.CheckEach {
-			no("Jobs stand alone; leave out Workload, Act, Faults, Cancels, Record and CheckEach")
+		if c.Workload.Graph != nil || c.Mix != nil || c.Act != nil || len(c.Faults)+len(c.Cancels) > 0 || c.Record || c.CheckEach {
+			no("Jobs stand alone; leave out Workload, Mix, Act, Faults, Cancels, Record and CheckEach")
 		}
 	case c.Workload.Graph == nil:
-		no("Workload has no graph; build one with a scenario, or give Jobs")
-	case c.Act == nil:
-		no("Act is missing; give the function that stands for the workers")
+		no("Workload has no graph; build one with a scenario, or give Mix or Jobs")
+	}
+	if c.Arrivals != nil && c.closed() > 0 && len(c.Cancels) > 0 {
+		no("Cancels count from arrivals, which a closed process does not know beforehand; leave one of both out")
 	}
 	if c.Quiet && c.Trace != nil {
 		no("Quiet writes no trace; leave one of both out")

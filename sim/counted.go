@@ -266,9 +266,9 @@ func (c *countedInstance) public() backend.Instance {
 }
 
 // nodeName names a node for people.
-func (w *world) nodeName(id graph.NodeID) string {
-	if w.program != nil {
-		return w.program.Graph().Nodes[id].Name
+func (w *world) nodeName(inst *instance, id graph.NodeID) string {
+	if inst.program != nil {
+		return inst.program.Graph().Nodes[id].Name
 	}
 	if name := w.cfg.Jobs[id].Name; name != "" {
 		return name
@@ -276,9 +276,9 @@ func (w *world) nodeName(id graph.NodeID) string {
 	return "t" + strconv.Itoa(int(id)+1)
 }
 
-func (w *world) runName(run graph.Run) string {
-	if w.program != nil {
-		return w.program.RunName(run)
+func (w *world) runName(inst *instance, run graph.Run) string {
+	if inst.program != nil {
+		return inst.program.RunName(run)
 	}
-	return w.nodeName(run.Node)
+	return w.nodeName(inst, run.Node)
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +14,7 @@ import (
 	"pulley/engine/dispatch"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/scenarios"
 )
 
 // engine is a process in the world: what package engine's loop is to the real one. It outlives its
@@ -174,7 +177,7 @@ func (e *engine) feed() {
 		e.tickets++
 		e.pending[e.tickets] = inst
 		e.batch = append(e.batch, dispatch.Submit{Ticket: e.tickets, Submission: backend.Submission{
-			ID: inst.id, Program: e.w.program, Input: e.w.cfg.Workload.Input,
+			ID: inst.id, Program: inst.program, Input: inst.input(),
 		}})
 	}
 	e.backlog = slices.Delete(e.backlog, 0, n)
@@ -209,7 +212,7 @@ func (e *engine) call(c dispatch.Call) {
 		if !w.cfg.Record {
 			break
 		}
-		if key := done.Lease.Key; w.program.Graph().Nodes[key.Run.Node].Kind == graph.Sleep {
+		if key := done.Lease.Key; w.byID[key.Instance].program.Graph().Nodes[key.Run.Node].Kind == graph.Sleep {
 			ev := w.of(check.Offered, w.byID[key.Instance], key.Run) // the machine's own: no attempt of it ends in the world
 			ev.Token, ev.Attempt = done.Lease.Token, done.Attempt
 			w.record(ev)
@@ -239,15 +242,15 @@ func (e *engine) start(c dispatch.Start) {
 		w.record(ev)
 	}
 	if !w.cfg.Quiet {
-		w.log(e.String(), "start %d %d %s %d token %d %s", c.ID, inst.index, w.runName(key.Run), c.Task.Attempt, c.Task.Lease.Token, c.Task.Args)
+		w.log(e.String(), "start %d %d %s %d token %d %s", c.ID, inst.index, w.runName(inst, key.Run), c.Task.Attempt, c.Task.Lease.Token, c.Task.Args)
 	}
-	takes, end, err := w.work(c)
+	takes, end, err := w.work(inst, c)
 	if err != nil {
-		w.fail(fmt.Errorf("node %s: %w", w.nodeName(key.Run.Node), err))
+		w.fail(fmt.Errorf("node %s: %w", w.nodeName(inst, key.Run.Node), err))
 		return
 	}
 	a := &attempt{id: c.ID, task: c.Task, record: &Attempt{
-		Instance: inst.index, Node: w.nodeName(key.Run.Node), Path: key.Run.Path, Attempt: c.Task.Attempt,
+		Instance: inst.index, Node: w.nodeName(inst, key.Run.Node), Path: key.Run.Path, Attempt: c.Task.Attempt,
 		Engine: e.index, Worker: pop(&e.free), Ready: ready, Start: w.now,
 	}}
 	e.running[c.ID] = a
@@ -258,21 +261,21 @@ func (e *engine) start(c dispatch.Start) {
 
 // work gives how long an attempt takes and how it ends, by the rules of the engine's executors: a
 // timeout that passes is a failure, whatever the action would have returned.
-func (w *world) work(c dispatch.Start) (time.Duration, dispatch.Done, error) {
+func (w *world) work(inst *instance, c dispatch.Start) (time.Duration, dispatch.Done, error) {
 	end := dispatch.Done{Task: c.ID}
 	takes, err := w.cfg.Service(w.rng, c.Task)
 	if err == nil {
 		takes, err = w.span("its service time", takes)
 	}
-	if err != nil || w.program == nil {
+	if err != nil || inst.program == nil {
 		return takes, end, err
 	}
-	node := w.program.Graph().Nodes[c.Task.Lease.Key.Run.Node]
+	node := inst.program.Graph().Nodes[c.Task.Lease.Key.Run.Node]
 	if node.Timeout > 0 && takes > node.Timeout {
 		takes = node.Timeout
 		end.Failure = &plan.Failure{Type: "Timeout", Message: fmt.Sprintf("action %s took longer than its timeout of %v", node.Action, node.Timeout)}
 	} else {
-		end.Result, end.Failure = w.cfg.Act(c.Task.Action, c.Task.Args, c.Task.Attempt)
+		end.Result, end.Failure = actOf(w.cfg.Act, inst.workload)(c.Task.Action, c.Task.Args, c.Task.Attempt)
 	}
 	if end.Failure != nil {
 		failure := *end.Failure
@@ -280,6 +283,24 @@ func (w *world) work(c dispatch.Start) (time.Duration, dispatch.Done, error) {
 		end.Failure, end.Result = &failure, nil
 	}
 	return takes, end, nil
+}
+
+// actOf is what stands for the workers of a workload: its own actions, if nothing else does.
+func actOf(act Act, w *scenarios.Workload) Act {
+	if act != nil {
+		return act
+	}
+	return func(action string, args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
+		return w.Calls().Instant().Execute(context.Background(), backend.Task{Action: action, Args: args, Attempt: attempt})
+	}
+}
+
+// input is that of the instance's workload.
+func (i *instance) input() json.RawMessage {
+	if i.workload == nil {
+		return nil
+	}
+	return i.workload.Input
 }
 
 // ended takes an attempt's end to the machine.

@@ -7,6 +7,7 @@ import (
 
 	"pulley/engine/plan"
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 	"pulley/scenarios/wfformat"
 	"pulley/sim"
 )
@@ -31,7 +32,7 @@ func Example() {
 	}
 	result, err := sim.Run(sim.Config{
 		Seed: 7, Workload: workload, Workers: 4,
-		Service: sim.Recorded, Latency: sim.Constant(2 * time.Millisecond),
+		Service: sim.Recorded, Latency: dist.Constant(2 * time.Millisecond),
 		Act: func(_ string, args json.RawMessage, _ int) (json.RawMessage, *plan.Failure) {
 			task, err := wfformat.ParseTask(args)
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"pulley/engine/plan"
 	"pulley/internal/depth"
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 	"pulley/scenarios/wfformat"
 	"pulley/sim"
 )
@@ -23,7 +24,7 @@ func faulty(t testing.TB, seed uint64, w scenarios.Workload, kind sim.FaultKind)
 	r := rand.New(rand.NewPCG(seed, 1))
 	cfg := sim.Config{
 		Seed: seed, Workload: w, Instances: 3, Engines: 1 + int(seed%2), Workers: 3, Act: act(t), Record: true, CheckEach: seed%4 == 0,
-		Service: sim.Each(sim.Exponential(200 * time.Millisecond)), Latency: sim.Uniform(0, 20*time.Millisecond),
+		Service: sim.Each(dist.Exponential(200 * time.Millisecond)), Latency: dist.Uniform(0, 20*time.Millisecond),
 		Dispatch: dispatch.Config{Lease: time.Second, Poll: 200 * time.Millisecond, Sweep: time.Second, Prefetch: 2},
 	}
 	for engine := range cfg.Engines {
@@ -70,7 +71,7 @@ fn main(input: [], output: [n]):
     return n
 `)
 	w.Expected = json.RawMessage("3")
-	r := twice(t, sim.Config{Workload: w, Act: act(t), Service: sim.Each(sim.Constant(time.Second)), Record: true})
+	r := twice(t, sim.Config{Workload: w, Act: act(t), Service: sim.Each(dist.Constant(time.Second)), Record: true})
 	if len(r.Schedule) != 3 || r.Waiting.Count != 3 {
 		t.Errorf("%d attempts, of which %d waited; want 3", len(r.Schedule), r.Waiting.Count)
 	}
@@ -94,12 +95,12 @@ fn main(input: [], output: [n]):
 	if w.Graph, err = graph.Decode(limited); err != nil {
 		t.Fatal(err)
 	}
-	cfg := sim.Config{Workload: w, Act: act(t), Service: sim.Each(sim.Constant(time.Minute))}
+	cfg := sim.Config{Workload: w, Act: act(t), Service: sim.Each(dist.Constant(time.Minute))}
 	r := twice(t, cfg)
 	if f := r.Instances[0].Failure; f == nil || f.Type != "Timeout" || f.Action != "echo" || r.Makespan != 2*time.Second {
 		t.Errorf("%+v after %v; want a timeout after 2 s", f, r.Makespan)
 	}
-	cfg.Service = sim.Each(sim.Constant(2 * time.Second))
+	cfg.Service = sim.Each(dist.Constant(2 * time.Second))
 	if r = twice(t, cfg); string(r.Instances[0].Result) != "1" {
 		t.Errorf("just in time it ended as %+v", r.Instances[0])
 	}
@@ -135,12 +136,11 @@ func TestRunThatDoesNotEnd(t *testing.T) {
 // TestRefusedConfigs wants every mistake to be named.
 func TestRefusedConfigs(t *testing.T) {
 	w := workload(t, "chain", 3, scenarios.Options{})
-	negative := sim.Constant(-time.Second)
+	negative := dist.Constant(-time.Second)
 	bad := w
 	bad.Input = json.RawMessage(`{"nobody": "takes this"}`)
 	for want, cfg := range map[string]sim.Config{
 		"Workload has no graph":        {Act: act(t)},
-		"Act is missing":               {Workload: w},
 		"Instances is -1":              {Workload: w, Act: act(t), Instances: -1},
 		"Engines is -2":                {Workload: w, Act: act(t), Engines: -2},
 		"Workers is -3":                {Workload: w, Act: act(t), Workers: -3},
@@ -153,7 +153,7 @@ func TestRefusedConfigs(t *testing.T) {
 		"service time is -1s":          {Workload: w, Act: act(t), Service: sim.Each(negative)},
 		"latency of a call is -1s":     {Workload: w, Act: act(t), Latency: negative},
 		"between two submissions is -": {Workload: w, Act: act(t), Instances: 2, Between: negative},
-		"lasts a hundred years":        {Workload: w, Act: act(t), Instances: 9, Between: sim.Constant(80 * 365 * 24 * time.Hour)},
+		"lasts a hundred years":        {Workload: w, Act: act(t), Instances: 9, Between: dist.Constant(80 * 365 * 24 * time.Hour)},
 		"has no recorded time":         {Workload: w, Act: act(t), Service: sim.Recorded},
 		"instance 0 was refused":       {Workload: bad, Act: act(t)},
 	} {

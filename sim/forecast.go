@@ -77,8 +77,23 @@ func sameWork(r *Result, loads []Load) string {
 // than workers the work would differ.
 const unlimited = 1 << 16
 
+// nodes are those of all workloads.
+func (c Config) nodes() []*graph.Node {
+	mix := c.withDefaults().Mix
+	var all []*graph.Node
+	for i := range mix.Workloads {
+		if i == 0 || mix.Workloads[i].Graph != mix.Workloads[i-1].Graph {
+			all = append(all, mix.Workloads[i].Graph.Nodes...)
+		}
+	}
+	return all
+}
+
 // loads gives each instance's part in the bounds, or why there are none.
 func (c Config) loads(r *Result) ([]Load, string, error) {
+	if c.closed() > 0 {
+		return nil, "instances arrive when others end, so there is no critical path of all", nil
+	}
 	if len(c.Jobs) > 0 {
 		loads, err := c.jobLoads(r)
 		if err != nil {
@@ -87,7 +102,7 @@ func (c Config) loads(r *Result) ([]Load, string, error) {
 		return loads, sameWork(r, loads), nil
 	}
 	pauses := false
-	for _, n := range c.Workload.Graph.Nodes {
+	for _, n := range c.nodes() {
 		if n.Limit > 0 {
 			return nil, fmt.Sprintf("node %s runs a limited number of its elements at once, so there is no critical path", n.Name), nil
 		}

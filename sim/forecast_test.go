@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 	"pulley/sim"
 )
 
 func keyed(t testing.TB, law string, seed uint64) sim.Service {
 	t.Helper()
-	l, err := sim.ParseLaw(law, nil)
+	l, err := dist.Parse(law, dist.Durations, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sim.Keyed(seed, func(string) sim.Distribution { return l.Draw })
+	return sim.Keyed(seed, func(string) sim.Distribution { return l.Times() })
 }
 
 // within demands a makespan between the bounds.
@@ -54,7 +55,7 @@ func TestListSchedules(t *testing.T) {
 					t.Errorf("%d workers: bounds %+v, want %+v, %v", workers, f.Bounds, want, err)
 				}
 				cfg.Service = keyed(t, "pareto:10ms..100s,0.9", 3)
-				cfg.Instances, cfg.Between = 2, sim.Exponential(time.Second)
+				cfg.Instances, cfg.Between = 2, dist.Exponential(time.Second)
 				if f, err = sim.Predict(cfg); err != nil {
 					t.Fatal(err)
 				}
@@ -101,7 +102,7 @@ fn main(input: [], output: [x]):
 	} {
 		for _, workers := range []int{1, 3, 50} {
 			f, err := sim.Predict(sim.Config{
-				Seed: 9, Workload: w, Act: act(t), Workers: workers, Instances: 3, Between: sim.Constant(100 * time.Millisecond),
+				Seed: 9, Workload: w, Act: act(t), Workers: workers, Instances: 3, Between: dist.Constant(100 * time.Millisecond),
 				Service: keyed(t, "exp:1s", 1),
 			})
 			if err != nil {
@@ -130,9 +131,9 @@ fn main(input: [], output: [y]):
 	for want, cfg := range map[string]sim.Config{
 		"limited number":        {Workload: limited, Service: service, Workers: 2},
 		"always enough workers": {Workload: fails, Service: keyed(t, "exp:1s", 4), Workers: 1},
-		"calls take time":       {Workload: fan, Service: service, Workers: 2, Latency: sim.Constant(time.Millisecond)},
+		"calls take time":       {Workload: fan, Service: service, Workers: 2, Latency: dist.Constant(time.Millisecond)},
 		"beside another one":    {Workload: fan, Service: service, Workers: 2, Engines: 2},
-		"had":                   {Workload: fan, Service: sim.Each(sim.Exponential(time.Second)), Workers: 2},
+		"had":                   {Workload: fan, Service: sim.Each(dist.Exponential(time.Second)), Workers: 2},
 	} {
 		cfg.Act = act(t)
 		f, err := sim.Predict(cfg)

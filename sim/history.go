@@ -22,7 +22,7 @@ func (w *world) about(k check.Kind, inst *instance) check.Event {
 // of makes an event of a node run.
 func (w *world) of(k check.Kind, inst *instance, run graph.Run) check.Event {
 	e := w.about(k, inst)
-	e.Node, e.Path = w.program.Graph().Nodes[run.Node].Name, string(run.Path)
+	e.Node, e.Path = inst.program.Graph().Nodes[run.Node].Name, string(run.Path)
 	return e
 }
 

@@ -8,6 +8,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/internal/depth"
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 	"pulley/sim"
 )
 
@@ -67,7 +68,7 @@ func TestLanguage(t *testing.T) {
 func TestCancels(t *testing.T) {
 	cfg := sim.Config{
 		Workload: everything(t), Instances: 6, Engines: 2, Workers: 2, Act: act(t), Record: true, CheckEach: true,
-		Latency: sim.Uniform(0, 20*time.Millisecond), Service: sim.Each(sim.Exponential(200 * time.Millisecond)),
+		Latency: dist.Uniform(0, 20*time.Millisecond), Service: sim.Each(dist.Exponential(200 * time.Millisecond)),
 		Cancels: []sim.Cancel{{Instance: 0}, {Instance: 1, At: time.Second}, {Instance: 2, At: 30 * time.Minute},
 			{Instance: 2, At: 31 * time.Minute}, {Instance: 3, At: 61 * time.Minute}},
 	}

@@ -13,6 +13,7 @@ import (
 
 	"pulley/internal/depth"
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 	"pulley/scenarios/wfformat"
 	"pulley/sim"
 )
@@ -66,15 +67,15 @@ func (q queue) between() time.Duration {
 
 func (q queue) service() sim.Distribution {
 	if q.fixed {
-		return sim.Constant(unit)
+		return dist.Constant(unit)
 	}
-	return sim.Exponential(unit)
+	return dist.Exponential(unit)
 }
 
 // world is the queue as a world: instances of one job that arrive from outside.
 func (q queue) world(seed uint64, customers int) sim.Config {
 	return sim.Config{
-		Seed: seed, Jobs: []sim.Job{{}}, Instances: customers, Between: sim.Exponential(q.between()), Workers: q.servers,
+		Seed: seed, Jobs: []sim.Job{{}}, Instances: customers, Between: dist.Exponential(q.between()), Workers: q.servers,
 		Service: sim.Keyed(seed, func(string) sim.Distribution { return q.service() }), Quiet: true,
 	}
 }
@@ -224,14 +225,14 @@ func TestQueueIsFirstComeFirstServed(t *testing.T) {
 	one := workload(t, "trace", 0, scenarios.Options{Trace: trace})
 	for _, servers := range []int{1, 2, 5} {
 		for seed, law := range []string{"exp:10ms", "const:10ms", "lognormal:5ms,1.2", "pareto:1ms..1s,1.1", "uniform:0s..20ms"} {
-			l, err := sim.ParseLaw(law, nil)
+			l, err := dist.Parse(law, dist.Durations, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			q := queue{servers: servers, load: 0.9}
 			cfg := q.world(uint64(seed), depth.Of(300, 2_000))
-			cfg.Between = sim.Exponential(time.Duration(float64(l.Mean) / q.load / float64(servers)))
-			cfg.Service = sim.Keyed(1, func(string) sim.Distribution { return l.Draw })
+			cfg.Between = dist.Exponential(time.Duration(l.Mean() / q.load / float64(servers)))
+			cfg.Service = sim.Keyed(1, func(string) sim.Distribution { return l.Times() })
 			counted, err := sim.Run(cfg)
 			if err != nil {
 				t.Fatal(err)

@@ -14,13 +14,12 @@ import (
 // outcomes asks the reference interpreter what an instance of a workload may rightly come to. There is
 // no answer, and no error, for a workload that was not written as a program, for one whose actions can
 // run out of time, which the reference does not know, and where there are too many outcomes to try.
-func outcomes(w scenarios.Workload, act Act) ([]reference.Outcome, error) {
-	timed := slices.ContainsFunc(w.Graph.Nodes, func(n *graph.Node) bool { return n.Timeout > 0 })
-	if w.Source == "" || timed {
+func outcomes(w *scenarios.Workload, act Act) ([]reference.Outcome, error) {
+	if w.Source == "" || timed(w.Graph) {
 		return nil, nil
 	}
 	limits := w.Graph.Limits
-	program, err := ir.Parse(w.Name+".ir", []byte(w.Source), limits)
+	program, err := ir.Parse(w.Graph.Name, []byte(w.Source), limits)
 	if err != nil {
 		return nil, fmt.Errorf("sim: the workload's source: %w", err)
 	}
@@ -28,11 +27,16 @@ func outcomes(w scenarios.Workload, act Act) ([]reference.Outcome, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: the workload's source: %w", err)
 	}
-	possible, all := interpreter.Possible(w.Input, interpreted(act, limits), reference.Options{Limits: limits}, 0)
+	possible, all := interpreter.Possible(w.Input, interpreted(actOf(act, w), limits), reference.Options{Limits: limits}, 0)
 	if !all {
 		return nil, nil
 	}
 	return possible, nil
+}
+
+// timed says whether actions of a graph can run out of time.
+func timed(g *graph.Graph) bool {
+	return slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return n.Timeout > 0 })
 }
 
 // interpreted has the reference call the same actions as the engines.

@@ -61,7 +61,7 @@ type Result struct {
 	// History is the run as its oracles read it; nil without Config.Record.
 	History check.History
 
-	workload  scenarios.Workload
+	mix       *scenarios.Mix
 	act       Act
 	waits     []time.Duration
 	latencies []time.Duration
@@ -138,14 +138,21 @@ func (r *Result) Judge(invariants ...string) (check.Report, error) {
 	if r.History == nil {
 		return nil, fmt.Errorf("sim: there is no history to judge; set Config.Record")
 	}
-	possible, err := outcomes(r.workload, r.act)
-	if err != nil {
-		return nil, err
+	of := map[string]int{} // the workload of each instance
+	for i, inst := range r.Instances {
+		of[inst.ID.String()] = r.mix.Order[i%len(r.mix.Order)]
+	}
+	possible := make([][]reference.Outcome, len(r.mix.Workloads))
+	for i := range possible {
+		var err error
+		if possible[i], err = outcomes(&r.mix.Workloads[i], r.act); err != nil {
+			return nil, err
+		}
 	}
 	return check.Check(r.History, check.Rules{
 		Invariants:  invariants,
-		Graph:       func(string) *graph.Graph { return r.workload.Graph },
-		Outcomes:    func(string) []reference.Outcome { return possible },
+		Graph:       func(instance string) *graph.Graph { return r.mix.Workloads[of[instance]].Graph },
+		Outcomes:    func(instance string) []reference.Outcome { return possible[of[instance]] },
 		CommitOrder: true,
 	})
 }
@@ -153,7 +160,7 @@ func (r *Result) Judge(invariants ...string) (check.Report, error) {
 // finish looks at what the run has left.
 func (w *world) finish() (*Result, error) {
 	r := &w.result
-	r.Seed, r.Events, r.workload, r.act = w.cfg.Seed, w.events, w.cfg.Workload, w.cfg.Act
+	r.Seed, r.Events, r.mix, r.act = w.cfg.Seed, w.events, w.cfg.Mix, w.cfg.Act
 	if err := w.inspect(); err != nil {
 		return nil, fmt.Errorf("sim: seed %d: after the run: %w", w.cfg.Seed, err)
 	}
@@ -220,14 +227,26 @@ func (w *world) lookedUp(inst *instance, found backend.Instance) {
 	if inst.twin != nil {
 		inst.twin.ended(found)
 	}
-	expected := w.cfg.Workload.Expected
+	if inst.workload == nil || inst.twin != nil && inst.twin.canceled || timed(inst.workload.Graph) {
+		return
+	}
+	expected := inst.workload.Expected
 	switch {
-	case expected == nil, inst.twin != nil && inst.twin.canceled:
+	case inst.workload.Unchecked.Results:
+	case expected == nil:
+		if d := inst.workload.Differs(endIn(found)); d != "" {
+			w.violate("instance %d %s", inst.index, d)
+		}
 	case found.Status != backend.Completed:
 		w.violate("instance %d is %s, and should be completed with %s: %v", inst.index, found.Status, brief(expected), found.Failure)
 	case string(found.Result) != string(expected):
 		w.violate("instance %d has the result %s, and should have %s", inst.index, brief(found.Result), brief(expected))
 	}
+}
+
+// endIn is how an instance that was looked up has ended.
+func endIn(found backend.Instance) reference.End {
+	return reference.End{Status: reference.Status(found.Status), Result: found.Result, Error: errorOf(found.Failure)}
 }
 
 // WriteSchedule writes the attempts as CSV, in the order in which they ended. Times are nanoseconds since the start of the world.

@@ -2,43 +2,19 @@ package sim
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"time"
 
 	"pulley/engine/backend"
+	"pulley/scenarios/dist"
 	"pulley/scenarios/wfformat"
 )
 
 // Distribution draws a duration, which must not be negative.
-type Distribution func(r *rand.Rand) time.Duration
+type Distribution = dist.Times
 
-// Constant is always the same.
-func Constant(d time.Duration) Distribution {
-	return func(*rand.Rand) time.Duration { return d }
-}
-
-// Uniform is anything from lo to hi, hi included; lo where hi is not greater.
-func Uniform(lo, hi time.Duration) Distribution {
-	return func(r *rand.Rand) time.Duration {
-		if hi <= lo {
-			return lo
-		}
-		// The width of any two durations fits an unsigned number, and so does one more unless it is all of them.
-		return lo + time.Duration(r.Uint64N(uint64(hi)-uint64(lo)+1))
-	}
-}
-
-// Exponential is without memory: -mean · ln(1 - u), u uniform in [0,1).
-func Exponential(mean time.Duration) Distribution {
-	return func(r *rand.Rand) time.Duration {
-		return time.Duration(min(float64(mean)*r.ExpFloat64(), float64(longest)))
-	}
-}
-
-// longest bounds what the world adds to its clock at once, about a hundred years: that a run cannot
-// reach the end of time.Duration.
-const longest = math.MaxInt64 / 3
+// longest bounds what the world adds to its clock at once: that a run cannot reach the end of time.Duration.
+const longest = dist.Longest
 
 // Service gives how long an attempt takes.
 type Service func(r *rand.Rand, task backend.Task) (time.Duration, error)
@@ -59,4 +35,40 @@ func Recorded(_ *rand.Rand, task backend.Task) (time.Duration, error) {
 		return 0, err
 	}
 	return args.Wait(), nil
+}
+
+// Keyed draws a time for each attempt that depends only on the seed, the instance, the node run and the attempt, and
+// not on when it starts: so the same work is done whatever the number of workers, and runs that differ in
+// it can be compared. The distribution is chosen by action.
+func Keyed(seed uint64, of func(action string) Distribution) Service {
+	return KeyedBy(seed, func(r *rand.Rand, task backend.Task) (time.Duration, error) {
+		d := of(task.Action)
+		if d == nil {
+			return 0, fmt.Errorf("there is no service time for action %s", task.Action)
+		}
+		return d(r), nil
+	})
+}
+
+// KeyedBy is Keyed where another service chooses and draws, from the generator that it is given.
+func KeyedBy(seed uint64, draw Service) Service {
+	source := rand.NewPCG(0, 0)
+	r := rand.New(source)
+	return func(_ *rand.Rand, task backend.Task) (time.Duration, error) {
+		source.Seed(seed, keyOf(task))
+		return draw(r, task)
+	}
+}
+
+// keyOf hashes what names an attempt.
+func keyOf(task backend.Task) uint64 {
+	key := task.Lease.Key
+	k := dist.NewKey().Bytes(key.Instance[:])
+	for i := range 4 {
+		k = k.Byte(byte(key.Run.Node >> (8 * i))).Byte(byte(task.Attempt >> (8 * i)))
+	}
+	for i := range len(key.Run.Path) {
+		k = k.Byte(key.Run.Path[i])
+	}
+	return k.Sum()
 }

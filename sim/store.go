@@ -96,7 +96,7 @@ func (w *world) observe(e *engine, who string, c *dispatch.Call, done backend.Co
 			inst.twin.leased(t.Lease.Key.Run)
 		}
 		if !w.cfg.Quiet {
-			w.log(who, "lease %d %s %d token %d", inst.index, w.runName(t.Lease.Key.Run), t.Attempt, t.Lease.Token)
+			w.log(who, "lease %d %s %d token %d", inst.index, w.runName(inst, t.Lease.Key.Run), t.Attempt, t.Lease.Token)
 		}
 		if w.cfg.Record {
 			ev := w.of(check.Leased, inst, t.Lease.Key.Run)
@@ -129,7 +129,7 @@ func (w *world) submitted(sub backend.Submission, out backend.Outcome) {
 	case w.program == nil:
 		inst.taken = true
 	default:
-		inst.taken, inst.twin = true, newTwin(w, inst, w.program)
+		inst.taken, inst.twin = true, newTwin(w, inst, inst.program)
 		inst.twin.start(sub.Input)
 	}
 }
@@ -188,6 +188,7 @@ func (w *world) ended(who string, end backend.Instance) {
 	w.result.latencies = append(w.result.latencies, w.now-inst.arrived)
 	w.result.Makespan = w.now
 	w.record(w.endOf(check.Ended, inst, end))
+	w.followed()
 }
 
 // retryCancel is after how long a client cancels again what was not taken yet.

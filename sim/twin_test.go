@@ -13,6 +13,7 @@ import (
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 )
 
 // tinyWorld is one of two actions in a row that has not begun.
@@ -174,11 +175,11 @@ func TestDistributions(t *testing.T) {
 	var sum time.Duration
 	seen := map[time.Duration]int{}
 	for range n {
-		v := Uniform(3, 5)(r)
+		v := dist.Uniform(3, 5)(r)
 		if seen[v]++; v < 3 || v > 5 {
 			t.Fatalf("uniform from 3 to 5 gave %d", v)
 		}
-		sum += Exponential(time.Second)(r)
+		sum += dist.Exponential(time.Second)(r)
 	}
 	if len(seen) != 3 {
 		t.Errorf("uniform from 3 to 5 gave only %v", seen)
@@ -186,10 +187,10 @@ func TestDistributions(t *testing.T) {
 	if mean := sum / n; mean < 950*time.Millisecond || mean > 1050*time.Millisecond {
 		t.Errorf("the mean of an exponential with mean 1 s is %v", mean)
 	}
-	if v := Uniform(5, 3)(r); v != 5 {
+	if v := dist.Uniform(5, 3)(r); v != 5 {
 		t.Errorf("uniform over nothing gave %d", v)
 	}
-	if v := Exponential(1 << 62)(r); v < 0 || v > longest {
+	if v := dist.Exponential(1 << 62)(r); v < 0 || v > longest {
 		t.Errorf("a long exponential overflowed to %v", v)
 	}
 }

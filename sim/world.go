@@ -14,7 +14,9 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/memory"
 	"pulley/engine/dispatch"
+	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/scenarios"
 )
 
 // epoch is where the clock begins. Any moment would do that is not the zero time, which means none.
@@ -49,7 +51,7 @@ func Run(cfg Config) (*Result, error) {
 type world struct {
 	cfg     Config
 	rng     *rand.Rand
-	program *plan.Program // nil where jobs are counted
+	program *plan.Program // of the first workload; nil where jobs are counted
 	store   store
 	queue   events
 	now     time.Duration // since epoch; never goes back
@@ -60,6 +62,7 @@ type world struct {
 	instances []*instance
 	byID      map[uuid.UUID]*instance
 	left      int // instances that have not ended
+	coming    int // the next instance that arrives, where one does when another ends
 
 	jitter                    float64                   // of the call that the store carries out
 	ready                     map[backend.Key]readiness // runs whose current attempt was not started
@@ -77,6 +80,8 @@ type world struct {
 type instance struct {
 	index    int
 	id       uuid.UUID
+	workload *scenarios.Workload // nil where jobs are counted, as is program
+	program  *plan.Program
 	arrived  time.Duration
 	answered bool // the client knows that it is stored
 	here     bool // it has arrived
@@ -96,7 +101,8 @@ func newWorld(cfg Config) (*world, error) {
 		hash:    sha256.New(),
 		left:    cfg.Instances,
 	}
-	if err := w.open(); err != nil {
+	programs, err := w.open()
+	if err != nil {
 		return nil, err
 	}
 	for i := range cfg.Engines {
@@ -111,47 +117,56 @@ func newWorld(cfg Config) (*world, error) {
 		}
 		w.engines = append(w.engines, e)
 	}
-	return w, w.arrivals()
+	return w, w.arrivals(programs)
 }
 
-// open sets the store up.
-func (w *world) open() error {
+// open sets the store up, and gives the program of each workload.
+func (w *world) open() ([]*plan.Program, error) {
 	if len(w.cfg.Jobs) > 0 {
 		counted, err := newCounted(w, w.cfg.Jobs)
 		w.store = counted
-		return err
+		return nil, err
 	}
-	program, err := plan.Compile(w.cfg.Workload.Graph)
-	if err != nil {
-		return fmt.Errorf("sim: the workload's graph: %w", err)
+	var programs []*plan.Program
+	compiled := map[*graph.Graph]*plan.Program{}
+	for i := range w.cfg.Mix.Workloads {
+		g := w.cfg.Mix.Workloads[i].Graph
+		if compiled[g] == nil {
+			var err error
+			if compiled[g], err = plan.Compile(g); err != nil {
+				return nil, fmt.Errorf("sim: the workload's graph: %w", err)
+			}
+		}
+		programs = append(programs, compiled[g])
 	}
-	w.program = program
+	w.program = programs[0]
 	w.store = memory.New(memory.Options{
 		Shards: w.cfg.Shards,
 		Clock:  w.clock,
 		Jitter: func() float64 { return w.jitter },
 	})
-	return nil
+	return programs, nil
 }
 
 // arrivals puts all submissions on the calendar.
-func (w *world) arrivals() error {
-	var at time.Duration
+func (w *world) arrivals(programs []*plan.Program) error {
+	next := w.times()
+	closed := w.cfg.closed()
 	for i := range w.cfg.Instances {
-		if i > 0 {
-			between, err := w.span("the time between two submissions", w.cfg.Between(w.rng))
-			if err != nil {
-				return fmt.Errorf("sim: %w", err)
-			}
-			if at += between; at > longest {
-				return fmt.Errorf("sim: instance %d arrives after %v; the world lasts a hundred years", i, at)
-			}
+		at, err := next()
+		if err != nil {
+			return fmt.Errorf("sim: instance %d: %w", i, err)
 		}
 		inst := &instance{index: i, arrived: at, id: w.newID()}
+		if len(programs) > 0 {
+			of := w.cfg.Mix.Order[i%len(w.cfg.Mix.Order)]
+			inst.workload, inst.program = &w.cfg.Mix.Workloads[of], programs[of]
+		}
 		w.instances = append(w.instances, inst)
 		w.byID[inst.id] = inst
-		e := w.engines[i%len(w.engines)]
-		w.at(at, occurrence{kind: arrive, engine: e, life: anyLife, instance: inst})
+		if closed == 0 || i < closed {
+			w.arrive(inst)
+		}
 	}
 	for _, c := range w.cfg.Cancels {
 		inst := w.instances[c.Instance]
@@ -166,6 +181,58 @@ func (w *world) arrivals() error {
 		w.at(0, occurrence{kind: tick, engine: e, life: e.life, tick: e.ticks})
 	}
 	return nil
+}
+
+// arrive puts the arrival of the next instance on the calendar.
+func (w *world) arrive(inst *instance) {
+	e := w.engines[inst.index%len(w.engines)]
+	w.at(inst.arrived, occurrence{kind: arrive, engine: e, life: anyLife, instance: inst})
+	w.coming = inst.index + 1
+}
+
+// followed has another instance arrive where one has ended, if that is how they arrive.
+func (w *world) followed() {
+	if w.cfg.closed() > 0 && w.coming < len(w.instances) {
+		inst := w.instances[w.coming]
+		inst.arrived = w.now
+		w.arrive(inst)
+	}
+}
+
+// times gives the times of arrival, one after the other; of a closed process they are not known yet, and zero.
+func (w *world) times() func() (time.Duration, error) {
+	switch a := w.cfg.Arrivals; {
+	case w.cfg.closed() > 0:
+		return func() (time.Duration, error) { return 0, nil }
+	case a != nil:
+		sequence, first := a.Start(rand.New(rand.NewPCG(w.cfg.Seed, 0x617272697665))), time.Duration(-1)
+		return func() (time.Duration, error) {
+			at, ok := sequence.Next()
+			if first < 0 {
+				first = at
+			}
+			if !ok || at-first > longest {
+				return 0, fmt.Errorf("%s brings no more instances; take fewer", a)
+			}
+			return at - first, nil
+		}
+	}
+	var at time.Duration
+	began := false
+	return func() (time.Duration, error) {
+		if !began {
+			began = true
+			return 0, nil
+		}
+		between, err := w.span("the time between two submissions", w.cfg.Between(w.rng))
+		if err != nil {
+			return 0, err
+		}
+		if at += between; at > longest {
+			return 0, fmt.Errorf("it arrives after %v; the world lasts a hundred years", at)
+		}
+		return at, nil
+	}
 }
 
 // newID draws an id in the form of a random UUID.

@@ -17,6 +17,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
 	"pulley/scenarios"
+	"pulley/scenarios/behaviour"
 )
 
 // stage is a schema of its own and an engine on it, for what is no comparison of whole runs.
@@ -53,9 +54,7 @@ func (s *stage) start(ctx context.Context, spec string, cfg engine.Config) (err 
 	}
 	cfg.Backend = s.backend
 	if cfg.Workers == nil {
-		if cfg.Workers, err = bench.Actions(); err != nil {
-			return err
-		}
+		cfg.Workers = behaviour.Plain().Timed()
 	}
 	cfg.Observer.Committed = func(n int, _ time.Time) { s.applied.Add(int64(n)) }
 	if s.engine, err = engine.New(cfg); err != nil {

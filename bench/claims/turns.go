@@ -11,12 +11,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pulley/bench"
 	"pulley/bench/measure"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
+	"pulley/scenarios/behaviour"
 )
 
 // The turns of those that run by turns: the largest size, which is run once and takes longest, has longer ones.
@@ -321,11 +321,7 @@ func rowsRead(ctx context.Context, conn *pgx.Conn, scope measure.Scope, before *
 
 // start starts the lane's engine. It clears up at the end only, since what it did in between would be another lane's.
 func (l *lane) start(ctx context.Context, backend string) error {
-	actions, err := bench.Actions()
-	if err != nil {
-		return err
-	}
-	return l.stage.start(ctx, backend, engine.Config{Workers: &byTurns{actions, l}, Lease: time.Minute, Sweep: 24 * time.Hour})
+	return l.stage.start(ctx, backend, engine.Config{Workers: &byTurns{behaviour.Plain().Timed(), l}, Lease: time.Minute, Sweep: 24 * time.Hour})
 }
 
 // points gives what an instance of each size cost, in each repetition.

@@ -20,6 +20,8 @@ import (
 	"pulley/chaos/fault"
 	"pulley/reports"
 	"pulley/reports/record"
+	"pulley/scenarios"
+	"pulley/scenarios/yamlfile"
 )
 
 // exitInconclusive is the status of a chaos run that shows less than was asked for.
@@ -30,7 +32,8 @@ const engineCommand = "chaos-engine"
 
 // chaosCmd is pulley chaos.
 type chaosCmd struct {
-	Scenarios []string      `arg:"" optional:"" help:"What to run, as NAME or NAME=SIZE: ${scenarios}. Or a program of scenarios/programs. Default: fanout chain loop spread, small, and retry_in_spread."`
+	Scenarios []string      `arg:"" optional:"" help:"What to run, as NAME or NAME=SIZE: ${scenarios}. Or a program of scenarios/programs, or a scenario's file, as in orders.yaml. Default: fanout chain loop spread, small, and retry_in_spread."`
+	Set       []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
 	Backend   string        `default:"push" help:"The scheduler, with its options after colons. Default: push."`
 	Faults    []string      `default:"all" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas. Default: all."`
 	Server    string        `enum:"any,docker" default:"any" help:"any: Postgres from binaries of this machine, or what else there is; docker: in a container, as faults of containers need it. Default: docker if --faults names container, any otherwise."`
@@ -78,7 +81,7 @@ func (o *chaosCmd) Run(c *console) error {
 		return err
 	}
 	if _, _, err := o.kase(); err != nil {
-		return err
+		return refuse(err)
 	}
 	if err := writable(o.Out); err != nil {
 		return err
@@ -174,7 +177,7 @@ func (o *chaosCmd) kase() (chaos.Case, []fault.Kind, error) {
 		kase.InFlight = inFlightPaced
 	}
 	kase = kase.WithDefaults()
-	if kase.Workloads, err = workloads(o.Scenarios); err != nil {
+	if kase.Workloads, err = workloads(o.Scenarios, o.Set); err != nil {
 		return kase, nil, err
 	}
 	return kase, kinds, kase.Validate()
@@ -204,25 +207,54 @@ func rate(text string) (perS, share float64, err error) {
 	return n, 0, nil
 }
 
-// workloads reads NAME or NAME=SIZE.
-func workloads(words []string) ([]chaos.Workload, error) {
+// workloads reads NAME or NAME=SIZE, where NAME may be that of a file. A case has the text of files.
+func workloads(words, setting []string) ([]chaos.Workload, error) {
 	if len(words) == 0 {
 		words = []string{"fanout", "chain", "loop", "spread", "retry_in_spread"}
 	}
+	set, err := scenarios.ParseSet(setting)
+	if err != nil {
+		return nil, fmt.Errorf("--set: %w", err)
+	}
+	taken := map[string]bool{}
 	var out []chaos.Workload
 	for _, word := range words {
-		name, size, sized := strings.Cut(word, "=")
-		w := chaos.Workload{Scenario: name}
-		if sized {
-			n, err := strconv.Atoi(size)
-			if err != nil || n < 1 {
-				return nil, fmt.Errorf("scenario %q: %q is no size; write a whole number, as in fanout=10", word, size)
+		name, size, sized, err := scenarios.ParseName(word)
+		if err != nil {
+			return nil, err
+		}
+		if sized && size < 1 {
+			return nil, fmt.Errorf("scenario %q: %d is no size here; write a whole number from 1 on, as in fanout=10", word, size)
+		}
+		w := chaos.Workload{Scenario: name, Size: size}
+		if s, err := scenarios.Find(name); err == nil {
+			w.Scenario, w.Bundle = s.Name, s.Bundle()
+			for parameter, value := range set {
+				if s.HasParameter(parameter) {
+					taken[parameter] = true
+					w.Set = with(w.Set, parameter, value)
+				}
 			}
-			w.Size = n
+		} else if s, mistaken := err.(yamlfile.Mistakes); mistaken {
+			return nil, s
 		}
 		out = append(out, w)
 	}
+	for parameter := range set {
+		if !taken[parameter] {
+			return nil, fmt.Errorf("--set %s: none of the scenarios has such a parameter", parameter)
+		}
+	}
 	return out, nil
+}
+
+// with adds an entry to a map, which may be nil.
+func with(m map[string]string, key, value string) map[string]string {
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[key] = value
+	return m
 }
 
 // plan draws the faults of the kinds that this machine can have, and gives the others.

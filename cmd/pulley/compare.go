@@ -26,14 +26,15 @@ import (
 
 // compareCmd is pulley compare.
 type compareCmd struct {
-	Scenarios []string `arg:"" optional:"" help:"What to run: ${scenarios}. Default: all."`
+	Scenarios []string `arg:"" optional:"" help:"What to run: ${scenarios}, or a scenario's file, as in orders.yaml; with =SIZE for one size. Default: the first seven."`
 	serverFlags
 	Backends   []string      `default:"push,pull" help:"The schedulers, with their options after colons, joined by commas. Default: push,pull."`
 	Sizes      []string      `sep:"none" placeholder:"SIZES" help:"Sizes of every scenario, as in 10,100, or of one, as in fanout=10,100; may be repeated. Default: each scenario's own."`
+	Set        []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
 	Load       string        `enum:"both,alone,saturated" default:"both" help:"alone: one instance at a time, for latencies; saturated: as many as it takes to be no faster with more, for throughput; both: one after the other. Default: both."`
-	Runs       int           `placeholder:"N" help:"Repetitions, from 1 to 1000; six or more give 95 % intervals. Default: 6; 3 with --quick."`
+	Runs       int           `placeholder:"N" help:"Repetitions, from 1 to 1000; fewer than five show no difference. Default: 6; 5 with --quick."`
 	RunTime    time.Duration `placeholder:"TIME" help:"How long a saturated run takes, about; one of a lone instance takes a quarter of it. Default: 2s; 400ms with --quick."`
-	Quick      bool          `help:"Less of everything, for a first look: 3 short runs, each scenario's two smallest sizes, no ceilings."`
+	Quick      bool          `help:"Less of everything, for a first look: 5 short runs, each scenario's two smallest sizes, no ceilings."`
 	Out        string        `default:"out/compare" placeholder:"DIR" help:"Where the record and the report are written. Default: out/compare."`
 	Format     string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
 	Trace      []string      `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace; may be repeated. Default: generated ones."`
@@ -59,10 +60,10 @@ func (compareCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Every result is checked against the expected one. Written are manifest.json, summary.json, samples.ndjson, " +
 		"hop.hlog, instance.hlog and report.html. Ctrl-C ends the comparison with what it has. " +
-		"Two schedulers are said to differ only where the interval of their ratio over neighbouring runs says so, corrected for the number of comparisons; ~ stands elsewhere. " +
+		"Two schedulers are said to differ only where the interval of their ratio over all runs shows it; ~ stands elsewhere. " +
 		"Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"Exit status: 0 if every run was valid, 1 if one was not, 2 if nothing could be run.\n\nScenarios:\n\n")
-	for _, s := range scenarios.All() {
+	for _, s := range scenarios.Library() {
 		fmt.Fprintf(&b, "  %-9s %s; size: %s\n", s.Name, s.Doc, s.SizeMeans)
 	}
 	b.WriteString("\nBackends:\n\n")
@@ -140,7 +141,7 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 		return bench.CompareConfig{}, err
 	}
 	cases, err := bench.Cases(bench.CaseOptions{
-		Scenarios: o.Scenarios, Sizes: o.Sizes, Traces: o.Trace, Few: o.Quick,
+		Scenarios: o.Scenarios, Sizes: o.Sizes, Traces: o.Trace, Few: o.Quick, Set: o.Set,
 		Options: scenarios.Options{TimeScale: o.TimeScale, Seed: o.Seed},
 	})
 	if err != nil {
@@ -207,7 +208,7 @@ func (o *compareCmd) print(c *console, found *bench.Comparison) error {
 func (o *compareCmd) defaults() {
 	if o.Runs == 0 {
 		if o.Runs = 6; o.Quick {
-			o.Runs = 3
+			o.Runs = 5
 		}
 	}
 	if o.RunTime == 0 {
@@ -308,7 +309,7 @@ func isTerminal(w io.Writer) bool {
 // scenarioNames lists the scenarios for help.
 func scenarioNames() string {
 	var names []string
-	for _, s := range scenarios.All() {
+	for _, s := range scenarios.Library() {
 		names = append(names, s.Name)
 	}
 	return strings.Join(names, ", ")

@@ -9,6 +9,7 @@ import (
 
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/scenarios/yamlfile"
 )
 
 // console is what a command reads and writes.
@@ -80,6 +81,10 @@ const reasonsMost = 20
 func refuse(err error, hints ...string) error {
 	var at *ir.Error
 	var all graph.CompileError
+	var file yamlfile.Mistakes
+	if errors.As(err, &file) { // of a scenario's file all mistakes are told
+		return &refused{lines: append(strings.Split(err.Error(), "\n"), hints...)}
+	}
 	if !errors.As(err, &at) && !errors.As(err, &all) {
 		return err
 	}

@@ -25,17 +25,18 @@ const (
 type cli struct {
 	VersionFlag versionFlag `name:"version" help:"Print the version."`
 
-	Run     runCmd          `cmd:"" help:"Run one instance of a workflow, and print its result."`
-	Cancel  cancelCmd       `cmd:"" help:"End an instance that is in a database."`
-	Compare compareCmd      `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
-	Claims  claimsCmd       `cmd:"" help:"Hold published claims about schedulers against measurements."`
-	Ceiling ceilingCmd      `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
-	Chaos   chaosCmd        `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
-	Nightly chaosNightlyCmd `cmd:"" name:"chaos-nightly" help:"Run all schedulers while things go wrong, again and again, until enough has."`
-	Sim     simCmd          `cmd:"" help:"Play schedulers in simulated worlds, seed by seed, and check every step."`
-	Graph   graphCmd        `cmd:"" help:"Print the graph that a workflow compiles to."`
-	Doctor  doctorCmd       `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
-	Version versionCmd      `cmd:"" help:"Print the version."`
+	Run       runCmd          `cmd:"" help:"Run one instance of a workflow, and print its result."`
+	Cancel    cancelCmd       `cmd:"" help:"End an instance that is in a database."`
+	Compare   compareCmd      `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
+	Claims    claimsCmd       `cmd:"" help:"Hold published claims about schedulers against measurements."`
+	Ceiling   ceilingCmd      `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
+	Chaos     chaosCmd        `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
+	Nightly   chaosNightlyCmd `cmd:"" name:"chaos-nightly" help:"Run all schedulers while things go wrong, again and again, until enough has."`
+	Sim       simCmd          `cmd:"" help:"Play schedulers in simulated worlds, seed by seed, and check every step."`
+	Scenarios scenariosCmd    `cmd:"" help:"List, show, check, import and export what can be run."`
+	Graph     graphCmd        `cmd:"" help:"Print the graph that a workflow compiles to."`
+	Doctor    doctorCmd       `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
+	Version   versionCmd      `cmd:"" help:"Print the version."`
 
 	ChaosEngine chaosEngineCmd `cmd:"" hidden:"" help:"An engine of pulley chaos, which starts it."`
 }
@@ -89,7 +90,7 @@ func usage(err error) error {
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil {
 		if node := parse.Context.Selected(); node != nil && node.Type == kong.CommandNode {
-			help = "pulley " + node.Name + " --help"
+			help = node.FullPath() + " --help"
 		}
 	}
 	return fmt.Errorf("%w; see %s", err, help)

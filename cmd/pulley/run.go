@@ -17,6 +17,7 @@ import (
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
+	"pulley/scenarios/behaviour"
 )
 
 // runCmd is pulley run.
@@ -45,10 +46,8 @@ func (runCmd) Help() string {
 		b.WriteString("  " + line)
 	}
 	b.WriteString("\nActions:\n\n")
-	if actions, err := bench.Actions(); err == nil {
-		for _, a := range actions.Describe() {
-			fmt.Fprintf(&b, "  %s(%s): %s\n", a.Name, strings.Join(a.Args, ", "), a.Doc)
-		}
+	for _, a := range behaviour.Plain().Timed().Describe() {
+		fmt.Fprintf(&b, "  %s(%s): %s\n", a.Name, strings.Join(a.Args, ", "), a.Doc)
 	}
 	return b.String()
 }
@@ -111,9 +110,7 @@ func (r *runCmd) prepare(c *console) (*job, error) {
 	if j.program, err = r.compile(c); err != nil {
 		return nil, err
 	}
-	if j.actions, err = bench.Actions(); err != nil {
-		return nil, err
-	}
+	j.actions = behaviour.Plain().Timed()
 	if err := j.actions.Check(j.program.Graph()); err != nil {
 		return nil, refuse(err, "pulley: the actions are "+actionNames(j.actions))
 	}

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"pulley/scenarios"
 	"pulley/sim/explore"
 )
 
 // simCmd is pulley sim.
 type simCmd struct {
-	Scenario string        `arg:"" optional:"" help:"The workload, as NAME or NAME=SIZE, of those that are written as a program. Default: random programs."`
+	Scenario string        `arg:"" optional:"" help:"The workload, as NAME or NAME=SIZE, of those that are written as a program; NAME may be a scenario's file, as in orders.yaml. Default: random programs."`
+	Set      []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenario another value; may be repeated."`
 	Backend  string        `default:"push" help:"The scheduler's design: push, eager, journal, pull or pull:scan=sql; with --bug all, also all. Default: push."`
 	Seeds    string        `default:"0..9999" placeholder:"A..B" help:"From A to B, both included. Default: 0..9999."`
 	Replay   string        `placeholder:"FILE" help:"Play the case of a file again, print its steps, and draw them beside it as FILE.svg."`
@@ -113,35 +113,12 @@ func (o *simCmd) search(c *console) (explore.Search, error) {
 		return s, errors.New("--shrink must not be negative")
 	}
 	if o.Scenario != "" {
-		if s.Workload, err = simWorkload(o.Scenario); err != nil {
-			return s, err
+		if s.Mix, err = o.searched(); err != nil {
+			return s, refuse(err)
 		}
 	}
 	s.Progress = func(p explore.Progress) { c.say("%s", p) }
 	return s, nil
-}
-
-// simWorkload builds a scenario that is written as a program.
-func simWorkload(name string) (*scenarios.Workload, error) {
-	name, size, sized := strings.Cut(name, "=")
-	scenario, err := scenarios.Find(name)
-	if err != nil {
-		return nil, err
-	}
-	n := 0
-	if sized {
-		if n, err = strconv.Atoi(size); err != nil || n < 1 {
-			return nil, fmt.Errorf("%s=%s: the size is a number, at least 1", name, size)
-		}
-	}
-	w, err := scenario.Build(n, scenarios.Options{})
-	if err != nil {
-		return nil, err
-	}
-	if w.Source == "" {
-		return nil, fmt.Errorf("scenario %s is not written as a program, and the reference interpreter cannot say what is right", name)
-	}
-	return &w, nil
 }
 
 // bad writes the case of a violation, and says how to see it again.

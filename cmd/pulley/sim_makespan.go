@@ -15,6 +15,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/reports/record"
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 	"pulley/scenarios/wfformat"
 	"pulley/sim"
 	"pulley/sim/gantt"
@@ -23,10 +24,10 @@ import (
 // makespanFlags are those of pulley sim with --workers: a world in which nothing fails, and what is asked for is when it is done.
 type makespanFlags struct {
 	Workers   int                       `group:"Makespan and waiting:" placeholder:"N" help:"Simulate so many workers, from 1 to 1000000, in a world in which nothing fails, and tell makespan, waiting and utilisation."`
-	Service   []string                  `group:"Makespan and waiting:" sep:"none" placeholder:"[ACTION=]DIST" help:"How long actions take, of all or of one: exp:10ms, or trace for the recorded times, times --time-scale; may be repeated. Default: trace for traces."`
-	Arrivals  string                    `group:"Makespan and waiting:" placeholder:"RATE/s|DIST" help:"When instances come: so many a second at random (Poisson), or the time from one to the next. Default: all at the start."`
+	Service   []string                  `group:"Makespan and waiting:" sep:"none" placeholder:"[ACTION=]DIST" help:"How long actions take, of all or of one: exp:10ms, or trace for the recorded times, times --time-scale; may be repeated. Default: what the scenario's file says; trace for traces."`
+	Arrivals  string                    `group:"Makespan and waiting:" placeholder:"RATE/s|DIST" help:"When instances come: so many a second at random (Poisson), the time from one to the next, or a process such as ramp:10/s..50/s,30s or closed:8. Default: what the scenario's file says, or all at the start."`
 	Latency   string                    `group:"Makespan and waiting:" placeholder:"DIST" help:"How long a call of the store takes. Default: const:0s."`
-	Instances int                       `group:"Makespan and waiting:" placeholder:"N" help:"How many instances. Default: 1, or 1000 with --arrivals."`
+	Instances int                       `group:"Makespan and waiting:" placeholder:"N" help:"How many instances. Default: 1, or each of several workloads once, or 1000 with arrivals."`
 	Runs      int                       `group:"Makespan and waiting:" placeholder:"N" help:"Independent runs, from 1 to 10000; six or more give 95 % intervals. Default: 10, or 1 for 200,000 node runs and more."`
 	Seed      uint64                    `group:"Makespan and waiting:" default:"1" help:"Of the first run; each further one has the next. Also of generated traces. Default: 1."`
 	Input     string                    `group:"Makespan and waiting:" placeholder:"JSON" help:"What the main of a FILE.ir takes; @FILE reads it from a file. Default: {}."`
@@ -34,11 +35,12 @@ type makespanFlags struct {
 	Shape     string                    `group:"Makespan and waiting:" placeholder:"NAME" help:"Of a generated trace: scatter, forkjoin, montage, pipelines or layered. Default: montage."`
 	TimeScale float64                   `group:"Makespan and waiting:" default:"1" help:"Multiplies the run times of a trace's tasks. Default: 1."`
 	kind      func(*sim.Attempt) string `kong:"-"` // of a trace's tasks, for the drawing
+	mix       *scenarios.Mix            `kong:"-"` // what is simulated, where it is a scenario
 
 	Format string `group:"Makespan and waiting:" enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
 }
 
-const makespanHelp = "With --workers nothing fails, and services take the times of a distribution: " + sim.LawHelp +
+const makespanHelp = "With --workers nothing fails, and services take the times of a distribution: " + dist.Help +
 	", where FILE is a trace in WfFormat, whose run times are drawn. SCENARIO may then be FILE.ir as well. The same work is done " +
 	"whatever the number of workers. Written to DIR are forecast.json, and of the first run schedule.csv, gantt.svg and gantt.png.\n\n"
 
@@ -89,7 +91,9 @@ func (o *simCmd) makespan(c *console) error {
 	}
 	nodes := len(cfg.Jobs)
 	if nodes == 0 {
-		nodes = max(cfg.Workload.Nodes, 1)
+		if nodes = max(cfg.Workload.Nodes, 1); cfg.Mix != nil {
+			nodes = max(cfg.Mix.Mean(), 1)
+		}
 	}
 	if o.Runs == 0 {
 		if o.Runs = 10; nodes*cfg.Instances >= 200_000 {
@@ -97,7 +101,11 @@ func (o *simCmd) makespan(c *console) error {
 		}
 	}
 	cfg.EventsMax = math.MaxInt
-	f := &forecast{Scenario: about, Workers: o.Workers, Instances: cfg.Instances, Seed: o.Seed, Service: o.Service, Arrivals: o.Arrivals, Latency: o.Latency}
+	service := o.Service
+	if len(service) == 0 {
+		service = o.describe()
+	}
+	f := &forecast{Scenario: about, Workers: o.Workers, Instances: cfg.Instances, Seed: o.Seed, Service: service, Arrivals: o.Arrivals, Latency: o.Latency}
 	for run := range o.Runs {
 		one := cfg
 		one.Seed = o.Seed + uint64(run)
@@ -127,62 +135,42 @@ func (o *simCmd) world(c *console) (cfg sim.Config, about string, err error) {
 	// Nothing is lost here, so nothing needs to be looked for.
 	cfg.Dispatch.Lease, cfg.Dispatch.Poll, cfg.Dispatch.Sweep = 1000*time.Hour, 1000*time.Hour, 1000*time.Hour
 	cfg.Dispatch.Batch, cfg.Dispatch.Pending, cfg.Dispatch.Queue = 1024, 4096, 4096
-	if cfg.Between, err = o.arrivals(); err != nil {
+	if err := o.arrivals(&cfg); err != nil {
 		return cfg, "", err
 	}
-	if cfg.Instances == 0 {
-		if cfg.Instances = 1; o.Arrivals != "" {
-			cfg.Instances = 1000
-		}
-	}
 	if o.Latency != "" {
-		law, err := sim.ParseLaw(o.Latency, o.recorded)
+		law, err := dist.Parse(o.Latency, dist.Durations, o.recorded)
 		if err != nil {
 			return cfg, "", fmt.Errorf("--latency %w", err)
 		}
-		cfg.Latency = law.Draw
+		cfg.Latency = law.Times()
 	}
 	if about, err = o.workload(c, &cfg); err != nil {
 		return cfg, "", err
 	}
-	if len(o.Service) == 0 {
-		if !o.traced() {
-			return cfg, "", errors.New("say how long actions take, as in --service exp:10ms")
-		}
+	if cfg.Instances == 0 {
+		cfg.Instances = o.instances(&cfg)
+	}
+	switch {
+	case len(o.Service) > 0:
+	case o.traced():
 		o.Service = []string{"trace"}
+	case !o.described():
+		return cfg, "", errors.New("say how long actions take, as in --service exp:10ms")
 	}
 	_, err = o.services(cfg, 0)
 	return cfg, about, err
 }
 
-// arrivals reads --arrivals.
-func (o *simCmd) arrivals() (sim.Distribution, error) {
-	if o.Arrivals == "" {
-		return nil, nil
-	}
-	if rate, ok := strings.CutSuffix(o.Arrivals, "/s"); ok {
-		perS, err := strconv.ParseFloat(rate, 64)
-		if err != nil || !(perS >= 1e-6) || perS > 1e8 {
-			return nil, fmt.Errorf("--arrivals %q: give a rate such as 50/s, from 0.000001 to 100000000", o.Arrivals)
-		}
-		return sim.Exponential(time.Duration(float64(time.Second) / perS)), nil
-	}
-	law, err := sim.ParseLaw(o.Arrivals, o.recorded)
-	if err != nil {
-		return nil, fmt.Errorf("--arrivals %w, or a rate such as 50/s", err)
-	}
-	return law.Draw, nil
-}
-
-// recorded reads the run times of a trace.
-func (o *simCmd) recorded(file string) ([]time.Duration, error) {
+// recorded reads the run times of a trace, in nanoseconds.
+func (o *simCmd) recorded(file string) ([]int64, error) {
 	t, err := wfformat.ReadFile(file, wfformat.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	var times []time.Duration
+	var times []int64
 	for _, j := range sim.TraceJobs(t, o.TimeScale) {
-		times = append(times, j.Time)
+		times = append(times, int64(j.Time))
 	}
 	return times, nil
 }
@@ -205,21 +193,24 @@ func (o *simCmd) services(cfg sim.Config, seed uint64) (sim.Service, error) {
 		if !single {
 			text = s
 		}
-		law, err := sim.ParseLaw(text, o.recorded)
+		law, err := dist.Parse(text, dist.Durations, o.recorded)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("--service %w", err)
 		case !single && all != nil, one[action] != nil:
 			return nil, fmt.Errorf("--service %s: the time of the same actions is there twice; write it once", s)
 		case !single:
-			all = law.Draw
-		case !slices.Contains(cfg.Workload.Actions, action):
-			return nil, fmt.Errorf("--service %s: there is no such action; there are %s", s, strings.Join(cfg.Workload.Actions, ", "))
+			all = law.Times()
+		case !slices.Contains(calledIn(cfg), action):
+			return nil, fmt.Errorf("--service %s: there is no such action; there are %s", s, strings.Join(calledIn(cfg), ", "))
 		default:
-			one[action] = law.Draw
+			one[action] = law.Times()
 		}
 	}
-	for _, action := range cfg.Workload.Actions {
+	if o.described() {
+		return o.ownServices(seed, one, all), nil
+	}
+	for _, action := range calledIn(cfg) {
 		if all == nil && one[action] == nil {
 			return nil, fmt.Errorf("--service: there is no time for action %s; write a distribution for all others too", action)
 		}
@@ -234,59 +225,37 @@ func (o *simCmd) services(cfg sim.Config, seed uint64) (sim.Service, error) {
 
 func (o *simCmd) traced() bool {
 	name, _, _ := strings.Cut(o.Scenario, "=")
-	return name == "trace"
+	return name == traceScenario
+}
+
+// calledIn are the actions that are called.
+func calledIn(cfg sim.Config) []string {
+	if cfg.Mix != nil {
+		return cfg.Mix.Actions()
+	}
+	return cfg.Workload.Actions
 }
 
 // workload builds what is to be run, and names it.
 func (o *simCmd) workload(c *console, cfg *sim.Config) (string, error) {
-	name, size, err := o.sized()
-	if err != nil {
-		return "", err
-	}
 	if !o.traced() && (o.Trace != "" || o.Shape != "") {
 		return "", errors.New("--trace and --shape are for the scenario trace; write pulley sim trace --workers …")
 	}
 	if math.IsNaN(o.TimeScale) || o.TimeScale < 0 || o.TimeScale > 1e6 {
 		return "", fmt.Errorf("--time-scale %v: choose from 0 to 1000000", o.TimeScale)
 	}
-	if cfg.Act, err = simActions(); err != nil {
-		return "", err
-	}
 	if strings.HasSuffix(o.Scenario, ".ir") || o.Scenario == "-" {
+		if len(o.Set) > 0 {
+			return "", errors.New("--set is for a scenario's parameters; write --input for a program")
+		}
+		var err error
 		cfg.Workload, err = o.program(c)
 		return o.Scenario, err
 	}
 	if o.Input != "" {
 		return "", errors.New("--input is for a program; name a FILE.ir")
 	}
-	s, err := scenarios.Find(name)
-	if err != nil {
-		return "", err
-	}
-	if size == 0 {
-		size = s.DefaultSizes[0]
-	}
-	if o.traced() {
-		return o.trace(cfg, s, size)
-	}
-	cfg.Workload, err = s.Build(size, scenarios.Options{})
-	return fmt.Sprintf("%s=%d", name, size), err
-}
-
-// sized reads NAME or NAME=SIZE; zero is no size.
-func (o *simCmd) sized() (string, int, error) {
-	name, text, given := strings.Cut(o.Scenario, "=")
-	if name == "" {
-		return "", 0, errors.New("name what is to be simulated: a scenario or FILE.ir, as in pulley sim fanout=100 --workers 8 --service exp:10ms")
-	}
-	if !given {
-		return name, 0, nil
-	}
-	size, err := strconv.Atoi(text)
-	if err != nil || size < 1 {
-		return "", 0, fmt.Errorf("%s=%s: the size is a number, at least 1", name, text)
-	}
-	return name, size, nil
+	return o.scenario(cfg)
 }
 
 // trace reads or makes a trace. A large one becomes jobs.
@@ -317,7 +286,7 @@ func (o *simCmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (string,
 		}
 	}
 	if len(t.Tasks) > plannedMost {
-		cfg.Jobs, cfg.Act = sim.TraceJobs(t, o.TimeScale), nil
+		cfg.Jobs = sim.TraceJobs(t, o.TimeScale)
 		for i := range cfg.Jobs {
 			cfg.Jobs[i].Name = t.Tasks[i].Name
 		}
@@ -334,12 +303,8 @@ func (o *simCmd) program(c *console) (scenarios.Workload, error) {
 		return scenarios.Workload{}, err
 	}
 	w := scenarios.Workload{Name: o.Scenario, Graph: program.Graph(), Actions: actionsOf(program.Graph())}
-	registry, err := simRegistry()
-	if err != nil {
-		return w, err
-	}
-	if err := registry.Check(w.Graph); err != nil {
-		return w, refuse(err, "pulley: the actions are "+actionNames(registry))
+	if registry := w.Calls().Instant(); registry.Check(w.Graph) != nil {
+		return w, refuse(registry.Check(w.Graph), "pulley: the actions are "+actionNames(registry))
 	}
 	if o.Input == "" {
 		o.Input = "{}"

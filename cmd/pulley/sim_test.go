@@ -60,7 +60,7 @@ func TestSim(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"--seeds", "9..1"}, {"--seeds", "x"}, {"--backend", "nobody"}, {"--bug", "none"}, {"--backend", "all"}, {"--searches", "-1"}, {"--searches", "2", "--twice"}, {"--searches", "2", "--workers", "2"},
-		{"--format", "json"}, {"fanout"}, {"nothing"}, {"--replay", "missing.json"},
+		{"--format", "json"}, {"diamond"}, {"nothing"}, {"fanout=0"}, {"chain", "--set", "x=1"}, {"--replay", "missing.json"},
 	} {
 		if got := call(t, nil, append([]string{"sim", "--out", out}, args...)...); got.code != exitUsage || got.err == "" {
 			t.Errorf("%v: exit status %d: %s", args, got.code, got.err)

@@ -42,7 +42,7 @@ func wrapped(body string) []byte {
 // that is the same once stored and read, and that can be made ready to run. An input that is no program
 // chooses the statements of one.
 func FuzzCompile(f *testing.F) {
-	for _, pattern := range []string{"../../scenarios/programs/*.ir", "../ir/testdata/programs/*.ir", "testdata/programs/*.ir"} {
+	for _, pattern := range []string{"../../scenarios/programs/*.ir", "../../scenarios/library/*.ir", "../ir/testdata/programs/*.ir", "testdata/programs/*.ir"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			f.Fatal(pattern, err)

@@ -14,6 +14,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/internal/nearest"
 )
 
 // Executor runs tasks. It is safe for concurrent use.
@@ -132,35 +133,12 @@ func (r *Registry) Check(g *graph.Graph) error {
 
 // suggest names the nearest action, or how to make the name known.
 func (r *Registry) suggest(name string) string {
-	best, least := "", 1+len(name)/3
+	var names []string
 	for _, a := range r.Describe() {
-		if d := distance(name, a.Name); d <= least && (best == "" || d < least) {
-			best, least = a.Name, d
-		}
+		names = append(names, a.Name)
 	}
-	if best != "" {
+	if best := nearest.Word(name, names); best != "" {
 		return "did you mean @" + best + "?"
 	}
 	return "register it, or write one of those that are"
-}
-
-// distance counts the single-character edits between two short texts (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -13,24 +13,28 @@ func Word(text string, words []string) string {
 	return best
 }
 
-// Distance counts the characters to insert, delete or replace to make one text of the other (Levenshtein).
+// Distance counts the characters to insert, delete, replace or swap with their neighbour to make one text of the other
+// (optimal string alignment: none is changed twice).
 func Distance(a, b string) int {
 	from, to := []rune(a), []rune(b)
-	row := make([]int, len(to)+1)
+	above, row := make([]int, len(to)+1), make([]int, len(to)+1)
 	for j := range row {
 		row[j] = j
 	}
-	for i, x := range from {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, y := range to {
-			changed := diagonal
-			if x != y {
+	for i := range from {
+		next := make([]int, len(to)+1)
+		next[0] = i + 1
+		for j := range to {
+			changed := row[j]
+			if from[i] != to[j] {
 				changed++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
+			next[j+1] = min(changed, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && from[i] == to[j-1] && from[i-1] == to[j] {
+				next[j+1] = min(next[j+1], above[j-1]+1)
+			}
 		}
+		above, row = row, next
 	}
 	return row[len(to)]
 }

@@ -21,7 +21,7 @@ func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}, {"Öl", "öl", 1}} {
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}, {"tarce", "trace", 1}, {"ab", "ba", 1}, {"abc", "cba", 2}, {"Öl", "öl", 1}} {
 		if got := Distance(c.a, c.b); got != c.want {
 			t.Errorf("%q and %q: %d, want %d", c.a, c.b, got, c.want)
 		}

@@ -134,10 +134,12 @@ type Sample struct {
 	StartedAt time.Time `json:"started_at"`
 	// ElapsedNS is the wall time from the first submission to the last committed end, in nanoseconds.
 	ElapsedNS int64 `json:"elapsed_ns"`
-	// Instances is how many instances ran to their end; Nodes how many node runs one of them completes.
-	Instances int     `json:"instances"`
-	Nodes     int     `json:"nodes"`
-	NodesPerS float64 `json:"nodes_per_s"`
+	// Instances is how many instances ran to their end; Nodes how many node runs one of them completes, in the mean where
+	// they differ, and then NodeRunsTotal has those of all together. It is left out where that is Instances × Nodes.
+	Instances     int     `json:"instances"`
+	Nodes         int     `json:"nodes"`
+	NodeRunsTotal int     `json:"node_runs_total,omitempty"`
+	NodesPerS     float64 `json:"nodes_per_s"`
 	// HopNS are the run's own percentiles; null where none was measured.
 	HopNS *Percentiles `json:"hop_ns"`
 	// InstanceNS is the latency of each instance in nanoseconds, in the order of their ends.
@@ -166,7 +168,12 @@ type Sample struct {
 func (s *Sample) Key() Key { return Key{s.Scenario, s.Backend, s.Size, s.Mode} }
 
 // NodeRuns is how many node runs completed in the sample.
-func (s *Sample) NodeRuns() int { return s.Instances * s.Nodes }
+func (s *Sample) NodeRuns() int {
+	if s.NodeRunsTotal > 0 {
+		return s.NodeRunsTotal
+	}
+	return s.Instances * s.Nodes
+}
 
 // Fairness compares those who did, or waited for, the same. 1 is even.
 type Fairness struct {

@@ -60,6 +60,12 @@ func secondsProblem(what string, seconds float64) string {
 	return ""
 }
 
+// Order gives the tasks of a trace that Check takes so that each stands after its parents.
+func (t *Trace) Order() []int {
+	order, _ := t.order()
+	return order
+}
+
 // order gives the tasks so that each stands after its parents, and among those that could stand next
 // in the order of the file as they became free. Where that is impossible it gives one cycle instead:
 // tasks each of which must run before the next, and the last before the first.

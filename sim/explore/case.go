@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulley/chaos/check/programs"
+	"pulley/scenarios"
 )
 
 // Case is a world with everything that it needs: what was drawn is here, and Seed decides only what nobody would write
@@ -18,6 +19,9 @@ type Case struct {
 	Bug     string `json:"bug,omitempty"` // that is planted
 	Seed    uint64 `json:"seed"`
 	programs.Program
+
+	// Scenario describes the program's actions, as text; nil: they need no description.
+	Scenario *scenarios.Bundle `json:"scenario,omitempty"`
 
 	Shards     int `json:"shards"`
 	Engines    int `json:"engines"`

@@ -26,7 +26,7 @@ func (d *drawn) workload(seed uint64) (*workload, error) {
 	generator := programs.Generator(programs.Options{})
 	var load *workload
 	for try := range 50 {
-		w, err := interpreted(stretched(number, generator.Example(int(number*50+uint64(try)))))
+		w, err := interpreted(stretched(number, generator.Example(int(number*50+uint64(try)))), nil)
 		if errors.Is(err, errUndecided) {
 			continue
 		}
@@ -72,7 +72,7 @@ func draw(seed uint64, backend string, w *workload) Case {
 	r := rand.New(rand.NewPCG(seed, 0x6361736573))
 	pick := func(of ...int) int { return of[r.IntN(len(of))] }
 	c := Case{
-		Backend: backend, Seed: seed, Program: w.Program,
+		Backend: backend, Seed: seed, Program: w.Program, Scenario: w.scenario,
 		Shards: pick(1, 1, 2), Engines: pick(1, 2, 2, 3, 4), Slots: pick(1, 2, 4), Prefetch: pick(0, 0, 1, 3),
 		Batch: pick(1, 4, 128, 128), Committers: pick(1, 2, 4),
 		LeaseUS: int64(pick(300_000, 1_000_000, 3_000_000)), PollUS: int64(pick(100_000, 500_000, 1_000_000)),

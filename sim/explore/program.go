@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"go.starlark.net/starlark"
 
@@ -17,7 +16,8 @@ import (
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/reference"
-	"pulley/engine/worker"
+	"pulley/scenarios"
+	"pulley/scenarios/behaviour"
 )
 
 // workload is a program with what the reference interpreter says of it. Many worlds share it, one after the other.
@@ -26,7 +26,8 @@ type workload struct {
 	graph    *graph.Graph
 	compiled *plan.Program
 	outcomes []reference.Outcome
-	registry *worker.Registry
+	actions  *behaviour.Actions
+	scenario *scenarios.Bundle // that describes the actions; nil: they need no description
 
 	answers map[string]answer // of actions, by what they were asked
 	calls   map[string]int    // what actions may be asked, canonically, and the most attempts
@@ -50,9 +51,9 @@ var errUndecided = errors.New("explore: the reference interpreter does not decid
 // outcomesMax is how many runs of the reference are tried.
 const outcomesMax = 100
 
-// prepare compiles a program and asks the reference interpreter.
-func prepare(p programs.Program) (*workload, error) {
-	w, err := interpreted(p)
+// prepare compiles a program, whose actions a scenario describes if there is one, and asks the reference interpreter.
+func prepare(p programs.Program, scenario *scenarios.Bundle) (*workload, error) {
+	w, err := interpreted(p, scenario)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +70,8 @@ func (w *workload) compile() error {
 	return nil
 }
 
-// builtins are the actions of random programs.
-var builtins = sync.OnceValues(func() (*worker.Registry, error) { return worker.NewRegistry(worker.Builtins()...) })
-
 // interpreted is a program with what the reference interpreter says of it, not yet compiled.
-func interpreted(p programs.Program) (*workload, error) {
+func interpreted(p programs.Program, scenario *scenarios.Bundle) (*workload, error) {
 	tree, err := ir.Parse("case.ir", []byte(p.Source), ir.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("explore: the program: %w", err)
@@ -83,10 +81,19 @@ func interpreted(p programs.Program) (*workload, error) {
 		return nil, fmt.Errorf("explore: the program: %w", err)
 	}
 	w := &workload{
-		Program: p, graph: g, answers: map[string]answer{}, calls: map[string]int{}, asked: map[string]bool{}, ends: map[string]string{},
+		Program: p, graph: g, actions: behaviour.Plain(), scenario: scenario, answers: map[string]answer{}, calls: map[string]int{}, asked: map[string]bool{}, ends: map[string]string{},
 	}
-	if w.registry, err = builtins(); err != nil {
-		return nil, err
+	if scenario != nil {
+		s, err := scenarios.FromBundle(*scenario)
+		if err != nil {
+			return nil, fmt.Errorf("explore: the scenario: %w", err)
+		}
+		if w.actions, err = s.Actions(0); err != nil {
+			return nil, fmt.Errorf("explore: the scenario: %w", err)
+		}
+	}
+	if err := w.actions.Instant().Check(g); err != nil {
+		return nil, fmt.Errorf("explore: the program: %w", err)
 	}
 	interpreter, err := reference.NewInterpreter(tree, ir.Limits{})
 	if err != nil {
@@ -139,7 +146,7 @@ func (w *workload) act(action string, args json.RawMessage, attempt int) (json.R
 	key := action + string(rune('0'+attempt)) + string(args)
 	got, ok := w.answers[key]
 	if !ok {
-		got.result, got.failure = w.registry.Execute(context.Background(), backend.Task{Action: action, Args: args, Attempt: attempt})
+		got.result, got.failure = w.actions.Instant().Execute(context.Background(), backend.Task{Action: action, Args: args, Attempt: attempt})
 		w.answers[key] = got
 	}
 	return got.result, got.failure

@@ -16,13 +16,13 @@ func Backends() []string { return []string{"push", "eager", "journal", "pull", "
 
 // Search is what is to be searched.
 type Search struct {
-	Backend  string
-	Bug      string // that is planted; empty: none
-	From     uint64
-	To       uint64              // inclusive
-	Workers  int                 // zero: as many as there are processors
-	Workload *scenarios.Workload // instead of random programs; nil: those
-	Twice    bool                // every seed is run twice, and the hashes compared (I13)
+	Backend string
+	Bug     string // that is planted; empty: none
+	From    uint64
+	To      uint64         // inclusive
+	Workers int            // zero: as many as there are processors
+	Mix     *scenarios.Mix // instead of random programs, its workloads in turn; nil: those
+	Twice   bool           // every seed is run twice, and the hashes compared (I13)
 
 	Progress func(Progress) // every second; nil: nobody
 }
@@ -157,12 +157,13 @@ func (h *hunt) program(number uint64, counts *Counts) (*Case, []string, error) {
 
 // load gives a seed's workload.
 func (h *hunt) load(d *drawn, seed uint64) (*workload, error) {
-	if h.Workload == nil {
+	if h.Mix == nil {
 		return d.workload(seed)
 	}
 	if d.load == nil {
+		w := h.Mix.Of(int(seed / SeedsPerProgram % uint64(len(h.Mix.Order))))
 		var err error
-		if d.load, err = prepare(programs.Program{Source: h.Workload.Source, Input: h.Workload.Input}); err != nil {
+		if d.load, err = prepare(programs.Program{Source: w.Source, Input: w.Input}, w.Bundle); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,162 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/expr"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+	"pulley/engine/reference"
+	"pulley/engine/worker"
+	"pulley/scenarios"
+)
+
+// lot is what the instances of a case run, ready to be submitted.
+type lot struct {
+	mix      *scenarios.Mix
+	programs []*plan.Program // of each workload of the mix
+	wanted   []wanted        // the same
+	executor worker.Executor // of the actions of all
+}
+
+// mix is what the instances of a case run.
+func (c *Case) mix() *scenarios.Mix {
+	if c.Mix == nil {
+		return scenarios.Alone(c.Workload)
+	}
+	return c.Mix
+}
+
+// check refuses a case that calls actions which nobody has.
+func (c *Case) check() error {
+	m := c.mix()
+	for i := range m.Workloads {
+		w := &m.Workloads[i]
+		if i > 0 && w.Graph == m.Workloads[i-1].Graph {
+			continue
+		}
+		if err := w.Calls().Timed().Check(w.Graph); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newLot(k *Case) (*lot, error) {
+	l := &lot{mix: k.mix()}
+	compiled := map[*graph.Graph]*plan.Program{}
+	for i := range l.mix.Workloads {
+		w := &l.mix.Workloads[i]
+		if compiled[w.Graph] == nil {
+			p, err := plan.Compile(w.Graph)
+			if err != nil {
+				return nil, err
+			}
+			compiled[w.Graph] = p
+		}
+		want, err := newWanted(w)
+		if err != nil {
+			return nil, err
+		}
+		l.programs, l.wanted = append(l.programs, compiled[w.Graph]), append(l.wanted, want)
+	}
+	var err error
+	l.executor, err = scenarios.Executor(l.mix.Workloads...)
+	return l, err
+}
+
+// of is the place of the i-th instance's workload.
+func (l *lot) of(i int) int { return l.mix.Order[i%len(l.mix.Order)] }
+
+// wholeTurns rounds a number of instances up to whole turns, where several workloads take turns and there is more than
+// one turn.
+func (l *lot) wholeTurns(instances int) int {
+	turn := len(l.mix.Order)
+	if instances > turn {
+		return (instances + turn - 1) / turn * turn
+	}
+	return instances
+}
+
+// request submits the i-th instance.
+func (l *lot) request(i int, id uuid.UUID) engine.SubmitRequest {
+	of := l.of(i)
+	return engine.SubmitRequest{ID: id, Program: l.programs[of], Input: l.mix.Workloads[of].Input}
+}
+
+// check says what is wrong with the end of the i-th instance.
+func (l *lot) check(i int, in backend.Instance) error { return l.wanted[l.of(i)].check(in) }
+
+// nodes is how many node runs the i-th instance makes, at least and at most.
+func (l *lot) nodes(i int) (least, most int) {
+	w := &l.mix.Workloads[l.of(i)]
+	return w.Nodes - w.Optional, w.Nodes
+}
+
+// wanted is what is right for an instance of a workload.
+type wanted struct {
+	workload *scenarios.Workload
+	text     json.RawMessage // the result that every instance gives, without white space; nil: there are other ways to end
+	value    expr.Value      // the same
+}
+
+func newWanted(w *scenarios.Workload) (wanted, error) {
+	out := wanted{workload: w}
+	if w.Expected == nil {
+		if len(w.Ends) == 0 && !w.Unchecked.Results {
+			return out, fmt.Errorf("%s: nothing says how its instances should end", w.Name)
+		}
+		return out, nil
+	}
+	var err error
+	if out.value, err = expr.Decode(w.Expected, expr.Unlimited); err != nil {
+		return out, fmt.Errorf("the expected result cannot be read: %w", err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, w.Expected); err != nil {
+		return out, fmt.Errorf("the expected result cannot be read: %w", err)
+	}
+	out.text = compact.Bytes()
+	return out, nil
+}
+
+// check compares as values: the spelling of JSON does not matter, an int is an int. Most results are spelled
+// as expected, which is seen without reading them.
+func (w wanted) check(in backend.Instance) error {
+	switch {
+	case w.workload.Unchecked.Results && in.Status != backend.Canceled:
+		return nil
+	case w.text == nil:
+		return w.differs(in)
+	case in.Status != backend.Completed:
+		return fmt.Errorf("instance %s %s: %s", in.ID, in.Status, in.Failure)
+	case bytes.Equal(in.Result, w.text):
+		return nil
+	}
+	got, err := expr.Decode(in.Result, expr.Unlimited)
+	if err != nil {
+		return fmt.Errorf("instance %s: the result cannot be read: %w", in.ID, err)
+	}
+	if !expr.Equal(got, w.value) {
+		return fmt.Errorf("instance %s: the result is %.200s, not %.200s", in.ID, in.Result, w.text)
+	}
+	return nil
+}
+
+// differs compares with every end that is right.
+func (w wanted) differs(in backend.Instance) error {
+	end := reference.End{Status: reference.Status(in.Status), Result: in.Result}
+	if f := in.Failure; f != nil {
+		end.Error = &reference.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
+	}
+	if d := w.workload.Differs(end); d != "" {
+		return fmt.Errorf("instance %s: %s", in.ID, d)
+	}
+	return nil
+}

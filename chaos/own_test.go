@@ -1,0 +1,131 @@
+package chaos
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pulley/chaos/fault"
+	"pulley/scenarios"
+)
+
+// ownFiles are scenarios as a person would write them. Both describe charge, and not alike.
+var ownFiles = map[string]string{
+	"orders.yaml": `about: Orders that are charged and reserved.
+program: orders.ir
+parameters: {lines: 3}
+variants: 8
+input: {order: "= instance", lines: "= lines"}
+actions:
+  charge:
+    service: lognormal:3ms,0.5
+    fails: {share: 10%, type: Network, message: connection reset}
+    gives: "= {'id': order, 'paid': True}"
+  reserve: {service: exp:1ms, fails: {share: 2%, type: Empty, message: out of stock}, payload: uniform:10B..300B}
+arrivals: poisson:200/s
+`,
+	"orders.ir": `fn main(input: [order, lines], output: [done]):
+    receipt = @charge(order=order) [Network -> retry: 2, backoff: 1ms]
+    stock = spread range(lines):line -> @reserve(order=order, line=line)
+    return [receipt, stock]
+`,
+	"both.yaml":    "about: both\nmix: [{scenario: orders.yaml, weight: 2}, {scenario: small.yaml}]\n",
+	"small.yaml":   "about: small\nprogram: small.ir\nactions: {charge: {gives: 5}}\n",
+	"small.ir":     "fn main(input: [], output: [x]):\n    x = @charge(any=1)\n",
+	"late.yaml":    "about: late\nprogram: late.ir\nactions: {charge: }\n",
+	"late.ir":      "fn main(input: [], output: [x]):\n    x = @charge(any=1) [timeout: 5s]\n",
+	"vague.yaml":   "about: vague\nprogram: small.ir\nactions: {charge: }\nchecks: [nodes]\n",
+	"diamond.yaml": "about: a graph\ngenerate: {shape: diamond, layers: 1}\n",
+}
+
+// ownWorkload is one of these scenarios, whose file is gone.
+func ownWorkload(t *testing.T, name string) Workload {
+	t.Helper()
+	dir := t.TempDir()
+	for file, text := range ownFiles {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := scenarios.Find(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	return Workload{Scenario: s.Name, Bundle: s.Bundle()}
+}
+
+// TestOwnScenario runs a person's own scenarios while things go wrong, in processes that have no other file than the case.
+func TestOwnScenario(t *testing.T) {
+	c := easy(shortCase("push"))
+	both := ownWorkload(t, "both.yaml")
+	c.Workloads = []Workload{both, {Scenario: "chain", Size: 2}}
+	var kinds []fault.Kind
+	for _, name := range []string{"wire.cut", "process.kill"} {
+		kind, err := fault.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, kind)
+	}
+	c.Faults = c.Plan(kinds, 0)
+	file := filepath.Join(t.TempDir(), "case.json")
+	if err := c.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := runCase(t, loaded)
+	if res.Verdict != Pass {
+		t.Errorf("the verdict is %s by %v, want pass: %v", res.Verdict, res.Invariants(), res.Why)
+	}
+	if text, err := res.JSON(); err != nil || strings.Contains(string(text), "connection reset") {
+		t.Errorf("the result has the texts of scenarios: %v", err)
+	}
+}
+
+// TestStreams deals the workloads of several mixes out to the instances in turn.
+func TestStreams(t *testing.T) {
+	c := Case{Workloads: []Workload{ownWorkload(t, "orders.yaml"), {Scenario: "chain", Size: 2}, {Scenario: "shop", Size: 1, Set: map[string]string{"region": "us"}}}}
+	s, err := c.build(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.workloads) != 8+1+16 {
+		t.Fatalf("%d workloads", len(s.workloads))
+	}
+	for i := range 3 * 40 {
+		w := s.workloads[s.of(i)]
+		if want := []string{"orders", "chain", "shop"}[i%3]; w.Name != want {
+			t.Errorf("instance %d runs %s, want %s", i, w.Name, want)
+		}
+		if i%3 == 0 && s.of(i) != i/3%8 || i%3 == 2 && s.of(i) != 9+i/3%16 || w.Ends != nil {
+			t.Errorf("instance %d runs workload %d", i, s.of(i))
+		}
+	}
+	if !strings.Contains(string(s.workloads[9].Input), `"us"`) {
+		t.Errorf("the parameter was not set: %s", s.workloads[9].Input)
+	}
+}
+
+// TestOwnScenariosThatCannotBeJudged refuses what nobody could judge while things go wrong.
+func TestOwnScenariosThatCannotBeJudged(t *testing.T) {
+	for name, want := range map[string]string{
+		"late.yaml": "late.ir:2:9: @charge has a timeout", "vague.yaml": "results are not checked", "diamond.yaml": "is a graph without a program",
+	} {
+		c := Case{Backend: "push", Workloads: []Workload{ownWorkload(t, name)}}.WithDefaults()
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+	lost := ownWorkload(t, "orders.yaml")
+	delete(lost.Bundle.Files, "orders.ir")
+	if _, err := (Case{Workloads: []Workload{lost}}).build(true); err == nil || !strings.Contains(err.Error(), "not among those that were kept") {
+		t.Errorf("a case that lacks a file: %v", err)
+	}
+}

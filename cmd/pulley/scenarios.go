@@ -1,0 +1,373 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"pulley/engine/reference"
+	"pulley/internal/clip"
+	"pulley/reports/record"
+	"pulley/scenarios"
+	"pulley/scenarios/wfformat"
+)
+
+// scenariosCmd is pulley scenarios.
+type scenariosCmd struct {
+	List   scenariosListCmd   `cmd:"" help:"List the scenarios that ship."`
+	Show   scenariosShowCmd   `cmd:"" help:"Print a scenario: its files, its sizes, an instance of it, and its graph."`
+	Check  scenariosCheckCmd  `cmd:"" help:"Look for everything that is wrong with scenarios' files, and say what they would run."`
+	Import scenariosImportCmd `cmd:"" help:"Make a scenario of a recorded workflow, a trace in WfFormat."`
+	Export scenariosExportCmd `cmd:"" help:"Write a scenario's files into a folder, where they can be changed."`
+}
+
+// Help is the end of the command's help.
+func (scenariosCmd) Help() string {
+	return "A scenario is a YAML file and a program. Wherever a command takes a scenario's name, it takes the path of a file too: " +
+		"pulley compare my/orders.yaml. The keys of a file are described by go doc ./scenarios; pulley scenarios export shop writes one to begin with.\n\n" +
+		"Exit status: 0; 2 for a mistake in a file or in the command line, and all mistakes of a file are told."
+}
+
+// scenariosListCmd is pulley scenarios list.
+type scenariosListCmd struct {
+	Format string `enum:"text,json" default:"text" help:"text or json."`
+}
+
+// listed is a scenario in a list.
+type listed struct {
+	Name       string            `json:"name"`
+	About      string            `json:"about"`
+	SizeMeans  string            `json:"size_means"`
+	Sizes      []int             `json:"sizes"` // that are run by default
+	SizeMin    int               `json:"size_min"`
+	SizeMax    int               `json:"size_max"`
+	Parameters map[string]string `json:"parameters"` // with their values as JSON
+}
+
+// Run lists.
+func (o *scenariosListCmd) Run(c *console) error {
+	var rows []listed
+	var b strings.Builder
+	for _, s := range scenarios.Library() {
+		row := listed{Name: s.Name, About: s.Doc, SizeMeans: s.SizeMeans, Sizes: s.DefaultSizes, SizeMin: s.SizeMin, SizeMax: s.SizeMax, Parameters: map[string]string{}}
+		names, values := s.Parameters()
+		for i, name := range names {
+			row.Parameters[name] = values[i]
+		}
+		rows = append(rows, row)
+		fmt.Fprintf(&b, "%-9s %s\n", s.Name, s.Doc)
+	}
+	if o.Format == "text" {
+		return c.print(b.String())
+	}
+	text, err := json.MarshalIndent(rows, "", "  ")
+	if err != nil {
+		return err
+	}
+	return c.print(string(text) + "\n")
+}
+
+// scenariosShowCmd is pulley scenarios show.
+type scenariosShowCmd struct {
+	Scenario string   `arg:"" help:"NAME or FILE, with =SIZE for another size than the smallest default one."`
+	Graph    string   `enum:"text,dot,mermaid,none,only-dot,only-mermaid" default:"text" help:"How the graph is drawn: text (a list), dot (Graphviz), mermaid or none; only-dot and only-mermaid print nothing else."`
+	Set      []string `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter another value; may be repeated."`
+	Seed     uint64   `default:"1" help:"Of what is drawn. Default: 1."`
+}
+
+// Run shows.
+func (o *scenariosShowCmd) Run(c *console) error {
+	name, size, sized, err := scenarios.ParseName(o.Scenario)
+	if err != nil {
+		return err
+	}
+	s, err := scenarios.Find(name)
+	if err != nil {
+		return refuse(err)
+	}
+	if !sized {
+		size = s.DefaultSizes[0]
+	}
+	set, err := scenarios.ParseSet(o.Set)
+	if err != nil {
+		return fmt.Errorf("--set: %w", err)
+	}
+	m, err := s.Mix(size, scenarios.Options{Set: set, Seed: o.Seed})
+	if err != nil {
+		return refuse(err)
+	}
+	w := m.Of(0)
+	if only, is := strings.CutPrefix(o.Graph, "only-"); is {
+		return c.print(draw(w.Graph, only))
+	}
+	var b strings.Builder
+	for _, t := range s.Texts() {
+		fmt.Fprintf(&b, "# %s\n%s\n", t.Name, strings.TrimRight(clippedFile(t), "\n")+"\n")
+	}
+	if !programmed(s, w) {
+		fmt.Fprintf(&b, "# the program of size %d, as it is generated\n%s\n", size, w.Source)
+	}
+	fmt.Fprintf(&b, "# sizes\n%s\n\n# an instance of size %d\n%s", sizesOf(s), size, instanceOf(m, w))
+	if o.Graph != "none" {
+		fmt.Fprintf(&b, "\n# its graph\n%s", draw(w.Graph, o.Graph))
+	}
+	return c.print(b.String())
+}
+
+// shownMost is how much of a file other than the scenario and its program is printed.
+const shownMost = 2000
+
+// clippedFile is a file's text, of which a trace or a list of samples shows its beginning only.
+func clippedFile(t scenarios.Text) string {
+	if strings.HasSuffix(t.Name, ".yaml") || strings.HasSuffix(t.Name, ".yml") || strings.HasSuffix(t.Name, ".ir") || len(t.Text) <= shownMost {
+		return t.Text
+	}
+	return strings.ToValidUTF8(t.Text[:shownMost], "") + fmt.Sprintf("… (%d bytes)", len(t.Text))
+}
+
+// programmed says whether the program stands among the scenario's files, or there is none.
+func programmed(s scenarios.Scenario, w *scenarios.Workload) bool {
+	if w.Source == "" {
+		return true
+	}
+	for _, t := range s.Texts() {
+		if t.Text == w.Source {
+			return true
+		}
+	}
+	return w.Name != s.Name // it is a part of a mix, with files of its own
+}
+
+func sizesOf(s scenarios.Scenario) string {
+	if s.SizeMin == s.SizeMax {
+		return s.SizeMeans
+	}
+	var list []string
+	for _, n := range s.DefaultSizes {
+		list = append(list, strconv.Itoa(n))
+	}
+	most := ""
+	if s.SizeMax < scenarios.SizeUnbounded {
+		most = fmt.Sprintf(" to %d", s.SizeMax)
+	}
+	return fmt.Sprintf("%s by default, from %d%s: %s", strings.Join(list, ", "), s.SizeMin, most, s.SizeMeans)
+}
+
+// instanceOf says what an instance runs and comes to.
+func instanceOf(m *scenarios.Mix, w *scenarios.Workload) string {
+	var b strings.Builder
+	if len(m.Workloads) > 1 {
+		fmt.Fprintf(&b, "the first of %d workloads that take turns\n", len(m.Workloads))
+	}
+	fmt.Fprintf(&b, "input  %s\n", clip.Runes(string(w.Input), 300))
+	for _, end := range w.Ends {
+		fmt.Fprintf(&b, "ends   %s\n", endText(end))
+	}
+	fmt.Fprintf(&b, "nodes  %s\n", nodesText(w))
+	for _, warning := range w.Warnings {
+		fmt.Fprintf(&b, "note: %s\n", warning)
+	}
+	return b.String()
+}
+
+func endText(end reference.End) string {
+	if end.Status == reference.Completed {
+		return "completed with " + clip.Runes(string(end.Result), 300)
+	}
+	return end.Describe()
+}
+
+func nodesText(w *scenarios.Workload) string {
+	if w.Optional == 0 {
+		return count(w.Nodes, "node run")
+	}
+	return fmt.Sprintf("%d to %d node runs", w.Nodes-w.Optional, w.Nodes)
+}
+
+// scenariosCheckCmd is pulley scenarios check.
+type scenariosCheckCmd struct {
+	Files []string `arg:"" help:"Files of scenarios, or names of those that ship."`
+}
+
+// Run checks all files, and fails if one has a mistake.
+func (o *scenariosCheckCmd) Run(c *console) error {
+	var b strings.Builder
+	var wrong []string
+	for _, file := range o.Files {
+		s, err := scenarios.Find(file)
+		if err == nil {
+			err = s.CheckSizes()
+		}
+		if err != nil {
+			wrong = append(wrong, strings.Split(err.Error(), "\n")...)
+			continue
+		}
+		text, err := checked(file, s)
+		if err != nil {
+			wrong = append(wrong, err.Error())
+			continue
+		}
+		b.WriteString(text)
+	}
+	if err := c.print(b.String()); err != nil {
+		return err
+	}
+	if len(wrong) > 0 {
+		return &refused{lines: wrong}
+	}
+	return nil
+}
+
+// checked says what a scenario that is right would run.
+func checked(file string, s scenarios.Scenario) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: right; %s: %s\n", file, s.Name, s.Doc)
+	for _, size := range s.DefaultSizes {
+		m, err := s.Mix(size, scenarios.Options{Seed: 1})
+		if err != nil {
+			return "", err
+		}
+		least, most := m.Nodes(len(m.Order))
+		nodes := count(most, "node run")
+		if least < most {
+			nodes = fmt.Sprintf("%d to %d node runs", least, most)
+		}
+		failing := 0
+		for i := range m.Workloads {
+			if m.Workloads[i].Expected == nil {
+				failing++
+			}
+		}
+		fails := ""
+		if failing > 0 {
+			fails = fmt.Sprintf("; %s fails, or may", count(failing, "workload"))
+		}
+		name := fmt.Sprintf("size %d", size)
+		if s.SizeMin == s.SizeMax {
+			name = "one size"
+		}
+		turns := "the same for every instance"
+		if len(m.Workloads) > 1 {
+			turns = fmt.Sprintf("%d workloads in turn", len(m.Workloads))
+		}
+		fmt.Fprintf(&b, "  %s: %s, %s%s\n", name, turns, nodes, fails)
+		for _, warning := range m.Warnings() {
+			fmt.Fprintf(&b, "  note: %s\n", warning)
+		}
+	}
+	return b.String(), nil
+}
+
+// scenariosImportCmd is pulley scenarios import.
+type scenariosImportCmd struct {
+	Trace     string  `arg:"" help:"A trace in WfFormat, FILE.json."`
+	Out       string  `default:"." placeholder:"DIR" help:"Where NAME.yaml and NAME.json are written. Default: here."`
+	Name      string  `placeholder:"NAME" help:"Of the scenario. Default: the file's."`
+	TimeScale float64 `default:"0.001" help:"Multiplies the recorded run times; 0 waits for nothing. Default: 0.001."`
+}
+
+// importedMost bounds a trace that is imported: more tasks than this no schedule here can have.
+const importedMost = 1_000_000
+
+// Run imports.
+func (o *scenariosImportCmd) Run(c *console) error {
+	if !(o.TimeScale >= 0) || o.TimeScale > 1e6 {
+		return fmt.Errorf("--time-scale %v: choose from 0 to 1000000", o.TimeScale)
+	}
+	t, err := wfformat.ReadFile(o.Trace, wfformat.Limits{Tasks: importedMost, Edges: 20 * importedMost})
+	if err != nil {
+		return err
+	}
+	name := o.Name
+	if name == "" {
+		name = strings.TrimSuffix(filepath.Base(o.Trace), filepath.Ext(o.Trace))
+	}
+	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
+		return fmt.Errorf("--name %q: write a name without a folder", name)
+	}
+	about := fmt.Sprintf("%s: a recorded workflow of %s, %.4g s of work on the longest path", t.Label(), count(len(t.Tasks), "task"), t.CriticalPathSeconds())
+	text := fmt.Sprintf("# Imported from %s.\nabout: %s\ntrace: {file: %s, time_scale: %s}\n",
+		strconv.Quote(filepath.Base(o.Trace)), strconv.Quote(about), strconv.Quote(name+".json"), strconv.FormatFloat(o.TimeScale, 'g', -1, 64))
+	scenario, trace := filepath.Join(o.Out, name+".yaml"), filepath.Join(o.Out, name+".json")
+	if same(o.Trace, trace) {
+		err = newFiles(o.Out, scenario)
+	} else if err = newFiles(o.Out, scenario, trace); err == nil {
+		err = record.WriteFile(trace, func(w io.Writer) error { return wfformat.Write(w, t) })
+	}
+	if err != nil {
+		return err
+	}
+	if err := record.WriteFile(scenario, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		return err
+	}
+	for _, warning := range t.Warnings {
+		c.say("pulley: %s", warning)
+	}
+	return c.print(fmt.Sprintf("%s: %s, %s; run it as pulley compare %s\n", scenario, count(len(t.Tasks), "task"), plural(t.Edges(), "dependency", "dependencies"), scenario))
+}
+
+// plural is a number with its noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// same says whether two names are of one file, which is there.
+func same(a, b string) bool {
+	one, errOne := os.Stat(a)
+	two, errTwo := os.Stat(b)
+	return errOne == nil && errTwo == nil && os.SameFile(one, two)
+}
+
+// newFiles makes the folder, and refuses to write over files that are there.
+func newFiles(dir string, files ...string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, cause(err))
+	}
+	for _, file := range files {
+		if _, err := os.Lstat(file); err == nil {
+			return fmt.Errorf("%s is there already; remove it, or choose another --out", file)
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%s: %w", file, cause(err))
+		}
+	}
+	return nil
+}
+
+// scenariosExportCmd is pulley scenarios export.
+type scenariosExportCmd struct {
+	Scenario string `arg:"" help:"NAME or FILE."`
+	Out      string `default:"." placeholder:"DIR" help:"Where the files are written. Default: here."`
+}
+
+// Run exports.
+func (o *scenariosExportCmd) Run(c *console) error {
+	s, err := scenarios.Find(o.Scenario)
+	if err != nil {
+		return refuse(err)
+	}
+	texts, err := s.Export()
+	if err != nil {
+		return err
+	}
+	var files []string
+	for _, t := range texts {
+		files = append(files, filepath.Join(o.Out, t.Name))
+	}
+	if err := newFiles(o.Out, files...); err != nil {
+		return err
+	}
+	for i, t := range texts {
+		if err := record.WriteFile(files[i], func(w io.Writer) error { _, err := io.WriteString(w, t.Text); return err }); err != nil {
+			return err
+		}
+	}
+	return c.print(fmt.Sprintf("%s; run it as pulley compare %s\n", strings.Join(files, "\n"), files[0]))
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/scenarios"
+	"pulley/scenarios/arrivals"
+	"pulley/scenarios/dist"
+	"pulley/scenarios/wfformat"
+	"pulley/sim"
+)
+
+// named finds the scenario of the command line, with its size: the smallest default one where none is given.
+func (o *simCmd) named() (s scenarios.Scenario, size int, err error) {
+	name, size, sized, err := scenarios.ParseName(o.Scenario)
+	switch {
+	case err != nil:
+		return s, 0, err
+	case name == "":
+		return s, 0, errors.New("name what is to be simulated: a scenario or FILE.ir, as in pulley sim fanout=100 --workers 8 --service exp:10ms")
+	case sized && size < 1:
+		return s, 0, fmt.Errorf("%s=%d: the size is a number, at least 1", name, size)
+	}
+	if s, err = scenarios.Find(name); err == nil && !sized {
+		size = s.DefaultSizes[0]
+	}
+	return s, size, err
+}
+
+// mixed builds what the instances run.
+func (o *simCmd) mixed(s scenarios.Scenario, size int, opts scenarios.Options) (*scenarios.Mix, error) {
+	set, err := scenarios.ParseSet(o.Set)
+	if err != nil {
+		return nil, fmt.Errorf("--set: %w", err)
+	}
+	opts.Set = set
+	return s.Mix(size, opts)
+}
+
+// searched builds the workloads of a search, which must be programs whose ends the reference interpreter knows.
+func (o *simCmd) searched() (*scenarios.Mix, error) {
+	s, size, err := o.named()
+	if err != nil {
+		return nil, err
+	}
+	m, err := o.mixed(s, size, scenarios.Options{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range m.Workloads {
+		switch w := &m.Workloads[i]; {
+		case w.Source == "":
+			return nil, fmt.Errorf("scenario %s is not written as a program, and the reference interpreter cannot say what is right", w.Name)
+		case w.Unchecked.Results:
+			return nil, fmt.Errorf("scenario %s says that results are not checked, and here they are what is judged; choose another", w.Name)
+		}
+	}
+	return m, nil
+}
+
+// scenario builds what a forecast simulates, with what its file says of arrivals and service times, and names it.
+func (o *simCmd) scenario(cfg *sim.Config) (string, error) {
+	s, size, err := o.named()
+	if err != nil {
+		return "", err
+	}
+	if o.Arrivals == "" && s.Arrivals != "" {
+		o.Arrivals, cfg.Arrivals = s.Arrivals, &s.Arriving
+	}
+	if s.Name == traceScenario && s.File() == "" {
+		return o.trace(cfg, s, size)
+	}
+	if cfg.Mix, err = o.mixed(s, size, scenarios.Options{Seed: o.scenarioSeed(s), TimeScale: o.TimeScale}); err != nil {
+		return "", err
+	}
+	o.mix = cfg.Mix
+	if s.SizeMin == s.SizeMax {
+		return s.Name, nil
+	}
+	return fmt.Sprintf("%s=%d", cfg.Mix.Name, cfg.Mix.Size), nil
+}
+
+// scenarioSeed is what a person's own scenario draws with. Those that ship draw nothing, or are what they are.
+func (o *simCmd) scenarioSeed(s scenarios.Scenario) uint64 {
+	if s.File() == "" {
+		return 0
+	}
+	return o.Seed
+}
+
+// traceScenario replays traces.
+const traceScenario = "trace"
+
+// serviceOf is how long attempts at an action of a workload take, if no flag says it: as its scenario describes it, and as
+// recorded for the tasks of traces. Nil: nothing says it.
+func serviceOf(w *scenarios.Workload, action string) sim.Service {
+	if law := w.Calls().Service(action); law != nil {
+		return sim.Each(law.Times())
+	}
+	if action == wfformat.ActionTask && w.Bundle != nil {
+		return sim.Recorded
+	}
+	return nil
+}
+
+// described says whether a scenario's file says how long some action takes.
+func (o *simCmd) described() bool {
+	if o.mix == nil {
+		return false
+	}
+	return slices.ContainsFunc(o.mix.Workloads, func(w scenarios.Workload) bool {
+		return slices.ContainsFunc(w.Actions, func(action string) bool { return serviceOf(&w, action) != nil })
+	})
+}
+
+// describe lists what the file says of service times, as flags would say it.
+func (o *simCmd) describe() []string {
+	var list []string
+	for i := range o.mix.Workloads {
+		w := &o.mix.Workloads[i]
+		for _, action := range w.Actions {
+			text := ""
+			if law := w.Calls().Service(action); law != nil {
+				text = action + "=" + law.String()
+			} else if serviceOf(w, action) != nil {
+				text = action + "=trace"
+			}
+			if text != "" && !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
+}
+
+// ownServices draws by what flags say of one action, or of all, and else by what the scenario says; an action of which
+// nobody says anything takes no time.
+func (o *simCmd) ownServices(seed uint64, one map[string]sim.Distribution, all sim.Distribution) sim.Service {
+	of := map[*graph.Graph]*scenarios.Workload{}
+	for i := range o.mix.Workloads {
+		of[o.mix.Workloads[i].Graph] = &o.mix.Workloads[i]
+	}
+	choose := func(task backend.Task) sim.Service {
+		switch {
+		case one[task.Action] != nil:
+			return sim.Each(one[task.Action])
+		case all != nil:
+			return sim.Each(all)
+		}
+		return serviceOf(of[task.Program.Graph()], task.Action)
+	}
+	return sim.KeyedBy(seed, func(r *rand.Rand, task backend.Task) (time.Duration, error) {
+		if service := choose(task); service != nil {
+			return service(r, task)
+		}
+		return 0, nil
+	})
+}
+
+// arrivals reads --arrivals: a rate at which instances come at random, a distribution of the time between two, or a process.
+func (o *simCmd) arrivals(cfg *sim.Config) error {
+	if o.Arrivals == "" {
+		return nil
+	}
+	text := o.Arrivals
+	if !strings.Contains(text, ":") && strings.Contains(text, "/") {
+		text = "poisson:" + text
+	}
+	law, err := dist.Parse(text, dist.Durations, o.recorded)
+	if err == nil {
+		cfg.Between = law.Times()
+		return nil
+	}
+	process, wrong := arrivals.Parse(text, arrivals.ReadTraceFile)
+	kind, _, _ := strings.Cut(text, ":")
+	switch {
+	case wrong == nil:
+		cfg.Arrivals = &process
+		return nil
+	case dist.Known(kind):
+		return fmt.Errorf("--arrivals %w, or a rate such as 50/s", err)
+	}
+	return fmt.Errorf("--%w; or give a rate such as 50/s, or the distribution of the time from one to the next, as in exp:20ms", wrong)
+}
+
+// instances is how many there are if no flag says it: each workload once, or enough to see how they wait.
+func (o *simCmd) instances(cfg *sim.Config) int {
+	switch {
+	case cfg.Between != nil || cfg.Arrivals != nil:
+		if cfg.Arrivals != nil && cfg.Arrivals.Open() {
+			return arriving(cfg.Arrivals, instancesPaced)
+		}
+		return instancesPaced
+	case cfg.Mix != nil:
+		return min(len(cfg.Mix.Order), instancesPaced)
+	}
+	return 1
+}
+
+// instancesPaced is how many instances show how they wait for each other.
+const instancesPaced = 1000
+
+// arriving is how many instances a process brings, up to a number: the times of a trace may be fewer.
+func arriving(a *arrivals.Arrivals, most int) int {
+	sequence := a.Start(rand.New(rand.NewPCG(1, 1)))
+	for n := range most {
+		if _, ok := sequence.Next(); !ok {
+			return max(n, 1)
+		}
+	}
+	return most
+}

@@ -1,0 +1,338 @@
+package behaviour
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"pulley/engine/expr"
+	"pulley/engine/ir"
+	"pulley/engine/reference"
+	"pulley/engine/worker"
+	"pulley/scenarios/dist"
+	"pulley/scenarios/template"
+	"pulley/scenarios/wfformat"
+)
+
+// StepName is the action that gives a number made of its arguments, whatever they are.
+const StepName = "step"
+
+// Description is what a scenario says of an action. The zero value of a field means what is said there.
+type Description struct {
+	Name    string             // of the action; one that is built in keeps its results
+	Service *dist.Law          // durations; nil: an attempt takes no time of its own
+	Fails   []Failure          // whose shares add up to 1 at most; none: it does not fail by chance
+	Gives   *template.Template // of the arguments; nil: a number made of the arguments. Nil for one that is built in
+	Payload *dist.Law          // bytes of the result as JSON; nil: as it is. Nil for one that is built in
+}
+
+// Failure is how a share of all attempts ends.
+type Failure struct {
+	Share   float64 // of all attempts, above 0, at most 1
+	Type    string
+	Message string
+}
+
+// Actions are what the programs of a scenario can call. They are safe for concurrent use.
+type Actions struct {
+	seed           uint64
+	described      map[string]Description
+	timed, instant *worker.Registry
+}
+
+// New makes actions of descriptions, of which none may be there twice; what they draw depends on the seed.
+func New(seed uint64, described ...Description) (*Actions, error) {
+	a := &Actions{seed: seed, described: map[string]Description{}}
+	for _, d := range described {
+		if _, twice := a.described[d.Name]; twice {
+			return nil, fmt.Errorf("action %s is described twice", d.Name)
+		}
+		a.described[d.Name] = d
+	}
+	var err error
+	if a.timed, err = a.registry(true); err != nil {
+		return nil, err
+	}
+	a.instant, err = a.registry(false)
+	return a, err
+}
+
+// Plain gives the actions without any description.
+var Plain = sync.OnceValue(func() *Actions {
+	a, err := New(0)
+	if err != nil {
+		panic(err) // built-in actions have different names
+	}
+	return a
+})
+
+// Timed are the actions as engines run them.
+func (a *Actions) Timed() *worker.Registry { return a.timed }
+
+// Instant are the actions without the time that they take: nothing waits, and results and failures are the same.
+func (a *Actions) Instant() *worker.Registry { return a.instant }
+
+// Service gives how long attempts at an action take; nil where they take no time of their own.
+func (a *Actions) Service(action string) *dist.Law { return a.described[action].Service }
+
+// Described gives what is said of an action.
+func (a *Actions) Described(action string) (Description, bool) {
+	d, ok := a.described[action]
+	return d, ok
+}
+
+// Builtin says whether an action is there without a description.
+func Builtin(name string) bool {
+	return slices.Contains(builtinNames(), name)
+}
+
+var builtinNames = sync.OnceValue(func() []string {
+	var names []string
+	for _, b := range builtins(true) {
+		names = append(names, b.Name)
+	}
+	return names
+})
+
+// BuiltinNames are the actions that are there without a description, sorted. The caller owns the slice.
+func BuiltinNames() []string { return slices.Sorted(slices.Values(builtinNames())) }
+
+// registry makes the actions that take their time, or those that do not.
+func (a *Actions) registry(timed bool) (*worker.Registry, error) {
+	var all []worker.Action
+	known := map[string]bool{}
+	for _, b := range builtins(timed) {
+		known[b.Name] = true
+		if d, ok := a.described[b.Name]; ok {
+			b = a.behave(b, d, timed)
+		}
+		all = append(all, b)
+	}
+	for name, d := range a.described {
+		if !known[name] {
+			own := worker.Action{Name: name, Doc: "described by the scenario", Run: a.give(d)}
+			all = append(all, a.behave(own, d, timed))
+		}
+	}
+	return worker.NewRegistry(all...)
+}
+
+// builtins are the actions that are there without a description.
+func builtins(timed bool) []worker.Action {
+	list := append(worker.Builtins(), worker.Action{
+		Name: wfformat.ActionTask, Args: []string{"id", "seconds", "inputs"},
+		Doc: "a task of a trace: waits and gives a value made of its inputs'",
+		Run: func(ctx context.Context, call worker.Call) (any, error) { return task(ctx, call, timed) },
+	}, worker.Action{
+		Name: StepName, Doc: "gives a number made of its arguments, whatever they are",
+		Run: func(_ context.Context, call worker.Call) (any, error) {
+			canonical, err := canonicalArgs(call)
+			return digest(call.Action, canonical), err
+		},
+	})
+	if timed {
+		return list
+	}
+	for i, b := range list {
+		if b.Name == "sleep" {
+			list[i].Run = awake(b.Run)
+		}
+	}
+	return list
+}
+
+// task takes as long as the trace's task did, times the scale, and gives a value from which the end result shows whether
+// every edge was honoured.
+func task(ctx context.Context, call worker.Call, timed bool) (any, error) {
+	t, err := wfformat.ParseTask(call.Args)
+	if err != nil {
+		return nil, &worker.Error{Type: worker.TypeArgument, Message: err.Error()}
+	}
+	if timed {
+		if err := wait(ctx, t.Wait()); err != nil {
+			return nil, err
+		}
+	}
+	return t.Value(), nil
+}
+
+var errAwake = errors.New("nothing sleeps here")
+
+// awake has an action that sleeps check its arguments and end at once.
+func awake(run worker.Func) worker.Func {
+	return func(ctx context.Context, call worker.Call) (any, error) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		cancel(errAwake)
+		value, err := run(ctx, call)
+		if errors.Is(err, errAwake) {
+			return nil, nil
+		}
+		return value, err
+	}
+}
+
+// behave has an action take its time and fail as described.
+func (a *Actions) behave(b worker.Action, d Description, timed bool) worker.Action {
+	run := b.Run
+	b.Run = func(ctx context.Context, call worker.Call) (any, error) {
+		if timed && d.Service != nil {
+			if err := wait(ctx, time.Duration(d.Service.Draw(attemptKey(call).Rand(a.seed)))); err != nil {
+				return nil, err
+			}
+		}
+		if err := a.fail(d, call); err != nil {
+			return nil, err
+		}
+		return run(ctx, call)
+	}
+	return b
+}
+
+// wait waits, and gives why ctx has ended if it does before.
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// attemptKey names an attempt at a node run.
+func attemptKey(call worker.Call) dist.Key {
+	return dist.NewKey().Text("service").Bytes(call.Instance[:]).Text(call.Node).Text(string(call.Path)).Number(call.Attempt)
+}
+
+// fail draws whether an attempt fails.
+func (a *Actions) fail(d Description, call worker.Call) error {
+	if len(d.Fails) == 0 {
+		return nil
+	}
+	canonical, err := canonicalArgs(call)
+	if err != nil {
+		return err
+	}
+	u := dist.NewKey().Text("fails").Text(call.Action).Text(canonical).Number(call.Attempt).Rand(a.seed).Float64()
+	for _, f := range d.Fails {
+		if u < f.Share {
+			return &worker.Error{Type: f.Type, Message: f.Message}
+		}
+		u -= f.Share
+	}
+	return nil
+}
+
+// canonicalArgs are the arguments of a call in the one way in which they can be written: the order of keys, and how
+// a database writes numbers, must not change what is drawn.
+func canonicalArgs(call worker.Call) (string, error) {
+	v, err := decodeArgs(call)
+	if err != nil {
+		return "", err
+	}
+	return reference.Canonical(v), nil
+}
+
+func decodeArgs(call worker.Call) (expr.Value, error) {
+	v, err := expr.Decode(call.Args, expr.Unlimited)
+	if err != nil {
+		return nil, &worker.Error{Type: worker.TypeArgument, Message: fmt.Sprintf("action %s: the arguments cannot be read: %v", call.Action, err)}
+	}
+	return v, nil
+}
+
+// digestPrime bounds digests. It is that of the tasks of traces: every JSON reader in any language holds the values exactly.
+const digestPrime = 1<<31 - 1
+
+// digest is a number made of an action's name and its arguments, so that a wrong argument shows in the result.
+func digest(action, canonical string) expr.Value {
+	return starlark.MakeUint64(dist.NewKey().Text(action).Text(canonical).Sum() % digestPrime)
+}
+
+// give makes what a described action does: its result.
+func (a *Actions) give(d Description) worker.Func {
+	return func(_ context.Context, call worker.Call) (any, error) {
+		args, err := decodeArgs(call)
+		if err != nil {
+			return nil, err
+		}
+		canonical := reference.Canonical(args)
+		result := digest(d.Name, canonical)
+		if d.Gives != nil {
+			if result, err = evaluate(d, args); err != nil {
+				return nil, err
+			}
+		}
+		if d.Payload == nil {
+			return result, nil
+		}
+		r := dist.NewKey().Text("payload").Text(d.Name).Text(canonical).Rand(a.seed)
+		return padded(result, int(d.Payload.Draw(r)), r.Uint64)
+	}
+}
+
+// evaluate gives what a description says that the action gives.
+func evaluate(d Description, args expr.Value) (expr.Value, error) {
+	env := template.Env{}
+	dict, _ := args.(*starlark.Dict) // arguments are an object
+	for _, name := range d.Gives.Names() {
+		v, found, err := dict.Get(starlark.String(name))
+		if err != nil || !found {
+			return nil, &worker.Error{Type: worker.TypeArgument, Message: fmt.Sprintf("action %s: argument %s is missing", d.Name, name)}
+		}
+		env[name] = v
+	}
+	v, err := d.Gives.Eval(env)
+	if err != nil {
+		return nil, &worker.Error{Type: worker.TypeResult, Message: fmt.Sprintf("action %s: what it gives: %v", d.Name, err)}
+	}
+	return v, nil
+}
+
+// PayloadKey is where a padded result has its padding.
+const PayloadKey = "payload"
+
+// letters are what padding is made of: so many that no database compresses it much.
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// padded makes a dict of a result that is so many bytes long as JSON, at most one value's limit: a dict gets one more key, and
+// any other result becomes the value of one. A result that is longer already gets padding of length zero.
+func padded(result expr.Value, bytes int, random func() uint64) (expr.Value, error) {
+	dict, isDict := result.(*starlark.Dict)
+	out := starlark.NewDict(2)
+	if !isDict {
+		_ = out.SetKey(starlark.String("value"), result) // a new dict takes every string
+	} else {
+		for _, item := range dict.Items() {
+			_ = out.SetKey(item[0], item[1])
+		}
+		if _, taken, _ := dict.Get(starlark.String(PayloadKey)); taken {
+			return nil, &worker.Error{Type: worker.TypeResult, Message: "the result has a key payload already; give it another name, or leave payload out"}
+		}
+	}
+	_ = out.SetKey(starlark.String(PayloadKey), starlark.String(""))
+	text, err := expr.Encode(out)
+	if err != nil {
+		return nil, &worker.Error{Type: worker.TypeResult, Message: err.Error()}
+	}
+	var b strings.Builder
+	for left, bits, have := min(bytes, ir.Limits{}.WithDefaults().ValueBytes)-len(text), uint64(0), 0; left > 0; left-- {
+		if have < 6 {
+			bits, have = random(), 64
+		}
+		b.WriteByte(letters[bits&63])
+		bits, have = bits>>6, have-6
+	}
+	_ = out.SetKey(starlark.String(PayloadKey), starlark.String(b.String()))
+	return out, nil
+}

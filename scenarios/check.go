@@ -1,0 +1,115 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+	"pulley/scenarios/behaviour"
+	"pulley/scenarios/yamlfile"
+)
+
+// checkSteps bounds what the reference interpreter does for a size that is only looked at.
+const checkSteps = 500_000
+
+// check looks for what can be found out before anything runs: what is wrong with the smallest default size, and expectations
+// that the reference interpreter contradicts there.
+func (s *spec) check(r *yamlfile.Report) { s.checkSize(r, s.sizes.list[0], true) }
+
+// CheckSizes looks at all default sizes, as check does at the smallest one. The error is Mistakes of package yamlfile.
+func (s Scenario) CheckSizes() error {
+	var r yamlfile.Report
+	for _, size := range s.DefaultSizes {
+		s.spec.checkSize(&r, size, false)
+	}
+	return r.Err()
+}
+
+// checkProgram looks for what is wrong with a program by itself, with its calls, and with descriptions of actions that it does not call.
+// It does so also where the file has other mistakes.
+func (s *spec) checkProgram(r *yamlfile.Report) {
+	p, is := s.body.(*programBody)
+	if !is || s.files.ships {
+		return
+	}
+	tree, err := ir.Parse(p.file, p.text, ir.Limits{})
+	if err != nil {
+		r.AddError(p.pos, err)
+		return
+	}
+	g, err := graph.Compile(tree, ir.Limits{})
+	if err != nil {
+		r.AddError(p.pos, err)
+		return
+	}
+	called := actions(g)
+	for _, a := range s.actions {
+		if !slices.Contains(called, a.Name) {
+			r.Add(s.actionsAt[a.Name], "action %s is described, and the program does not call it; it calls @%s", a.Name, strings.Join(called, ", @"))
+		}
+	}
+	r.AddError(p.pos, s.takes(g.Inputs))
+	if known, err := behaviour.New(0, s.actions...); err == nil {
+		r.AddError(p.pos, errors.Join(known.Check(g)...))
+	}
+}
+
+// checkSize builds a size and reports what is wrong. A size that is only looked at may be too large to decide.
+func (s *spec) checkSize(r *yamlfile.Report, size int, first bool) {
+	b, err := s.building(size, Options{})
+	if err != nil {
+		r.AddError(s.pos, err)
+		return
+	}
+	b.verify = true
+	if !first {
+		b.steps = checkSteps
+	}
+	if _, mixed := s.body.(*mixBody); !mixed {
+		f, err := b.flow()
+		if err != nil {
+			r.AddError(s.sizes.pos, s.ofSize(size, err))
+			return
+		}
+		if _, program := s.body.(*programBody); !program || s.files.ships {
+			if wrong := b.actions.Check(f.graph); len(wrong) > 0 {
+				r.AddError(s.body.position(), errors.Join(wrong...))
+				return
+			}
+		}
+		if _, err := plan.Compile(f.graph); err != nil {
+			r.AddError(s.body.position(), err)
+			return
+		}
+	}
+	_, err = b.mix()
+	if errors.Is(err, errUndecided) && !first {
+		return
+	}
+	r.AddError(s.sizes.pos, s.ofSize(size, err))
+}
+
+// ofSize says of which size an error is, where there are several.
+func (s *spec) ofSize(size int, err error) error {
+	var placed *ir.Error
+	if err == nil || s.sizes.fixed || errors.As(err, &placed) {
+		return err
+	}
+	return fmt.Errorf("size %d: %w", size, err)
+}
+
+// warnings tells what cannot be known beforehand.
+func (b *building) warnings(f flow) []string {
+	list := b.actions.Timeouts(f.graph)
+	for _, d := range b.spec.actions {
+		if len(d.Fails) > 0 && b.variants == 1 && slices.Contains(actions(f.graph), d.Name) {
+			list = append(list, fmt.Sprintf("%s: @%s fails by its arguments, and all instances have the same input: the same attempts fail in each; write variants: 16, and an input that reads instance",
+				b.actionsAt[d.Name], d.Name))
+		}
+	}
+	return list
+}

@@ -1,0 +1,128 @@
+package scenarios
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+
+	"pulley/scenarios/arrivals"
+	"pulley/scenarios/yamlfile"
+)
+
+func (d *decoder) readArrivals() {
+	v := d.raw.arrivals
+	if v == nil {
+		return
+	}
+	text, ok := d.Line(v, "arrivals")
+	if !ok {
+		return
+	}
+	parsed, err := arrivals.Parse(text, func(name string) ([]time.Duration, error) {
+		file := beside(d.file, name)
+		data, err := d.files.read(file, samplesBytesMost)
+		if err != nil {
+			return nil, err
+		}
+		return arrivals.ReadTrace(d.files.display(file), bytes.NewReader(data))
+	})
+	if err != nil {
+		d.Add(v.Pos, "arrivals: %s", err)
+		return
+	}
+	d.arrivals, d.arriving = text, parsed
+}
+
+// What bounds how a scenario is measured.
+const (
+	phaseMost    = 7 * 24 * time.Hour
+	inFlightMost = 1_000_000
+	workersMost  = 10_000
+	enginesMost  = 64
+)
+
+func (d *decoder) readRun() {
+	v := d.raw.run
+	if v == nil {
+		return
+	}
+	r := &d.run
+	phase := func(into *time.Duration, what string) func(*yamlfile.Value) {
+		return func(v *yamlfile.Value) {
+			t, ok := d.Duration(v, what)
+			if ok && t > phaseMost {
+				d.Add(v.Pos, "%s is %v; choose a week at most", what, t)
+			}
+			*into = t
+		}
+	}
+	d.Fields(v, "run",
+		yamlfile.Key{Name: "warm_up", Read: func(v *yamlfile.Value) {
+			if text, _ := v.Scalar(); text == "auto" {
+				r.WarmUpAuto = true
+				return
+			}
+			phase(&r.WarmUp, "warm_up, if it is not auto,")(v)
+		}},
+		yamlfile.Key{Name: "measure", Read: phase(&r.Measure, "measure")},
+		yamlfile.Key{Name: "drain", Read: phase(&r.Drain, "drain")},
+		yamlfile.Key{Name: "in_flight", Read: func(v *yamlfile.Value) {
+			for _, item := range d.List(v) {
+				if n, ok := d.Int(item, "in_flight", 1, inFlightMost); ok {
+					r.InFlight = append(r.InFlight, n)
+				}
+			}
+		}},
+		yamlfile.Key{Name: "workers", Read: func(v *yamlfile.Value) { r.Workers = d.orKeep(v, "workers", 0, 1, workersMost) }},
+		yamlfile.Key{Name: "engines", Read: func(v *yamlfile.Value) { r.Engines = d.orKeep(v, "engines", 0, 1, enginesMost) }},
+	)
+}
+
+func (d *decoder) readObjective() {
+	v := d.raw.objective
+	if v == nil {
+		return
+	}
+	for _, f := range d.Map(v, "objectives") {
+		percentile, ok := percentileOf(f.Name)
+		if !ok {
+			d.Add(f.Pos, "%q is no percentile of latencies; write one like p99 or p99.9, or max", f.Name)
+			continue
+		}
+		if most, ok := d.Duration(f.Value, f.Name); ok {
+			d.objective = append(d.objective, Objective{percentile, most})
+		}
+	}
+}
+
+// percentileOf reads p99 or max.
+func percentileOf(text string) (float64, bool) {
+	if text == "max" {
+		return 100, true
+	}
+	number, is := strings.CutPrefix(text, "p")
+	f, err := strconv.ParseFloat(number, 64)
+	return f, is && err == nil && f > 0 && f <= 100
+}
+
+// PressureDecoder reads what a scenario's file says under pressure. Mistakes go to the report; unknown keys are mistakes.
+type PressureDecoder func(v *yamlfile.Value, r *yamlfile.Report) any
+
+// decodePressure is what reads pressure; nil: nothing does.
+var decodePressure PressureDecoder
+
+// DecodePressure has a function read what scenarios say under pressure; Scenario.Pressure is what it gives. It is called once,
+// when the program starts, by the package that brings pressure about.
+func DecodePressure(decode PressureDecoder) { decodePressure = decode }
+
+func (d *decoder) readPressure() {
+	v := d.raw.pressure
+	switch {
+	case v == nil:
+	case decodePressure == nil:
+		d.Add(v.Pos, "nothing here brings pressure about; leave it out")
+	default:
+		d.pressure = decodePressure(v, d.Report)
+	}
+}

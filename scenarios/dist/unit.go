@@ -1,0 +1,88 @@
+package dist
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Unit says what the numbers of a law count.
+type Unit int
+
+// The units.
+const (
+	Durations Unit = iota // nanoseconds, written as 10ms or 1.5s
+	Bytes                 // written as 512B, 4kB or 1.5MiB
+	Counts                // written as 10
+)
+
+// String names what is counted.
+func (u Unit) String() string {
+	return [...]string{"durations", "bytes", "numbers"}[u]
+}
+
+// span is an example of two ends.
+func (u Unit) span() string {
+	return [...]string{"1ms..9ms", "1kB..100kB", "1..9"}[u]
+}
+
+// Bounds of what is written.
+const (
+	bytesMost  = 1 << 40
+	countsMost = 1_000_000_000_000_000 // floats hold every whole number up to it
+)
+
+// sizes are the units of bytes.
+var sizes = []struct {
+	suffix string
+	bytes  float64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1},
+}
+
+// ParseBytes reads a size such as 512B, 4kB or 1.5MiB.
+func ParseBytes(text string) (int64, error) { return Bytes.parse(text) }
+
+// parse reads a number of the unit.
+func (u Unit) parse(text string) (int64, error) {
+	text = strings.TrimSpace(text)
+	switch u {
+	case Durations:
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 || d > Longest {
+			return 0, fmt.Errorf("%q is no duration; write one like 10ms or 1.5s, not negative, at most a hundred years", text)
+		}
+		return int64(d), nil
+	case Bytes:
+		for _, s := range sizes {
+			number, ok := strings.CutSuffix(text, s.suffix)
+			if !ok {
+				continue
+			}
+			v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+			if err != nil || !(v >= 0) || v*s.bytes > bytesMost {
+				break
+			}
+			return int64(math.Round(v * s.bytes)), nil
+		}
+		return 0, fmt.Errorf("%q is no size; write one like 512B, 4kB or 1.5MiB, not negative, at most 1024GiB", text)
+	}
+	v, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
+	if err != nil || v < 0 || v > countsMost {
+		return 0, fmt.Errorf("%q is no number; write a whole one like 10, not negative, at most %d", text, countsMost)
+	}
+	return v, nil
+}
+
+// format writes a number of the unit.
+func (u Unit) format(v int64) string {
+	switch u {
+	case Durations:
+		return time.Duration(v).String()
+	case Bytes:
+		return strconv.FormatInt(v, 10) + "B"
+	}
+	return strconv.FormatInt(v, 10)
+}

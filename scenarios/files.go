@@ -1,0 +1,131 @@
+package scenarios
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed library/*.yaml library/*.ir programs/*.ir
+var shippedFiles embed.FS
+
+// Bundle is a scenario as text: its file, and every other file that it names. A scenario that is made of it again needs none
+// of them. Scenarios that ship, where it names some, are not in it.
+type Bundle struct {
+	Root  string            `json:"root"`  // the scenario's file, one of Files
+	Files map[string]string `json:"files"` // by the names by which they are called
+}
+
+// What bounds the files that a scenario names. Traces have limits of their own.
+const samplesBytesMost = 64 << 20
+
+// files are where a scenario is read from. They remember what was read.
+type files struct {
+	dir   string // the folder of the scenario's file, as it was named; empty: the one we are in
+	open  func(name string) (io.ReadCloser, error)
+	seen  map[string]string
+	ships bool // the files are the program's own
+}
+
+// osFiles are those of the system.
+func osFiles(dir string) *files {
+	f := &files{dir: dir, seen: map[string]string{}}
+	f.open = func(name string) (io.ReadCloser, error) {
+		file, err := os.Open(f.display(name))
+		if err != nil {
+			return nil, err
+		}
+		if info, err := file.Stat(); err == nil && info.IsDir() {
+			_ = file.Close()
+			return nil, errors.New("this is a directory; name a file in it")
+		}
+		return file, nil
+	}
+	return f
+}
+
+// libraryFiles are those that ship.
+func libraryFiles() *files {
+	return &files{seen: map[string]string{}, ships: true, open: func(name string) (io.ReadCloser, error) {
+		return shippedFiles.Open(path.Join("library", name))
+	}}
+}
+
+// bundled are those of a bundle.
+func bundled(b Bundle) *files {
+	return &files{seen: map[string]string{}, open: func(name string) (io.ReadCloser, error) {
+		text, ok := b.Files[name]
+		if !ok {
+			return nil, errors.New("the file is not among those that were kept with the scenario")
+		}
+		return io.NopCloser(strings.NewReader(text)), nil
+	}}
+}
+
+// display is a file's name as a person here would open it.
+func (f *files) display(name string) string {
+	switch {
+	case f.ships:
+		return path.Base(name)
+	case f.dir == "" || filepath.IsAbs(name):
+		return name
+	}
+	return filepath.Join(f.dir, name)
+}
+
+// read gives the text of a file, one byte more than most at most, so that whoever checks the length sees that it is
+// exceeded. The error is one line.
+func (f *files) read(name string, most int) ([]byte, error) {
+	if text, ok := f.seen[name]; ok {
+		return []byte(text), nil
+	}
+	file, err := f.open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.display(name), cause(err))
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	data, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.display(name), cause(err))
+	}
+	f.seen[name] = string(data)
+	return data, nil
+}
+
+// cause takes away what an error of the file system repeats: operation and path.
+func cause(err error) error {
+	var wrong *fs.PathError
+	if errors.As(err, &wrong) {
+		return wrong.Err
+	}
+	return err
+}
+
+// beside is a file's name where another file names it.
+func beside(file, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return path.Join(path.Dir(file), filepath.ToSlash(name))
+}
+
+// nameOf makes a scenario's name of that of its file.
+func nameOf(file string) string {
+	base := path.Base(filepath.ToSlash(file))
+	for _, ending := range []string{".yaml", ".yml"} {
+		base = strings.TrimSuffix(base, ending)
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.', r > 127:
+			return r
+		}
+		return '_'
+	}, base)
+}

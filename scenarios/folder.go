@@ -1,0 +1,102 @@
+package scenarios
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Text is a file of a scenario.
+type Text struct {
+	Name string // as the scenario's file calls it
+	Text string
+}
+
+// Texts are the scenario's file, and then every file that it names, by name.
+func (s Scenario) Texts() []Text {
+	var list []Text
+	for _, name := range s.spec.names() {
+		called := name
+		if s.spec.files.ships {
+			called = path.Base(name)
+		}
+		list = append(list, Text{called, s.spec.files.seen[name]})
+	}
+	return list
+}
+
+// names are those of all files, the scenario's own first.
+func (s *spec) names() []string {
+	list := []string{s.file}
+	for _, name := range slices.Sorted(maps.Keys(s.files.seen)) {
+		if name != s.file {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// Export gives the scenario's files so that they can stand in one folder: those that stand elsewhere get their own names
+// there, and the files that name them are changed.
+func (s Scenario) Export() ([]Text, error) {
+	f := s.spec.files
+	flat := map[string]string{} // names in the folder, by names among the files
+	taken := map[string]bool{}
+	for _, name := range s.spec.names() {
+		flat[name] = newName(path.Base(filepath.ToSlash(name)), taken)
+	}
+	out := Bundle{Root: flat[s.spec.file], Files: map[string]string{}}
+	for name, text := range f.seen {
+		if isScenario(name) {
+			text = renamed(name, text, flat)
+		}
+		out.Files[flat[name]] = text
+	}
+	again, err := FromBundle(out) // which has failed to find what was not renamed
+	if err != nil {
+		return nil, fmt.Errorf("%s names files in a way that cannot be changed; copy its folder instead: %w", s.Name, err)
+	}
+	return again.Texts(), nil
+}
+
+func isScenario(file string) bool {
+	return strings.HasSuffix(file, ".yaml") || strings.HasSuffix(file, ".yml")
+}
+
+// newName gives a name that is not taken.
+func newName(base string, taken map[string]bool) string {
+	name, ending := strings.TrimSuffix(base, path.Ext(base)), path.Ext(base)
+	for n := 2; taken[base]; n++ {
+		base = fmt.Sprintf("%s-%d%s", name, n, ending)
+	}
+	taken[base] = true
+	return base
+}
+
+// renamed changes the names by which a scenario's file calls others.
+func renamed(file, text string, flat map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(flat)) {
+		for _, called := range []string{name, relative(path.Dir(file), name)} {
+			if called != "" && called != flat[name] {
+				pairs = append(pairs, called, flat[name])
+			}
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// relative is a file's name as another file in a folder calls it.
+func relative(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return ""
+	}
+	rel, err := filepath.Rel(filepath.FromSlash(dir), filepath.FromSlash(name))
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(rel)
+}
