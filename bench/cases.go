@@ -13,12 +13,13 @@ import (
 
 // CaseOptions say which workloads are wanted.
 type CaseOptions struct {
-	Scenarios []string // names of scenarios or their files, either with =SIZE behind it; none means all that are usual
-	Sizes     []string // "10,50,100" for every scenario, or "fanout=10,50" for one; none means its defaults
-	Few       bool     // of the default sizes only the two smallest
-	Traces    []string // files in WfFormat, each a case of the scenario trace; none means generated ones
-	Set       []string // NAME=VALUE, of parameters of scenarios: each of them that has the parameter takes the value
-	Options   scenarios.Options
+	Scenarios   []string // names of scenarios or their files, either with =SIZE behind it; none means all that are usual
+	Sizes       []string // "10,50,100" for every scenario, or "fanout=10,50" for one; none means its defaults
+	Few         bool     // of the default sizes only the two smallest
+	Traces      []string // files in WfFormat, each a case of the scenario trace; none means generated ones
+	Undisturbed bool     // a case under pressure is also run without
+	Set         []string // NAME=VALUE, of parameters of scenarios: each of them that has the parameter takes the value
+	Options     scenarios.Options
 }
 
 // Cases builds the workloads. Errors are the user's, a line each.
@@ -59,7 +60,12 @@ func Cases(o CaseOptions) ([]Case, error) {
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, CaseOf(m, w.File()))
+			k := CaseOf(m, w.File())
+			k.Pressure, k.Run = w.Pressure, w.Run
+			if o.Undisturbed && !k.Pressure.None() {
+				out = append(out, k.undisturbed())
+			}
+			out = append(out, k)
 		}
 	}
 	return out, nil
@@ -74,6 +80,21 @@ func CaseOf(m *scenarios.Mix, source string) Case {
 	}
 	return k
 }
+
+// undisturbed is the case without its pressure, under a name of its own.
+func (c Case) undisturbed() Case {
+	c.Workload.Name += undisturbedSuffix
+	if c.Mix != nil {
+		m := *c.Mix
+		m.Name = c.Workload.Name
+		c.Mix = &m
+	}
+	c.Pressure = scenarios.Pressure{}
+	return c
+}
+
+// undisturbedSuffix ends the name of a case that is run without the pressure of its scenario.
+const undisturbedSuffix = "-undisturbed"
 
 // wantedScenario is one that is run, with the sizes that were named with it.
 type wantedScenario struct {

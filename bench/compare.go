@@ -25,6 +25,7 @@ type CompareConfig struct {
 
 	// Loads are the modes in which every case is run, each a mode of its own. Nil: one, of Workers, InFlight and MinNodes.
 	Loads      []Load
+	OwnLoads   bool          // what a case's scenario says of how it is run goes before Loads
 	Workers    int           // see Load
 	InFlight   int           // see Load
 	Engines    int           // engines on the store, each with Workers and connections of its own. Zero: 1
@@ -47,6 +48,11 @@ type CompareConfig struct {
 
 // Case is a workload to run, and the size that it was asked for with.
 type Case struct {
+	// Pressure is on the store while an instance of the case runs.
+	Pressure scenarios.Pressure
+	// Run is what the scenario says of how it is run. CompareConfig.OwnLoads has it count.
+	Run scenarios.RunDefaults
+
 	// Workload is what every instance runs. Where there is a mix it is the first one's, with the mix's name, and as many
 	// nodes as the mix has in the mean.
 	Workload scenarios.Workload
@@ -130,6 +136,11 @@ func (c CompareConfig) validate() error {
 			return fmt.Errorf("compare: %s is named twice", k)
 		}
 		seen[k.String()] = true
+		for _, l := range c.loadsOf(&k) {
+			if err := l.validate(); err != nil {
+				return fmt.Errorf("%s: %w", k, err)
+			}
+		}
 	}
 	return nil
 }
@@ -216,7 +227,7 @@ func (c *comparer) runCase(ctx context.Context, k *Case) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", k, err)
 	}
-	for _, load := range c.cfg.Loads {
+	for _, load := range c.cfg.loadsOf(k) {
 		plans := make([]runPlan, len(c.cfg.Backends))
 		for i, b := range c.cfg.Backends {
 			if plans[i], err = c.pilot(ctx, k, lot, b, load); err != nil {
@@ -291,9 +302,7 @@ func (c *comparer) keep(key record.Key, lat *latencies) {
 	c.hists[key] = lat
 }
 
-func (c *comparer) total() int {
-	return len(c.cfg.Cases) * len(c.cfg.Backends) * len(c.cfg.Loads) * c.cfg.Runs
-}
+func (c *comparer) total() int { return c.cfg.Rows() * c.cfg.Runs }
 
 // measuring tells which point of a ceiling comes next.
 func (c *comparer) measuring(point string) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"pulley/reports/record"
@@ -12,7 +14,8 @@ import (
 
 // Load is how instances come to the engines in the runs of a comparison: so many at once, the next whenever one ends.
 type Load struct {
-	// Mode is record.ModeAlone or record.ModeSaturated. Empty: alone where one instance is in flight, else saturated.
+	// Mode is record.ModeAlone or record.ModeSaturated; the latter with @K behind it where a case has several, of K instances.
+	// Empty: alone where one instance is in flight, else saturated.
 	Mode string
 	// InFlight is how many instances are there at once. Zero: 1.
 	InFlight int
@@ -21,6 +24,8 @@ type Load struct {
 	NodesInFlight int
 	// Workers is how many actions an engine runs at once. Zero: 16.
 	Workers int
+	// Engines are on the store. Zero: what the comparison says.
+	Engines int
 	// MinNodes is how many node runs a run has at least: instances are repeated until then. Zero: 2,000.
 	MinNodes int
 	// RunTime is how long a run takes, about: a pilot run, which does not count, tells how many instances that are. It has
@@ -56,7 +61,7 @@ func (l Load) withDefaults() Load {
 
 func (l Load) validate() error {
 	switch {
-	case l.Mode != record.ModeAlone && l.Mode != record.ModeSaturated:
+	case l.Mode != record.ModeAlone && l.Mode != record.ModeSaturated && !strings.HasPrefix(l.Mode, record.ModeSaturated+"@"):
 		return fmt.Errorf("compare: the mode is %q; choose %s or %s", l.Mode, record.ModeAlone, record.ModeSaturated)
 	case l.Mode == record.ModeAlone && l.InFlight != 1:
 		return fmt.Errorf("compare: an instance that is alone is one, not %d", l.InFlight)
@@ -64,6 +69,8 @@ func (l Load) validate() error {
 		return fmt.Errorf("compare: %d workers; choose from 1 to 10000", l.Workers)
 	case l.InFlight < 1 || l.InFlight > 1_000_000:
 		return fmt.Errorf("compare: %d instances in flight; choose from 1 to 1000000", l.InFlight)
+	case l.Engines < 0 || l.Engines > 64:
+		return fmt.Errorf("compare: %d engines; choose from 1 to 64", l.Engines)
 	case l.NodesInFlight < 0:
 		return errors.New("compare: the node runs in flight must not be negative")
 	case l.MinNodes < 1:
@@ -72,6 +79,47 @@ func (l Load) validate() error {
 		return fmt.Errorf("compare: %v for a run; choose up to an hour", l.RunTime)
 	}
 	return nil
+}
+
+// loadsOf are the modes in which a case is run: its scenario's own, where they count and it has any.
+func (c CompareConfig) loadsOf(k *Case) []Load {
+	run := k.Run
+	if !c.OwnLoads || len(run.InFlight) == 0 && run.Workers == 0 && run.Engines == 0 && run.Measure == 0 {
+		return c.Loads
+	}
+	loads := slices.Clone(c.Loads)
+	if len(run.InFlight) > 0 {
+		loads = nil
+		for _, n := range run.InFlight {
+			loads = append(loads, c.loadWith(n, len(run.InFlight) > 2 || !slices.Contains(run.InFlight, 1) && len(run.InFlight) > 1))
+		}
+	}
+	for i := range loads {
+		l := &loads[i]
+		l.Workers, l.Engines = cmp.Or(run.Workers, l.Workers), cmp.Or(run.Engines, l.Engines)
+		if l.RunTime > 0 && l.Mode != record.ModeAlone {
+			l.RunTime = cmp.Or(run.Measure, l.RunTime)
+		}
+	}
+	return loads
+}
+
+// loadWith is the load that most resembles one of so many instances in flight. several says that the mode must tell it from
+// others.
+func (c CompareConfig) loadWith(inFlight int, several bool) Load {
+	alone := func(l Load) bool { return l.Mode == record.ModeAlone }
+	like := c.Loads[len(c.Loads)-1]
+	if i := slices.IndexFunc(c.Loads, alone); inFlight == 1 && i >= 0 {
+		like = c.Loads[i]
+	}
+	like.InFlight, like.NodesInFlight, like.Mode = inFlight, 0, record.ModeSaturated
+	switch {
+	case inFlight == 1:
+		like.Mode = record.ModeAlone
+	case several:
+		like.Mode = fmt.Sprintf("%s@%d", record.ModeSaturated, inFlight)
+	}
+	return like
 }
 
 // inFlight is how many instances of so many node runs are there at once.
@@ -130,12 +178,14 @@ const (
 // Estimate says how long Compare will take, about; it is not known where runs have a number of nodes and no time.
 func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 	c = c.withDefaults()
-	for _, l := range c.Loads {
-		if l.RunTime == 0 {
-			return 0, false
+	for i := range c.Cases {
+		for _, l := range c.loadsOf(&c.Cases[i]) {
+			if l.RunTime == 0 {
+				return 0, false
+			}
+			row := (float64(c.Runs) + pilotsForARun) * float64(l.RunTime+runOverhead)
+			took += time.Duration(row * float64(len(c.Backends)))
 		}
-		row := (float64(c.Runs) + pilotsForARun) * float64(l.RunTime+runOverhead)
-		took += time.Duration(row * float64(len(c.Cases)*len(c.Backends)))
 	}
 	for _, b := range c.Backends {
 		if b.Ceiling() != "" {
@@ -143,4 +193,13 @@ func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 		}
 	}
 	return took, true
+}
+
+// Rows says how many rows Compare will find.
+func (c CompareConfig) Rows() (n int) {
+	c = c.withDefaults()
+	for i := range c.Cases {
+		n += len(c.loadsOf(&c.Cases[i])) * len(c.Backends)
+	}
+	return n
 }

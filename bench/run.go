@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,13 @@ func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec BackendSpec, p
 	w := k.Workload
 	sample := &record.Sample{
 		Scenario: w.Name, Backend: spec.String(), Size: w.Size, Mode: p.load.Mode, Nodes: w.Nodes, StartedAt: time.Now(), Warnings: []string{},
-		Instances: p.instances, InFlight: p.inFlight, Workers: p.load.Workers, Engines: max(r.cfg.Engines, 1),
+		Instances: p.instances, InFlight: p.inFlight, Workers: p.load.Workers, Engines: max(cmp.Or(p.load.Engines, r.cfg.Engines), 1),
 	}
 	if !spec.NeedsPostgres() {
 		lat, err := r.measure(ctx, k, lot, spec, OpenOptions{}, sample)
+		if !k.Pressure.None() {
+			sample.Warnings = append(sample.Warnings, "no pressure: the backend has no store that could be put under it")
+		}
 		sample.Warnings = append(sample.Warnings, "rows, statements, commits and WAL are null: the backend has no server that counts them")
 		return sample, lat, err
 	}
@@ -106,7 +110,12 @@ func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec BackendSpec, p
 	if err != nil {
 		return nil, nil, err
 	}
+	pressed, err := r.press(ctx, k, b, &open)
 	b.Close()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer pressed.end(ctx, sample)
 	traffic := &measure.Client{}
 	open.Tracer = traffic
 	scope := measure.Scope{Schema: open.Schema, AppPrefix: application, Wait: leaveWithin}
@@ -133,6 +142,7 @@ func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec BackendSpec, p
 		return nil, nil, err
 	}
 	sample.Warnings = append(sample.Warnings, traffic.Fill(&counters, warnings)...)
+	sample.Warnings = append(sample.Warnings, leaveOutReaders(k, &counters)...)
 	sample.Counters, sample.Waits = &counters, &seen
 	return sample, lat, nil
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -201,6 +202,8 @@ type OpenOptions struct {
 	Schema      string // empty: the backend's default
 	Application string // application_name; empty: "pulley"
 
+	Connections int // of the pool at most; zero: what the spec says
+
 	Lease time.Duration // of shards, where they have owners; zero: the backend's default
 
 	Tracer pgx.QueryTracer // sees every statement; nil: none
@@ -210,7 +213,7 @@ type OpenOptions struct {
 func (s BackendSpec) Open(ctx context.Context, o OpenOptions) (backend.Backend, error) {
 	store := postgres.Config{
 		DSN: o.DSN, Schema: o.Schema, Application: o.Application,
-		Shards: s.number("shards"), Connections: s.number("connections"), Tracer: o.Tracer,
+		Shards: s.number("shards"), Connections: cmp.Or(o.Connections, s.number("connections")), Tracer: o.Tracer,
 	}
 	switch s.name {
 	case "memory":

@@ -106,23 +106,30 @@ func percentileOf(text string) (float64, bool) {
 	return f, is && err == nil && f > 0 && f <= 100
 }
 
-// PressureDecoder reads what a scenario's file says under pressure. Mistakes go to the report; unknown keys are mistakes.
-type PressureDecoder func(v *yamlfile.Value, r *yamlfile.Report) any
-
-// decodePressure is what reads pressure; nil: nothing does.
-var decodePressure PressureDecoder
-
-// DecodePressure has a function read what scenarios say under pressure; Scenario.Pressure is what it gives. It is called once,
-// when the program starts, by the package that brings pressure about.
-func DecodePressure(decode PressureDecoder) { decodePressure = decode }
-
 func (d *decoder) readPressure() {
 	v := d.raw.pressure
-	switch {
-	case v == nil:
-	case decodePressure == nil:
-		d.Add(v.Pos, "nothing here brings pressure about; leave it out")
-	default:
-		d.pressure = decodePressure(v, d.Report)
+	if v == nil {
+		return
 	}
+	p := &d.pressure
+	number := func(into *int, what string, least, most int) func(*yamlfile.Value) {
+		return func(v *yamlfile.Value) { *into = d.orKeep(v, what, 0, least, most) }
+	}
+	span := func(into *time.Duration, what string, most time.Duration) func(*yamlfile.Value) {
+		return func(v *yamlfile.Value) {
+			t, ok := d.Duration(v, what)
+			if ok && t > most {
+				d.Add(v.Pos, "%s is %v; choose %v at most", what, t, most)
+			}
+			*into = t
+		}
+	}
+	d.Fields(v, "pressure",
+		yamlfile.Key{Name: "held_transaction", Read: func(v *yamlfile.Value) { p.HeldTransaction, _ = d.Bool(v, "held_transaction") }},
+		yamlfile.Key{Name: "readers", Read: number(&p.Readers, "readers", 0, readersMost)},
+		yamlfile.Key{Name: "read_every", Read: span(&p.ReadEvery, "read_every", time.Hour)},
+		yamlfile.Key{Name: "connections", Read: number(&p.Connections, "connections", 2, connectionsMost)},
+		yamlfile.Key{Name: "round_trip", Read: span(&p.RoundTrip, "round_trip", roundTripMost)},
+		yamlfile.Key{Name: "sleepers", Read: number(&p.Sleepers, "sleepers", 0, sleepersMost)},
+	)
 }

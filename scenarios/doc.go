@@ -23,7 +23,7 @@
 //	checks      which of results and nodes are checked; both if it is not there
 //	run         {warm_up, measure, drain, in_flight, workers, engines}: how commands measure it
 //	objective   latencies that percentiles must keep
-//	pressure    what the decoder of [DecodePressure] reads
+//	pressure    what is put on the store beside the load, see [Pressure]
 //	x-…         anything, for aliases to stand for
 //
 // A text that begins with = is an expression of the workflow language (package template). It may read size and the

@@ -29,7 +29,7 @@ type Scenario struct {
 	Arrivals   string            // as it is written; empty: it says nothing
 	Arriving   arrivals.Arrivals // the same, parsed; not usable where Arrivals is empty
 	Objectives []Objective
-	Pressure   any // what the decoder that was given to DecodePressure made of it
+	Pressure   Pressure
 
 	spec *spec
 }

@@ -39,7 +39,7 @@ type spec struct {
 	arriving  arrivals.Arrivals
 	run       RunDefaults
 	objective []Objective
-	pressure  any
+	pressure  Pressure
 }
 
 // parameter is a name that expressions may read, and that a command may set.

@@ -11,6 +11,7 @@ import (
 
 	"pulley/bench/pressure"
 	"pulley/engine/pgserver/pgtest"
+	"pulley/scenarios"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -57,7 +58,7 @@ func (s *store) number(sql string, args ...any) (n int64) {
 	return n
 }
 
-func (s *store) start(cfg pressure.Config) *pressure.Running {
+func (s *store) start(cfg scenarios.Pressure) *pressure.Running {
 	s.Helper()
 	r, err := pressure.Start(s.ctx, cfg, s.site)
 	if err != nil {
@@ -74,7 +75,7 @@ func TestHeldTransaction(t *testing.T) {
 		return s.number("SELECT pg_relation_size($1::regclass)", s.table())
 	}
 	before := dead()
-	r := s.start(pressure.Config{HeldTransaction: true})
+	r := s.start(scenarios.Pressure{HeldTransaction: true})
 	s.exec("DELETE FROM " + s.table())
 	if held := dead(); held != before {
 		t.Errorf("the table has %d bytes after a vacuum, and had %d: nothing was held", held, before)
@@ -97,7 +98,7 @@ func TestEverythingPresses(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	slept := 0
 	s.site.Store = func(_ context.Context, n int) error { slept = n; return nil }
-	r := s.start(pressure.Config{HeldTransaction: true, Readers: 2, ReadEvery: time.Millisecond, RoundTrip: time.Millisecond, Sleepers: 7, Connections: 2})
+	r := s.start(scenarios.Pressure{HeldTransaction: true, Readers: 2, ReadEvery: time.Millisecond, RoundTrip: time.Millisecond, Sleepers: 7, Connections: 2})
 	conn, err := pgx.Connect(s.ctx, r.DSN())
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ func TestEverythingPresses(t *testing.T) {
 // TestPressureThatWasNotThere: a run whose pressure gave way says so.
 func TestPressureThatWasNotThere(t *testing.T) {
 	s := newStore(t)
-	r := s.start(pressure.Config{HeldTransaction: true, RoundTrip: time.Millisecond})
+	r := s.start(scenarios.Pressure{HeldTransaction: true, RoundTrip: time.Millisecond})
 	for s.number("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()", pressure.Application) > 0 {
 	}
 	report, _ := r.Stop(s.ctx) // what went wrong is in the report
@@ -129,23 +130,5 @@ func TestPressureThatWasNotThere(t *testing.T) {
 		if !strings.Contains(all, want) {
 			t.Errorf("want %q in %q", want, all)
 		}
-	}
-}
-
-func TestConfigIsChecked(t *testing.T) {
-	err := pressure.Config{Readers: -1, Connections: 1, RoundTrip: time.Hour, ReadEvery: -1, Sleepers: 1 << 40}.Validate()
-	if err == nil {
-		t.Fatal("everything is taken")
-	}
-	for _, want := range []string{"readers is -1", "connections is 1", "round_trip is 1h", "read_every is -1", "sleepers is"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q in %v", want, err)
-		}
-	}
-	if text := (pressure.Config{HeldTransaction: true, Readers: 3}).String(); text != "a transaction held open, 3 readers" {
-		t.Errorf("said as %q", text)
-	}
-	if c := (pressure.Config{ReadEvery: time.Second}); !c.None() || c.String() != "none" {
-		t.Errorf("%v presses", c)
 	}
 }

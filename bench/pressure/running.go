@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/pgserver/pgwire"
+	"pulley/scenarios"
 )
 
 var (
@@ -27,21 +28,23 @@ var (
 // Application is the application name of the sessions that press.
 const Application = "pulley pressure"
 
-// callWithin bounds each call of the server but a reading.
-const callWithin = 30 * time.Second
+const (
+	callWithin = 30 * time.Second       // each call of the server but a reading
+	readEvery  = 100 * time.Millisecond // where the pressure does not say
+)
 
 // Site is the store that is pressed.
 type Site struct {
 	DSN    string
 	Schema string // its tables are there
 
-	// Store stores so many instances that sleep for hours. Nil where Config.Sleepers is zero.
+	// Store stores so many instances that sleep for hours. Nil where Pressure.Sleepers is zero.
 	Store func(ctx context.Context, sleepers int) error
 }
 
 // Running is a pressure that is on. It is not safe for concurrent use.
 type Running struct {
-	cfg  Config
+	cfg  scenarios.Pressure
 	dsn  string
 	far  *pgwire.Proxy
 	held *pgx.Conn
@@ -54,7 +57,7 @@ type Running struct {
 }
 
 // Start puts a store under pressure. The caller calls Stop, whatever happens.
-func Start(ctx context.Context, cfg Config, site Site) (*Running, error) {
+func Start(ctx context.Context, cfg scenarios.Pressure, site Site) (*Running, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("pressure: %w", err)
 	}

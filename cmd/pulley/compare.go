@@ -28,26 +28,28 @@ import (
 type compareCmd struct {
 	Scenarios []string `arg:"" optional:"" help:"What to run: ${scenarios}, or a scenario's file, as in orders.yaml; with =SIZE for one size. Default: the first seven."`
 	serverFlags
-	Backends   []string      `default:"push,pull" help:"The schedulers, with their options after colons, joined by commas. Default: push,pull."`
-	Sizes      []string      `sep:"none" placeholder:"SIZES" help:"Sizes of every scenario, as in 10,100, or of one, as in fanout=10,100; may be repeated. Default: each scenario's own."`
-	Set        []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
-	Load       string        `enum:"both,alone,saturated" default:"both" help:"alone: one instance at a time, for latencies; saturated: as many as it takes to be no faster with more, for throughput; both: one after the other. Default: both."`
-	Runs       int           `placeholder:"N" help:"Repetitions, from 1 to 1000; fewer than five show no difference. Default: 6; 5 with --quick."`
-	RunTime    time.Duration `placeholder:"TIME" help:"How long a saturated run takes, about; one of a lone instance takes a quarter of it. Default: 2s; 400ms with --quick."`
-	Quick      bool          `help:"Less of everything, for a first look: 5 short runs, each scenario's two smallest sizes, no ceilings."`
-	Out        string        `default:"out/compare" placeholder:"DIR" help:"Where the record and the report are written. Default: out/compare."`
-	Format     string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
-	Trace      []string      `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace; may be repeated. Default: generated ones."`
-	TimeScale  float64       `default:"0.0001" help:"Multiplies the run times of a trace's tasks; 0 waits for nothing. Default: 0.0001."`
-	Workers    int           `placeholder:"N" help:"Actions that an engine runs at once. Default: 16 for lone instances, 2000 when saturated."`
-	InFlight   int           `placeholder:"N" help:"So many instances at once, and no other load: 1 is a lone instance. Default: 500 when saturated, fewer if they are large."`
-	Engines    int           `default:"1" help:"Engines that share the store, from 1 to 64, each with its own workers and connections. Default: 1."`
-	MinNodes   int           `placeholder:"N" help:"Node runs in one run at least, instead of --run-time: instances are repeated until then."`
-	RunTimeout time.Duration `default:"5m" help:"Of one run, which is invalid if it takes longer. Default: 5m."`
-	Seed       uint64        `default:"1" help:"Of generated traces. Default: 1."`
-	Ceiling    time.Duration `default:"200ms" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 15 s for each number of nodes per instance, of which at most three are measured. Default: 200ms."`
-	NoCeiling  bool          `help:"Leave that out."`
+	Backends    []string      `default:"push,pull" help:"The schedulers, with their options after colons, joined by commas. Default: push,pull."`
+	Sizes       []string      `sep:"none" placeholder:"SIZES" help:"Sizes of every scenario, as in 10,100, or of one, as in fanout=10,100; may be repeated. Default: each scenario's own."`
+	Set         []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
+	Load        string        `enum:"both,alone,saturated" default:"both" help:"alone: one instance at a time, for latencies; saturated: as many as it takes to be no faster with more, for throughput; both: one after the other. Default: both."`
+	Runs        int           `placeholder:"N" help:"Repetitions, from 1 to 1000; fewer than five show no difference. Default: 6; 5 with --quick."`
+	RunTime     time.Duration `placeholder:"TIME" help:"How long a saturated run takes, about; one of a lone instance takes a quarter of it. Default: 2s; 400ms with --quick."`
+	Quick       bool          `help:"Less of everything, for a first look: 5 short runs, each scenario's two smallest sizes, no ceilings."`
+	Out         string        `default:"out/compare" placeholder:"DIR" help:"Where the record and the report are written. Default: out/compare."`
+	Format      string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	Trace       []string      `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace; may be repeated. Default: generated ones."`
+	TimeScale   float64       `default:"0.0001" help:"Multiplies the run times of a trace's tasks; 0 waits for nothing. Default: 0.0001."`
+	Workers     int           `placeholder:"N" help:"Actions that an engine runs at once. Default: 16 for lone instances, 2000 when saturated."`
+	InFlight    int           `placeholder:"N" help:"So many instances at once, and no other load: 1 is a lone instance. Default: 500 when saturated, fewer if they are large."`
+	Undisturbed bool          `help:"Also run each scenario that puts the store under pressure without that, as NAME-undisturbed."`
+	Engines     int           `default:"1" help:"Engines that share the store, from 1 to 64, each with its own workers and connections. Default: 1."`
+	MinNodes    int           `placeholder:"N" help:"Node runs in one run at least, instead of --run-time: instances are repeated until then."`
+	RunTimeout  time.Duration `default:"5m" help:"Of one run, which is invalid if it takes longer. Default: 5m."`
+	Seed        uint64        `default:"1" help:"Of generated traces. Default: 1."`
+	Ceiling     time.Duration `default:"200ms" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 15 s for each number of nodes per instance, of which at most three are measured. Default: 200ms."`
+	NoCeiling   bool          `help:"Leave that out."`
 
+	ownLoads           bool  `kong:"-"` // no flag says what the load is, so that scenarios may
 	CeilingConnections []int `hidden:"" placeholder:"N" help:"The numbers of connections that are tried for that. Default: those of pulley ceiling."`
 }
 
@@ -64,7 +66,7 @@ func (compareCmd) Help() string {
 		"Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"Exit status: 0 if every run was valid, 1 if one was not, 2 if nothing could be run.\n\nScenarios:\n\n")
 	for _, s := range scenarios.Library() {
-		fmt.Fprintf(&b, "  %-9s %s; size: %s\n", s.Name, s.Doc, s.SizeMeans)
+		fmt.Fprintf(&b, "  %-16s %s; size: %s\n", s.Name, s.Doc, s.SizeMeans)
 	}
 	b.WriteString("\nBackends:\n\n")
 	for line := range strings.Lines(bench.BackendHelp()) {
@@ -141,14 +143,14 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 		return bench.CompareConfig{}, err
 	}
 	cases, err := bench.Cases(bench.CaseOptions{
-		Scenarios: o.Scenarios, Sizes: o.Sizes, Traces: o.Trace, Few: o.Quick, Set: o.Set,
+		Scenarios: o.Scenarios, Sizes: o.Sizes, Traces: o.Trace, Few: o.Quick, Undisturbed: o.Undisturbed, Set: o.Set,
 		Options: scenarios.Options{TimeScale: o.TimeScale, Seed: o.Seed},
 	})
 	if err != nil {
 		return bench.CompareConfig{}, err
 	}
 	return bench.CompareConfig{
-		Cases: cases, Backends: specs, Runs: o.Runs, Loads: loads, Engines: o.Engines, RunTimeout: o.RunTimeout, Seed: o.Seed, Ceilings: o.Ceiling, CeilingConnections: o.CeilingConnections, Command: os.Args,
+		Cases: cases, Backends: specs, Runs: o.Runs, Loads: loads, OwnLoads: o.ownLoads, Engines: o.Engines, RunTimeout: o.RunTimeout, Seed: o.Seed, Ceilings: o.Ceiling, CeilingConnections: o.CeilingConnections, Command: os.Args,
 	}, nil
 }
 
@@ -206,6 +208,7 @@ func (o *compareCmd) print(c *console, found *bench.Comparison) error {
 
 // defaults fills in what was not said.
 func (o *compareCmd) defaults() {
+	o.ownLoads = o.InFlight == 0 && o.Load == "both" && o.Workers == 0 && o.RunTime == 0 && o.MinNodes == 0 && !o.Quick
 	if o.Runs == 0 {
 		if o.Runs = 6; o.Quick {
 			o.Runs = 5
@@ -253,7 +256,7 @@ func (o *compareCmd) loads() ([]bench.Load, error) {
 
 // estimate says how long the comparison will take.
 func estimate(cfg bench.CompareConfig, quick bool) string {
-	text := fmt.Sprintf("%d rows, of %d runs each", len(cfg.Cases)*len(cfg.Backends)*len(cfg.Loads), cfg.Runs)
+	text := fmt.Sprintf("%d rows, of %d runs each", cfg.Rows(), cfg.Runs)
 	if took, known := cfg.Estimate(); known {
 		text += ", about " + took.Round(estimateGrain(took)).String()
 		if !quick && took > 3*time.Minute {

@@ -60,7 +60,7 @@ func (o *scenariosListCmd) Run(c *console) error {
 			row.Parameters[name] = values[i]
 		}
 		rows = append(rows, row)
-		fmt.Fprintf(&b, "%-9s %s\n", s.Name, s.Doc)
+		fmt.Fprintf(&b, "%-16s %s\n", s.Name, s.Doc)
 	}
 	if o.Format == "text" {
 		return c.print(b.String())

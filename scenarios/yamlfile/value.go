@@ -206,6 +206,18 @@ func (v *Value) describe() string {
 	return v.Kind()
 }
 
+// Bool reads true or false; what names it in the mistake.
+func (r *Report) Bool(v *Value, what string) (b, ok bool) {
+	switch text, scalar := v.Scalar(); {
+	case scalar && text == "true":
+		return true, true
+	case scalar && text == "false":
+		return false, true
+	}
+	r.Add(v.Pos, "%s is %s; write true or false", what, v.describe())
+	return false, false
+}
+
 // Duration reads a time that is not negative.
 func (r *Report) Duration(v *Value, what string) (time.Duration, bool) {
 	text, ok := v.Scalar()

@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/bench/pressure"
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+	"pulley/reports/record"
+)
+
+// pressed is the pressure on the store of a run; nil: there is none.
+type pressed struct{ running *pressure.Running }
+
+// press puts the store of a run under the pressure of its case, and has engines connect as that demands.
+func (r *runner) press(ctx context.Context, k *Case, b backend.Backend, open *OpenOptions) (*pressed, error) {
+	if k.Pressure.None() {
+		return nil, nil
+	}
+	site := pressure.Site{DSN: open.DSN, Schema: open.Schema, Store: func(ctx context.Context, n int) error { return storeSleepers(ctx, b, n) }}
+	running, err := pressure.Start(ctx, k.Pressure, site)
+	if err != nil {
+		return nil, err
+	}
+	open.DSN, open.Connections = running.DSN(), k.Pressure.Connections
+	return &pressed{running}, nil
+}
+
+// end takes the pressure away. A run whose pressure was not there decides nothing.
+func (p *pressed) end(ctx context.Context, sample *record.Sample) {
+	if p == nil {
+		return
+	}
+	report, err := p.running.Stop(context.WithoutCancel(ctx))
+	if err != nil {
+		report.Missing = append(report.Missing, err.Error())
+	}
+	if len(report.Missing) > 0 {
+		sample.Valid = false
+		sample.Warnings = append(sample.Warnings, "the pressure was not there: "+strings.Join(report.Missing, "; "))
+	}
+}
+
+// leaveOutReaders drops counts to which readers beside the load have added. It gives the warning that says so.
+func leaveOutReaders(k *Case, c *record.Counters) []string {
+	if k.Pressure.Readers == 0 {
+		return nil
+	}
+	c.RowsRead, c.SeqRowsRead, c.IndexRowsFetched, c.IndexEntriesRead, c.Statements, c.Commits = nil, nil, nil, nil, nil, nil
+	return []string{"rows read, statements and commits are null: readers beside the load add to them"}
+}
+
+// sleeperSource is the program of an instance that sleeps for longer than any run takes.
+const sleeperSource = `fn main(input: [], output: []):
+    sleep 30 * 24 * 3600
+`
+
+// sleepersAtOnce is how many are stored with one call.
+const sleepersAtOnce = 1000
+
+// storeSleepers stores instances that sleep.
+func storeSleepers(ctx context.Context, b backend.Backend, n int) error {
+	tree, err := ir.Parse("sleeper.ir", []byte(sleeperSource), ir.Limits{})
+	if err != nil {
+		return err
+	}
+	compiled, err := graph.Compile(tree, ir.Limits{})
+	if err != nil {
+		return err
+	}
+	program, err := plan.Compile(compiled)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	for n > 0 {
+		subs := make([]backend.Submission, min(n, sleepersAtOnce))
+		for i := range subs {
+			subs[i] = backend.Submission{ID: uuid.Must(uuid.NewV7()), Program: program, Input: json.RawMessage("{}")}
+		}
+		out, err := b.Submit(ctx, subs, backend.Grant{Owner: "pulley bench", Lease: time.Minute})
+		if err != nil {
+			return err
+		}
+		for _, o := range out.Outcomes {
+			if o.Answer != backend.Applied {
+				return errors.Join(fmt.Errorf("an instance that sleeps is answered %s", o.Answer), o.Err)
+			}
+		}
+		n -= len(subs)
+	}
+	return nil
+}

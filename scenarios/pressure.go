@@ -1,0 +1,78 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Pressure is what production puts on a store beside the load. The zero value is none. It is brought about by package
+// bench/pressure.
+type Pressure struct {
+	// HeldTransaction holds a transaction open from before the run to after it. It sees the tables as they were, so that
+	// the server can remove no row version that the run leaves behind.
+	HeldTransaction bool
+	// Readers is how many sessions read all tables of the store whole, every ReadEvery, each in a transaction of its own.
+	Readers int
+	// ReadEvery is the time from one reading to the next. Zero: 100 ms.
+	ReadEvery time.Duration
+	// Connections bounds the engine's pool. Zero: the backend's own number.
+	Connections int
+	// RoundTrip is the time that a round trip between engine and server takes longer.
+	RoundTrip time.Duration
+	// Sleepers is how many instances are stored before the run that sleep for hours.
+	Sleepers int
+}
+
+// Bounds of a Pressure.
+const (
+	readersMost     = 64
+	connectionsMost = 1000
+	roundTripMost   = 10 * time.Second
+	sleepersMost    = 10_000_000
+)
+
+// None says whether nothing presses.
+func (p Pressure) None() bool { return p == Pressure{} || p == Pressure{ReadEvery: p.ReadEvery} }
+
+// Validate says all that is wrong, a line each.
+func (p Pressure) Validate() error {
+	var errs []error
+	within := func(what string, n, most int) {
+		if n < 0 || n > most {
+			errs = append(errs, fmt.Errorf("%s is %d; choose from 0 to %d", what, n, most))
+		}
+	}
+	within("readers", p.Readers, readersMost)
+	within("sleepers", p.Sleepers, sleepersMost)
+	if p.Connections != 0 && (p.Connections < 2 || p.Connections > connectionsMost) {
+		errs = append(errs, fmt.Errorf("connections is %d; choose from 2 to %d, or 0 for the backend's own number", p.Connections, connectionsMost))
+	}
+	if p.RoundTrip < 0 || p.RoundTrip > roundTripMost {
+		errs = append(errs, fmt.Errorf("round_trip is %v; choose up to %v", p.RoundTrip, roundTripMost))
+	}
+	if p.ReadEvery < 0 || p.ReadEvery > time.Hour {
+		errs = append(errs, fmt.Errorf("read_every is %v; choose up to an hour", p.ReadEvery))
+	}
+	return errors.Join(errs...)
+}
+
+// String says what presses, in words.
+func (p Pressure) String() string {
+	var parts []string
+	add := func(there bool, format string, args ...any) {
+		if there {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	add(p.HeldTransaction, "a transaction held open")
+	add(p.Readers > 0, "%d readers", p.Readers)
+	add(p.Connections > 0, "a pool of %d connections", p.Connections)
+	add(p.RoundTrip > 0, "round trips %v longer", p.RoundTrip)
+	add(p.Sleepers > 0, "%d instances that sleep", p.Sleepers)
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
