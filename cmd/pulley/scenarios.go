@@ -357,11 +357,15 @@ func (o *scenariosExportCmd) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	var files []string
-	for _, t := range texts {
-		files = append(files, filepath.Join(o.Out, t.Name))
+	var files, fresh []string
+	for i, t := range texts {
+		file := filepath.Join(o.Out, t.Name)
+		files = append(files, file)
+		if there, err := os.ReadFile(file); i == 0 || err != nil || string(there) != t.Text { // scenarios share programs
+			fresh = append(fresh, file)
+		}
 	}
-	if err := newFiles(o.Out, files...); err != nil {
+	if err := newFiles(o.Out, fresh...); err != nil {
 		return err
 	}
 	for i, t := range texts {
