@@ -384,7 +384,13 @@ func (p *traceBody) flow(b *building) (flow, error) {
 	if p.scale != nil {
 		scale = *p.scale
 	}
-	g, err := t.Graph(wfformat.GraphOptions{TimeScale: scale, Limits: b.opts.Limits})
-	f.graph, f.trace, f.nodes, f.warnings = g, t, len(t.Tasks), t.Warnings
+	opts := wfformat.GraphOptions{TimeScale: scale, Limits: b.opts.Limits}
+	f.trace, f.nodes, f.warnings = t, len(t.Tasks), t.Warnings
+	var err error
+	if t == p.trace {
+		f.graph, err = p.kept.of(t, opts)
+	} else {
+		f.graph, err = t.Graph(opts)
+	}
 	return f, err
 }

@@ -1,9 +1,11 @@
 package scenarios
 
 import (
+	"sync"
 	"time"
 
 	"pulley/engine/expr"
+	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/scenarios/arrivals"
 	"pulley/scenarios/behaviour"
@@ -135,6 +137,28 @@ type traceBody struct {
 	tasks *template.Template
 	seed  *template.Template
 	scale *float64 // nil: that of the run
+	kept  keptGraph
+}
+
+// keptGraph is the graph of a trace that was read, of the options with which it was made last: making it takes long.
+type keptGraph struct {
+	mu    sync.Mutex
+	opts  wfformat.GraphOptions
+	graph *graph.Graph
+}
+
+// of gives the graph of a trace.
+func (k *keptGraph) of(t *wfformat.Trace, opts wfformat.GraphOptions) (*graph.Graph, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.graph == nil || k.opts != opts {
+		g, err := t.Graph(opts)
+		if err != nil {
+			return nil, err
+		}
+		k.opts, k.graph = opts, g
+	}
+	return k.graph, nil
 }
 
 // mixBody is scenarios that take turns.

@@ -29,6 +29,7 @@ type drive struct {
 	workers int
 	timeout time.Duration
 	tell    func(string)
+	trace   *traceRecorder // nil: nobody wants to know what ran when
 }
 
 // run submits the instance and waits for its end, for the timeout, or until the database has failed
@@ -39,11 +40,15 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	trouble := &trouble{tell: d.tell, giveUp: giveUp, now: time.Now}
+	observer := trouble.observer()
+	if d.trace != nil {
+		observer = d.trace.watch(observer)
+	}
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: d.job.actions, Slots: d.workers, Batch: d.job.spec.Batch(),
 		CallTimeout: callTimeout, RetryMax: retryMax,
 		Drain:    -1, // nobody waits for actions of an instance that has ended, or that is given up
-		Observer: trouble.observer(),
+		Observer: observer,
 	})
 	if err != nil {
 		return backend.Instance{}, err

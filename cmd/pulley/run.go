@@ -24,14 +24,15 @@ import (
 type runCmd struct {
 	programArg
 	serverFlags
-	Input   string        `default:"{}" placeholder:"JSON" help:"What main takes, as a JSON object; @FILE reads it from a file, - from standard input. Default: {}."`
-	Backend string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons: push, journal, pull:scan=sql, eager, memory, … Default: push."`
-	Schema  string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_journal, pulley_eager, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
-	ID      string        `name:"id" placeholder:"UUID" help:"The instance's id. An id that is in the schema already goes on, or gives its result. Default: a new one."`
-	Workers int           `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
-	Timeout time.Duration `default:"10m" help:"How long to wait for the instance. Default: 10m."`
-	Format  string        `enum:"text,json" default:"text" help:"text or json."`
-	Verbose bool          `short:"v" help:"Tell on standard error what is used and what is tried again."`
+	Input    string        `default:"{}" placeholder:"JSON" help:"What main takes, as a JSON object; @FILE reads it from a file, - from standard input. Default: {}."`
+	Backend  string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons: push, journal, pull:scan=sql, eager, memory, … Default: push."`
+	Schema   string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_journal, pulley_eager, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
+	ID       string        `name:"id" placeholder:"UUID" help:"The instance's id. An id that is in the schema already goes on, or gives its result. Default: a new one."`
+	Workers  int           `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
+	Timeout  time.Duration `default:"10m" help:"How long to wait for the instance. Default: 10m."`
+	TraceOut string        `placeholder:"FILE" help:"Write what ran as a trace in WfFormat: each action's run time, and what waited for what. pulley scenarios import makes a scenario of it."`
+	Format   string        `enum:"text,json" default:"text" help:"text or json."`
+	Verbose  bool          `short:"v" help:"Tell on standard error what is used and what is tried again."`
 }
 
 // Help is the end of the command's help.
@@ -61,6 +62,7 @@ type job struct {
 	spec    bench.BackendSpec
 	actions *worker.Registry
 	schema  string
+	trace   *traceRecorder // what ran; nil: nobody wants to know
 }
 
 // Run runs one instance and prints how it ended.
@@ -75,7 +77,13 @@ func (r *runCmd) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	return r.report(c, instance)
+	told := r.report(c, instance)
+	if j.trace != nil {
+		if err := j.trace.write(r.TraceOut, j.program.Graph(), fmt.Sprintf("instance %s on %s, %s, %d workers", j.id, j.spec, instance.Status, r.Workers)); err != nil {
+			return err
+		}
+	}
+	return told
 }
 
 // prepare reads and checks everything that needs no server.
@@ -250,6 +258,10 @@ func (r *runCmd) execute(ctx context.Context, c *console, j *job) (backend.Insta
 	}
 	defer store.Close()
 	d := &drive{job: j, workers: r.Workers, timeout: r.Timeout, tell: tell}
+	if r.TraceOut != "" {
+		d.trace = newTraceRecorder(j.id)
+		j.trace = d.trace
+	}
 	in, err := d.run(ctx, store)
 	if err == nil {
 		return in, nil

@@ -200,3 +200,36 @@ func TestScenariosCheck(t *testing.T) {
 	wantParts(t, got.err, bad+":1:1: the scenario runs nothing", "no.yaml:1:1: no such file or directory")
 	wantParts(t, got.out, file+": right; orders: Orders that are", "size 2: 8 workloads in turn, ", "size 4: 8 workloads in turn, ", "fanout: right; ", "size 10: the same for every instance, 10 node runs")
 }
+
+// TestTraceOfARun runs a workflow with retries, writes what ran as a trace, and makes a scenario of that.
+func TestTraceOfARun(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "steps.ir")
+	source := `fn main(input: [n], output: [x]):
+    xs = spread range(n):i -> @double(value=i)
+    y = @flaky(times=1) [retry: 2, backoff: 1ms]
+    x = @sum(values=xs + [y])
+`
+	if err := os.WriteFile(program, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "run.json")
+	got := call(t, nil, "run", program, "--input", `{"n": 4}`, "--backend", "memory", "--trace-out", file)
+	if got.code != 0 || got.out != "completed: 14\n" {
+		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
+	}
+	trace, err := wfformat.ReadFile(file, wfformat.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trace.Name != "steps" || len(trace.Tasks) != 6 || trace.Edges() != 5 || len(trace.Roots()) != 4 || len(trace.Sinks()) != 1 || trace.MakespanSeconds <= 0 {
+		t.Errorf("%d edges of %+v", trace.Edges(), trace)
+	}
+	if got := call(t, nil, "scenarios", "import", file, "--out", filepath.Join(dir, "out")); got.code != 0 {
+		t.Errorf("exit status %d: %s", got.code, got.err)
+	}
+	got = call(t, nil, "run", program, "--input", `{"n": 4}`, "--backend", "memory", "--trace-out", program+"/x.json")
+	if got.code != exitUsage || got.out != "completed: 14\n" || !strings.Contains(got.err, "x.json") {
+		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
+	}
+}

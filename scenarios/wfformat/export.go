@@ -43,14 +43,30 @@ type specFile struct {
 }
 
 type execution struct {
-	MakespanInSeconds float64    `json:"makespanInSeconds"`
-	ExecutedAt        string     `json:"executedAt"`
-	Tasks             []execTask `json:"tasks"`
+	MakespanInSeconds float64       `json:"makespanInSeconds"`
+	ExecutedAt        string        `json:"executedAt"`
+	Tasks             []execTask    `json:"tasks"`
+	Machines          []execMachine `json:"machines,omitempty"`
 }
 
 type execTask struct {
-	ID               string  `json:"id"`
-	RuntimeInSeconds float64 `json:"runtimeInSeconds"`
+	ID               string   `json:"id"`
+	RuntimeInSeconds float64  `json:"runtimeInSeconds"`
+	ExecutedAt       string   `json:"executedAt,omitempty"`
+	Machines         []string `json:"machines,omitempty"`
+}
+
+type execMachine struct {
+	NodeName      string   `json:"nodeName"`
+	System        string   `json:"system,omitempty"`
+	Architecture  string   `json:"architecture,omitempty"`
+	CPU           *execCPU `json:"cpu,omitempty"`
+	MemoryInBytes int64    `json:"memoryInBytes,omitempty"`
+}
+
+type execCPU struct {
+	Vendor    string `json:"vendor,omitempty"`
+	CoreCount int    `json:"coreCount,omitempty"`
 }
 
 // Write writes the trace in version 1.5, whatever version it was read from; equal traces give equal
@@ -72,7 +88,14 @@ func Write(w io.Writer, t *Trace) error {
 			InputFiles: task.Inputs, OutputFiles: task.Outputs,
 		})
 		doc.Workflow.Execution.Tasks = append(doc.Workflow.Execution.Tasks,
-			execTask{ID: task.ID, RuntimeInSeconds: task.RuntimeSeconds})
+			execTask{ID: task.ID, RuntimeInSeconds: task.RuntimeSeconds, ExecutedAt: task.ExecutedAt, Machines: task.Machines})
+	}
+	for _, m := range t.Machines {
+		out := execMachine{NodeName: m.Name, System: m.System, Architecture: m.Architecture, MemoryInBytes: m.MemoryBytes}
+		if m.CPU != "" || m.Cores > 0 {
+			out.CPU = &execCPU{Vendor: m.CPU, CoreCount: m.Cores}
+		}
+		doc.Workflow.Execution.Machines = append(doc.Workflow.Execution.Machines, out)
 	}
 	for _, f := range t.Files {
 		doc.Workflow.Specification.Files = append(doc.Workflow.Specification.Files, specFile{f.ID, f.SizeBytes})

@@ -37,9 +37,11 @@ type reference struct {
 
 // rawTime is the run time of a task, which 1.5 keeps apart from the task.
 type rawTime struct {
-	id      reference
-	timed   bool
-	seconds float64
+	id         reference
+	timed      bool
+	seconds    float64
+	executedAt string
+	machines   []string
 }
 
 // Parse reads a trace from the text of a file, which it names in errors. Every error is an *Error.
@@ -52,7 +54,7 @@ func Parse(file string, data []byte, lim Limits) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{cursor: c, lim: lim}
+	p := &parser{cursor: c, lim: lim, known: map[string]string{}}
 	if c.data[c.at] != '{' {
 		return nil, c.fail("not WfFormat: the file holds %s; a trace is an object with workflow.specification.tasks", c.kind())
 	}
@@ -67,8 +69,9 @@ func Parse(file string, data []byte, lim Limits) (*Trace, error) {
 
 type parser struct {
 	*cursor
-	lim Limits
-	raw raw
+	lim   Limits
+	raw   raw
+	known map[string]string // names of machines
 }
 
 // top reads the members of the whole file.
@@ -150,11 +153,82 @@ func (p *parser) execution(name string) (err error) {
 		p.raw.trace.ExecutedAt, err = p.label()
 	case "tasks":
 		err = p.list(func(int) error { return p.time() })
+	case "machines":
+		err = p.list(func(int) error { return p.machine() })
 	default:
 		p.skip()
 	}
 	return err
 }
+
+// machine reads what is said of a machine. What makes no sense is no reason to refuse a trace, since nobody needs it.
+func (p *parser) machine() error {
+	if p.kind() != "an object" {
+		p.skip()
+		return nil
+	}
+	var m Machine
+	err := p.object(func(name string) (err error) {
+		switch {
+		case name == "nodeName" && p.kind() == "a string":
+			m.Name = p.text()
+		case name == "system" && p.kind() == "a string":
+			m.System = p.text()
+		case name == "architecture" && p.kind() == "a string":
+			m.Architecture = p.text()
+		case name == "memoryInBytes" && p.kind() == "a number":
+			m.MemoryBytes, err = p.bytes()
+		case name == "cpu" && p.kind() == "an object":
+			err = p.object(func(name string) (err error) {
+				switch {
+				case name == "vendor" && p.kind() == "a string":
+					m.CPU = p.text()
+				case name == "coreCount" && p.kind() == "a number":
+					var n int64
+					n, err = p.bytes()
+					m.Cores = int(n)
+				default:
+					p.skip()
+				}
+				return err
+			})
+		default:
+			p.skip()
+		}
+		return err
+	})
+	if err == nil && m.Name != "" {
+		p.raw.trace.Machines = append(p.raw.trace.Machines, m)
+	}
+	return err
+}
+
+// machineNames reads the names of the machines that a task ran on, each of which is kept once.
+func (p *parser) machineNames() ([]string, error) {
+	if p.kind() != "a list" {
+		p.skip()
+		return nil, nil
+	}
+	var list []string
+	err := p.list(func(int) error {
+		if p.kind() != "a string" {
+			p.skip()
+			return nil
+		}
+		name := p.text()
+		if known, ok := p.known[name]; ok {
+			name = known
+		} else if len(p.known) < knownMost {
+			p.known[name] = name
+		}
+		list = append(list, name)
+		return nil
+	})
+	return list, err
+}
+
+// knownMost bounds how many names of machines are kept only once.
+const knownMost = 10_000
 
 // tasks reads a list of tasks; flat ones carry their run times and files themselves.
 func (p *parser) tasks(flat bool) ([]rawTask, error) {
@@ -267,6 +341,14 @@ func (p *parser) time() error {
 		case "runtimeInSeconds", "runtime":
 			t.timed = true
 			t.seconds, err = p.runtime()
+		case "executedAt":
+			if p.kind() == "a string" {
+				t.executedAt = p.text()
+			} else {
+				p.skip()
+			}
+		case "machines":
+			t.machines, err = p.machineNames()
 		default:
 			p.skip()
 		}

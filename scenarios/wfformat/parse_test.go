@@ -51,6 +51,7 @@ func TestParseCurrentLayout(t *testing.T) {
 			{ID: "b", Name: "work", Outputs: []string{"g"}, RuntimeSeconds: 10.25},
 		},
 		Files:           []File{{"f", 10}, {"g", 0}},
+		Machines:        []Machine{{Name: "m"}},
 		MakespanSeconds: 12.5,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

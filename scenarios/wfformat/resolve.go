@@ -175,6 +175,7 @@ func (r *resolver) times() error {
 				Msg: fmt.Sprintf("task %s has run already; a task runs once", shown(t.id.text))}
 		}
 		seen[task] = true
+		r.trace.Tasks[task].ExecutedAt, r.trace.Tasks[task].Machines = t.executedAt, t.machines
 		if t.timed {
 			r.tasks[task].timed = true
 			r.trace.Tasks[task].RuntimeSeconds = t.seconds

@@ -23,6 +23,8 @@ type Trace struct {
 
 	Files []File // what tasks read and write; ids are unique
 
+	Machines []Machine // on which tasks ran
+
 	// MakespanSeconds is how long the recorded run took; zero where it is not known.
 	MakespanSeconds float64
 
@@ -42,6 +44,9 @@ type Task struct {
 	Inputs  []string // ids of files that it read; not necessarily in Trace.Files
 	Outputs []string // ids of files that it wrote; not necessarily in Trace.Files
 
+	ExecutedAt string   // when it began, as written in the file; may be empty
+	Machines   []string // names of those that it ran on; not necessarily in Trace.Machines
+
 	// RuntimeSeconds is how long it ran, finite and between zero and RuntimeSecondsMax; zero where the
 	// file does not say.
 	RuntimeSeconds float64
@@ -51,6 +56,16 @@ type Task struct {
 type File struct {
 	ID        string
 	SizeBytes int64 // zero where it is not known
+}
+
+// Machine is one on which tasks ran. Zero values are not known.
+type Machine struct {
+	Name         string // not empty
+	System       string // such as linux
+	Architecture string
+	CPU          string // the processor's name, or its vendor's
+	Cores        int
+	MemoryBytes  int64
 }
 
 // RuntimeSecondsMax is the longest run time that a task may have: about thirty years, which no
