@@ -188,7 +188,7 @@ func (c Case) build(unjudged bool) (*streams, error) {
 			return nil, err
 		}
 		for i := range m.Workloads {
-			if err := l.judgeable(&m.Workloads[i]); err != nil {
+			if err := l.judgeable(&m.Workloads[i], timeoutLeases*c.lease()); err != nil {
 				return nil, err
 			}
 		}
@@ -198,8 +198,12 @@ func (c Case) build(unjudged bool) (*streams, error) {
 	return s, nil
 }
 
-// judgeable refuses a workload of which nobody knows what is right while things go wrong.
-func (l Workload) judgeable(w *scenarios.Workload) error {
+// timeoutLeases is how many leases a timeout lasts at least that no process stands still for.
+const timeoutLeases = 10
+
+// judgeable refuses a workload of which nobody knows what is right while things go wrong. Timeouts of a scenario that does
+// not ship last so long at least.
+func (l Workload) judgeable(w *scenarios.Workload, timeout time.Duration) error {
 	switch {
 	case w.Source == "":
 		return fmt.Errorf("scenario %s is a graph without a program, so that there is no reference to hold it against; choose another", w.Name)
@@ -207,8 +211,8 @@ func (l Workload) judgeable(w *scenarios.Workload) error {
 		return fmt.Errorf("scenario %s says that results are not checked, and here they are what is judged; choose another", w.Name)
 	}
 	for _, n := range w.Graph.Nodes {
-		if n.Timeout > 0 && l.Bundle != nil {
-			return fmt.Errorf("%s: @%s has a timeout, and what runs out of time while processes stand still is not known beforehand; leave the timeout out for this", n.Pos, n.Action)
+		if n.Timeout > 0 && n.Timeout < timeout && l.Bundle != nil {
+			return fmt.Errorf("%s: @%s has a timeout of %v, which may pass while processes stand still, and how the instance ends then is not known beforehand; give it %v or more, or leave it out", n.Pos, n.Action, n.Timeout, timeout)
 		}
 	}
 	return nil

@@ -116,12 +116,16 @@ func TestStreams(t *testing.T) {
 // TestOwnScenariosThatCannotBeJudged refuses what nobody could judge while things go wrong.
 func TestOwnScenariosThatCannotBeJudged(t *testing.T) {
 	for name, want := range map[string]string{
-		"late.yaml": "late.ir:2:9: @charge has a timeout", "vague.yaml": "results are not checked", "diamond.yaml": "is a graph without a program",
+		"late.yaml": "late.ir:2:9: @charge has a timeout of 5s, which may pass", "vague.yaml": "results are not checked", "diamond.yaml": "is a graph without a program",
 	} {
 		c := Case{Backend: "push", Workloads: []Workload{ownWorkload(t, name)}}.WithDefaults()
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
+	}
+	patient := Case{Backend: "push", LeaseMS: 500, Workloads: []Workload{ownWorkload(t, "late.yaml")}}.WithDefaults()
+	if err := patient.Validate(); err != nil {
+		t.Errorf("a timeout of ten leases: %v", err)
 	}
 	lost := ownWorkload(t, "orders.yaml")
 	delete(lost.Bundle.Files, "orders.ir")

@@ -49,7 +49,7 @@ func decode(f *files, file string, includes []string, r *yamlfile.Report) *spec 
 	s := &spec{files: f, file: file, name: nameOf(file), variants: 1, actionsAt: map[string]ir.Pos{}, pos: ir.Pos{File: f.display(file), Line: 1, Col: 1}}
 	data, err := f.read(file, yamlfile.BytesMost)
 	if err != nil {
-		r.Add(s.pos, "%s", withoutFile(err, s.pos.File))
+		r.Add(s.pos, "%s; name the file of a scenario, or one of those that ship", withoutFile(err, s.pos.File))
 		return s
 	}
 	root := yamlfile.Parse(s.pos.File, data, r)

@@ -355,8 +355,8 @@ func TestMistakes(t *testing.T) {
 	}
 	dir := folder(t, map[string]string{"d.yaml/x": ""})
 	for file, want := range map[string]string{
-		"d.yaml":  "d.yaml:1:1: this is a directory; name a file in it",
-		"no.yaml": "no.yaml:1:1: no such file or directory",
+		"d.yaml":  "d.yaml:1:1: this is a directory; name the file of a scenario, or one of those that ship",
+		"no.yaml": "no.yaml:1:1: no such file or directory; name the file of a scenario, or one of those that ship",
 	} {
 		if got := mistakes(t, dir, file); got != want {
 			t.Errorf("%s, want %s", got, want)

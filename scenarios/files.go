@@ -43,7 +43,7 @@ func osFiles(dir string) *files {
 		}
 		if info, err := file.Stat(); err == nil && info.IsDir() {
 			_ = file.Close()
-			return nil, errors.New("this is a directory; name a file in it")
+			return nil, errors.New("this is a directory")
 		}
 		return file, nil
 	}

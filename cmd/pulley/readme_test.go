@@ -19,8 +19,8 @@ func TestTheReadmeIsTrue(t *testing.T) {
 	}
 	readme := string(data)
 	programs := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(readme, -1)
-	if len(programs) != 3 {
-		t.Fatalf("the README shows %d programs, not 3", len(programs))
+	if len(programs) != 4 {
+		t.Fatalf("the README shows %d programs, not 4", len(programs))
 	}
 	if text, err := os.ReadFile(pipeline); err != nil || string(text) != programs[0][1] {
 		t.Errorf("the first program is not %s (%v)", pipeline, err)
@@ -54,5 +54,40 @@ func TestTheReadmeIsTrue(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(root, link[1])); err != nil {
 			t.Errorf("a link leads nowhere: %v", err)
 		}
+	}
+}
+
+// TestReadmeScenario takes the README's own scenario out of it, checks it, and then plants the mistakes that it shows.
+func TestReadmeScenario(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(begin string) string {
+		_, rest, found := strings.Cut(string(text), begin)
+		body, _, ended := strings.Cut(rest, "```\n")
+		if !found || !ended {
+			t.Fatalf("the README has no block that begins with %q", begin)
+		}
+		return begin + body
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	scenario, program := block("about: Orders that are charged, with retries"), block("fn handle(input: [order, region]")
+	write := func(scenario, program string) {
+		for name, text := range map[string]string{"orders.yaml": scenario, "orders.ir": program} {
+			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write(scenario, program)
+	if got := call(t, nil, "scenarios", "check", "orders.yaml"); got.code != 0 {
+		t.Errorf("exit status %d: %s", got.code, got.err)
+	}
+	write(strings.Replace(scenario, "lognormal", "lognorm", 1), strings.Replace(program, "@charge", "@chrage", 1))
+	shown := block("orders.ir:2:15: @chrage")
+	if got := call(t, nil, "scenarios", "check", "orders.yaml"); got.code != exitUsage || got.err != shown {
+		t.Errorf("exit status %d:\n%s\nthe README says\n%s", got.code, got.err, shown)
 	}
 }
