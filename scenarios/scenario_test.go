@@ -146,7 +146,14 @@ func checkActions(t *testing.T, w Workload) {
 }
 
 func TestFind(t *testing.T) {
-	const all = " (scenarios: fanout, loop, spread, chain, diamond, pipeline, trace, branches, layered, mixed, shop, or the path of a file NAME.yaml)"
+	var names []string
+	for _, s := range Library() {
+		names = append(names, s.Name)
+	}
+	if usual := strings.Join(names[:len(All())], " "); usual != "fanout loop spread chain diamond pipeline trace" {
+		t.Errorf("the usual scenarios are %s", usual)
+	}
+	all := " (scenarios: " + strings.Join(names, ", ") + ", or the path of a file NAME.yaml)"
 	for name, want := range map[string]string{
 		"fan-out":   `there is no scenario "fan-out"; did you mean fanout?` + all,
 		"Fanout":    `there is no scenario "Fanout"; did you mean fanout?` + all,

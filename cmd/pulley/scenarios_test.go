@@ -16,7 +16,7 @@ import (
 func TestScenariosList(t *testing.T) {
 	got := call(t, nil, "scenarios", "list")
 	lines := strings.Split(strings.TrimSuffix(got.out, "\n"), "\n")
-	if got.code != 0 || len(lines) != len(scenarios.Library()) || !strings.HasPrefix(lines[0], "fanout           one action makes a list") {
+	if got.code != 0 || len(lines) != len(scenarios.Library()) || !strings.HasPrefix(strings.Join(strings.Fields(lines[0]), " "), "fanout one action makes a list") {
 		t.Errorf("exit status %d: %s", got.code, got.out)
 	}
 	got = call(t, nil, "scenarios", "list", "--format", "json")
