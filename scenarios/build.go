@@ -282,7 +282,13 @@ func (b *building) parse(file string, source []byte) (flow, error) {
 	return flow{graph: g, tree: tree, source: string(source), input: json.RawMessage("{}")}, err
 }
 
-func (p *programBody) flow(b *building) (flow, error) { return b.parse(p.file, p.text) }
+func (p *programBody) flow(b *building) (flow, error) {
+	f, err := b.parse(p.file, p.text)
+	if err == nil && !b.files.ships {
+		f.graph.Name = b.files.display(b.file) // so that scenarios that run one program, and describe its actions differently, can run side by side
+	}
+	return f, err
+}
 
 func (p *mixBody) flow(*building) (flow, error) {
 	return flow{}, errors.New("a mix has no workflow of its own") // which nobody asks for

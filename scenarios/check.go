@@ -88,11 +88,22 @@ func (s *spec) checkSize(r *yamlfile.Report, size int, first bool) {
 			return
 		}
 	}
-	_, err = b.mix()
+	m, err := b.mix()
+	if err == nil {
+		_, err = Executor(m.Workloads...)
+	}
 	if errors.Is(err, errUndecided) && !first {
 		return
 	}
-	r.AddError(s.sizes.pos, s.ofSize(size, err))
+	r.AddError(s.checkPos(), s.ofSize(size, err))
+}
+
+// checkPos is where the file says what is wrong with a size, if no expression and no program does.
+func (s *spec) checkPos() ir.Pos {
+	if m, is := s.body.(*mixBody); is {
+		return m.pos
+	}
+	return s.sizes.pos
 }
 
 // ofSize says of which size an error is, where there are several.

@@ -23,11 +23,15 @@ func (d *decoder) readActions() {
 	}
 	for _, f := range d.Map(v, "actions") {
 		name := strings.TrimPrefix(f.Name, "@")
-		if !slices.ContainsFunc(strings.Split(name, "."), identifier.MatchString) || slices.ContainsFunc(strings.Split(name, "."), func(part string) bool { return !identifier.MatchString(part) }) {
+		first, twice := d.actionsAt[name]
+		switch {
+		case slices.ContainsFunc(strings.Split(name, "."), func(part string) bool { return !identifier.MatchString(part) }):
 			d.Add(f.Pos, "%q is no name of an action; write letters, digits, _ and single dots, as in mail.send", f.Name)
-			continue
+		case twice:
+			d.Add(f.Pos, "action %s is described twice, and on line %d first; take one out", name, first.Line)
+		default:
+			d.readAction(name, f)
 		}
-		d.readAction(name, f)
 	}
 }
 

@@ -140,7 +140,7 @@ func nodeRuns(o reference.Outcome) (least, most int) {
 }
 
 // errUndecided says that the reference interpreter has spent its steps.
-var errUndecided = errors.New("the reference interpreter takes more steps than it may")
+var errUndecided = errors.New("the reference interpreter takes more steps than it may; expect a result and a number of nodes, or take a smaller size")
 
 // mistaken are the types of errors that no scenario means, unless it says so.
 var mistaken = []string{

@@ -12,7 +12,9 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 
+	"pulley/engine/backend"
 	"pulley/engine/ir"
+	"pulley/engine/plan"
 	"pulley/engine/reference"
 	"pulley/scenarios"
 	"pulley/scenarios/wfformat"
@@ -206,6 +208,50 @@ func TestMix(t *testing.T) {
 	}
 }
 
+// TestExecutor runs each task as its own scenario describes the action: two that run one program, and differ, and one that ships.
+func TestExecutor(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"a/one.yaml": "about: one\nprogram: ../p.ir\nactions: {work: {gives: 1}}\n", "a/two.yaml": "about: two\nprogram: ../p.ir\nactions: {work: {gives: 2}}\n",
+		"b/one.yaml": "about: three\nprogram: ../p.ir\nactions: {work: {gives: 3}}\n", "p.ir": "fn main(input: [], output: [x]):\n    x = @work()\n",
+	})
+	var list []scenarios.Workload
+	for _, name := range []string{filepath.Join(dir, "a/one.yaml"), filepath.Join(dir, "a/two.yaml"), "chain"} {
+		list = append(list, mixed(t, loaded(t, name), 1, scenarios.Options{}).Workloads...)
+	}
+	executor, err := scenarios.Executor(list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"1", "2", "UnknownAction"} {
+		program, err := plan.Compile(list[i].Graph)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := executor.Check(list[i].Graph); err != nil {
+			t.Error(err)
+		}
+		got, failed := executor.Execute(t.Context(), backend.Task{Action: "work", Args: json.RawMessage("{}"), Attempt: 1, Program: program})
+		if failed != nil {
+			got = json.RawMessage(failed.Type)
+		}
+		if string(got) != want {
+			t.Errorf("%s gives %s, want %s", list[i].Name, got, want)
+		}
+	}
+	if _, err = scenarios.Executor(list[0], mixed(t, loaded(t, filepath.Join(dir, "b/one.yaml")), 1, scenarios.Options{}).Workloads[0]); err != nil {
+		t.Errorf("two of one name: %v", err)
+	}
+	other := mixed(t, loaded(t, filepath.Join(dir, "a/one.yaml")), 1, scenarios.Options{}).Workloads[0]
+	other.Behaviour, other.Bundle = list[1].Behaviour, list[1].Bundle
+	if _, err = scenarios.Executor(list[0], other); err == nil || !strings.Contains(err.Error(), "run the same program, and describe its actions differently") {
+		t.Errorf("two that cannot be told apart: %v", err)
+	}
+	again := mixed(t, loaded(t, filepath.Join(dir, "a/one.yaml")), 1, scenarios.Options{})
+	if _, err := scenarios.Executor(list[0], again.Workloads[0]); err != nil {
+		t.Errorf("one that is named twice: %v", err)
+	}
+}
+
 // TestFailures wants instances that must fail, with which failure, and how many node runs they make.
 func TestFailures(t *testing.T) {
 	dir := folder(t, map[string]string{
@@ -341,6 +387,7 @@ func TestMistakes(t *testing.T) {
 		"a mix of too small":        {"about: x\nmix: [{scenario: fanout, size: 1}]\n", "", "f.yaml:2:32: the size of fanout is 1; choose from 2 to 100002"},
 		"parameters of a mix":       {"about: x\nmix: [{scenario: spread, parameters: {runds: 1}}, {scenario: chain, parameters: {a: 1}}]\n", "", "f.yaml:2:39: spread has no parameter runds; did you mean rounds?\nf.yaml:2:82: chain has no parameters, and so no a"},
 		"samples":                   {p + "actions: {noop: {service: samples:p.ir}}\n", "fn main(input: [], output: [x]):\n    x = @noop()\n", "f.yaml:3:27: service: \"samples:p.ir\": p.ir:1:1: \"const:fn main(input: [], output: [x]):\":"},
+		"an action twice":           {p + "actions: {charge: , \"@charge\": {service: 1ms}}\n", "fn main(input: [], output: [x]):\n    x = @charge()\n", "f.yaml:3:21: action charge is described twice, and on line 3 first; take one out"},
 		"weights":                   {"about: x\nmix: [{scenario: fanout, weight: 9000}, {scenario: chain, weight: 9000}]\n", "", "f.yaml:2:6: the weights add up to 18000, and 10000 are the most; make them smaller"},
 	} {
 		t.Run(name, func(t *testing.T) {

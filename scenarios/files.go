@@ -118,8 +118,8 @@ func beside(file, name string) string {
 // nameOf makes a scenario's name of that of its file.
 func nameOf(file string) string {
 	base := path.Base(filepath.ToSlash(file))
-	for _, ending := range []string{".yaml", ".yml"} {
-		base = strings.TrimSuffix(base, ending)
+	if isScenario(base) {
+		base = strings.TrimSuffix(base, path.Ext(base))
 	}
 	return strings.Map(func(r rune) rune {
 		switch {

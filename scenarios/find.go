@@ -55,7 +55,7 @@ func All() []Scenario { return Library()[:len(usual)] }
 
 // isFile says whether a scenario is named by its file.
 func isFile(name string) bool {
-	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || strings.ContainsAny(name, `/\`)
+	return isScenario(name) || strings.ContainsAny(name, `/\`)
 }
 
 // Find gives a scenario: one that ships by its name, and any other by its file, DIR/NAME.yaml, which is read and checked. The

@@ -62,8 +62,10 @@ func (s Scenario) Export() ([]Text, error) {
 	return again.Texts(), nil
 }
 
+// isScenario says whether a file's name is that of a scenario.
 func isScenario(file string) bool {
-	return strings.HasSuffix(file, ".yaml") || strings.HasSuffix(file, ".yml")
+	ending := strings.ToLower(path.Ext(file))
+	return ending == ".yaml" || ending == ".yml"
 }
 
 // newName gives a name that is not taken.

@@ -88,7 +88,7 @@ func (a *Actions) Timeouts(g *graph.Graph) []string {
 			continue
 		}
 		if p := law.Above(int64(n.Timeout)); p > rare {
-			warnings = append(warnings, fmt.Sprintf("%s: @%s takes longer than its timeout of %v in %.2g of 100 attempts, and how the instance ends then is not known beforehand",
+			warnings = append(warnings, fmt.Sprintf("%s: @%s takes longer than its timeout of %v in %.2g of 100 attempts, and how the instance ends then is not known beforehand; give it more time, or leave results out of checks",
 				n.Pos, n.Action, n.Timeout, 100*p))
 		}
 	}
