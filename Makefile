@@ -114,9 +114,10 @@ mutants: ## Plant bugs in the engine, one at a time, and show that the checks fi
 	@scripts/setup.sh postgres
 	$(GO) run ./chaos/mutants $(MUTANTS_FLAGS)
 
-fuzz: ## Fuzz the parser and the compiler, FUZZ_TIME each
+fuzz: ## Fuzz the parser, the compiler and the reading of scenarios, FUZZ_TIME each
 	$(GO) test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./engine/ir
 	$(GO) test -run '^$$' -fuzz '^FuzzCompile$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./engine/graph
+	$(GO) test -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./scenarios
 
 # How many programs soak-language runs in memory, and what else is said to it, such as -rapid.seed=7. The
 # designs on Postgres get a tenth of them.
