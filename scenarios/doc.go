@@ -5,26 +5,7 @@
 //
 // A scenario is a YAML file, and the program that it names. Those that ship are embedded (library/*.yaml) and known by their
 // names; a person's own is known by its path, and works in the same places. [Find] gives either. All mistakes of a file
-// are told at once, each with its place, before anything starts. The keys of a file are:
-//
-//	about       one line
-//	program     a file with a program, beside the scenario; or one of:
-//	generate    a shape of package generate with its parameters
-//	trace       a file in WfFormat, or {shape, tasks, seed, time_scale}
-//	mix         a list of {scenario, size, weight, parameters} that take turns
-//	parameters  names with values that a command may change
-//	sizes       {means, default, least, most}; without it the scenario comes in one size
-//	variants    so many inputs take turns; 1 if it is not there
-//	draw        names with distributions of numbers, drawn for each variant
-//	input       what main takes
-//	actions     by name {service, fails: {share, type, message}, gives, payload}
-//	arrivals    as package arrivals reads it
-//	expect      {result, nodes, failure: {type, message, action}}
-//	checks      which of results and nodes are checked; both if it is not there
-//	run         {warm_up, measure, drain, in_flight, workers, engines}: how commands measure it
-//	objective   latencies that percentiles must keep
-//	pressure    what is put on the store beside the load, see [Pressure]
-//	x-…         anything, for aliases to stand for
+// are told at once, each with its place, before anything starts. [Help] lists the keys of a file.
 //
 // A text that begins with = is an expression of the workflow language (package template). It may read size and the
 // parameters; in input also instance, the variant's number, and what was drawn; in expect also the inputs.

@@ -411,6 +411,20 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestHelp lists every key that a file may have.
+func TestHelp(t *testing.T) {
+	told := mistakes(t, folder(t, map[string]string{"f.yaml": "hello"}), "f.yaml")
+	_, keys, found := strings.Cut(told, "its keys are ")
+	if !found {
+		t.Fatal(told)
+	}
+	for key := range strings.SplitSeq(keys, ", ") {
+		if !strings.Contains("\n"+scenarios.Help, "\n"+key+" ") {
+			t.Errorf("the help does not tell of %s", key)
+		}
+	}
+}
+
 // TestCheckSizes finds what is wrong with a larger size only.
 func TestCheckSizes(t *testing.T) {
 	dir := folder(t, map[string]string{

@@ -14,6 +14,7 @@ import (
 	"pulley/internal/clip"
 	"pulley/reports/record"
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 	"pulley/scenarios/wfformat"
 )
 
@@ -28,9 +29,16 @@ type scenariosCmd struct {
 
 // Help is the end of the command's help.
 func (scenariosCmd) Help() string {
-	return "A scenario is a YAML file and a program. Wherever a command takes a scenario's name, it takes the path of a file too: " +
-		"pulley compare my/orders.yaml. The keys of a file are described by go doc ./scenarios; pulley scenarios export shop writes one to begin with.\n\n" +
-		"Exit status: 0; 2 for a mistake in a file or in the command line, and all mistakes of a file are told."
+	var b strings.Builder
+	b.WriteString("A scenario is a YAML file and a program. Wherever a command takes a scenario's name, it takes the path of a file too: " +
+		"pulley compare my/orders.yaml. pulley scenarios export shop writes one to begin with.\n\n" +
+		"Exit status: 0; 2 for a mistake in a file or in the command line, and all mistakes of a file are told.\n\nKeys of a file:\n\n")
+	for line := range strings.Lines(scenarios.Help) {
+		b.WriteString("  " + line)
+	}
+	b.WriteString("\nA text that begins with = is an expression of the workflow language, over size, the parameters and, in input and expect, instance " +
+		"and what is drawn. Distributions: " + dist.Help + ".")
+	return b.String()
 }
 
 // scenariosListCmd is pulley scenarios list.
