@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,12 +83,13 @@ func Start(ctx context.Context, cfg scenarios.Pressure, site Site) (*Running, er
 // DSN is what engines connect to.
 func (r *Running) DSN() string { return r.dsn }
 
-// Reads is how often a reader has read all tables so far, over all readers.
-func (r *Running) Reads() (n int64) {
+// ReadByAll is how often every reader has read all tables so far.
+func (r *Running) ReadByAll() int64 {
+	least := int64(math.MaxInt64)
 	for _, count := range r.reads {
-		n += count.Load()
+		least = min(least, count.Load())
 	}
-	return n
+	return least
 }
 
 func (r *Running) store(ctx context.Context, site Site) error {
@@ -200,9 +202,9 @@ func (r *Running) Stop(ctx context.Context) (Report, error) {
 	err := r.release(ctx, &out)
 	r.cancel()
 	r.readers.Wait()
-	out.Reads = r.Reads()
 	for i, count := range r.reads {
-		if count.Load() == 0 {
+		n := count.Load()
+		if out.Reads += n; n == 0 {
 			out.Missing = append(out.Missing, fmt.Sprintf("reader %d never read the tables to the end", i+1))
 		}
 	}
