@@ -79,6 +79,7 @@
 //	bench/measure              | Postgres' own counters; histograms                             | reports/record
 //	bench/ceiling              | what raw SQL can do for the rows of the designs                | engine/backend/postgres, engine/backend/postgres/*, bench/stats, bench/measure
 //	bench/pressure             | what production puts on a store beside the load                | engine/pgserver/pgwire, scenarios
+//	bench/gobench              | results in Go's benchmark format, as series per benchmark and unit | –
 //	bench/load                 | planned: open-loop pacing                                      | reports/record
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure
 //	bench/claims               | published claims, and our goals, held against measurements     | bench

@@ -1,0 +1,194 @@
+package gobench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// maxLines bounds how many result lines are taken in, so that a wrong path cannot exhaust memory.
+const maxLines = 10_000_000
+
+// maxWarnings bounds how many faulty lines are told one by one.
+const maxWarnings = 20
+
+// Better says which direction of a unit is an improvement.
+type Better int
+
+// The directions.
+const (
+	// BetterUnknown is for a unit of which nobody said.
+	BetterUnknown Better = 0
+	// BetterHigher is for rates, BetterLower for times, bytes and counts.
+	BetterHigher Better = 1
+	BetterLower  Better = -1
+)
+
+// Key is what identifies a series within a file.
+type Key struct {
+	// Package is the import path under test; empty where the file does not tell.
+	Package string
+	// Name is the benchmark's full name without "Benchmark" and without the suffix for processors: "Run/size=10".
+	Name string
+	// Procs is GOMAXPROCS; 1 where the name has no suffix.
+	Procs int
+	// Unit is the tidied unit: "sec/op", "B/op", "allocs/op", "B/s", or the benchmark's own.
+	Unit string
+	// Machine is where it ran.
+	Machine Machine
+}
+
+// Machine is what a file tells of where it was made. A field is empty where the file does not tell.
+type Machine struct {
+	OS   string // goos
+	Arch string // goarch
+	CPU  string // cpu
+}
+
+// Series are all values of one benchmark in one unit.
+type Series struct {
+	Key
+	Better Better
+	// Exact says that repeating the measurement gives the same value, as a "Unit … assume=exact" line states.
+	Exact bool
+	// Values are in the order of the file, one for each line of the benchmark.
+	Values []float64
+}
+
+// File is what Read found.
+type File struct {
+	// Series are in the order of their first values.
+	Series []Series
+	// Config holds the last value of each "key: value" line of the file, such as "commit" or "toolchain".
+	Config map[string]string
+	// Warnings name lines that look like results and cannot be read.
+	Warnings []string
+}
+
+// ReadFile reads the file at path. The error is one line that names it.
+func ReadFile(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		var at *os.PathError
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	defer f.Close()
+	return Read(f, path)
+}
+
+// Read reads results until the end of r; name stands for it in errors and warnings. It is an error when r holds no result,
+// which is what a file of another format comes to.
+func Read(r io.Reader, name string) (*File, error) {
+	reader := benchfmt.NewReader(r, name)
+	b := builder{index: map[Key]int{}, file: &File{Config: map[string]string{}}}
+	for lines := 0; reader.Scan(); lines++ {
+		if lines == maxLines {
+			return nil, fmt.Errorf("read %s: more than %d lines of results", name, maxLines)
+		}
+		switch rec := reader.Result().(type) {
+		case *benchfmt.Result:
+			b.add(rec)
+		case *benchfmt.SyntaxError:
+			b.warn(rec.Error())
+		}
+	}
+	if err := reader.Err(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	b.finish(reader.Units())
+	if len(b.file.Series) == 0 {
+		hint := ""
+		if len(b.file.Warnings) > 0 {
+			hint = "; " + b.file.Warnings[0]
+		}
+		return nil, fmt.Errorf("read %s: there is no result in Go's benchmark format in it%s", name, hint)
+	}
+	return b.file, nil
+}
+
+type builder struct {
+	file    *File
+	index   map[Key]int
+	omitted int // warnings beyond maxWarnings
+}
+
+func (b *builder) warn(text string) {
+	if len(b.file.Warnings) == maxWarnings {
+		b.omitted++
+		return
+	}
+	b.file.Warnings = append(b.file.Warnings, text)
+}
+
+func (b *builder) add(r *benchfmt.Result) {
+	key := Key{Package: r.GetConfig("pkg"), Machine: Machine{r.GetConfig("goos"), r.GetConfig("goarch"), r.GetConfig("cpu")}}
+	key.Name, key.Procs = splitName(r.Name)
+	for _, c := range r.Config {
+		if c.File {
+			b.file.Config[c.Key] = string(c.Value)
+		}
+	}
+	for _, v := range r.Values {
+		if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
+			name, line := r.Pos()
+			b.warn(fmt.Sprintf("%s:%d: %s is %v, which is left out", name, line, v.Unit, v.Value))
+			continue
+		}
+		key.Unit = v.Unit
+		i, ok := b.index[key]
+		if !ok {
+			i = len(b.file.Series)
+			b.index[key] = i
+			b.file.Series = append(b.file.Series, Series{Key: key})
+		}
+		b.file.Series[i].Values = append(b.file.Series[i].Values, v.Value)
+	}
+}
+
+// finish sets what is known only at the end: a "Unit" line may stand after the results that it speaks of.
+func (b *builder) finish(units benchfmt.UnitMetadataMap) {
+	for i := range b.file.Series {
+		s := &b.file.Series[i]
+		s.Better = Better(units.GetBetter(s.Unit))
+		if m := units.Get(s.Unit, "assume"); m != nil {
+			s.Exact = m.Value == "exact"
+		}
+	}
+	if b.omitted > 0 {
+		b.file.Warnings = append(b.file.Warnings, fmt.Sprintf("%d more lines cannot be read", b.omitted))
+	}
+}
+
+// splitName takes the number of processors off a benchmark's full name.
+func splitName(name benchfmt.Name) (string, int) {
+	full := name.String()
+	_, parts := name.Parts()
+	if len(parts) > 0 {
+		last := string(parts[len(parts)-1])
+		if n, err := strconv.Atoi(strings.TrimPrefix(last, "-")); err == nil && strings.HasPrefix(last, "-") && n > 0 {
+			return strings.TrimSuffix(full, last), n
+		}
+	}
+	return full, 1
+}
+
+// String gives the key as a person would say it: "pulley/bench.Run/size=10-8 sec/op".
+func (k Key) String() string {
+	text := k.Name
+	if k.Package != "" {
+		text = k.Package + "." + text
+	}
+	if k.Procs > 1 {
+		text += fmt.Sprintf("-%d", k.Procs)
+	}
+	return text + " " + k.Unit
+}
