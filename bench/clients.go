@@ -122,7 +122,7 @@ func (c *clients) receive(ctx context.Context) error {
 			case <-ctx.Done():
 				return fmt.Errorf("waiting for instances to end: %w", context.Cause(ctx))
 			case <-timer.C:
-				asking.Go(func() { c.ask(ctx) })
+				asking.Go(func() { c.watch.ask(ctx, c.engines[0]) })
 			}
 		}
 		one, waited := c.watch.received(in.ID, time.Now())
@@ -134,15 +134,6 @@ func (c *clients) receive(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// ask waits for the end of an instance that may have ended without being told of.
-func (c *clients) ask(ctx context.Context) {
-	if id, ok := c.watch.open(); ok {
-		if in, err := c.engines[0].Wait(ctx, id); err == nil {
-			c.watch.end(in, time.Now())
-		}
-	}
 }
 
 // fairness compares what the clients had to wait on average; nil for one client.

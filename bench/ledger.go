@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -39,6 +40,8 @@ type account struct {
 	ended     bool     // its end was told
 	runs      int32    // of actions, with a completion that was applied
 	submitted int64    // when Submit was called
+	stored    int64    // when it was confirmed; zero: it was not, or nobody looked
+	received  int64    // when the client had the result; zero: it has not, or nobody looked
 	offered   int64    // the latest completion; zero: none
 	flat      []word   // by place, of runs with an empty path
 	deep      [][]word // by place and index, of runs with one index in their path; nil until there is one
@@ -135,6 +138,11 @@ func (l *ledger) account(id uuid.UUID) *account {
 		return nil
 	}
 	return a
+}
+
+// foreign says that an id is of another run.
+func (l *ledger) foreign(id uuid.UUID) bool {
+	return !bytes.Equal(id[6:10], l.random[6:10])
 }
 
 // number says which instance an id of this run is.

@@ -154,7 +154,7 @@ func (r *runner) measure(ctx context.Context, k *Case, lot *lot, spec BackendSpe
 	runCtx, cancel := context.WithTimeout(ctx, r.cfg.RunTimeout)
 	defer cancel()
 	gate := newGate(r.cfg.Hold)
-	crew, err := r.hire(runCtx, lot.executor, spec, open, sample, watch, gate)
+	crew, err := hire(runCtx, gate.executor(lot.executor), spec, open, staff{workers: sample.Workers, engines: sample.Engines, observer: watch.observer})
 	if err != nil {
 		return nil, err
 	}
@@ -192,9 +192,15 @@ type crew struct {
 	backends []backend.Backend
 }
 
+// staff says how many engines there are, and who sees what they do.
+type staff struct {
+	workers, engines int
+	observer         func() engine.Observer // called for each engine
+}
+
 // hire opens the backends and starts the engines. Without a server all share one backend, since nothing else
 // could bring them together.
-func (r *runner) hire(ctx context.Context, actions worker.Executor, spec BackendSpec, open OpenOptions, s *record.Sample, watch *watch, gate *gate) (_ *crew, err error) {
+func hire(ctx context.Context, actions worker.Executor, spec BackendSpec, open OpenOptions, s staff) (_ *crew, err error) {
 	c := &crew{}
 	defer func() {
 		if err != nil {
@@ -202,7 +208,7 @@ func (r *runner) hire(ctx context.Context, actions worker.Executor, spec Backend
 			c.close()
 		}
 	}()
-	for i := range s.Engines {
+	for i := range s.engines {
 		if i == 0 || spec.NeedsPostgres() {
 			b, err := spec.Open(ctx, open)
 			if err != nil {
@@ -211,9 +217,9 @@ func (r *runner) hire(ctx context.Context, actions worker.Executor, spec Backend
 			c.backends = append(c.backends, b)
 		}
 		cfg := engine.Config{
-			Backend: c.backends[len(c.backends)-1], Workers: gate.executor(actions), Slots: s.Workers, Batch: spec.Batch(), Observer: watch.observer(),
+			Backend: c.backends[len(c.backends)-1], Workers: actions, Slots: s.workers, Batch: spec.Batch(), Observer: s.observer(),
 		}
-		if s.Engines == 1 {
+		if s.engines == 1 {
 			cfg.Prefetch, cfg.Lease = prefetch, lease
 		}
 		e, err := engine.New(cfg)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -45,6 +46,7 @@ type watch struct {
 	stale    atomic.Int64
 	strange  atomic.Int64 // events of instances that nobody submitted
 
+	shared  bool            // the engines also did, or do, what is not of this run
 	engines []*atomic.Int64 // node runs and sleeps that each engine applied
 
 	mu       sync.Mutex
@@ -73,23 +75,45 @@ func (w *watch) observer() engine.Observer {
 		Offered:   w.offer,
 		Answered:  w.answered,
 		Committed: func(n int, _ time.Time) { applied.Add(int64(n)) },
-		Problem: func(err error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if len(w.problems) < problemsMost {
-				w.problems = append(w.problems, err.Error())
-			}
-		},
+		Problem:   w.problem,
 	}
+}
+
+// problem keeps the first complaints of an engine.
+func (w *watch) problem(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.problems) < problemsMost {
+		w.problems = append(w.problems, err.Error())
+	}
+}
+
+// notes are what a reader of the run should know, and does not make it invalid.
+func (w *watch) notes() []string {
+	var out []string
+	if n := w.stale.Load(); n > 0 {
+		out = append(out, fmt.Sprintf("%d completions were stale: leases ran out under the load", n))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append(out, w.problems...)
 }
 
 // on finds the page of an instance and locks it; nil where there is none, which makes the run invalid.
 func (w *watch) on(id uuid.UUID) *account {
 	a := w.account(id)
-	if a == nil {
+	if a == nil && !(w.shared && w.foreign(id)) {
 		w.strange.Add(1)
 	}
 	return a
+}
+
+// confirmed notes that an instance was stored.
+func (w *watch) confirmed(id uuid.UUID, at time.Time) {
+	if a := w.on(id); a != nil {
+		a.stored = w.since(at)
+		a.mu.Unlock()
+	}
 }
 
 // leased notes which completion a task came after; an instance's first tasks came after none. A sleep
@@ -183,6 +207,22 @@ func (w *watch) received(id uuid.UUID, at time.Time) (client int, waited time.Du
 	return int(a.client), time.Duration(span)
 }
 
+// note notes that the result of an instance is there.
+func (w *watch) note(id uuid.UUID, at time.Time) {
+	a := w.account(id) // which is there: its end came from it
+	defer a.mu.Unlock()
+	a.received = w.since(at)
+}
+
+// ask waits for the end of an instance that may have ended without being told of.
+func (w *watch) ask(ctx context.Context, e *engine.Engine) {
+	if id, ok := w.open(); ok {
+		if in, err := e.Wait(ctx, id); err == nil {
+			w.end(in, time.Now())
+		}
+	}
+}
+
 // applied is how many node runs and sleeps each engine applied.
 func (w *watch) applied() []int64 {
 	var out []int64
@@ -217,10 +257,7 @@ func (w *watch) fill(s *record.Sample, lat *latencies) {
 		s.Valid = false
 		s.Warnings = append(s.Warnings, doubts...)
 	}
-	if n := w.stale.Load(); n > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%d completions were stale: leases ran out under the load", n))
-	}
-	s.Warnings = append(s.Warnings, w.problems...)
+	s.Warnings = append(s.Warnings, w.notes()...)
 }
 
 // total is how many node runs there were, where instances differ in that, and zero otherwise.
@@ -259,6 +296,10 @@ func (w *watch) doubts() []string {
 	for i := range w.instances {
 		a := &w.instances[i]
 		a.mu.Lock()
+		if w.shared && !a.ended {
+			a.mu.Unlock()
+			continue // it was not sent, or is still under way
+		}
 		if least, most := w.lot.nodes(i); count == "" && !w.lot.wanted[w.lot.of(i)].workload.Unchecked.Nodes {
 			count = miscounted(a, least, most)
 		}

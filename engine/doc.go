@@ -80,7 +80,7 @@
 //	bench/ceiling              | what raw SQL can do for the rows of the designs                | engine/backend/postgres, engine/backend/postgres/*, bench/stats, bench/measure
 //	bench/pressure             | what production puts on a store beside the load                | engine/pgserver/pgwire, scenarios
 //	bench/gobench              | results in Go's benchmark format, as series per benchmark and unit | –
-//	bench/load                 | planned: open-loop pacing                                      | reports/record
+//	bench/load                 | offers requests at their times; judges what came of them        | scenarios/arrivals, bench/stats, bench/measure
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, chaos/check

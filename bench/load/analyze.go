@@ -1,0 +1,201 @@
+package load
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"pulley/reports/record"
+)
+
+// Analyze says what a run shows, and whether it can decide anything. It fills everything of the record but what the run
+// was of: scenario, backend, size, nodes, arrivals, seed, workers, engines and bounds.
+func Analyze(r Run) *record.Load {
+	r.Limits = r.Limits.withDefaults()
+	a := &analysis{Run: r, out: &record.Load{
+		Findings: []record.LoadFinding{}, Notes: []string{}, Stages: []record.LoadStage{}, Objectives: slices.Clone(r.Objectives), CPU: r.CPU,
+	}}
+	a.phases()
+	a.counts()
+	a.latencies()
+	a.intervals()
+	a.pace()
+	a.judge()
+	return a.out
+}
+
+// analysis is one under way.
+type analysis struct {
+	Run
+	from     time.Duration // the beginning of the measured phase
+	measured []Request     // intended in it
+	latency  []time.Duration
+	out      *record.Load
+}
+
+// phases finds where the warm-up ended.
+func (a *analysis) phases() {
+	p := &a.out.Phases
+	a.from, p.Settled = a.WarmUp, true
+	if a.Auto {
+		a.from, p.Settled = a.settled()
+		p.Detected = true
+	}
+	p.WarmUpNS, p.MeasureNS, p.DrainNS = int64(a.from), int64(a.End), int64(a.Drained)
+	p.LongestNS, p.SpanNS = int64(a.WarmUp), int64(Span(a.End-a.WarmUp, a.End))
+	first := sort.Search(len(a.Requests), func(i int) bool { return a.Requests[i].Intended >= a.from })
+	a.measured = a.Requests[first:]
+}
+
+// settled finds the end of the warm-up; where it does not come within the longest time, that is taken.
+func (a *analysis) settled() (from time.Duration, ok bool) {
+	var latencies, intended []time.Duration
+	for i := range a.Requests {
+		if r := &a.Requests[i]; r.Ended > 0 {
+			latencies, intended = append(latencies, r.latency()), append(intended, r.Intended)
+		}
+	}
+	first, ok := WarmUpEnd(latencies)
+	if len(intended) == 0 || !ok || intended[first] > a.WarmUp {
+		return a.WarmUp, false
+	}
+	if first == 0 {
+		return 0, true
+	}
+	return intended[first], true
+}
+
+func (a *analysis) counts() {
+	count := func(requests []Request) (c record.LoadCounts) {
+		for i := range requests {
+			r := &requests[i]
+			c.Intended++
+			switch {
+			case r.Sent == 0:
+				c.Dropped++
+				continue
+			case r.Ended == 0:
+				c.Unfinished++
+			default:
+				c.Ended++
+			}
+			c.Sent++
+			if r.Sent-r.Intended > LateAfter {
+				c.Late++
+			}
+		}
+		return c
+	}
+	o := a.out
+	o.Whole, o.Measured = count(a.Requests), count(a.measured)
+	seconds := (a.End - a.from).Seconds()
+	offered, achieved := 0, 0
+	for i := range a.Requests {
+		r := &a.Requests[i]
+		if r.Sent >= a.from && r.Sent < a.End && r.Sent > 0 {
+			offered++
+		}
+		if r.Ended >= a.from && r.Ended < a.End && r.Ended > 0 {
+			achieved++
+		}
+	}
+	o.AskedPerS, o.OfferedPerS, o.AchievedPerS = float64(o.Measured.Intended)/seconds, float64(offered)/seconds, float64(achieved)/seconds
+}
+
+func (a *analysis) latencies() {
+	var service, lag []time.Duration
+	ended := 0
+	for i := range a.measured {
+		r := &a.measured[i]
+		a.latency = append(a.latency, r.latency())
+		if r.Ended > 0 {
+			ended++
+			service = append(service, r.service())
+		}
+		if r.Sent > 0 {
+			lag = append(lag, r.Sent-r.Intended)
+		}
+	}
+	o := a.out
+	known := slices.DeleteFunc(slices.Clone(a.latency), func(t time.Duration) bool { return t == never })
+	all := newSpread(known, len(a.latency)-ended)
+	o.LatencyNS = all.times()
+	o.ServiceNS = newSpread(service, o.Measured.Unfinished).times()
+	o.LagNS = newSpread(lag, 0).times()
+	o.Asked = percentileOf(a.latency, a.Percentile)
+	for i := range o.Objectives {
+		b := &o.Objectives[i]
+		b.ValueNS = all.at(b.Percentile / 100)
+		b.Held = b.ValueNS != nil && *b.ValueNS <= b.MostNS
+	}
+}
+
+// intervals cuts the run into intervals, from its beginning to the end of the arrivals.
+func (a *analysis) intervals() {
+	span := time.Duration(a.out.Phases.SpanNS)
+	n := int((a.End + span - 1) / span)
+	list := make([]record.LoadInterval, n)
+	latencies := make([][]time.Duration, n)
+	unknown := make([]int, n)
+	of := func(t time.Duration) *record.LoadInterval {
+		if i := int(t / span); i < n {
+			return &list[i]
+		}
+		return &record.LoadInterval{} // of the drain
+	}
+	for i := range a.Requests {
+		r := &a.Requests[i]
+		if at := int(r.Intended / span); at < n {
+			if r.Ended > 0 {
+				latencies[at] = append(latencies[at], r.latency())
+			} else {
+				unknown[at]++
+			}
+		}
+		of(r.Intended).Intended++
+		switch {
+		case r.Sent == 0:
+			of(r.Intended).Dropped++
+			continue
+		case r.Ended > 0:
+			of(r.Ended).Achieved++
+		}
+		of(r.Sent).Offered++
+	}
+	backlog := 0
+	for i := range list {
+		v := &list[i]
+		from := time.Duration(i) * span
+		v.FromNS, v.ToNS, v.Measured = int64(from), int64(min(from+span, a.End)), from >= a.from
+		backlog += v.Intended - v.Dropped - v.Achieved
+		v.Backlog = backlog
+		s := newSpread(latencies[i], unknown[i])
+		if s.count > 0 {
+			v.P50NS, v.P99NS = s.at(.5), s.at(.99)
+		}
+	}
+	a.out.Intervals = list
+	a.out.Stages = a.Stages.fill(a.from, span, list)
+}
+
+// lastPart of a run's requests tells how far the generator had fallen behind.
+const lastPart = 20
+
+func (a *analysis) pace() {
+	p := &a.out.Pace
+	if a.Pace.Whole > 0 {
+		p.BusyShare = float64(a.Pace.Busy) / float64(a.Pace.Whole)
+	}
+	if a.Closed || len(a.Requests) == 0 {
+		return
+	}
+	last := a.Requests[len(a.Requests)-max(len(a.Requests)/lastPart, 1):]
+	lags := make([]time.Duration, 0, len(last))
+	for i := range last {
+		lags = append(lags, max(last[i].Sent-last[i].Intended, 0)) // of one that was dropped: none
+	}
+	slices.Sort(lags)
+	if whole := last[len(last)-1].Intended; whole > 0 {
+		p.RateError = float64(lags[len(lags)/2]) / float64(whole)
+	}
+}

@@ -1,0 +1,39 @@
+package load
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"pulley/scenarios/arrivals"
+)
+
+// RequestsMost bounds the requests of a run: what became of each is kept until its end.
+const RequestsMost = 2_000_000
+
+// NewSchedule gives the intended times of an open arrival process that lie before the end, in order. Evenly spaced
+// processes draw nothing from the seed. The error is the user's: the process is closed, or brings nothing, or too much.
+func NewSchedule(a arrivals.Arrivals, end time.Duration, seed uint64) ([]time.Duration, error) {
+	if !a.Open() {
+		return nil, fmt.Errorf("arrivals %s: a closed process has no times of its own", a)
+	}
+	if n := a.Expected(end); n > RequestsMost {
+		return nil, fmt.Errorf("arrivals %s: %.0f requests in %v; a run has %d at most: choose a lower rate or a shorter run", a, n, end, RequestsMost)
+	}
+	seq := a.Start(rand.New(rand.NewPCG(seed, arrivalsStream)))
+	var times []time.Duration
+	for {
+		at, ok := seq.Next()
+		if !ok || at >= end || len(times) == RequestsMost {
+			break
+		}
+		times = append(times, at)
+	}
+	if len(times) == 0 {
+		return nil, fmt.Errorf("arrivals %s: nothing arrives within %v; choose a higher rate or a longer run", a, end)
+	}
+	return times, nil
+}
+
+// arrivalsStream tells the draws of arrivals from others of the same seed.
+const arrivalsStream = 0x6172726976616c73

@@ -1,0 +1,261 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pulley/bench/load"
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/reports/record"
+)
+
+// openRunning is a run on a testbed. One goroutine sends what is due and waits for nobody; each batch has one that hands it
+// to an engine; one receives.
+type openRunning struct {
+	bed   *Testbed
+	ask   OpenRun
+	pacer *load.Pacer
+	times []time.Duration // nil: the arrivals are closed
+	end   time.Duration   // of the arrivals
+	watch *watch
+
+	ctx      context.Context // of submissions; ends with the run
+	senders  sync.WaitGroup
+	sent     atomic.Int64
+	ended    atomic.Int64
+	dropped  atomic.Int64
+	inFlight atomic.Int64
+	wake     chan struct{} // has something when an instance has ended
+
+	mu    sync.Mutex
+	wrong []string
+}
+
+// closedMost bounds the instances of a run of a closed process.
+const closedMost = 500_000
+
+// wrongMost bounds how much of what is wrong is told.
+const wrongMost = 5
+
+func newOpenRunning(t *Testbed, o OpenRun) (*openRunning, error) {
+	r := &openRunning{bed: t, ask: o, end: o.WarmUp + o.Measure}
+	inFlight, instances := t.spec.InFlight, closedMost
+	if o.Arrivals.Open() {
+		var err error
+		if r.times, err = load.NewSchedule(o.Arrivals, r.end, o.Seed); err != nil {
+			return nil, err
+		}
+		instances = len(r.times)
+		r.pacer = load.NewPacer(r.times, inFlight)
+	} else {
+		inFlight = o.Arrivals.InFlight()[0]
+		r.pacer = load.NewClosedPacer(inFlight, r.end, instances)
+		r.wake = make(chan struct{}, 1)
+	}
+	r.watch = newWatch(t.lot, instances, inFlight)
+	r.watch.shared = true
+	return r, nil
+}
+
+// run puts the load on, and gives what became of every instance. After it nothing of the run is going on but what engines
+// still do with instances that have not ended.
+func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
+	var stop context.CancelFunc
+	r.ctx, stop = context.WithCancel(ctx)
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer r.senders.Wait()
+	defer stop()
+
+	before := r.bed.runner.processors.Read()
+	r.watch.begin()
+	clock := load.SystemClock{Began: r.watch.began}
+	idle := make(chan struct{}, 1)
+	helpers.Go(func() { r.receive(r.ctx, idle) })
+	if r.ask.Progress != nil {
+		helpers.Go(func() { r.tell(r.ctx, clock) })
+	}
+	pace, err := load.Drive(ctx, r.pacer, clock, r, r.wake)
+	if err != nil {
+		return nil, err
+	}
+	if err := clock.Until(ctx, r.end, nil); err != nil {
+		return nil, err
+	}
+	cpu := r.bed.runner.processors.Read().Since(before)
+	if err := r.drain(ctx, idle); err != nil {
+		return nil, err
+	}
+	found := &load.Run{
+		Requests: r.requests(), Closed: r.times == nil, Steady: r.steady(), WarmUp: r.ask.WarmUp, Auto: !r.ask.WarmUpFixed, End: r.end, Drained: clock.Now(),
+		Percentile: r.ask.Percentile, Pace: pace, Cores: cores(), CPU: cpu, Limits: r.ask.Limits,
+	}
+	for _, o := range r.ask.Objectives {
+		found.Objectives = append(found.Objectives, record.LoadObjective{Percentile: o.Percentile, MostNS: int64(o.Most)})
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found.Wrong = append(r.wrong, r.watch.doubts()...)
+	return found, nil
+}
+
+// InFlight implements load.Target.
+func (r *openRunning) InFlight() int { return int(r.inFlight.Load()) }
+
+// Send implements load.Target. The instances of a batch share transactions where the engine's bounds allow.
+func (r *openRunning) Send(b load.Batch) {
+	r.dropped.Add(int64(b.Dropped))
+	if b.Count == 0 {
+		return
+	}
+	r.inFlight.Add(int64(b.Count))
+	r.sent.Add(int64(b.Count))
+	r.senders.Go(func() { r.submit(b) })
+}
+
+func (r *openRunning) submit(b load.Batch) {
+	engines := r.bed.crew.engines
+	for k, e := range engines {
+		var requests []engine.SubmitRequest
+		for i := b.First + k; i < b.First+b.Count; i += len(engines) {
+			id := r.watch.newID(i, e.Near)
+			r.watch.submit(i, id, 0)
+			requests = append(requests, r.bed.lot.request(i, id))
+		}
+		if len(requests) == 0 {
+			break
+		}
+		if _, err := e.SubmitAll(r.ctx, requests); err != nil && r.ctx.Err() == nil {
+			r.complain(fmt.Errorf("submitting: %w", err))
+		}
+	}
+}
+
+func (r *openRunning) complain(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.wrong) < wrongMost {
+		r.wrong = append(r.wrong, err.Error())
+	}
+}
+
+// receive takes in results and checks them. idle has something whenever none is in flight.
+func (r *openRunning) receive(ctx context.Context, idle chan<- struct{}) {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	timer := time.NewTimer(unheard)
+	defer timer.Stop()
+	for {
+		var in backend.Instance
+		select {
+		case in = <-r.watch.ended:
+			timer.Reset(unheard)
+		case <-timer.C:
+			asking.Go(func() { r.watch.ask(ctx, r.bed.crew.engines[0]) })
+			timer.Reset(unheard)
+			continue
+		case <-ctx.Done():
+			return
+		}
+		r.watch.note(in.ID, time.Now())
+		if err := r.bed.lot.check(r.watch.number(in.ID), in); err != nil {
+			r.complain(err)
+		}
+		r.ended.Add(1)
+		left := r.inFlight.Add(-1)
+		if r.wake != nil {
+			signal(r.wake)
+		}
+		if left == 0 {
+			signal(idle)
+		}
+	}
+}
+
+// signal puts something into a channel that has room for one.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// drain waits until nothing is in flight, or for as long as it may take.
+func (r *openRunning) drain(ctx context.Context, idle <-chan struct{}) error {
+	deadline := time.NewTimer(r.ask.Drain)
+	defer deadline.Stop()
+	for r.inFlight.Load() > 0 {
+		select {
+		case <-idle:
+		case <-deadline.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// requests gives what became of every instance.
+func (r *openRunning) requests() []load.Request {
+	n := len(r.times)
+	if r.times == nil {
+		n = int(r.sent.Load())
+	}
+	out := make([]load.Request, n)
+	for i := range out {
+		a := &r.watch.instances[i]
+		a.mu.Lock()
+		out[i] = load.Request{Sent: time.Duration(a.submitted), Stored: time.Duration(a.stored), Ended: time.Duration(a.received)}
+		a.mu.Unlock()
+		if out[i].Intended = out[i].Sent; r.times != nil {
+			out[i].Intended = r.times[i]
+		}
+	}
+	return out
+}
+
+// steadyWithin is how far the rates of parts of the measured phase may lie from each other where the rate counts as one.
+const steadyWithin = 0.01
+
+// steady says that the rate of the arrivals does not change.
+func (r *openRunning) steady() bool {
+	if r.times == nil {
+		return true
+	}
+	const parts = 16
+	least, most := math.Inf(1), 0.0
+	for i := range parts {
+		part := func(i int) time.Duration { return r.ask.WarmUp + r.ask.Measure*time.Duration(i)/parts }
+		rate := r.ask.Arrivals.MeanRate(part(i), part(i+1))
+		least, most = min(least, rate), max(most, rate)
+	}
+	return most-least <= steadyWithin*most
+}
+
+// progressEvery is how often a run tells where it is.
+const progressEvery = time.Second
+
+func (r *openRunning) tell(ctx context.Context, clock load.Clock) {
+	ticker := time.NewTicker(progressEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		now := clock.Now()
+		r.ask.Progress(OpenProgress{
+			Elapsed: now, End: r.end, Sent: int(r.sent.Load()), Ended: int(r.ended.Load()), Dropped: int(r.dropped.Load()),
+			InFlight: int(r.inFlight.Load()), InFlightMost: cap(r.watch.ended), Draining: now > r.end,
+		})
+	}
+}
+
+var _ load.Target = (*openRunning)(nil)

@@ -1,0 +1,277 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/bench/load"
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/reports/record"
+	"pulley/scenarios"
+	"pulley/scenarios/arrivals"
+)
+
+// TestbedSpec says what is put under load.
+type TestbedSpec struct {
+	Case    Case
+	Backend BackendSpec
+
+	DSN string // of the database; empty only if the backend needs none
+	Way string // how the server was had
+
+	Workers int // actions that an engine runs at once. Zero: what the scenario says, else 2,000
+	Engines int // on the store. Zero: what the scenario says, else 1
+
+	// InFlight bounds the instances that are open at once: what comes beyond is dropped and counted. Zero: 5,000, fewer where
+	// they are large.
+	InFlight int
+}
+
+// OpenRun says how load is put on a testbed.
+type OpenRun struct {
+	// Arrivals may be open or closed; of a closed process the first number counts.
+	Arrivals arrivals.Arrivals
+	Seed     uint64 // of what the arrivals draw
+
+	// WarmUp is how long latencies may take to settle. WarmUpFixed has it last so long exactly; else its end is found by
+	// what the run shows.
+	WarmUp      time.Duration
+	WarmUpFixed bool
+	Measure     time.Duration // how long is measured after the longest warm-up; more than 0
+	Drain       time.Duration // how long what is open at the end may take. Zero: 10 s
+
+	Percentile float64 // by which the run is judged. Zero: 99
+	Objectives []scenarios.Objective
+	Limits     load.Limits
+
+	Progress func(OpenProgress) // called about once a second, from one goroutine; may be nil
+}
+
+// OpenProgress tells where a run is.
+type OpenProgress struct {
+	Elapsed, End           time.Duration // End is that of the arrivals
+	Sent, Ended, Dropped   int
+	InFlight, InFlightMost int
+	Draining               bool
+}
+
+// Testbed is a case's engines on a store of their own, ready to be put under load, again and again. Only one run may be on
+// at a time.
+type Testbed struct {
+	spec   TestbedSpec
+	runner *runner
+	lot    *lot
+	relay  relay
+
+	crew    *crew
+	pressed *pressed
+	open    OpenOptions
+	left    bool // instances of an earlier run are still under way
+}
+
+// What a testbed has where nothing is said.
+const (
+	openWorkers       = 2000
+	openInFlight      = 5000
+	openNodesInFlight = 500_000
+	openDrain         = 10 * time.Second
+)
+
+func (s TestbedSpec) withDefaults() TestbedSpec {
+	s.Workers = cmp.Or(s.Workers, s.Case.Run.Workers, openWorkers)
+	s.Engines = cmp.Or(s.Engines, s.Case.Run.Engines, 1)
+	if s.InFlight == 0 {
+		s.InFlight = Load{InFlight: openInFlight, NodesInFlight: openNodesInFlight}.inFlight(s.Case.Workload.Nodes)
+	}
+	return s
+}
+
+func (s TestbedSpec) validate() error {
+	switch {
+	case s.DSN == "" && s.Backend.NeedsPostgres():
+		return fmt.Errorf("backend %s needs a Postgres, and there is no DSN", s.Backend)
+	case s.Workers < 1 || s.Workers > 10_000:
+		return fmt.Errorf("%d workers; choose from 1 to 10000", s.Workers)
+	case s.Engines < 1 || s.Engines > 64:
+		return fmt.Errorf("%d engines; choose from 1 to 64", s.Engines)
+	case s.InFlight < 1 || s.InFlight > 1_000_000:
+		return fmt.Errorf("%d instances in flight; choose from 1 to 1000000", s.InFlight)
+	}
+	return nil
+}
+
+// OpenTestbed opens the backend, puts the store under the pressure of the case, and starts the engines. The caller closes
+// the testbed.
+func OpenTestbed(ctx context.Context, spec TestbedSpec) (*Testbed, error) {
+	spec = spec.withDefaults()
+	if err := spec.validate(); err != nil {
+		return nil, err
+	}
+	t := &Testbed{spec: spec}
+	var err error
+	if t.lot, err = newLot(&spec.Case); err != nil {
+		return nil, fmt.Errorf("%s: %w", spec.Case, err)
+	}
+	if t.runner, err = newRunner(ctx, CompareConfig{Cases: []Case{spec.Case}, DSN: spec.DSN, Way: spec.Way}); err != nil {
+		return nil, err
+	}
+	if err := t.hire(ctx); err != nil {
+		return nil, errors.Join(err, t.Close(ctx))
+	}
+	return t, nil
+}
+
+// Server is the server that is measured; nil: there is none.
+func (t *Testbed) Server() *record.Postgres { return t.runner.server }
+
+// InFlight is how many instances may be open at once.
+func (t *Testbed) InFlight() int { return t.spec.InFlight }
+
+// hire sets a schema up and starts engines on it.
+func (t *Testbed) hire(ctx context.Context) (err error) {
+	spec := t.spec
+	t.open = OpenOptions{}
+	if spec.Backend.NeedsPostgres() {
+		t.runner.serial++
+		t.open = OpenOptions{DSN: spec.DSN, Schema: fmt.Sprintf("%s_%d", t.runner.prefix, t.runner.serial), Application: application}
+		b, err := spec.Backend.Open(ctx, t.open)
+		if err != nil {
+			return err
+		}
+		t.pressed, err = t.runner.press(ctx, &spec.Case, b, &t.open)
+		b.Close()
+		if err != nil {
+			return err
+		}
+	}
+	t.crew, err = hire(ctx, t.lot.executor, spec.Backend, t.open, staff{spec.Workers, spec.Engines, t.relay.observer})
+	return err
+}
+
+// fire stops the engines and drops the schema.
+func (t *Testbed) fire(ctx context.Context) error {
+	var errs []error
+	if t.crew != nil {
+		errs = append(errs, t.crew.stop(ctx))
+		t.crew.close()
+	}
+	if t.pressed != nil {
+		var ended record.Sample
+		ended.Valid = true
+		if t.pressed.end(ctx, &ended); !ended.Valid {
+			errs = append(errs, errors.New(ended.Warnings[0]))
+		}
+	}
+	if t.open.Schema != "" {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		errs = append(errs, postgres.DropSchema(ctx, t.spec.DSN, t.open.Schema))
+	}
+	t.crew, t.pressed, t.open, t.left = nil, nil, OpenOptions{}, false
+	return errors.Join(errs...)
+}
+
+// Close stops the engines and leaves nothing in the database. It tells what could not be ended, and whether the pressure on
+// the store was not there at some time.
+func (t *Testbed) Close(ctx context.Context) error {
+	err := t.fire(ctx)
+	t.runner.close()
+	return err
+}
+
+// Renew gives the testbed new engines and an empty store, if an earlier run left instances that are still under way. Run
+// does that itself.
+func (t *Testbed) Renew(ctx context.Context) error {
+	if !t.left && t.crew != nil {
+		return nil
+	}
+	if err := t.fire(ctx); err != nil {
+		return fmt.Errorf("ending the engines of the run before: %w", err)
+	}
+	return t.hire(ctx)
+}
+
+// Run puts load on the testbed, and says what it showed. The error is one of the request, of the engines, or ctx's cause; what is
+// wrong with the run stands in its findings.
+func (t *Testbed) Run(ctx context.Context, o OpenRun) (*record.Load, error) {
+	if o.Drain == 0 {
+		o.Drain = openDrain
+	}
+	o.Percentile = cmp.Or(o.Percentile, 99)
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if err := t.Renew(ctx); err != nil {
+		return nil, err
+	}
+	run, err := newOpenRunning(t, o)
+	if err != nil {
+		return nil, err
+	}
+	t.relay.watch.Store(run.watch)
+	defer t.relay.watch.Store(nil)
+	found, err := run.run(ctx)
+	t.left = run.inFlight.Load() > 0
+	if err != nil {
+		return nil, err
+	}
+	out := load.Analyze(*found)
+	w := &t.spec.Case.Workload
+	out.Scenario, out.Size, out.Nodes, out.Backend = w.Name, w.Size, w.Nodes, t.spec.Backend.String()
+	out.Arrivals, out.Seed, out.Workers, out.Engines, out.InFlightMost = o.Arrivals.String(), o.Seed, t.spec.Workers, t.spec.Engines, t.spec.InFlight
+	out.Notes = append(out.Notes, run.watch.notes()...)
+	return out, nil
+}
+
+func (o OpenRun) validate() error {
+	const longest = 7 * 24 * time.Hour
+	switch {
+	case !o.Arrivals.Open() && o.Arrivals.InFlight() == nil:
+		return errors.New("no arrivals; say how instances come")
+	case o.Measure <= 0 || o.Measure > longest:
+		return fmt.Errorf("%v to measure; choose up to a week", o.Measure)
+	case o.WarmUp < 0 || o.WarmUp > longest:
+		return fmt.Errorf("%v to warm up; choose up to a week", o.WarmUp)
+	case o.Drain < 0 || o.Drain > longest:
+		return fmt.Errorf("%v to drain; choose up to a week", o.Drain)
+	case !(o.Percentile >= 50 && o.Percentile <= 100):
+		return fmt.Errorf("the percentile is %v; choose from 50 to 100", o.Percentile)
+	}
+	return nil
+}
+
+// relay leads what engines tell to the watch of the run that is on.
+type relay struct{ watch atomic.Pointer[watch] }
+
+// observer is for one more engine.
+func (r *relay) observer() engine.Observer {
+	return engine.Observer{
+		Submitted: func(id uuid.UUID, at time.Time) { r.with(func(w *watch) { w.confirmed(id, at) }) },
+		Leased:    func(t backend.Task, at time.Time) { r.with(func(w *watch) { w.leased(t, at) }) },
+		Started:   func(t backend.Task, at time.Time) { r.with(func(w *watch) { w.started(t, at) }) },
+		Offered:   func(c backend.Completion, at time.Time) { r.with(func(w *watch) { w.offer(c, at) }) },
+		Answered: func(c backend.Completion, o backend.Outcome, err error, at time.Time) {
+			r.with(func(w *watch) { w.answered(c, o, err, at) })
+		},
+		Ended:   func(in backend.Instance, at time.Time) { r.with(func(w *watch) { w.end(in, at) }) },
+		Problem: func(err error) { r.with(func(w *watch) { w.problem(err) }) },
+	}
+}
+
+func (r *relay) with(tell func(*watch)) {
+	if w := r.watch.Load(); w != nil {
+		tell(w)
+	}
+}
+
+// cores are the processors that the program may use.
+func cores() int { return runtime.GOMAXPROCS(0) }

@@ -1,0 +1,86 @@
+package bench_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"pulley/bench"
+	"pulley/bench/load"
+	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
+	"pulley/reports/record"
+	"pulley/scenarios/arrivals"
+)
+
+// anyMachine are limits that say nothing of the machine, which is busy with other tests.
+var anyMachine = load.Limits{RateError: 1e9, LagLeast: time.Hour, BusyShare: 2, OthersShare: 2, DriftShare: 1e9, GrowthShare: 1e9}
+
+// testbed opens one for a test.
+func testbed(t *testing.T, spec bench.TestbedSpec) *bench.Testbed {
+	t.Helper()
+	bed, err := bench.OpenTestbed(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := bed.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return bed
+}
+
+// put runs load on it.
+func put(t *testing.T, bed *bench.Testbed, text string, o bench.OpenRun) *record.Load {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	var err error
+	if o.Arrivals, err = arrivals.Parse(text, nil); err != nil {
+		t.Fatal(err)
+	}
+	o.Limits = anyMachine
+	found, err := bed.Run(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestOpenRuns puts one testbed under several loads, of a person's own scenario, whose actions take time and fail. All that
+// was intended must be sent and end, rightly.
+func TestOpenRuns(t *testing.T) {
+	file := own(t, "orders.yaml", orders)
+	for _, name := range depth.Of([]string{"memory", "push:connections=2"}, few("push", "journal", "pull", "eager")) {
+		for _, scenario := range []string{file, filepath.Join(filepath.Dir(file), "mixed.yaml=3")} {
+			k := cases(t, bench.CaseOptions{Scenarios: []string{scenario}})[0]
+			bed := testbed(t, bench.TestbedSpec{Case: k, Backend: specs(t, name)[0], DSN: dsn(t, name), Engines: 2, Workers: 50})
+			for _, text := range []string{"poisson:200/s", "constant:100/s", "closed:8", "burst:50,500ms"} {
+				found := put(t, bed, text, bench.OpenRun{WarmUp: 200 * time.Millisecond, WarmUpFixed: true, Measure: time.Second, Drain: time.Minute, Percentile: 50, Seed: 1})
+				w := found.Whole
+				if w.Ended != w.Intended || w.Sent != w.Ended || w.Dropped+w.Unfinished > 0 || w.Ended < 8 {
+					t.Errorf("%s %s %s: %+v", name, found.Scenario, text, w)
+				}
+				if !found.Valid {
+					t.Errorf("%s %s %s: %+v", name, found.Scenario, text, found.Findings)
+				}
+				if found.Asked.ValueNS == nil || *found.LatencyNS.Max < *found.ServiceNS.Max {
+					t.Errorf("%s %s %s: %+v %+v", name, found.Scenario, text, found.LatencyNS, found.ServiceNS)
+				}
+			}
+		}
+	}
+}
+
+// dsn is of a database for a backend; empty for one that needs none.
+func dsn(t *testing.T, name string) string {
+	t.Helper()
+	if !specs(t, name)[0].NeedsPostgres() {
+		return ""
+	}
+	return pgtest.DSN(t)
+}
