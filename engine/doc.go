@@ -81,7 +81,9 @@
 //	bench/pressure             | what production puts on a store beside the load                | engine/pgserver/pgwire, scenarios
 //	bench/gobench              | results in Go's benchmark format, as series per benchmark and unit | –
 //	bench/load                 | offers requests at their times; judges what came of them        | scenarios/arrivals, bench/stats, bench/measure
-//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure
+//	bench/knee                 | finds the highest rate at which a latency objective holds        | –
+//	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
+//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/knee, bench/usl
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, chaos/check
 //	sim/gantt                  | draws schedules                                                | sim

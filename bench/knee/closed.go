@@ -1,0 +1,54 @@
+package knee
+
+import (
+	"math"
+	"slices"
+)
+
+// Closed is what a closed loop did: so many instances in flight, the next whenever one ends.
+type Closed struct {
+	InFlight int
+	PerS     float64 // instances that ended in a second
+}
+
+// NextInFlight says how many instances are to be in flight so that a closed loop does a rate, by what closed loops with other numbers
+// did, of which there is at least one. more is false when a loop has done the rate within a tenth, or comes as near as a whole
+// number can; of them, the nearest is at place best.
+func NextInFlight(done []Closed, perS float64) (inFlight int, best int, more bool) {
+	off := func(c Closed) float64 { return math.Abs(math.Log(c.PerS / perS)) }
+	for i, c := range done {
+		if off(c) < off(done[best]) {
+			best = i
+		}
+	}
+	if off(done[best]) <= math.Log(1.1) {
+		return 0, best, false
+	}
+	// Between the two whose rates enclose what is wanted, the rate is about a power of the number.
+	below, above := Closed{}, Closed{InFlight: math.MaxInt, PerS: math.Inf(1)}
+	for _, c := range done {
+		if c.PerS <= perS && c.InFlight > below.InFlight {
+			below = c
+		}
+		if c.PerS > perS && c.InFlight < above.InFlight {
+			above = c
+		}
+	}
+	next := 0.0
+	switch {
+	case above.InFlight == math.MaxInt:
+		next = math.Ceil(float64(below.InFlight) * min(perS/below.PerS, 4))
+	case below.InFlight == 0:
+		next = math.Floor(float64(above.InFlight) * max(perS/above.PerS, 0.1))
+	case below.InFlight > above.InFlight: // noise
+		return 0, best, false
+	default:
+		power := math.Log(perS/below.PerS) / math.Log(above.PerS/below.PerS)
+		next = math.Round(float64(below.InFlight) * math.Pow(float64(above.InFlight)/float64(below.InFlight), power))
+	}
+	inFlight = max(int(next), 1)
+	if slices.ContainsFunc(done, func(c Closed) bool { return c.InFlight == inFlight }) {
+		return 0, best, false
+	}
+	return inFlight, best, true
+}

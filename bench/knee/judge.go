@@ -1,0 +1,129 @@
+package knee
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Window is a part of a run's measured phase, and counts the instances that were meant to arrive in it. Those that never ended
+// are above.
+type Window struct {
+	Count int
+	Above int // of Count, whose latency is more than the objective's bound
+}
+
+// Run is what a run at a rate showed.
+type Run struct {
+	// Rate is the one that was asked for, in instances a second.
+	Rate float64
+	// Windows are those of each objective, in the order of the objectives; not looked at where the run is invalid or overloaded.
+	Windows [][]Window
+	// Overloaded says that the run's backlog grew, or that not all could be sent.
+	Overloaded bool
+	// Invalid says that the run decides nothing.
+	Invalid bool
+}
+
+// Vote is what a run says: above 0 for holding, below 0 for breaking, with a weight. 0 says nothing.
+type Vote int
+
+// The votes. Those that sum up to enough decide.
+const (
+	votesBreak Vote = -2 // the interval is above what is allowed
+	leansBreak Vote = -1 // the share is
+	leansHold  Vote = 1
+	votesHold  Vote = 2
+	enough     Vote = 3 // one that holds by far decides alone
+)
+
+// confidence of the intervals that votes come from.
+const confidence = 0.95
+
+// byFar is the part of the allowed share below which an interval holds by far.
+const byFar = 0.25
+
+// Judge gives the vote of a run: that of the objective which holds least.
+func Judge(objectives []Objective, r Run) Vote {
+	switch {
+	case r.Invalid:
+		return 0
+	case r.Overloaded:
+		return votesBreak
+	}
+	least := enough
+	for i, o := range objectives {
+		least = min(least, judgeOne(o, r.Windows[i]))
+	}
+	return least
+}
+
+func judgeOne(o Objective, windows []Window) Vote {
+	share, lo, hi := ShareAbove(windows)
+	allowed := o.allowed()
+	switch {
+	case math.IsNaN(share):
+		return 0
+	case o.Percentile >= 100 && share > 0: // one is too many, and one is easily had
+		return leansBreak
+	case o.Percentile >= 100:
+		return votesHold
+	case hi <= allowed*byFar:
+		return enough
+	case hi <= allowed:
+		return votesHold
+	case share <= allowed:
+		return leansHold
+	case lo > allowed:
+		return votesBreak
+	default:
+		return leansBreak
+	}
+}
+
+// ShareAbove is the share of latencies above the bound, with an interval of 95 %. With c(w) of them in window w and a(w) of
+// these above, of W windows with any,
+//
+//	p = Σa / Σc,  s² = W/(W−1) · Σ (a − p·c)² / (Σc)²,  p ± t(W−1)·s
+//
+// (the ratio estimator for clusters: Cochran, Sampling Techniques, 3rd ed., section 9A.1). It is not made narrower
+// than Clopper's and Pearson's interval for Σa of Σc independent draws, which also holds where none is above. NaN for no
+// latencies.
+func ShareAbove(windows []Window) (share, lo, hi float64) {
+	var above, count, filled float64
+	for _, w := range windows {
+		above, count = above+float64(w.Above), count+float64(w.Count)
+		if w.Count > 0 {
+			filled++
+		}
+	}
+	if count == 0 {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	share = above / count
+	lo, hi = clopperPearson(above, count)
+	if filled < 2 {
+		return share, lo, hi
+	}
+	var squares float64
+	for _, w := range windows {
+		d := float64(w.Above) - share*float64(w.Count)
+		squares += d * d
+	}
+	error := math.Sqrt(filled/(filled-1)*squares) / count
+	t := distuv.StudentsT{Sigma: 1, Nu: filled - 1}.Quantile((1 + confidence) / 2)
+	return share, min(lo, max(share-t*error, 0)), max(hi, min(share+t*error, 1))
+}
+
+// clopperPearson is the interval for the share of which a of n were drawn. (Biometrika 26, 1934.)
+func clopperPearson(a, n float64) (lo, hi float64) {
+	tail := (1 - confidence) / 2
+	lo, hi = 0, 1
+	if a > 0 {
+		lo = distuv.Beta{Alpha: a, Beta: n - a + 1}.Quantile(tail)
+	}
+	if a < n {
+		hi = distuv.Beta{Alpha: a + 1, Beta: n - a}.Quantile(1 - tail)
+	}
+	return lo, hi
+}

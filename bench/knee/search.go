@@ -1,0 +1,232 @@
+package knee
+
+import (
+	"math"
+	"slices"
+)
+
+// Config says what is searched, and how hard.
+type Config struct {
+	// Objectives are what must hold, all of them; at least one.
+	Objectives []Objective
+	// Start is the rate to begin with, above 0: a guess at the knee.
+	Start float64
+	// Least and Most bound the rates, 0 < Least ≤ Start ≤ Most. Zero: a thousandth of Start, and a thousand times it.
+	Least, Most float64
+	// Tolerance is how far apart the ends of the answer may be: breaks/holds − 1. Zero: 0.05.
+	Tolerance float64
+	// Runs is how many runs of one rate may be made until it stays unclear, invalid ones included. Zero: 5.
+	Runs int
+	// Total is how many runs may be made altogether. Zero: 60.
+	Total int
+}
+
+func (c Config) withDefaults() Config {
+	for field, zero := range map[*float64]float64{&c.Least: c.Start / 1000, &c.Most: c.Start * 1000, &c.Tolerance: 0.05} {
+		if *field == 0 {
+			*field = zero
+		}
+	}
+	if c.Runs == 0 {
+		c.Runs = 5
+	}
+	if c.Total == 0 {
+		c.Total = 60
+	}
+	return c
+}
+
+// Verdict is what is known of a rate.
+type Verdict string
+
+// The verdicts.
+const (
+	Holds   Verdict = "holds"
+	Breaks  Verdict = "breaks"
+	Unclear Verdict = "unclear" // as many runs as may be made say neither
+	Open    Verdict = "open"    // more runs are needed
+)
+
+// Point is a rate, and what its runs said.
+type Point struct {
+	Rate    float64
+	Votes   []Vote // of its runs, in order; 0 of an invalid one
+	Verdict Verdict
+}
+
+// Search finds the knee. Its methods are to be called in turns: Next, and Add with the run that it asked for.
+type Search struct {
+	cfg    Config
+	points []*Point // by rate
+	total  int      // runs that were made
+	steps  int      // outward, so far
+}
+
+// NewSearch begins a search.
+func NewSearch(cfg Config) *Search { return &Search{cfg: cfg.withDefaults()} }
+
+// outward is by how much the first step goes up or down while the knee is not enclosed. Every further one doubles it, by ratios.
+const outward = 1.25
+
+// Next gives the rate of the next run; more is false when the search is over.
+func (s *Search) Next() (rate float64, more bool) {
+	if s.total >= s.cfg.Total {
+		return 0, false
+	}
+	for _, p := range s.points {
+		if p.Verdict == Open {
+			return p.Rate, true
+		}
+	}
+	if len(s.points) == 0 {
+		return s.cfg.Start, true
+	}
+	low, high := s.enclosed()
+	switch {
+	case low == 0:
+		return s.step(s.points[0].Rate, -1)
+	case math.IsInf(high, 1):
+		return s.step(s.points[len(s.points)-1].Rate, 1)
+	default:
+		return s.between(low, high)
+	}
+}
+
+// step goes up or down from the outermost rate, within the bounds.
+func (s *Search) step(from, sign float64) (rate float64, more bool) {
+	rate = from * math.Pow(outward, sign*math.Exp2(float64(s.steps)))
+	rate = min(max(rate, s.cfg.Least), s.cfg.Most)
+	return rate, rate != from
+}
+
+// between halves the widest gap that is too wide, by ratios. Unclear rates part what encloses the knee into gaps: the
+// one in the middle is as narrow as can be seen.
+func (s *Search) between(low, high float64) (rate float64, more bool) {
+	first, last := high, low // unclear ones
+	for _, p := range s.points {
+		if p.Verdict == Unclear && p.Rate > low && p.Rate < high {
+			first, last = min(first, p.Rate), max(last, p.Rate)
+		}
+	}
+	below, above := first/low, high/last
+	if max(below, above) <= 1+s.cfg.Tolerance {
+		return 0, false
+	}
+	if below >= above {
+		return math.Sqrt(low * first), true
+	}
+	return math.Sqrt(last * high), true
+}
+
+// enclosed gives the highest rate that holds and the lowest that breaks; 0 and +Inf where there is none. Where runs
+// contradict each other, because a rate breaks below one that holds, both are left out.
+func (s *Search) enclosed() (low, high float64) {
+	high = math.Inf(1)
+	lowestBreak, highestHold := math.Inf(1), 0.0
+	for _, p := range s.points {
+		switch p.Verdict {
+		case Breaks:
+			lowestBreak = min(lowestBreak, p.Rate)
+		case Holds:
+			highestHold = max(highestHold, p.Rate)
+		}
+	}
+	for _, p := range s.points {
+		switch {
+		case p.Verdict == Holds && p.Rate < lowestBreak:
+			low = max(low, p.Rate)
+		case p.Verdict == Breaks && p.Rate > highestHold:
+			high = min(high, p.Rate)
+		}
+	}
+	return low, high
+}
+
+// Add takes what the run at the rate of Next showed.
+func (s *Search) Add(r Run) {
+	s.total++
+	i, found := slices.BinarySearchFunc(s.points, r.Rate, func(p *Point, rate float64) int {
+		switch {
+		case p.Rate < rate:
+			return -1
+		case p.Rate > rate:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		outermost := len(s.points) > 0 && (i == 0 || i == len(s.points))
+		if outermost {
+			s.steps++
+		}
+		s.points = slices.Insert(s.points, i, &Point{Rate: r.Rate})
+	}
+	p := s.points[i]
+	p.Votes = append(p.Votes, Judge(s.cfg.Objectives, r))
+	p.Verdict = verdict(p.Votes, s.cfg.Runs)
+}
+
+// verdict weighs the votes of a rate.
+func verdict(votes []Vote, most int) Verdict {
+	var sum Vote
+	for _, v := range votes {
+		sum += v
+	}
+	switch {
+	case sum >= enough:
+		return Holds
+	case sum <= -enough:
+		return Breaks
+	case len(votes) >= most:
+		return Unclear
+	default:
+		return Open
+	}
+}
+
+// Points are the rates that were tried, in order.
+func (s *Search) Points() []Point {
+	out := make([]Point, len(s.points))
+	for i, p := range s.points {
+		out[i] = Point{p.Rate, slices.Clone(p.Votes), p.Verdict}
+	}
+	return out
+}
+
+// Answer is what is known of the knee.
+type Answer struct {
+	// Holds is the highest rate that was seen to hold, in instances a second; 0 where none was.
+	Holds float64
+	// Breaks is the lowest rate that was seen to break; +Inf where none was.
+	Breaks float64
+	// Tolerance is Breaks/Holds − 1; NaN where either is missing.
+	Tolerance float64
+	// Kind says what is known.
+	Kind AnswerKind
+}
+
+// AnswerKind says what is known of the knee.
+type AnswerKind string
+
+// The kinds of answers.
+const (
+	Found     AnswerKind = "found"     // Holds and Breaks enclose it
+	Never     AnswerKind = "never"     // it breaks at the least rate that is searched
+	Always    AnswerKind = "always"    // it holds at the highest rate that is searched
+	Undecided AnswerKind = "undecided" // the runs do not enclose it
+)
+
+// Answer gives what is known so far. It may be asked for at any time.
+func (s *Search) Answer() Answer {
+	a := Answer{Tolerance: math.NaN(), Kind: Undecided}
+	a.Holds, a.Breaks = s.enclosed()
+	switch {
+	case a.Holds > 0 && !math.IsInf(a.Breaks, 1):
+		a.Kind, a.Tolerance = Found, a.Breaks/a.Holds-1
+	case a.Holds == 0 && a.Breaks <= s.cfg.Least:
+		a.Kind = Never
+	case a.Holds >= s.cfg.Most:
+		a.Kind = Always
+	}
+	return a
+}

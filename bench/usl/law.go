@@ -1,0 +1,40 @@
+package usl
+
+import "math"
+
+// Law is the Universal Scalability Law with its parameters.
+type Law struct {
+	// Lambda, λ > 0, is the throughput of one, per second.
+	Lambda float64
+	// Sigma, σ ≥ 0, is the contention: the share of the work that is done one after the other.
+	Sigma float64
+	// Kappa, κ ≥ 0, is the coherency: what each pair costs, as a share of one's work.
+	Kappa float64
+}
+
+// At is the throughput of n, per second.
+func (l Law) At(n float64) float64 {
+	return l.Lambda * n / (1 + l.Sigma*(n-1) + l.Kappa*n*(n-1))
+}
+
+// Peak is the n with the highest throughput, √((1−σ)/κ), which is +Inf where more never hurts: κ = 0 and σ < 1. It is 1
+// where already two are slower than one.
+func (l Law) Peak() float64 {
+	switch {
+	case l.Sigma >= 1:
+		return 1
+	case l.Kappa == 0:
+		return math.Inf(1)
+	default:
+		return max(math.Sqrt((1-l.Sigma)/l.Kappa), 1)
+	}
+}
+
+// Highest is the throughput at the peak, per second: X(N*), or its limit λ/σ for growing n where there is no peak, which
+// is +Inf where σ is 0, too.
+func (l Law) Highest() float64 {
+	if n := l.Peak(); !math.IsInf(n, 1) {
+		return l.At(n)
+	}
+	return l.Lambda / l.Sigma
+}
