@@ -79,6 +79,7 @@
 //	bench/measure              | Postgres' own counters; histograms                             | reports/record
 //	bench/ceiling              | what raw SQL can do for the rows of the designs                | engine/backend/postgres, engine/backend/postgres/*, bench/stats, bench/measure
 //	bench/pressure             | what production puts on a store beside the load                | engine/pgserver/pgwire, scenarios
+//	bench/changepoint          | where the distribution of a series changes                     | –
 //	bench/gobench              | results in Go's benchmark format, as series per benchmark and unit | –
 //	bench/load                 | offers requests at their times; judges what came of them        | scenarios/arrivals, bench/stats, bench/measure
 //	bench/knee                 | finds the highest rate at which a latency objective holds        | –
