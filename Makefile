@@ -7,7 +7,7 @@ GO ?= go
 DEMO_OUT ?= out/demo
 PULLEY_WFINSTANCES ?= ../shared/wfinstances
 DEMO_TRACES ?= $(wordlist 1,3,$(sort $(wildcard $(PULLEY_WFINSTANCES)/*.json)))
-DEMO_FLAGS ?= --out $(DEMO_OUT) --backends push,pull,pull:batch=256,pull:scan=sql:batch=256 --runs 2 --min-nodes 500 \
+DEMO_FLAGS ?= --quick --out $(DEMO_OUT) --backends push,pull,pull:batch=256,pull:scan=sql:batch=256 --runs 2 --min-nodes 500 \
 	--sizes fanout=10,50,100,500,2000 --sizes loop=8,32,100 --sizes spread=10,100 --sizes chain=10,50,200 \
 	--sizes diamond=2,8 --sizes pipeline=16,128 --time-scale 0.00005 $(addprefix --trace ,$(DEMO_TRACES))
 

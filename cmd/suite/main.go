@@ -38,6 +38,7 @@ type cli struct {
 	Flakes  flakesCmd  `cmd:"" help:"Run all tests several times, every other time on a busy machine, and list those that were not green every time."`
 	Nightly nightlyCmd `cmd:"" help:"Run all that is deep, for as long as you say, and write a report."`
 	Seeds   seedsCmd   `cmd:"" hidden:"" help:"Simulate a design, seed after seed, for a while."`
+	Image   imageCmd   `cmd:"" hidden:"" help:"Make the image of Postgres that tests of Docker need."`
 	Busy    busyCmd    `cmd:"" hidden:"" help:"Keep one processor busy, until standard input ends."`
 }
 

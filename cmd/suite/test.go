@@ -46,6 +46,11 @@ func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally,
 	if err != nil {
 		return nil, err
 	}
+	end, err := p.beginImage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	atOnce := o.AtOnce
 	if atOnce < 1 {
 		atOnce = (3*processors() + 1) / 2

@@ -40,7 +40,7 @@ func needImage(t *testing.T, e *engine) string {
 	if given := givenEnv["PULLEY_POSTGRES_IMAGE"]; given != "" {
 		return given
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), pgimage.Within)
 	defer cancel()
 	buildErr := pgimage.Ensure(ctx, e)
 	if buildErr == nil {

@@ -24,6 +24,10 @@ import (
 // Name is what the image is called.
 const Name = "pulley-test-postgres:debian"
 
+// Within bounds the making of an image, also for those who wait for another process that makes it. It takes about a
+// minute on a machine with nothing else to do, and many where several runs of the tests share two processors.
+const Within = 30 * time.Minute
+
 //go:embed build.sh docker-entrypoint.sh
 var scripts embed.FS
 

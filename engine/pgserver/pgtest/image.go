@@ -4,15 +4,11 @@ import (
 	"context"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/moby/moby/client"
 
 	"pulley/engine/pgserver/pgimage"
 )
-
-// imageWithin bounds the making of an image, for which another test binary may have to be waited for.
-const imageWithin = 8 * time.Minute
 
 // NeedImage makes sure that there is Docker with an image of Postgres, and has PULLEY_POSTGRES_IMAGE name it for the rest of
 // the test. Without one a test fails in CI, and says so elsewhere.
@@ -21,7 +17,7 @@ func NeedImage(t *testing.T) {
 	if os.Getenv("PULLEY_POSTGRES_IMAGE") != "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), imageWithin)
+	ctx, cancel := context.WithTimeout(t.Context(), pgimage.Within)
 	defer cancel()
 	docker, err := client.New(client.FromEnv)
 	if err == nil {
