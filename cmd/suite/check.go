@@ -110,25 +110,35 @@ const (
 	toolsDir      = "out/tools"
 )
 
-// lint runs the linter, which it builds where there is none: that takes minutes, once.
+// lint runs the linter.
 func (p *place) lint(ctx context.Context) error {
-	program, err := exec.LookPath(linter)
+	program, err := p.needLinter(ctx)
 	if err != nil {
-		tools, err := filepath.Abs(filepath.Join(toolsDir, linterVersion))
-		if err != nil {
-			return err
-		}
-		program = filepath.Join(tools, linter)
-		if _, err := os.Stat(program); err != nil {
-			fmt.Printf("building %s %s, once\n", linter, linterVersion)
-			var out bytes.Buffer
-			build := command{args: []string{"go", "install", linterModule + "@" + linterVersion}, env: map[string]string{"GOBIN": tools, "GOFLAGS": ""}, out: &out}
-			if err := p.run(ctx, build); err != nil {
-				return fmt.Errorf("%sbuilding %s: %w", out.String(), linter, err)
-			}
-		}
+		return err
 	}
 	return p.quiet(ctx, program, "run", "--allow-parallel-runners")
+}
+
+// needLinter gives the path of the linter, which it builds where there is none: that takes minutes, once.
+func (p *place) needLinter(ctx context.Context) (string, error) {
+	if installed, err := exec.LookPath(linter); err == nil {
+		return installed, nil
+	}
+	tools, err := filepath.Abs(filepath.Join(toolsDir, linterVersion))
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(tools, linter)
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
+	}
+	fmt.Printf("building %s %s, once\n", linter, linterVersion)
+	var out bytes.Buffer
+	build := command{args: []string{"go", "install", linterModule + "@" + linterVersion}, env: map[string]string{"GOBIN": tools, "GOFLAGS": ""}, out: &out}
+	if err := p.run(ctx, build); err != nil {
+		return "", fmt.Errorf("%sbuilding %s: %w", out.String(), linter, err)
+	}
+	return program, nil
 }
 
 // checkScripts has shellcheck read the scripts, where it is installed.
