@@ -86,6 +86,7 @@
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/knee, bench/usl
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
+//	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, chaos/check
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –

@@ -1,0 +1,205 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pulley/reports/record"
+)
+
+// conclude makes the outcome of the lines, and says it in a sentence.
+func (j *judging) conclude(baseline, candidate Side) {
+	r := j.report
+	for _, side := range []Side{baseline, candidate} {
+		if n := len(side.Invalid); n > 0 {
+			r.Doubts = append(r.Doubts, fmt.Sprintf("%s of %s not valid: %s", counted(n, "run is", "runs are"), side.Name, side.Invalid[0]))
+		}
+	}
+	reasons := map[string]int{}
+	for _, l := range r.Lines {
+		if l.NotCompared != "" {
+			reasons[l.NotCompared]++
+		}
+	}
+	for _, reason := range sortedKeys(reasons) {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s not compared: %s", counted(reasons[reason], "figure is", "figures are"), reason))
+	}
+	switch {
+	case len(r.Lines) == 0:
+		r.Doubts = append(r.Doubts, "the two sides have no row in common")
+	case len(j.asked) == 0:
+		r.Doubts = append(r.Doubts, "nothing can be compared: "+sortedKeys(reasons)[0])
+	default:
+		r.Doubts = append(r.Doubts, j.tooFew()...)
+		r.Doubts = append(r.Doubts, j.tooNoisy()...)
+	}
+	switch {
+	case slices.ContainsFunc(r.Lines, func(l Line) bool { return l.Decision == record.Worse }):
+		r.Outcome = Regression
+	case len(r.Doubts) > 0:
+		r.Outcome = Inconclusive
+	default:
+		r.Outcome = Passed
+	}
+	r.Sentence = j.sentence()
+}
+
+// tooFew says which lines have so few runs that no difference could have been shown.
+func (j *judging) tooFew() (doubts []string) {
+	tests := 0
+	for _, q := range j.asked {
+		if !q.exact {
+			tests++
+		}
+	}
+	seen := map[[2]int]bool{}
+	for _, q := range j.asked {
+		l := &j.report.Lines[q.line]
+		size := [2]int{l.BaselineRuns, l.CandidateRuns}
+		if q.exact || seen[size] || j.smallestP(size)*float64(tests) <= j.o.Alpha {
+			continue
+		}
+		seen[size] = true
+		doubts = append(doubts, fmt.Sprintf("%s against %d cannot show a difference among %s; make %d of each",
+			counted(size[0], "run", "runs"), size[1], counted(tests, "figure", "figures"), j.fewest(tests)))
+	}
+	return doubts
+}
+
+// smallestP is the least p that a test of so many runs can give.
+func (j *judging) smallestP(size [2]int) float64 {
+	ln := func(n int) float64 { v, _ := math.Lgamma(float64(n) + 1); return v }
+	if j.o.Paired {
+		return 2 * math.Exp2(-float64(size[0]))
+	}
+	return 2 * math.Exp(ln(size[0])+ln(size[1])-ln(size[0]+size[1]))
+}
+
+// fewest is how many runs of each side can show a difference among so many tests.
+func (j *judging) fewest(tests int) int {
+	n := 1
+	for j.smallestP([2]int{n, n})*float64(tests) > j.o.Alpha {
+		n++
+	}
+	return n
+}
+
+// tooNoisy says of which rows not even the steadiest figure excludes a change for the worse beyond the resolution. A timed
+// figure decides where one was compared.
+func (j *judging) tooNoisy() (doubts []string) {
+	var rows []string
+	timed, least := map[string]bool{}, map[string]float64{}
+	for _, l := range j.report.Lines {
+		if l.NotCompared != "" || l.tail {
+			continue
+		}
+		if _, known := least[l.Row]; !known {
+			rows, least[l.Row] = append(rows, l.Row), math.Inf(1)
+		}
+		if l.timed && !timed[l.Row] {
+			timed[l.Row], least[l.Row] = true, math.Inf(1)
+		}
+		if l.Worst != nil && l.timed == timed[l.Row] {
+			least[l.Row] = min(least[l.Row], *l.Worst)
+		}
+	}
+	for _, row := range rows {
+		switch worst := least[row]; {
+		case math.IsInf(worst, 1):
+			doubts = append(doubts, fmt.Sprintf("%s: the runs exclude nothing", row))
+		case worst > 1+j.o.Resolution:
+			doubts = append(doubts, fmt.Sprintf("%s: the runs do not exclude that it is worse by %s", row, percent(worst-1)))
+		}
+	}
+	return doubts
+}
+
+// sentence says the outcome and what decided it.
+func (j *judging) sentence() string {
+	r := j.report
+	var worse []Line
+	compared, rows := 0, map[string]bool{}
+	for _, l := range r.Lines {
+		if l.NotCompared == "" {
+			compared++
+			rows[l.Row] = true
+		}
+		if l.Decision == record.Worse {
+			worse = append(worse, l)
+		}
+	}
+	switch r.Outcome {
+	case Regression:
+		// The largest ratio among those first in kind: a person wants the worst first.
+		slices.SortStableFunc(worse, func(a, b Line) int { return compareFloats(b.badness(), a.badness()) })
+		text := "Regression: " + worse[0].change()
+		if n := len(worse) - 1; n > 0 {
+			text += fmt.Sprintf("; %s worse", counted(n, "other figure is", "other figures are"))
+		}
+		return text + "."
+	case Passed:
+		return fmt.Sprintf("No regression is shown: %s of %s, none worse by more than %s.",
+			counted(compared, "figure", "figures"), counted(len(rows), "row", "rows"), percent(r.Margin))
+	}
+	text := "Inconclusive: " + r.Doubts[0]
+	if n := len(r.Doubts) - 1; n > 0 {
+		text += fmt.Sprintf("; and %s", counted(n, "more doubt", "more doubts"))
+	}
+	return text + "."
+}
+
+// badness is the factor for the worse.
+func (l *Line) badness() float64 {
+	switch {
+	case l.Ratio == nil:
+		return math.Inf(1)
+	case l.MoreIsBetter:
+		return 1 / l.Ratio.Median
+	}
+	return l.Ratio.Median
+}
+
+// change says how a line changed, as in "fanout 100, push, alone: time_per_node is 1.12 times as much [1.09, 1.15]".
+func (l *Line) change() string {
+	if l.Ratio == nil {
+		return fmt.Sprintf("%s rose from %s to %s", l.Key, format(l.Baseline, l.Unit), format(l.Candidate, l.Unit))
+	}
+	if l.Exact {
+		return fmt.Sprintf("%s went from %s to %s", l.Key, format(l.Baseline, l.Unit), format(l.Candidate, l.Unit))
+	}
+	return fmt.Sprintf("%s is %.3g times the baseline's [%.3g, %.3g]", l.Key, l.Ratio.Median, l.Ratio.Lo, l.Ratio.Hi)
+}
+
+func compareFloats(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func sortedKeys(m map[string]int) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// counted gives "1 run" or "3 runs".
+func counted(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// percent gives 3 % or 4.2 %.
+func percent(share float64) string {
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", 100*share), ".0") + " %"
+}

@@ -1,0 +1,401 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"pulley/bench/stats"
+	"pulley/reports/record"
+)
+
+// Kind is how a figure comes about.
+type Kind int
+
+// The kinds of figures.
+const (
+	// Timed figures depend on the machine.
+	Timed Kind = iota
+	// Counted figures do not, or hardly.
+	Counted
+	// Batched figures are counted ones that depend on how many completions share a commit, and so on the machine's speed.
+	Batched
+)
+
+// Key names a series: a row, such as "fanout 100, push, alone", and one of its figures.
+type Key struct {
+	Row    string `json:"row"`
+	Figure string `json:"figure"`
+}
+
+func (k Key) String() string { return k.Row + ": " + k.Figure }
+
+// Series is one figure by run.
+type Series struct {
+	Key
+	// Unit says how values are shown: one of the Unit constants, or any other word, which stands behind the number.
+	Unit string
+	Kind Kind
+	// MoreIsBetter is the direction.
+	MoreIsBetter bool
+	// Tail says that the figure is that of few events, so that a row does not need it to be precise.
+	Tail bool
+	// Jitters says that a counted figure differs from run to run by its nature, so that equal values are chance.
+	Jitters bool
+	// Lenient says that a counted figure may rise within the margin even where it is exact.
+	Lenient bool
+	// Machine identifies where it was measured. Empty: not known.
+	Machine string
+	// Values are finite and at least 0, in the order of the runs. In a paired comparison, NaN stands for a run that did not
+	// count.
+	Values []float64
+}
+
+// Side is what was measured of one of the two programs.
+type Side struct {
+	// Name is shown: a directory, a file or a revision.
+	Name   string
+	Series []Series
+	// Invalid are sentences about runs that do not count.
+	Invalid []string
+}
+
+// Options say how to decide. The zero value takes the defaults.
+type Options struct {
+	// Margin is the largest factor for the worse, less 1, that is let pass. Zero: DefaultMargin. Negative: none is.
+	Margin float64
+	// Alpha bounds the probability of a false alarm. Zero: DefaultAlpha.
+	Alpha float64
+	// Resolution is the change for the worse that a row's runs must exclude to pass. Zero: DefaultResolution.
+	Resolution float64
+	// Paired says that value i of both sides were neighbours in time.
+	Paired bool
+}
+
+// The defaults of Options, and the margin of counts between machines.
+const (
+	DefaultMargin     = 0.03
+	DefaultAlpha      = 0.05
+	DefaultResolution = 0.25
+	JitterMargin      = 0.25
+)
+
+func (o Options) withDefaults() Options {
+	switch {
+	case o.Margin == 0:
+		o.Margin = DefaultMargin
+	case o.Margin < 0:
+		o.Margin = 0
+	}
+	if o.Alpha == 0 {
+		o.Alpha = DefaultAlpha
+	}
+	if o.Resolution == 0 {
+		o.Resolution = max(DefaultResolution, 2*o.Margin)
+	}
+	return o
+}
+
+// Validate reports an option that makes no sense.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	switch {
+	case !(o.Alpha > 0 && o.Alpha <= 0.5):
+		return fmt.Errorf("alpha %v: choose more than 0 and at most 0.5", o.Alpha)
+	case !(o.Margin <= 10):
+		return fmt.Errorf("margin %v: choose from 0 to 10, as in 0.03 for 3 %%", o.Margin)
+	case !(o.Resolution >= o.Margin && o.Resolution <= 100):
+		return fmt.Errorf("resolution %v: choose at least the margin, %v, and at most 100", o.Resolution, o.Margin)
+	}
+	return nil
+}
+
+// Outcome is what a gate says.
+type Outcome string
+
+// The outcomes.
+const (
+	// Regression: some figure is shown to be worse by more than the margin.
+	Regression Outcome = "regression"
+	// Passed: none is, and the runs would have shown one of more than the resolution.
+	Passed Outcome = "passed"
+	// Inconclusive: none is, but the runs would not have shown one, or some were not valid, or nothing could be compared.
+	Inconclusive Outcome = "inconclusive"
+)
+
+// ExitCode is the status with which a program ends that says o.
+func (o Outcome) ExitCode() int {
+	switch o {
+	case Regression:
+		return 1
+	case Passed:
+		return 0
+	}
+	return 3
+}
+
+// Line is what is said of one figure.
+type Line struct {
+	Key
+	Unit         string `json:"unit"`
+	MoreIsBetter bool   `json:"more_is_better"`
+	// Baseline and Candidate are medians over BaselineRuns and CandidateRuns runs; nil where there is none.
+	Baseline      *float64 `json:"baseline"`
+	Candidate     *float64 `json:"candidate"`
+	BaselineRuns  int      `json:"baseline_runs"`
+	CandidateRuns int      `json:"candidate_runs"`
+	// Ratio is candidate / baseline, with the interval to which the decision belongs; nil where it was not compared or is
+	// not finite.
+	Ratio *record.Spread `json:"ratio"`
+	// P is the probability of such a difference by chance, after Holm's correction; nil where no test was made.
+	P *float64 `json:"p"`
+	// Exact says that the figure was the very same in all runs of each side, and was compared as it is.
+	Exact bool `json:"exact"`
+	// Worst is the factor for the worse that is excluded with confidence 1 − alpha for this figure alone; nil where none is.
+	Worst    *float64        `json:"worst"`
+	Decision record.Decision `json:"decision"`
+	// NotCompared is empty, or says why the figure was not compared.
+	NotCompared string `json:"not_compared,omitempty"`
+	// Note is empty, or says what limits the decision.
+	Note string `json:"note,omitempty"`
+
+	tail, timed bool
+}
+
+// Report is the answer of a gate.
+type Report struct {
+	Outcome Outcome `json:"outcome"`
+	// Sentence says the outcome and what decided it.
+	Sentence  string  `json:"sentence"`
+	Baseline  string  `json:"baseline"`
+	Candidate string  `json:"candidate"`
+	Alpha     float64 `json:"alpha"`
+	Margin    float64 `json:"margin"`
+	// Resolution is that of Options.
+	Resolution float64 `json:"resolution"`
+	Paired     bool    `json:"paired"`
+	Lines      []Line  `json:"lines"`
+	// OnlyBaseline and OnlyCandidate are rows, or figures of rows, that one side has alone.
+	OnlyBaseline  []string `json:"only_baseline"`
+	OnlyCandidate []string `json:"only_candidate"`
+	// Doubts say why nothing that was not shown is known to be absent. With none and no regression, the gate passes.
+	Doubts []string `json:"doubts"`
+	// Notes are about what was not compared, and about runs that did not count.
+	Notes []string `json:"notes"`
+}
+
+// Judge compares candidate with baseline. It is an error where a side has the same series twice, a value that is no figure,
+// or sides that are paired and not as long as each other.
+func Judge(baseline, candidate Side, o Options) (*Report, error) {
+	o = o.withDefaults()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	for _, s := range []Side{baseline, candidate} {
+		if err := s.check(); err != nil {
+			return nil, err
+		}
+	}
+	j := &judging{o: o, report: &Report{
+		Baseline: baseline.Name, Candidate: candidate.Name, Alpha: o.Alpha, Margin: o.Margin, Resolution: o.Resolution, Paired: o.Paired,
+		Lines: []Line{}, OnlyBaseline: []string{}, OnlyCandidate: []string{}, Doubts: []string{}, Notes: []string{},
+	}}
+	partner := map[Key]*Series{}
+	for i := range candidate.Series {
+		partner[candidate.Series[i].Key] = &candidate.Series[i]
+	}
+	for i := range baseline.Series {
+		b := &baseline.Series[i]
+		c := partner[b.Key]
+		if c == nil {
+			continue
+		}
+		if err := j.add(b, c); err != nil {
+			return nil, err
+		}
+	}
+	j.decide()
+	j.alone(baseline, candidate)
+	j.conclude(baseline, candidate)
+	return j.report, nil
+}
+
+func (s *Side) check() error {
+	seen := map[Key]bool{}
+	for _, x := range s.Series {
+		if seen[x.Key] {
+			return fmt.Errorf("%s: there are two series of %s", s.Name, x.Key)
+		}
+		seen[x.Key] = true
+		for _, v := range x.Values {
+			if v < 0 || math.IsInf(v, 0) {
+				return fmt.Errorf("%s: %s is %v; a figure is finite and at least 0", s.Name, x.Key, v)
+			}
+		}
+	}
+	return nil
+}
+
+// judging is a comparison under way.
+type judging struct {
+	o      Options
+	report *Report
+	asked  []question
+}
+
+// question belongs to a line of the report.
+type question struct {
+	line  int
+	exact bool
+	stats.Question
+}
+
+// add makes a line of two series, and the question that decides it.
+func (j *judging) add(b, c *Series) error {
+	before, after, err := j.valid(b, c)
+	if err != nil {
+		return err
+	}
+	line := Line{
+		Key: b.Key, Unit: b.Unit, MoreIsBetter: b.MoreIsBetter, BaselineRuns: len(before), CandidateRuns: len(after),
+		Baseline: median(before), Candidate: median(after), Decision: record.Unclear, tail: b.Tail, timed: b.Kind == Timed,
+	}
+	q := question{line: len(j.report.Lines), Question: stats.Question{
+		Margin: j.o.Margin, MoreIsBetter: b.MoreIsBetter, Counted: b.Kind != Timed && !b.Jitters && !c.Jitters,
+	}}
+	same := b.Machine != "" && b.Machine == c.Machine
+	switch {
+	case len(before) == 0 || len(after) == 0:
+		line.NotCompared = "no valid run of one side"
+	case b.Kind == Timed && !same:
+		line.NotCompared = otherMachine(b.Machine, c.Machine)
+	case b.Kind == Batched && !same:
+		line.NotCompared = otherMachine(b.Machine, c.Machine) + ", whose speed decides how many completions share a commit"
+	}
+	if line.NotCompared == "" {
+		if q.Test, err = j.test(before, after); err != nil {
+			return fmt.Errorf("%s: %w", b.Key, err)
+		}
+		q.exact = q.Counted && q.Test.Constant() && q.Test.Runs() >= 2
+		line.Exact = q.exact
+		if !q.exact && b.Kind == Counted && !same {
+			q.Margin = max(q.Margin, JitterMargin)
+		}
+		if q.exact && !b.Lenient {
+			q.Margin = 0
+		}
+		j.asked = append(j.asked, q)
+	}
+	j.report.Lines = append(j.report.Lines, line)
+	return nil
+}
+
+// valid gives the values that count: of pairs, those of which both do.
+func (j *judging) valid(b, c *Series) (before, after []float64, err error) {
+	if !j.o.Paired {
+		return numbers(b.Values), numbers(c.Values), nil
+	}
+	if len(b.Values) != len(c.Values) {
+		return nil, nil, fmt.Errorf("%s: %d runs against %d; pairs need as many of each", b.Key, len(b.Values), len(c.Values))
+	}
+	for i := range b.Values {
+		if !math.IsNaN(b.Values[i]) && !math.IsNaN(c.Values[i]) {
+			before, after = append(before, b.Values[i]), append(after, c.Values[i])
+		}
+	}
+	return before, after, nil
+}
+
+func (j *judging) test(before, after []float64) (*stats.RatioTest, error) {
+	if j.o.Paired {
+		return stats.ComparePairs(before, after)
+	}
+	return stats.CompareGroups(before, after)
+}
+
+// decide answers all questions. Exact ones are no tests: they are answered apart, and take nothing from the others.
+func (j *judging) decide() {
+	for _, exact := range []bool{true, false} {
+		var asked []question
+		var questions []stats.Question
+		for _, q := range j.asked {
+			if q.exact == exact {
+				asked, questions = append(asked, q), append(questions, q.Question)
+			}
+		}
+		for i, judged := range stats.Judge(questions, j.o.Alpha) {
+			j.report.Lines[asked[i].line].fill(&asked[i], &judged)
+		}
+	}
+}
+
+// fill puts a judgement into the line.
+func (l *Line) fill(q *question, judged *stats.Judgement) {
+	l.Decision, l.Note = judged.Decision, judged.Warning
+	if !q.exact {
+		l.P = &judged.Adjusted
+	}
+	if r := judged.Ratio; isFinite(r.Median) && isFinite(r.Lo) && isFinite(r.Hi) {
+		l.Ratio = &record.Spread{Median: r.Median, Lo: r.Lo, Hi: r.Hi}
+	}
+	worst := judged.Within.Hi
+	if q.MoreIsBetter {
+		worst = 1 / judged.Within.Lo
+	}
+	if isFinite(worst) && judged.Within.Warning == "" {
+		l.Worst = &worst
+	}
+}
+
+// alone finds what one side has and the other has not: rows, and figures of rows that both have.
+func (j *judging) alone(baseline, candidate Side) {
+	j.report.OnlyBaseline = missing(&baseline, &candidate)
+	j.report.OnlyCandidate = missing(&candidate, &baseline)
+}
+
+// missing are the rows of one side that another lacks, and the figures that it lacks in the rows that both have.
+func missing(of, from *Side) []string {
+	rows, keys := map[string]bool{}, map[Key]bool{}
+	for _, s := range from.Series {
+		rows[s.Row], keys[s.Key] = true, true
+	}
+	out := []string{}
+	for _, s := range of.Series {
+		name := s.Row
+		if rows[s.Row] {
+			if keys[s.Key] {
+				continue
+			}
+			name = s.Key.String()
+		}
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func otherMachine(a, b string) string {
+	if a == "" || b == "" {
+		return "it is not known that the machine is the same"
+	}
+	return "other machine"
+}
+
+func numbers(values []float64) []float64 {
+	return slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+}
+
+func median(values []float64) *float64 {
+	if len(values) == 0 {
+		return nil
+	}
+	m := stats.Median(values)
+	return &m
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// ErrNothing is the error of a source in which there is no run at all.
+var ErrNothing = errors.New("there is no run in it")
