@@ -82,6 +82,7 @@
 //	bench/changepoint          | where the distribution of a series changes                     | –
 //	bench/gobench              | results in Go's benchmark format, as series per benchmark and unit | –
 //	bench/load                 | offers requests at their times; judges what came of them        | scenarios/arrivals, bench/stats, bench/measure
+//	bench/history              | what runs measured over months, and where it changed            | bench/changepoint, bench/gobench, bench/stats, reports/record
 //	bench/knee                 | finds the highest rate at which a latency objective holds        | –
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/knee, bench/usl

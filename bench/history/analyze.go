@@ -1,0 +1,154 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"pulley/bench/changepoint"
+	"pulley/bench/stats"
+)
+
+// Options say what counts as a change.
+type Options struct {
+	// MinChange is by which part of itself a mean must change; 0 takes every change that is shown.
+	MinChange float64
+	// Recent is how many of the last runs count as recent; 0 means 10.
+	Recent int
+	// Seed is where the permutation test draws from.
+	Seed uint64
+}
+
+// The directions of a change.
+const (
+	Worse   = "worse"
+	Better  = "better"
+	Unknown = "unknown" // the figure has no better direction
+)
+
+// Finding is what a series shows.
+type Finding struct {
+	Key
+	Better string `json:"better"`
+	// Runs is how many values it has. Enough says that they suffice for a change to be claimed.
+	Runs   int  `json:"runs"`
+	Enough bool `json:"enough"`
+	// First and Last are the times of its ends, LastValue the value of the last run, Level the median since the last change.
+	First     time.Time `json:"first"`
+	Last      time.Time `json:"last"`
+	LastValue float64   `json:"last_value"`
+	Level     float64   `json:"level"`
+	// Changes are in the order of time; never null.
+	Changes []Change `json:"changes"`
+	// Values are those of the series.
+	Values []float64 `json:"values"`
+}
+
+// Change is where a series moved, and between which revisions.
+type Change struct {
+	// Index is the place of the first run after the change, from 0.
+	Index int `json:"index"`
+	// Before is the last run before the change, After the first one after it.
+	Before Place `json:"before"`
+	After  Place `json:"after"`
+	// RunsBefore and RunsAfter are how many runs lie between this change and its neighbours.
+	RunsBefore int `json:"runs_before"`
+	RunsAfter  int `json:"runs_after"`
+	// LevelBefore and LevelAfter are the medians of these runs.
+	LevelBefore float64 `json:"level_before"`
+	LevelAfter  float64 `json:"level_after"`
+	// Ratio is by which factor the figure changed, with an interval that holds it with Confidence; null where it has no finite
+	// value. The place of the change was chosen for the difference, which makes the interval a little too sure.
+	Ratio      *Ratio  `json:"ratio"`
+	Confidence float64 `json:"confidence"`
+	// P is the p-value of the permutation test.
+	P float64 `json:"p"`
+	// Direction is Worse, Better or Unknown. Recent says that After is among the last runs.
+	Direction string `json:"direction"`
+	Recent    bool   `json:"recent"`
+}
+
+// Ratio is a factor, and what encloses it.
+type Ratio struct {
+	Estimate float64 `json:"estimate"`
+	Lo       float64 `json:"lo"`
+	Hi       float64 `json:"hi"`
+}
+
+// Place is a run of a series.
+type Place struct {
+	Time     time.Time `json:"time"`
+	Revision string    `json:"revision"`
+	Modified bool      `json:"modified"`
+}
+
+// Analyze looks for changes in a series.
+func Analyze(s Series, o Options) (Finding, error) {
+	if o.Recent == 0 {
+		o.Recent = 10
+	}
+	n := len(s.Values)
+	if n == 0 {
+		return Finding{}, fmt.Errorf("series %s: has no values", s.Name())
+	}
+	values := make([]float64, n)
+	for i, v := range s.Values {
+		values[i] = v.Value
+	}
+	f := Finding{
+		Key: s.Key, Better: s.Better, Runs: n, Enough: n >= changepoint.LeastValues, First: s.Values[0].Time, Last: s.Values[n-1].Time,
+		LastValue: values[n-1], Values: values, Changes: []Change{},
+	}
+	points, err := changepoint.Find(values, changepoint.FindOptions{
+		Hunt:    changepoint.Options{MinMagnitude: o.MinChange},
+		Confirm: changepoint.PermuteOptions{Seed: o.Seed},
+	})
+	if err != nil {
+		return Finding{}, fmt.Errorf("series %s: %w", s.Name(), err)
+	}
+	from := 0
+	for _, p := range points {
+		f.Changes = append(f.Changes, newChange(s, values, p, o.Recent))
+		from = p.Index
+	}
+	f.Level = stats.Median(values[from:])
+	return f, nil
+}
+
+func newChange(s Series, values []float64, p changepoint.Point, recent int) Change {
+	before, after := values[p.Before.From:p.Before.To], values[p.After.From:p.After.To]
+	c := Change{
+		Index: p.Index, Before: placeOf(s.Values[p.Index-1]), After: placeOf(s.Values[p.Index]),
+		RunsBefore: len(before), RunsAfter: len(after), LevelBefore: stats.Median(before), LevelAfter: stats.Median(after),
+		P: p.P, Direction: Unknown, Recent: p.Index >= len(values)-recent,
+	}
+	c.Ratio, c.Confidence = ratioOf(before, after)
+	rises := p.After.Mean > p.Before.Mean
+	switch {
+	case s.Better == higher && rises, s.Better == lower && !rises:
+		c.Direction = Better
+	case s.Better != "":
+		c.Direction = Worse
+	}
+	return c
+}
+
+func placeOf(v Value) Place { return Place{v.Time, v.Revision, v.Modified} }
+
+// ratioRuns bounds the runs on a side from which the ratio is made, those nearest to the change: time and memory
+// grow with their product.
+const ratioRuns = 300
+
+// ratioOf is the Hodges–Lehmann estimate of after / before with its interval.
+func ratioOf(before, after []float64) (*Ratio, float64) {
+	before, after = before[max(len(before)-ratioRuns, 0):], after[:min(len(after), ratioRuns)]
+	test, err := stats.CompareGroups(before, after)
+	if err != nil { // a negative figure
+		return nil, 0
+	}
+	i := test.Interval(stats.Confidence)
+	if math.IsInf(i.Median, 0) || math.IsInf(i.Hi, 0) || math.IsNaN(i.Median) {
+		return nil, 0
+	}
+	return &Ratio{i.Median, i.Lo, i.Hi}, i.Confidence
+}

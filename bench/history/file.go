@@ -1,0 +1,189 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// FileName is the name of a history within a directory.
+const FileName = "history.ndjson"
+
+const (
+	// fileMost bounds what is taken in, so that a wrong path cannot exhaust memory.
+	fileMost = 1 << 30
+	// lockWait is how long Append waits for other writers, who take milliseconds.
+	lockWait = 20 * time.Second
+	// lockPause is the time between two attempts.
+	lockPause = 5 * time.Millisecond
+)
+
+// Skipped is a line that does not count, and why.
+type Skipped struct {
+	Line int    `json:"line"` // from 1
+	Why  string `json:"why"`
+}
+
+// Read reads the history at path, or FileName in the directory at path. Lines that are not runs are skipped and told.
+// Of runs with one ID the first counts. The error is one line that names the path.
+func Read(path string) ([]Run, []Skipped, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, FileName)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", path, cause(err))
+	}
+	defer f.Close()
+	data, err := readAll(f)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", path, cause(err))
+	}
+	runs, skipped := Parse(data)
+	return runs, skipped, nil
+}
+
+func readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, fileMost+1))
+	if err == nil && len(data) > fileMost {
+		err = fmt.Errorf("is larger than %d bytes: not a history", fileMost)
+	}
+	return data, err
+}
+
+// Parse takes the runs out of the content of a history.
+func Parse(data []byte) ([]Run, []Skipped) {
+	var runs []Run
+	var skipped []Skipped
+	seen := map[string]bool{}
+	for n, line := range bytes.Split(data, []byte("\n")) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		r, err := parseLine(line)
+		switch {
+		case err != nil:
+			skipped = append(skipped, Skipped{n + 1, err.Error()})
+		case !seen[r.ID]:
+			seen[r.ID] = true
+			runs = append(runs, r)
+		}
+	}
+	return runs, skipped
+}
+
+func parseLine(line []byte) (Run, error) {
+	var r Run
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return r, errors.New("is torn: it has no end")
+		}
+		return r, fmt.Errorf("is not a run: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return r, errors.New("has something behind its end")
+	}
+	if err := r.Validate(); err != nil {
+		return r, err
+	}
+	if r.ID != r.identity() {
+		return r, errors.New("was changed after it was written: its id does not fit")
+	}
+	return r, nil
+}
+
+// Append adds runs to the history at path, which is made where it is missing, with its directory. It returns how many of
+// them were new; the others stand there already. All new ones are written at once, or none is, but for a crash or a full
+// disk, which may leave a torn line that Read skips. Writers wait for each other, for up to 20 seconds.
+func Append(path string, runs []Run) (added int, err error) {
+	lines := make([]Run, len(runs))
+	for i, r := range runs {
+		r.Schema, r.Time = Schema, r.Time.UTC()
+		r.ID = r.identity()
+		if err := r.Validate(); err != nil {
+			return 0, fmt.Errorf("append to %s: run %d (%s): %w", path, i+1, r.Scenario, err)
+		}
+		lines[i] = r
+	}
+	if added, err = appendLines(path, lines); err != nil {
+		return 0, fmt.Errorf("append to %s: %w", path, cause(err))
+	}
+	return added, nil
+}
+
+func appendLines(path string, runs []Run) (int, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return 0, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close() // which gives the lock back
+	if err := lockWithin(f, lockWait); err != nil {
+		return 0, err
+	}
+	before, err := readAll(f)
+	if err != nil {
+		return 0, err
+	}
+	known := map[string]bool{}
+	old, _ := Parse(before)
+	for _, r := range old {
+		known[r.ID] = true
+	}
+	var b bytes.Buffer
+	if len(before) > 0 && before[len(before)-1] != '\n' {
+		b.WriteByte('\n') // so that a torn line does not take ours with it
+	}
+	added := 0
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for _, r := range runs {
+		if known[r.ID] {
+			continue
+		}
+		known[r.ID] = true
+		if err := enc.Encode(r); err != nil {
+			return 0, err
+		}
+		added++
+	}
+	if added == 0 {
+		return 0, nil
+	}
+	if _, err := f.Write(b.Bytes()); err != nil {
+		return 0, err
+	}
+	return added, f.Sync()
+}
+
+// lockWithin takes the file's lock, and waits for it no longer than it is told.
+func lockWithin(f *os.File, wait time.Duration) error {
+	for end := time.Now().Add(wait); ; time.Sleep(lockPause) {
+		locked, err := tryLock(f)
+		if err != nil || locked {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("another program has it locked for more than %s; try again when it has ended", wait)
+		}
+	}
+}
+
+// cause drops the path, which the error names already.
+func cause(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}

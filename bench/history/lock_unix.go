@@ -1,0 +1,23 @@
+//go:build unix
+
+package history
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// tryLock takes the file's lock if nobody has it. It is given back when the file is closed.
+func tryLock(f *os.File) (bool, error) {
+	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, syscall.EINTR):
+		return false, nil
+	case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOSYS):
+		return true, nil // The file system has no locks; appending in one write is what is left.
+	default:
+		return false, err
+	}
+}

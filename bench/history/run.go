@@ -1,0 +1,137 @@
+package history
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Schema is the version of a line.
+const Schema = 1
+
+// Run is a line: what one workload on one design came to, at one revision on one machine.
+type Run struct {
+	// Schema is the constant of that name. Append sets it.
+	Schema int `json:"schema"`
+	// ID is the same for the same run of the same record, so that it is not appended twice. Append sets it.
+	ID string `json:"id"`
+	// Time is when measuring began.
+	Time time.Time `json:"time"`
+	// Revision is the commit that was measured; empty where nobody knew. Modified says that the source differed from it.
+	Revision string `json:"revision"`
+	Modified bool   `json:"modified"`
+	Host     Host   `json:"host"`
+	// Server says which database was used, and how durable it was; empty for none.
+	Server string `json:"server"`
+
+	// Scenario is the workload: a scenario's name, or the package and name of a benchmark.
+	Scenario string `json:"scenario"`
+	// Design is the scheduler with its options, Size the scenario's parameter, Mode how instances came; empty and 0 of
+	// benchmarks.
+	Design string `json:"design"`
+	Size   int    `json:"size"`
+	Mode   string `json:"mode"`
+	// Load says how much was under way at once, in words that are part of a series' identity; empty where it is not known.
+	Load string `json:"load"`
+
+	// Repetitions is how often it was measured; each figure is the median over them.
+	Repetitions int      `json:"repetitions"`
+	Figures     []Figure `json:"figures"`
+}
+
+// Host is the machine.
+type Host struct {
+	OS   string `json:"os"`
+	Arch string `json:"arch"`
+	// CPU is the processor's name; empty where the system does not tell.
+	CPU string `json:"cpu"`
+	// Cores is how many the program could use; 0 where it is not known.
+	Cores int `json:"cores"`
+	// MemoryBytes is the machine's memory; 0 where it is not known.
+	MemoryBytes int64 `json:"memory_bytes"`
+}
+
+// Fingerprint names what tells machines apart. Memory counts in GiB, since what a kernel keeps for itself varies a little
+// from one to the next.
+func (h Host) Fingerprint() string {
+	parts := []string{h.OS + "/" + h.Arch}
+	if h.CPU != "" {
+		parts = append(parts, strings.Join(strings.Fields(h.CPU), " "))
+	}
+	if h.Cores > 0 {
+		parts = append(parts, plural(h.Cores, "core"))
+	}
+	if h.MemoryBytes > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f GiB", float64(h.MemoryBytes)/(1<<30)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Figure is one measured value.
+type Figure struct {
+	// Name ends with the unit: "hop_p50_ns"; of benchmarks it is the unit: "sec/op".
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	// Better is "higher", "lower", or empty where nobody knows.
+	Better string `json:"better"`
+}
+
+// The directions of a figure.
+const (
+	higher = "higher"
+	lower  = "lower"
+)
+
+// identity makes the ID. What was found is part of it: the time of a benchmark's file may be known to the second only.
+func (r Run) identity() string {
+	r.Schema, r.ID, r.Time = 0, "", r.Time.UTC()
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return "" // Validate has refused what cannot be encoded.
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Validate reports what makes a run unfit to be written or believed.
+func (r *Run) Validate() error {
+	switch {
+	case r.Schema != Schema:
+		return fmt.Errorf("schema %d is not known here, only %d", r.Schema, Schema)
+	case r.Scenario == "":
+		return errors.New("has no scenario")
+	case r.Time.IsZero():
+		return errors.New("has no time")
+	case r.Host.OS == "" && r.Host.Arch == "" && r.Host.CPU == "":
+		return errors.New("does not say on which machine it was made")
+	case r.Size < 0 || r.Repetitions < 1:
+		return fmt.Errorf("size %d, %d repetitions: cannot be", r.Size, r.Repetitions)
+	case len(r.Figures) == 0:
+		return errors.New("has no figures")
+	}
+	seen := map[string]bool{}
+	for _, f := range r.Figures {
+		switch {
+		case f.Name == "" || seen[f.Name]:
+			return fmt.Errorf("figure %q has no name, or stands twice", f.Name)
+		case math.IsNaN(f.Value) || math.IsInf(f.Value, 0):
+			return fmt.Errorf("figure %s is %v", f.Name, f.Value)
+		case f.Better != "" && f.Better != higher && f.Better != lower:
+			return fmt.Errorf("figure %s is better %q: there are higher, lower and nothing", f.Name, f.Better)
+		}
+		seen[f.Name] = true
+	}
+	return nil
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
