@@ -85,7 +85,8 @@
 //	bench/history              | what runs measured over months, and where it changed            | bench/changepoint, bench/gobench, bench/stats, reports/record
 //	bench/knee                 | finds the highest rate at which a latency objective holds        | –
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
-//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/knee, bench/usl
+//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure
+//	bench/capacity             | finds knees of scenarios, and how throughput scales             | bench, bench/knee, bench/usl
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
 //	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, chaos/check

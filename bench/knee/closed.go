@@ -13,15 +13,21 @@ type Closed struct {
 
 // NextInFlight says how many instances are to be in flight so that a closed loop does a rate, by what closed loops with other numbers
 // did, of which there is at least one. more is false when a loop has done the rate within a tenth, or comes as near as a whole
-// number can; of them, the nearest is at place best.
+// number can; of them, the one at place best is to be taken: the one with the fewest in flight of those within a tenth, else the nearest.
 func NextInFlight(done []Closed, perS float64) (inFlight int, best int, more bool) {
 	off := func(c Closed) float64 { return math.Abs(math.Log(c.PerS / perS)) }
+	near := func(c Closed) bool { return off(c) <= math.Log(1.1) }
 	for i, c := range done {
-		if off(c) < off(done[best]) {
+		switch {
+		case near(c) && near(done[best]):
+			if c.InFlight < done[best].InFlight {
+				best = i
+			}
+		case off(c) < off(done[best]):
 			best = i
 		}
 	}
-	if off(done[best]) <= math.Log(1.1) {
+	if near(done[best]) {
 		return 0, best, false
 	}
 	// Between the two whose rates enclose what is wanted, the rate is about a power of the number.

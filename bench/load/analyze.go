@@ -127,7 +127,25 @@ func (a *analysis) latencies() {
 		b := &o.Objectives[i]
 		b.ValueNS = all.at(b.Percentile / 100)
 		b.Held = b.ValueNS != nil && *b.ValueNS <= b.MostNS
+		b.Windows = a.windows(time.Duration(b.MostNS))
 	}
+}
+
+// windowsOfObjective is how many parts the measured phase has, in which objectives count what is above their bounds.
+const windowsOfObjective = 10
+
+// windows counts latencies above a bound.
+func (a *analysis) windows(most time.Duration) []record.LoadWindow {
+	out := make([]record.LoadWindow, windowsOfObjective)
+	for i := range a.measured {
+		at := int(windowsOfObjective * float64(a.measured[i].Intended-a.from) / float64(a.End-a.from))
+		w := &out[min(max(at, 0), windowsOfObjective-1)]
+		w.Count++
+		if a.latency[i] > most {
+			w.Above++
+		}
+	}
+	return out
 }
 
 // intervals cuts the run into intervals, from its beginning to the end of the arrivals.

@@ -98,6 +98,14 @@ type LoadObjective struct {
 	MostNS     int64   `json:"most_ns"`
 	ValueNS    *int64  `json:"value_ns"`
 	Held       bool    `json:"held"`
+	// Windows are equal parts of the measured phase; a search for the highest rate that holds judges by them.
+	Windows []LoadWindow `json:"windows"`
+}
+
+// LoadWindow counts the instances whose intended time lies in a part of the measured phase.
+type LoadWindow struct {
+	Count int `json:"count"`
+	Above int `json:"above"` // of Count, whose latency is above the bound; those without an end are
 }
 
 // LoadPace is how the generator itself did.

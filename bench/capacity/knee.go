@@ -1,0 +1,455 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"pulley/bench"
+	"pulley/bench/knee"
+	"pulley/bench/load"
+	"pulley/bench/stats"
+	"pulley/reports/record"
+	"pulley/scenarios"
+	"pulley/scenarios/arrivals"
+)
+
+// KneeSpec says what is searched, and how.
+type KneeSpec struct {
+	Run RunLoad
+	// InFlightMost is how many instances may be open at once. A tenth of them saturates the system in a closed loop.
+	InFlightMost int
+	Arriving     Arriving // empty: Poisson
+	// Objectives are what must hold, the first being the one whose percentile is shown. Empty: p99 below three times what it is in a
+	// closed loop at half of the saturated rate.
+	Objectives []record.KneeObjective
+	// Tolerance is how far apart the ends of the answer may be, as a part of the lower one. Zero: 0.05.
+	Tolerance float64
+	// MaxTime bounds the search. Zero: 3 min.
+	MaxTime time.Duration
+	Seed    uint64 // of the arrivals
+	Limits  load.Limits
+
+	Now func() time.Time  // nil: time.Now
+	Say func(line string) // called after every run; may be nil
+}
+
+// The defaults, and what bounds them.
+const (
+	defaultTime      = 3 * time.Minute
+	defaultTolerance = 0.05
+	leastTime        = 10 * time.Second
+	mostTime         = 24 * time.Hour
+)
+
+// Validate says what is wrong with a spec, in one line.
+func (s KneeSpec) Validate() error {
+	switch {
+	case s.MaxTime != 0 && (s.MaxTime < leastTime || s.MaxTime > mostTime):
+		return fmt.Errorf("%v for a search; choose from %v to %v", s.MaxTime, leastTime, mostTime)
+	case s.Tolerance != 0 && !(s.Tolerance >= 0.005 && s.Tolerance <= 1):
+		return fmt.Errorf("a tolerance of %v; choose from 0.005 to 1", s.Tolerance)
+	case s.Arriving != "" && s.Arriving != Poisson && s.Arriving != Constant:
+		return fmt.Errorf("arrivals %q; choose poisson or constant", s.Arriving)
+	}
+	return nil
+}
+
+const (
+	// partsOfTime is how many runs of usual length fit into the time of a search.
+	partsOfTime = 36
+	// longestPart is the part of that time which one run may take, where instances are few.
+	longestPart = 6
+	// warmingPart is the part of a run that warms up.
+	warmingPart = 4
+	// saturatingPart is the part of the most instances in flight that saturates a closed loop, and saturatingLeast how many do at least.
+	saturatingPart  = 10
+	saturatingLeast = 8
+	// startShare is where the search begins, as a part of what a saturated closed loop does; mostShare is where it ends.
+	startShare, mostShare = 0.8, 5
+	// looserThanClosed is how many times as long as in a closed loop latencies may be, where no objective is given.
+	looserThanClosed = 3
+	// The check's rates, as parts of the highest that holds.
+	belowShare, aboveShare = 0.8, 1.2
+	// checkRuns is how many runs of usual length are kept time for, to check.
+	checkRuns = 5
+	// invalidMost is after how many invalid runs, one after the other, a search gives up.
+	invalidMost = 8
+	// closedRuns bounds how many closed loops look for a rate.
+	closedRuns = 5
+)
+
+// searching is a search that is under way.
+type searching struct {
+	KneeSpec
+	times times
+	began time.Time
+	out   *record.Knee
+	asked []scenarios.Objective
+	seeds uint64
+}
+
+// FindKnee searches for the knee. It gives what it has also when there is an error: of the system, or ctx's cause.
+func FindKnee(ctx context.Context, spec KneeSpec) (*record.Knee, error) {
+	out := &record.Knee{Kind: string(knee.Undecided), Objectives: spec.Objectives, Seed: spec.Seed, InFlightMost: spec.InFlightMost}
+	if err := spec.Validate(); err != nil {
+		return out, err
+	}
+	spec.MaxTime, spec.Tolerance = cmp.Or(spec.MaxTime, defaultTime), cmp.Or(spec.Tolerance, defaultTolerance)
+	spec.Arriving = cmp.Or(spec.Arriving, Poisson)
+	if spec.Now == nil {
+		spec.Now = time.Now
+	}
+	out.Arrivals = string(spec.Arriving)
+	s := &searching{KneeSpec: spec, began: spec.Now(), out: out}
+	unit := spec.MaxTime / partsOfTime
+	s.times = times{warmUp: unit / warmingPart, measure: unit - unit/warmingPart, most: spec.MaxTime / longestPart}
+	err := s.search(ctx)
+	out.ElapsedNS = int64(spec.Now().Sub(s.began))
+	if err != nil && out.Why == "" {
+		out.Why = err.Error()
+	}
+	return out, err
+}
+
+// left says whether there is time for a run of a length, and for so many of usual length after it.
+func (s *searching) left(measure time.Duration, after int) bool {
+	usual := s.times.warmUp + s.times.measure
+	needs := s.times.warmUp + measure + time.Duration(after)*usual
+	return s.Now().Sub(s.began)+needs <= s.MaxTime
+}
+
+// percentile is the one that runs are judged by.
+func (s *searching) percentile() float64 {
+	if len(s.out.Objectives) > 0 {
+		return s.out.Objectives[0].Percentile
+	}
+	return 99
+}
+
+// search makes all runs.
+func (s *searching) search(ctx context.Context) error {
+	saturated, err := s.saturate(ctx)
+	if err != nil || saturated == 0 {
+		return err
+	}
+	if len(s.out.Objectives) == 0 {
+		if err := s.setObjective(ctx, saturated/2); err != nil || len(s.out.Objectives) == 0 {
+			return err
+		}
+	}
+	var objectives []knee.Objective
+	s.asked, objectives = objectivesOf(s.out.Objectives)
+	if err := s.climb(ctx, saturated, objectives); err != nil || s.out.HoldsPerS == nil {
+		return err
+	}
+	return s.check(ctx)
+}
+
+// saturate runs closed loops with the fewest and with enough in flight, and gives the rate of the latter.
+func (s *searching) saturate(ctx context.Context) (perS float64, err error) {
+	enough := max(s.InFlightMost/saturatingPart, saturatingLeast)
+	for _, c := range []struct {
+		inFlight int
+		what     string
+	}{{1, "alone"}, {enough, "saturated"}} {
+		r, err := s.closed(ctx, c.inFlight, c.what, s.times.measure)
+		if err != nil {
+			return 0, err
+		}
+		perS = max(perS, r.AchievedPerS)
+	}
+	if perS == 0 {
+		s.out.Why = fmt.Sprintf("no instance ended within %v; give it more time", s.times.measure)
+	}
+	return perS, nil
+}
+
+// closed makes a run of a closed loop.
+func (s *searching) closed(ctx context.Context, inFlight int, what string, measure time.Duration) (*record.KneeRun, error) {
+	l, err := s.run(ctx, arrivals.Closed(inFlight), measure, 0)
+	if err != nil {
+		return nil, err
+	}
+	r := recorded(l, what, 0, inFlight)
+	s.out.Closed = append(s.out.Closed, r)
+	s.say("closed loop, %d in flight (%s): %s, p50 %s, %s %s%s", inFlight, what, perSecond(r.AchievedPerS), short(r.P50NS), s.name(), short(r.AtNS), against(&r))
+	return &r, nil
+}
+
+// open makes a run at a rate.
+func (s *searching) open(ctx context.Context, perS float64) (*record.Load, error) {
+	return s.run(ctx, s.Arriving.at(perS), s.times.forRate(perS, s.percentile()), s.drain())
+}
+
+// drain is how long what is open at the end of an open run may take: several times what an objective allows. What takes longer
+// is above the bound anyway.
+func (s *searching) drain() time.Duration {
+	const least, most, factor = 2 * time.Second, 10 * time.Second, 4
+	longest := time.Duration(0)
+	for _, o := range s.asked {
+		longest = max(longest, o.Most)
+	}
+	return max(min(factor*longest, most), least)
+}
+
+func (s *searching) run(ctx context.Context, a arrivals.Arrivals, measure, drain time.Duration) (*record.Load, error) {
+	s.seeds++ // so that no two runs draw the same
+	return s.Run(ctx, bench.OpenRun{
+		Arrivals: a, Seed: s.Seed + s.seeds, WarmUp: s.times.warmUp, WarmUpFixed: true, Measure: measure, Drain: drain,
+		Percentile: s.percentile(), Objectives: s.asked, Limits: s.Limits,
+	})
+}
+
+// closedAt looks for a closed loop that does a rate, and gives the nearest that is valid; nil: there is none.
+func (s *searching) closedAt(ctx context.Context, perS float64, what string, after int) (*record.KneeRun, error) {
+	measure := s.times.forRate(perS, s.percentile())
+	for range closedRuns {
+		runs := valid(s.out.Closed)
+		inFlight, best, more := 1, 0, true
+		if len(runs) > 0 {
+			inFlight, best, more = knee.NextInFlight(loops(runs), perS)
+		}
+		if !more || !s.left(measure, after) {
+			if len(runs) == 0 {
+				return nil, nil
+			}
+			return runs[best], nil
+		}
+		if _, err := s.closed(ctx, inFlight, what, measure); err != nil {
+			return nil, err
+		}
+	}
+	runs := valid(s.out.Closed)
+	if len(runs) == 0 {
+		return nil, nil
+	}
+	_, best, _ := knee.NextInFlight(loops(runs), perS)
+	return runs[best], nil
+}
+
+func loops(runs []*record.KneeRun) (out []knee.Closed) {
+	for _, r := range runs {
+		out = append(out, knee.Closed{InFlight: r.InFlight, PerS: r.AchievedPerS})
+	}
+	return out
+}
+
+// valid are the runs that have a rate and latencies that may be believed.
+func valid(runs []record.KneeRun) (out []*record.KneeRun) {
+	for i := range runs {
+		if r := &runs[i]; r.Valid && r.AchievedPerS > 0 && r.AtNS != nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// setObjective takes the objective from a closed loop at a rate.
+func (s *searching) setObjective(ctx context.Context, perS float64) error {
+	r, err := s.closedAt(ctx, perS, "half of saturation", checkRuns+closedRuns)
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		s.out.Why = "no closed loop gave a latency to take the objective from: " + s.complaints() + "; give an objective"
+		return nil
+	}
+	most := time.Duration(threeDigits(looserThanClosed * float64(*r.AtNS)))
+	s.out.Objectives = []record.KneeObjective{{Percentile: 99, MostNS: int64(most), Source: fmt.Sprintf(
+		"%d times the p99 of a closed loop with %d in flight, which does %s of the %s at saturation", looserThanClosed, r.InFlight, perSecond(r.AchievedPerS), perSecond(2*perS))}}
+	s.say("objective: p99 < %v", most)
+	return nil
+}
+
+// complaints says what spoke against the closed loops.
+func (s *searching) complaints() string {
+	var kinds []string
+	for i := range s.out.Closed {
+		kinds = append(kinds, reasons(&s.out.Closed[i])...)
+	}
+	slices.Sort(kinds)
+	if kinds = slices.Compact(kinds); len(kinds) == 0 {
+		return "nothing ended"
+	}
+	return "the runs are invalid (" + strings.Join(kinds, ", ") + ")"
+}
+
+// climb makes open runs until the knee is enclosed.
+func (s *searching) climb(ctx context.Context, saturated float64, objectives []knee.Objective) (err error) {
+	start := startShare * saturated
+	needs := moreThanNeeded * float64(stats.QuantileNeeds(min(s.percentile()/100, 0.999), stats.Confidence))
+	search := knee.NewSearch(knee.Config{
+		Objectives: objectives, Start: start, Least: min(needs/s.times.most.Seconds(), start/2), Most: mostShare * saturated, Tolerance: s.Tolerance,
+	})
+	runs, invalid := map[float64][]record.KneeRun{}, 0
+	defer func() { s.answer(search, runs, err) }()
+	for rate, more := search.Next(); more; rate, more = search.Next() {
+		if invalid == invalidMost {
+			s.out.Why = fmt.Sprintf("%d runs in a row decide nothing", invalid)
+			return nil
+		}
+		if !s.left(s.times.forRate(rate, s.percentile()), checkRuns) {
+			s.out.Why = fmt.Sprintf("the time of %v was over; give it more", s.MaxTime)
+			return nil
+		}
+		l, err := s.open(ctx, rate)
+		if err != nil {
+			return err
+		}
+		vote := voting(rate, l)
+		r := recorded(l, "", rate, 0)
+		r.Vote = int(knee.Judge(objectives, vote))
+		runs[rate] = append(runs[rate], r)
+		search.Add(vote)
+		if invalid++; !vote.Invalid {
+			invalid = 0
+		}
+		s.say("%s: %s", perSecond(rate), s.describe(&r))
+	}
+	return nil
+}
+
+// answer fills in what the search found.
+func (s *searching) answer(search *knee.Search, runs map[float64][]record.KneeRun, err error) {
+	s.out.Points = nil
+	unclear := 0
+	for _, p := range search.Points() {
+		s.out.Points = append(s.out.Points, record.KneePoint{RatePerS: p.Rate, Verdict: string(p.Verdict), Runs: runs[p.Rate]})
+		if p.Verdict == knee.Unclear {
+			unclear++
+		}
+	}
+	if strings.HasSuffix(s.out.Why, "decide nothing") {
+		s.out.Why += s.invalidKinds()
+	}
+	a := search.Answer()
+	s.out.Kind = string(a.Kind)
+	if a.Holds > 0 {
+		s.out.HoldsPerS = &a.Holds
+	}
+	if !math.IsInf(a.Breaks, 1) {
+		s.out.BreaksPerS = &a.Breaks
+	}
+	if err == nil && s.out.Why == "" && unclear > 0 && (a.Kind == knee.Undecided || a.Tolerance > s.Tolerance*1.01) {
+		s.out.Why = fmt.Sprintf("runs of %d rates contradict each other or are invalid%s", unclear, s.invalidKinds())
+	}
+}
+
+// invalidKinds says what made runs invalid.
+func (s *searching) invalidKinds() string {
+	var kinds []string
+	for _, p := range s.out.Points {
+		for i := range p.Runs {
+			if r := &p.Runs[i]; !r.Valid {
+				kinds = append(kinds, reasons(r)...)
+			}
+		}
+	}
+	slices.Sort(kinds)
+	if kinds = slices.Compact(kinds); len(kinds) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(kinds, ", ") + ")"
+}
+
+// check measures below and above the knee.
+func (s *searching) check(ctx context.Context) error {
+	c := &record.KneeCheck{BelowShare: belowShare, AboveShare: aboveShare}
+	s.out.Check = c
+	below, above := belowShare**s.out.HoldsPerS, aboveShare**s.out.HoldsPerS
+	var err error
+	if c.Below, err = s.checkAt(ctx, below, 1+2, func(r *record.KneeRun) bool { return r.Valid }); err != nil {
+		return err
+	}
+	if s.out.BreaksPerS != nil {
+		if c.Above, err = s.checkAt(ctx, above, 2, func(r *record.KneeRun) bool { return r.Valid && r.Overloaded }); err != nil {
+			return err
+		}
+	}
+	if c.Below == nil {
+		return nil
+	}
+	if c.Closed, err = s.closedAt(ctx, below, "the rate of the check", 0); err != nil || c.Closed == nil {
+		return err
+	}
+	if c.Below.AtNS != nil && c.Closed.AtNS != nil {
+		ratio := float64(*c.Below.AtNS) / float64(*c.Closed.AtNS)
+		c.Ratio = &ratio
+	}
+	return nil
+}
+
+// checkAt makes a run at a rate, and a second one where that is not as it should be, because something may have disturbed it. nil: there
+// was no time.
+func (s *searching) checkAt(ctx context.Context, perS float64, after int, good func(*record.KneeRun) bool) (found *record.KneeRun, err error) {
+	for range 2 {
+		if !s.left(s.times.forRate(perS, s.percentile()), after) {
+			return found, nil
+		}
+		l, err := s.open(ctx, perS)
+		if err != nil {
+			return found, err
+		}
+		r := recorded(l, "", perS, 0)
+		r.Vote = int(knee.Judge(func() []knee.Objective { _, o := objectivesOf(s.out.Objectives); return o }(), voting(perS, l)))
+		s.say("check at %s: %s", perSecond(perS), s.describe(&r))
+		if found == nil || !found.Valid || good(&r) {
+			found = &r
+		}
+		if good(&r) {
+			break
+		}
+	}
+	return found, nil
+}
+
+// name is that of the percentile that is shown.
+func (s *searching) name() string { return knee.Objective{Percentile: s.percentile()}.Name() }
+
+// describe tells of an open run.
+func (s *searching) describe(r *record.KneeRun) string {
+	switch {
+	case !r.Valid:
+		return "decides nothing" + against(r)
+	case r.Overloaded:
+		return fmt.Sprintf("overload, %s achieved", perSecond(r.AchievedPerS))
+	}
+	word := map[bool]string{true: "holds", false: "breaks"}[r.Vote > 0]
+	return fmt.Sprintf("%s, p50 %s, %s %s", word, short(r.P50NS), s.name(), short(r.AtNS))
+}
+
+// against lists the kinds of what speaks against a run.
+func against(r *record.KneeRun) string {
+	if kinds := reasons(r); len(kinds) > 0 && !r.Valid {
+		return " (" + strings.Join(kinds, ", ") + ")"
+	}
+	return ""
+}
+
+func (s *searching) say(format string, args ...any) {
+	if s.Say != nil {
+		s.Say(fmt.Sprintf(format, args...))
+	}
+}
+
+// threeDigits rounds up to three digits.
+func threeDigits(v float64) float64 {
+	if v <= 0 {
+		return v
+	}
+	step := math.Pow(10, math.Floor(math.Log10(v))-2)
+	return math.Ceil(v/step) * step
+}
+
+// short is a time with three digits; a dash for none.
+func short(ns *int64) string {
+	if ns == nil {
+		return "–"
+	}
+	return time.Duration(threeDigits(float64(*ns))).String()
+}

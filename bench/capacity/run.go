@@ -1,0 +1,131 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"pulley/bench"
+	"pulley/bench/knee"
+	"pulley/bench/load"
+	"pulley/bench/stats"
+	"pulley/reports/record"
+	"pulley/scenarios"
+	"pulley/scenarios/arrivals"
+)
+
+// RunLoad puts load on a system and says what it showed, as [bench.Testbed.Run] does.
+type RunLoad func(ctx context.Context, o bench.OpenRun) (*record.Load, error)
+
+// Arriving says how instances arrive in open runs.
+type Arriving string
+
+// How instances arrive.
+const (
+	Poisson  Arriving = "poisson"
+	Constant Arriving = "constant"
+)
+
+func (a Arriving) at(perS float64) arrivals.Arrivals {
+	if a == Constant {
+		return arrivals.Constant(perS)
+	}
+	return arrivals.Poisson(perS)
+}
+
+// moreThanNeeded is how many times the instances that a percentile takes are measured, at least.
+const moreThanNeeded = 1.3
+
+// times are how long the parts of a run take.
+type times struct {
+	warmUp, measure time.Duration
+	most            time.Duration // that may be measured where instances are few
+}
+
+// forRate is how long is measured at a rate, so that there are enough instances for the percentile.
+func (t times) forRate(perS, percentile float64) time.Duration {
+	if percentile >= 100 || perS <= 0 {
+		return t.measure
+	}
+	needs := moreThanNeeded * float64(stats.QuantileNeeds(percentile/100, stats.Confidence)) / perS
+	return min(max(t.measure, time.Duration(needs*float64(time.Second))), max(t.most, t.measure))
+}
+
+// decides says that a run is good for a vote. One that is overloaded is, however late the generator was: it asked for less than it should have,
+// and that was too much. Instances without an end are counted above the bound.
+func decides(l *record.Load) bool {
+	ignored := []string{load.KindUnended}
+	if l.Overloaded {
+		ignored = append(ignored, load.KindOverload, load.KindLag, load.KindSaturated, load.KindTooFew, load.KindWarmUp, load.KindDrift)
+	}
+	return !slices.ContainsFunc(l.Findings, func(f record.LoadFinding) bool { return !slices.Contains(ignored, f.Kind) })
+}
+
+// voting is what a run says to a search.
+func voting(rate float64, l *record.Load) knee.Run {
+	r := knee.Run{Rate: rate, Overloaded: l.Overloaded, Invalid: !decides(l)}
+	for _, o := range l.Objectives {
+		var list []knee.Window
+		for _, w := range o.Windows {
+			list = append(list, knee.Window{Count: w.Count, Above: w.Above})
+		}
+		r.Windows = append(r.Windows, list)
+	}
+	return r
+}
+
+// recorded is a run as it is kept. asked is the rate; 0 for a closed loop of so many in flight.
+func recorded(l *record.Load, what string, asked float64, inFlight int) record.KneeRun {
+	r := record.KneeRun{
+		What: what, InFlight: inFlight, AskedPerS: asked, OfferedPerS: l.OfferedPerS, AchievedPerS: l.AchievedPerS,
+		Instances: l.Measured.Intended, MeasuredNS: l.Phases.MeasureNS - l.Phases.WarmUpNS, Dropped: l.Measured.Dropped,
+		MeanNS: l.LatencyNS.MeanNS, P50NS: l.LatencyNS.P50, P99NS: l.LatencyNS.P99, AtNS: l.Asked.ValueNS, AtLoNS: l.Asked.LoNS, AtHiNS: l.Asked.HiNS,
+		Valid: decides(l), Overloaded: l.Overloaded, Findings: append([]record.LoadFinding{}, l.Findings...),
+	}
+	for _, v := range l.Intervals {
+		if v.Measured {
+			r.Backlog = v.Backlog
+		}
+	}
+	return r
+}
+
+// reasons are the kinds of what speaks against a run.
+func reasons(r *record.KneeRun) (kinds []string) {
+	for _, f := range r.Findings {
+		if !slices.Contains(kinds, f.Kind) {
+			kinds = append(kinds, f.Kind)
+		}
+	}
+	return kinds
+}
+
+// objectives as the runs want them.
+func objectivesOf(list []record.KneeObjective) (runs []scenarios.Objective, search []knee.Objective) {
+	for _, o := range list {
+		runs = append(runs, scenarios.Objective{Percentile: o.Percentile, Most: time.Duration(o.MostNS)})
+		search = append(search, knee.Objective{Percentile: o.Percentile, Most: time.Duration(o.MostNS)})
+	}
+	return runs, search
+}
+
+// OpenBed opens a testbed, to be put under load by the function that it gives.
+func OpenBed(ctx context.Context, spec bench.TestbedSpec) (bed *bench.Testbed, run RunLoad, err error) {
+	if bed, err = bench.OpenTestbed(ctx, spec); err != nil {
+		return nil, nil, err
+	}
+	return bed, bed.Run, nil
+}
+
+// perSecond is a rate with three digits, or all before the point.
+func perSecond(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f/s", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f/s", v)
+	default:
+		return fmt.Sprintf("%.3g/s", v)
+	}
+}
