@@ -101,7 +101,7 @@ func TestWrongEndsAreSeen(t *testing.T) {
 		}
 		c.plant(&list[0])
 		list[0].Mix.Order = []int{0}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 		found, err := bench.Compare(ctx, bench.CompareConfig{Cases: list, Backends: specs(t, "memory"), Runs: 1, MinNodes: 1})
 		cancel()
 		if err != nil {

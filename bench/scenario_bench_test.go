@@ -93,7 +93,7 @@ func measureRuns(b *testing.B, scenario, backend string, size int, cfg bench.Com
 	}
 	var sum means
 	for b.Loop() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 		found, err := bench.Compare(ctx, cfg)
 		cancel()
 		if err != nil {

@@ -25,7 +25,7 @@ func testbed(t *testing.T, spec bench.TestbedSpec) *bench.Testbed {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 		defer cancel()
 		if err := bed.Close(ctx); err != nil {
 			t.Error(err)
@@ -37,7 +37,7 @@ func testbed(t *testing.T, spec bench.TestbedSpec) *bench.Testbed {
 // put runs load on it.
 func put(t *testing.T, bed *bench.Testbed, text string, o bench.OpenRun) *record.Load {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	var err error
 	if o.Arrivals, err = arrivals.Parse(text, nil); err != nil {

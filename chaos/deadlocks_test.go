@@ -37,7 +37,7 @@ func TestDeadlocksAreViolations(t *testing.T) {
 
 // TestDeadlocksOfTheServer makes one, and finds it in the server's count.
 func TestDeadlocksOfTheServer(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	server, err := openServer(ctx, Case{Engines: 1}, nil, func(string) {})
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 // it, which runs on every design that could make the mistake.
 
 // hazardDeadline bounds what hangs.
-const hazardDeadline = 5 * time.Minute
+const hazardDeadline = 15 * time.Minute
 
 // site is a store of one design, on which any number of hosts can be opened.
 type site struct {

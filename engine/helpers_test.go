@@ -30,7 +30,7 @@ type withServer struct{ m *testing.M }
 func (w withServer) Run() int { return pgtest.Run(w.m) }
 
 // patience bounds what is over at once on a machine that does nothing else.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withServer{m}) }
 

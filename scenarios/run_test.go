@@ -24,7 +24,7 @@ import (
 )
 
 // deadline bounds a run that hangs.
-const deadline = 5 * time.Minute
+const deadline = 15 * time.Minute
 
 // actions gives what workloads call: the actions that pulley comes with, and that of traces.
 func actions(t *testing.T) map[string]backendtest.Func {

@@ -26,7 +26,7 @@ type store struct {
 
 func newStore(t *testing.T) *store {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	t.Cleanup(cancel)
 	dsn := pgtest.DSN(t)
 	conn, err := pgx.Connect(ctx, dsn)

@@ -94,7 +94,7 @@ func sharedServer(t *testing.T) *Server {
 }
 
 // waitsMost is how long anything is waited for: no machine that works needs it.
-const waitsMost = 5 * time.Minute
+const waitsMost = 15 * time.Minute
 
 // givenEnv is what the user's environment said before the tests cleared it.
 var givenEnv = map[string]string{}

@@ -124,7 +124,7 @@ func drive(t *testing.T, g *graph.Graph, input string, seed uint64) (results []s
 	for i := range subs {
 		subs[i] = backend.Submission{ID: uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d", i)), Program: program, Input: json.RawMessage(input)}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	store := memory.New(memory.Options{})
 	defer store.Close()

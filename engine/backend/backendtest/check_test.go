@@ -225,7 +225,7 @@ func TestExpect(t *testing.T) {
 
 func drive(t *testing.T, b backend.Backend, name string, cfg backendtest.DriveConfig) (*backendtest.Recording, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	w := workflow(t, name)
 	return backendtest.Drive(ctx, b, []backend.Submission{{ID: uuid.New(), Program: w.Program(t), Input: json.RawMessage(w.Input)}}, cfg)

@@ -412,7 +412,7 @@ func TestMutants(t *testing.T) {
 // runSubject runs tests of this binary, which must fail, in a process of its own, and gives what that says.
 func runSubject(t *testing.T, pattern, variable string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run="+pattern, "-test.v")
 	cmd.Env = append(os.Environ(), variable)

@@ -105,7 +105,7 @@ func start(t *testing.T, open Open, shards int) *rig {
 	s := open(t, Options{Shards: shards})
 	t.Cleanup(s.Backend.Close)
 	if s.Patience <= 0 {
-		s.Patience = 5 * time.Minute
+		s.Patience = 15 * time.Minute
 	}
 	if got := s.Backend.Shards(); got != shards {
 		t.Fatalf("the store has %d shards; %d were asked for", got, shards)

@@ -151,7 +151,7 @@ func runAll(t *testing.T, c *crasher) {
 		want[id] = w
 		subs = append(subs, backend.Submission{ID: id, Program: w.Program(t), Input: json.RawMessage(w.Input)})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cancelOne(t, witness{b, t})
 	rec, err := backendtest.Drive(ctx, witness{b, t}, subs, backendtest.DriveConfig{

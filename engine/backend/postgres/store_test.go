@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 var nothing embed.FS
 
 func limited(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

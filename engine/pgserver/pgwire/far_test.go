@@ -24,7 +24,7 @@ func TestFarServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, p.DSN())
 	if err != nil {
@@ -71,7 +71,7 @@ func TestFarServerGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, p.DSN())
 	if err != nil {

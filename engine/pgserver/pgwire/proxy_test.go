@@ -24,7 +24,7 @@ func through(t *testing.T, judge pgwire.Judge) (*pgwire.Proxy, *pgx.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, p.DSN())
 	if err != nil {
@@ -36,7 +36,7 @@ func through(t *testing.T, judge pgwire.Judge) (*pgwire.Proxy, *pgx.Conn) {
 
 func ask(t *testing.T, conn *pgx.Conn) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	var out string
 	err := conn.QueryRow(ctx, "SELECT $1::text", "hello").Scan(&out)

@@ -38,7 +38,7 @@ type world struct {
 
 func newWorld(t *testing.T, shards int) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	t.Cleanup(cancel)
 	dsn, schema := pgtest.Lend(t, "journal")
 	cfg := Config{Store: postgres.Config{DSN: dsn, Schema: schema, Shards: shards, Connections: 4}, Lease: shortLease}

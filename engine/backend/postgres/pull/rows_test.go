@@ -19,7 +19,7 @@ import (
 )
 
 // drivePatience bounds one driven instance, and the wait for its sessions to end.
-const drivePatience = 5 * time.Minute
+const drivePatience = 15 * time.Minute
 
 // rowsPerNode drives a fan-out of n on a store of its own and gives the rows that the server read for a
 // node. Statistics of a session are complete once it has ended, so the pool is closed before they are read.

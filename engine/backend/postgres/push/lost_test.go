@@ -42,7 +42,7 @@ func newWorld(t *testing.T) *world {
 // worldIn is a world in a schema of a database.
 func worldIn(t *testing.T, dsn, schema string) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	t.Cleanup(cancel)
 	cfg := postgres.Config{DSN: dsn, Schema: schema, Shards: 1, Connections: 4}
 	w := &world{T: t, ctx: ctx, cfg: cfg, direct: open(t, cfg), proxy: pgtest.StartProxy(t, cfg.DSN), want: map[uuid.UUID]backendtest.Workflow{}}
