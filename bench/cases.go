@@ -61,7 +61,7 @@ func Cases(o CaseOptions) ([]Case, error) {
 				return nil, err
 			}
 			k := CaseOf(m, w.File())
-			k.Pressure, k.Run = w.Pressure, w.Run
+			k.Pressure, k.Run, k.Arriving, k.Objectives = w.Pressure, w.Run, w.Arriving, w.Objectives
 			if o.Undisturbed && !k.Pressure.None() {
 				out = append(out, k.undisturbed())
 			}

@@ -12,6 +12,7 @@ import (
 	"pulley/bench/stats"
 	"pulley/reports/record"
 	"pulley/scenarios"
+	"pulley/scenarios/arrivals"
 )
 
 // CompareConfig says what is compared with what.
@@ -52,6 +53,10 @@ type Case struct {
 	Pressure scenarios.Pressure
 	// Run is what the scenario says of how it is run. CompareConfig.OwnLoads has it count.
 	Run scenarios.RunDefaults
+	// Arriving is how instances arrive, as the scenario says; the zero value where it says nothing. Objectives are what it
+	// wants of their latencies. A testbed's runs may take both.
+	Arriving   arrivals.Arrivals
+	Objectives []scenarios.Objective
 
 	// Workload is what every instance runs. Where there is a mix it is the first one's, with the mix's name, and as many
 	// nodes as the mix has in the mean.

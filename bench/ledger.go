@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/bench/stages"
 	"pulley/engine/graph"
 )
 
@@ -20,7 +21,8 @@ type ledger struct {
 	began     time.Time
 	random    uuid.UUID // of which every id has a part
 	lot       *lot
-	layouts   []*layout // of each workload of the lot
+	layouts   []*layout        // of each workload of the lot
+	stages    *stages.Recorder // nil: stages are not recorded
 	instances []account
 }
 
@@ -35,17 +37,18 @@ type layout struct {
 type account struct {
 	mu        sync.Mutex
 	id        uuid.UUID
-	layout    *layout  // of the graph that the instance runs
-	client    int32    // whose instance it is
-	ended     bool     // its end was told
-	runs      int32    // of actions, with a completion that was applied
-	submitted int64    // when Submit was called
-	stored    int64    // when it was confirmed; zero: it was not, or nobody looked
-	received  int64    // when the client had the result; zero: it has not, or nobody looked
-	offered   int64    // the latest completion; zero: none
-	flat      []word   // by place, of runs with an empty path
-	deep      [][]word // by place and index, of runs with one index in their path; nil until there is one
-	odd       *odd     // what most instances do without
+	layout    *layout      // of the graph that the instance runs
+	client    int32        // whose instance it is
+	ended     bool         // its end was told
+	runs      int32        // of actions, with a completion that was applied
+	submitted int64        // when Submit was called
+	stored    int64        // when it was confirmed; zero: it was not, or nobody looked
+	received  int64        // when the client had the result; zero: it has not, or nobody looked
+	offered   int64        // the latest completion; zero: none
+	flat      []word       // by place, of runs with an empty path
+	deep      [][]word     // by place and index, of runs with one index in their path; nil until there is one
+	stages    *stages.Page // nil: not recorded
+	odd       *odd         // what most instances do without
 }
 
 // odd is what is rare enough to be kept in maps.
@@ -159,6 +162,7 @@ func (l *ledger) submit(i int, id uuid.UUID, client int) {
 	a.id, a.client, a.submitted = id, int32(client), l.since(time.Now())
 	a.layout = l.layouts[l.lot.of(i)]
 	a.flat = make([]word, a.layout.width)
+	a.stages = l.stages.Page(i)
 }
 
 // word finds a node run's; nil for a node that has none. The page's lock must be held.

@@ -1,14 +1,17 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"pulley/bench/load"
+	"pulley/bench/stages"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/reports/record"
@@ -59,7 +62,18 @@ func newOpenRunning(t *Testbed, o OpenRun) (*openRunning, error) {
 	}
 	r.watch = newWatch(t.lot, instances, inFlight)
 	r.watch.shared = true
+	span := load.Span(o.Measure, r.end)
+	r.watch.stages = stages.New(span, int((r.end+span-1)/span), r.stagesEvery())
 	return r, nil
+}
+
+// stagesPerS bounds the node runs a second whose stages are recorded, about: recording one costs a microsecond.
+const stagesPerS = 20_000
+
+// stagesEvery says that the stages of every so many-th instance are recorded.
+func (r *openRunning) stagesEvery() int {
+	rate := float64(len(r.times)) / r.end.Seconds()
+	return 1 + int(rate*float64(r.bed.spec.Case.Workload.Nodes)/stagesPerS)
 }
 
 // run puts the load on, and gives what became of every instance. After it nothing of the run is going on but what engines
@@ -91,9 +105,12 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	if err := r.drain(ctx, idle); err != nil {
 		return nil, err
 	}
+	drained := clock.Now()
+	stop()
+	r.senders.Wait()
 	found := &load.Run{
-		Requests: r.requests(), Closed: r.times == nil, Steady: r.steady(), WarmUp: r.ask.WarmUp, Auto: !r.ask.WarmUpFixed, End: r.end, Drained: clock.Now(),
-		Percentile: r.ask.Percentile, Pace: pace, Cores: cores(), CPU: cpu, Limits: r.ask.Limits,
+		Requests: r.requests(), Closed: r.times == nil, Steady: r.steady(), WarmUp: r.ask.WarmUp, Auto: !r.ask.WarmUpFixed, End: r.end, Drained: drained,
+		Percentile: r.ask.Percentile, Pace: pace, Cores: cores(), CPU: cpu, Limits: r.ask.Limits, Stages: r.watch.stages,
 	}
 	for _, o := range r.ask.Objectives {
 		found.Objectives = append(found.Objectives, record.LoadObjective{Percentile: o.Percentile, MostNS: int64(o.Most)})
@@ -217,6 +234,7 @@ func (r *openRunning) requests() []load.Request {
 			out[i].Intended = r.times[i]
 		}
 	}
+	slices.SortFunc(out, func(a, b load.Request) int { return cmp.Compare(a.Intended, b.Intended) }) // those of a closed process may not be
 	return out
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/bench/load"
+	"pulley/bench/measure"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -200,9 +201,22 @@ func (t *Testbed) Renew(ctx context.Context) error {
 	return t.hire(ctx)
 }
 
+// OpenResult is what a run showed.
+type OpenResult struct {
+	*record.Load
+	// Requests are what became of every instance, in the order of their intended times.
+	Requests []load.Request
+}
+
+// Oppose adds something that speaks against the run, which is not valid then.
+func (r *OpenResult) Oppose(kind, text string) {
+	r.Findings = append(r.Findings, record.LoadFinding{Kind: kind, Text: text})
+	r.Valid = false
+}
+
 // Run puts load on the testbed, and says what it showed. The error is one of the request, of the engines, or ctx's cause; what is
 // wrong with the run stands in its findings.
-func (t *Testbed) Run(ctx context.Context, o OpenRun) (*record.Load, error) {
+func (t *Testbed) Run(ctx context.Context, o OpenRun) (*OpenResult, error) {
 	if o.Drain == 0 {
 		o.Drain = openDrain
 	}
@@ -228,8 +242,9 @@ func (t *Testbed) Run(ctx context.Context, o OpenRun) (*record.Load, error) {
 	w := &t.spec.Case.Workload
 	out.Scenario, out.Size, out.Nodes, out.Backend = w.Name, w.Size, w.Nodes, t.spec.Backend.String()
 	out.Arrivals, out.Seed, out.Workers, out.Engines, out.InFlightMost = o.Arrivals.String(), o.Seed, t.spec.Workers, t.spec.Engines, t.spec.InFlight
+	out.Tool, out.Host, out.Postgres, out.StartedAt = measure.Tool("pulley"), measure.Host(), t.runner.server, run.watch.began
 	out.Notes = append(out.Notes, run.watch.notes()...)
-	return out, nil
+	return &OpenResult{out, found.Requests}, nil
 }
 
 func (o OpenRun) validate() error {

@@ -10,7 +10,6 @@ import (
 	"pulley/bench/load"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
-	"pulley/reports/record"
 	"pulley/scenarios/arrivals"
 )
 
@@ -35,7 +34,7 @@ func testbed(t *testing.T, spec bench.TestbedSpec) *bench.Testbed {
 }
 
 // put runs load on it.
-func put(t *testing.T, bed *bench.Testbed, text string, o bench.OpenRun) *record.Load {
+func put(t *testing.T, bed *bench.Testbed, text string, o bench.OpenRun) *bench.OpenResult {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()

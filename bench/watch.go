@@ -112,6 +112,7 @@ func (w *watch) on(id uuid.UUID) *account {
 func (w *watch) confirmed(id uuid.UUID, at time.Time) {
 	if a := w.on(id); a != nil {
 		a.stored = w.since(at)
+		a.stages.Store(a.stored)
 		a.mu.Unlock()
 	}
 }
@@ -130,6 +131,7 @@ func (w *watch) leased(t backend.Task, at time.Time) {
 	}
 	if run := w.word(a, t.Lease.Key.Run); run != nil {
 		a.lease(run)
+		a.stages.Lease(t.Lease.Key.Run, w.since(at))
 	}
 }
 
@@ -141,17 +143,19 @@ func (w *watch) started(t backend.Task, at time.Time) {
 	defer a.mu.Unlock()
 	if run := w.word(a, t.Lease.Key.Run); run != nil {
 		run.start(w.since(at))
+		a.stages.Start(t.Lease.Key.Run, w.since(at))
 	}
 }
 
 func (w *watch) offer(c backend.Completion, at time.Time) {
 	if a := w.on(c.Lease.Key.Instance); a != nil {
 		a.offered = max(a.offered, w.since(at))
+		a.stages.Finish(c.Lease.Key.Run, w.since(at))
 		a.mu.Unlock()
 	}
 }
 
-func (w *watch) answered(c backend.Completion, o backend.Outcome, err error, _ time.Time) {
+func (w *watch) answered(c backend.Completion, o backend.Outcome, err error, at time.Time) {
 	switch {
 	case err != nil:
 	case o.Answer == backend.Stale:
@@ -164,6 +168,7 @@ func (w *watch) answered(c backend.Completion, o backend.Outcome, err error, _ t
 		defer a.mu.Unlock()
 		if run := w.word(a, c.Lease.Key.Run); run != nil {
 			w.apply(a, run, c.Lease.Key.Run, c.Attempt)
+			a.stages.Commit(c.Lease.Key.Run, w.since(at))
 		} else {
 			w.strange.Add(1)
 		}

@@ -3,6 +3,7 @@ package bench
 import (
 	"io"
 	"path/filepath"
+	"slices"
 
 	"pulley/bench/measure"
 	"pulley/reports/record"
@@ -22,7 +23,7 @@ func (c *Comparison) Write(dir string) error {
 	}
 	for name, hists := range map[string][]measure.Tagged{"hop.hlog": c.hops, "instance.hlog": c.spans} {
 		err := record.WriteFile(filepath.Join(dir, name), func(w io.Writer) error {
-			return measure.WriteHLog(w, nil, hists)
+			return measure.WriteHLog(w, nil, slices.Values(hists))
 		})
 		if err != nil {
 			return err

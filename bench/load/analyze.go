@@ -193,7 +193,7 @@ func (a *analysis) intervals() {
 		}
 	}
 	a.out.Intervals = list
-	a.out.Stages = a.Stages.fill(a.from, span, list)
+	a.fillStages()
 }
 
 // lastPart of a run's requests tells how far the generator had fallen behind.

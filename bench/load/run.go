@@ -3,6 +3,7 @@ package load
 import (
 	"time"
 
+	"pulley/bench/stages"
 	"pulley/reports/record"
 )
 
@@ -47,8 +48,8 @@ type Run struct {
 	Cores int         // of the machine, as far as the program may use them
 	CPU   *record.CPU // from the beginning to End; nil: not known
 
-	Stages *Stages  // nil: not taken
-	Wrong  []string // results that are wrong, and the like; each makes the run invalid
+	Stages *stages.Recorder // nil: not taken
+	Wrong  []string         // results that are wrong, and the like; each makes the run invalid
 
 	Limits Limits
 }

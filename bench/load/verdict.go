@@ -19,7 +19,6 @@ const (
 	KindDrift     = "drift"      // latencies moved within the measured phase
 	KindOthers    = "other-load" // on the machine
 	KindWrong     = "wrong"      // what came out was
-	KindWarmUp    = "warm-up"    // it had not ended
 )
 
 // judge finds what speaks against the run.
@@ -36,6 +35,9 @@ func (a *analysis) judge() {
 	}
 	if !o.Overloaded {
 		a.judgeDrift()
+	}
+	if !o.Phases.Settled {
+		a.note("the end of the warm-up was not found within its longest time, %v: what comes after that is measured", a.WarmUp)
 	}
 	o.Valid = len(o.Findings) == 0
 }
@@ -165,9 +167,6 @@ func (a *analysis) judgeDrift() {
 	change := t.Slope * float64(len(medians)-1)
 	if t.P < a.Limits.P && math.Abs(change) > a.Limits.DriftShare*middle {
 		a.find(KindDrift, "the median latency drifted by %+.0f %% within the measured phase (p = %.1g); warm up for longer, or see what grows", 100*change/middle, t.P)
-		if !a.out.Phases.Settled {
-			a.find(KindWarmUp, "the warm-up had not ended within its longest time, %v", a.WarmUp)
-		}
 	}
 }
 

@@ -13,12 +13,16 @@ import (
 
 // Processors reads what this process, the server and all others on the machine have used of its processors.
 type Processors struct {
-	postmaster int // process id of the server's first process; 0: the server is not on this machine, or cannot be seen
+	postmaster int  // process id of the server's first process; 0: the server is not on this machine, or cannot be seen
+	none       bool // there is no server
 }
 
 // NewProcessors is for the server at the other end of conn; nil: there is none.
 func NewProcessors(conn *pgx.Conn) Processors {
-	if conn == nil || !local(conn) {
+	if conn == nil {
+		return Processors{none: true}
+	}
+	if !local(conn) {
 		return Processors{}
 	}
 	return Processors{postmaster: parentOfServer(int(conn.PgConn().PID()))}
@@ -38,11 +42,12 @@ func local(conn *pgx.Conn) bool {
 type Used struct {
 	process, server, all time.Duration
 	okServer, okAll, ok  bool
+	none                 bool // there is no server
 }
 
 // Read reads what was used up to now.
 func (p Processors) Read() Used {
-	var u Used
+	u := Used{none: p.none}
 	u.process, u.ok = processTime(os.Getpid())
 	if p.postmaster != 0 {
 		u.server, u.okServer = serverTime(p.postmaster)
@@ -62,8 +67,11 @@ func (u Used) Since(before Used) *record.CPU {
 		server := int64(max(u.server-before.server, 0))
 		out.ServerNS = &server
 	}
-	if u.okAll && before.okAll && out.ServerNS != nil {
-		others := int64(max(u.all-before.all-(u.process-before.process), 0)) - *out.ServerNS
+	if u.okAll && before.okAll && (out.ServerNS != nil || u.none) {
+		others := int64(u.all - before.all - (u.process - before.process))
+		if out.ServerNS != nil {
+			others -= *out.ServerNS
+		}
 		others = max(others, 0)
 		out.OthersNS = &others
 	}

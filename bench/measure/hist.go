@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
@@ -107,8 +108,9 @@ type Tagged struct {
 
 // WriteHLog writes histograms as a HdrHistogram log, version 1.3 with V2 encoding, which the tools of that project read.
 // Values are nanoseconds, the column of maxima milliseconds as is the custom. Comments, such as how the values were
-// measured, stand at its head, one line each.
-func WriteHLog(w io.Writer, comments []string, list []Tagged) error {
+// measured, stand at its head, one line each. Only one of the histograms need be there at a time; the first one's start is that of
+// the log.
+func WriteHLog(w io.Writer, comments []string, list iter.Seq[Tagged]) error {
 	log := hdrhistogram.NewHistogramLogWriter(w)
 	if err := log.OutputLogFormatVersion(); err != nil {
 		return err
@@ -118,15 +120,14 @@ func WriteHLog(w io.Writer, comments []string, list []Tagged) error {
 			return err
 		}
 	}
-	if len(list) > 0 {
-		if err := log.OutputStartTime(list[0].Start.UnixMilli()); err != nil {
-			return err
+	begun := false
+	for t := range list {
+		if !begun {
+			if err := beginLog(log, t.Start); err != nil {
+				return err
+			}
+			begun = true
 		}
-	}
-	if err := log.OutputLegend(); err != nil {
-		return err
-	}
-	for _, t := range list {
 		h := t.Hist.h.Clone()
 		h.SetTag(cleanTag(t.Tag))
 		h.SetStartTimeMs(t.Start.UnixMilli())
@@ -135,7 +136,25 @@ func WriteHLog(w io.Writer, comments []string, list []Tagged) error {
 			return err
 		}
 	}
+	if !begun {
+		return log.OutputLegend()
+	}
 	return nil
+}
+
+func beginLog(log *hdrhistogram.HistogramLogWriter, start time.Time) error {
+	if err := log.OutputStartTime(start.UnixMilli()); err != nil {
+		return err
+	}
+	return log.OutputLegend()
+}
+
+// WritePercentiles writes a histogram as a percentile distribution (.hgrm), which the plotters of HdrHistogram read. Values
+// are milliseconds.
+func WritePercentiles(w io.Writer, h *Hist) error {
+	const ticksPerHalf = 5
+	_, err := h.h.PercentilesPrint(w, ticksPerHalf, float64(time.Millisecond))
+	return err
 }
 
 func cleanTag(tag string) string {

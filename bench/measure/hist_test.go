@@ -2,6 +2,7 @@ package measure_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,10 +86,10 @@ func TestHLogCanBeRead(t *testing.T) {
 	}
 	start := time.UnixMilli(1_700_000_000_000)
 	var log bytes.Buffer
-	err := measure.WriteHLog(&log, []string{"hop latency\nof a run"}, []measure.Tagged{
+	err := measure.WriteHLog(&log, []string{"hop latency\nof a run"}, slices.Values([]measure.Tagged{
 		{Tag: "hop/fan out/pull:scan=app,x", Start: start, End: start.Add(2 * time.Second), Hist: h},
 		{Tag: "empty", Start: start, End: start, Hist: measure.NewHist()},
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

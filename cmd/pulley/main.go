@@ -28,6 +28,7 @@ type cli struct {
 	Run       runCmd          `cmd:"" help:"Run one instance of a workflow, and print its result."`
 	Cancel    cancelCmd       `cmd:"" help:"End an instance that is in a database."`
 	Compare   compareCmd      `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
+	Bench     benchCmd        `cmd:"" help:"Put a scenario under load that does not wait, and say what its latencies are."`
 	Claims    claimsCmd       `cmd:"" help:"Hold published claims about schedulers against measurements."`
 	Ceiling   ceilingCmd      `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
 	Chaos     chaosCmd        `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
@@ -43,9 +44,9 @@ type cli struct {
 
 const description = `pulley shows, with evidence, how durable workflow schedulers on Postgres behave.
 
-Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an invariant was violated (chaos, sim) or no ` +
+Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an objective does not hold (bench), an invariant was violated (chaos, sim) or no ` +
 	`Postgres was found (doctor); 2 for a mistake in the command line, a refused program or input, or an unusable database; ` +
-	`3 for a run of chaos or sim that is inconclusive; 130 after Ctrl-C.`
+	`3 for a run of bench, chaos or sim that decides nothing; 130 after Ctrl-C.`
 
 func main() {
 	// Only a channel, not Ignore, which the server that we start would inherit: with it a closed pipe

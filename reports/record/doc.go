@@ -5,7 +5,7 @@
 // published Claims beside what was measured, and the Ceilings, what raw SQL did on the same server. manifest.json holds
 // how it was found: machine, server, settings, methods, the cases, the order of the runs and the raw figures of each.
 // samples.ndjson holds those raw figures again, one line per run, for tools that read lines. A CeilingReport is what
-// was found of ceilings alone.
+// was found of ceilings alone, and a Load, in load.json, one run under arrivals that do not wait for it.
 //
 // Three rules hold for every file:
 //

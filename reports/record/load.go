@@ -1,8 +1,27 @@
 package record
 
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+// LoadFile is the name of the file that holds a Load.
+const LoadFile = "load.json"
+
 // Load is one run under arrivals that do not depend on what the system does. Times are in nanoseconds; one that is null is not
 // known.
 type Load struct {
+	// Schema is SchemaVersion. WriteLoad sets it.
+	Schema int `json:"schema"`
+	// Command is the command line as it was given, without a password; empty where there was none.
+	Command []string `json:"command"`
+	Tool    Tool     `json:"tool"`
+	Host    Host     `json:"host"`
+	// Postgres is the server that was measured; null when the backend needs none.
+	Postgres  *Postgres `json:"postgres"`
+	StartedAt time.Time `json:"started_at"`
+
 	Scenario string `json:"scenario"`
 	Backend  string `json:"backend"`
 	Size     int    `json:"size"`
@@ -143,4 +162,52 @@ type LoadInterval struct {
 type LoadFinding struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`
+}
+
+// WriteLoad validates l and writes it as load.json in dir, which it makes where it is missing.
+func WriteLoad(dir string, l *Load) error {
+	out := l.normal()
+	return writeJSON(filepath.Join(dir, LoadFile), out, out.Validate)
+}
+
+// normal gives the same with its schema, and with lists that are written as [].
+func (l *Load) normal() *Load {
+	out := *l
+	out.Schema = SchemaVersion
+	out.Command, out.Objectives, out.Stages, out.Intervals = nonNil(l.Command), nonNil(l.Objectives), nonNil(l.Stages), nonNil(l.Intervals)
+	out.Findings, out.Notes = nonNil(l.Findings), nonNil(l.Notes)
+	return &out
+}
+
+// ReadLoad reads and validates a load.json.
+func ReadLoad(path string) (*Load, error) {
+	var l Load
+	if err := readJSON(path, &l, l.Validate); err != nil {
+		return nil, err
+	}
+	return &l, nil
+}
+
+// Validate reports the first thing that makes the record unfit to be written or believed.
+func (l *Load) Validate() error {
+	if err := checkSchema(l.Schema); err != nil {
+		return err
+	}
+	p := l.Phases
+	switch {
+	case l.Scenario == "" || l.Backend == "":
+		return fmt.Errorf("a load has no scenario or no backend")
+	case p.WarmUpNS < 0 || p.MeasureNS <= p.WarmUpNS || p.DrainNS < p.MeasureNS || p.SpanNS <= 0:
+		return fmt.Errorf("the phases of a load are not in order: %+v", p)
+	case l.Whole.Sent != l.Whole.Ended+l.Whole.Unfinished || l.Whole.Intended != l.Whole.Sent+l.Whole.Dropped:
+		return fmt.Errorf("the instances of a load do not add up: %+v", l.Whole)
+	case l.Valid != (len(l.Findings) == 0):
+		return fmt.Errorf("a load is said to be valid: %v, with %d findings", l.Valid, len(l.Findings))
+	}
+	for _, v := range []float64{l.AskedPerS, l.OfferedPerS, l.AchievedPerS, l.Pace.RateError, l.Pace.BusyShare} {
+		if !isFigure(v) {
+			return fmt.Errorf("a figure of a load is %v", v)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,202 @@
+// Package stages says how long the stages of a node run took: what the time between an instance's submission and its end
+// went into.
+//
+// A node run is ready when the commit before it is known: that of the latest completion in its instance, or of the
+// submission. It is leased when it comes to an engine, started when a worker takes it, finished when its action has
+// returned, and committed when the store has answered. The commit of a node run's cause is its earliest possible time to be
+// ready; where another branch of the instance commits between that and the lease, the later one counts.
+//
+// The recorder does not look at clocks. Times are nanoseconds since the beginning of the run, never zero.
+package stages
+
+import (
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"pulley/engine/graph"
+)
+
+// Stage is one stage of a node run.
+type Stage int
+
+// The stages, in order.
+const (
+	Leased Stage = iota
+	Started
+	Finished
+	Committed
+	count
+)
+
+// Names and what each is, by stage.
+var (
+	names = [count]string{"leased", "started", "finished", "committed"}
+	texts = [count]string{
+		"from the latest commit in the instance, after which it could be ready, to the lease",
+		"from the lease to the start: the wait for a free worker",
+		"from the start to the return of the action",
+		"from the return to the store's answer",
+	}
+)
+
+// All gives the stages in order.
+func All() []Stage { return []Stage{Leased, Started, Finished, Committed} }
+
+// String is the name of the stage, which is that of the moment at its end.
+func (s Stage) String() string { return names[s] }
+
+// Text says from when to when the stage is.
+func (s Stage) Text() string { return texts[s] }
+
+// Recorder keeps how long stages took, for each interval of a run. It is safe for concurrent use.
+type Recorder struct {
+	span  time.Duration
+	every int
+
+	mu    sync.Mutex
+	hists [count][]*hdrhistogram.Histogram // by interval; nil: nothing
+}
+
+// New is for a run of so many intervals of a length, of which one of so many instances is recorded: 1 records all.
+func New(span time.Duration, intervals, every int) *Recorder {
+	r := &Recorder{span: max(span, 1), every: max(every, 1)}
+	for s := range r.hists {
+		r.hists[s] = make([]*hdrhistogram.Histogram, max(intervals, 1))
+	}
+	return r
+}
+
+// Every says that one of so many instances is recorded.
+func (r *Recorder) Every() int { return r.every }
+
+// Page is what is known of an instance that is under way. It is not safe for concurrent use.
+type Page struct {
+	recorder  *Recorder
+	committed int64 // the latest commit of the instance
+	runs      map[graph.Run]times
+}
+
+// times are those of an attempt at a node run.
+type times struct{ ready, leased, started, finished int64 }
+
+// Page opens a page for the i-th instance; nil: it is not recorded. The methods of a nil page do nothing.
+func (r *Recorder) Page(i int) *Page {
+	const scatter = 0x9E3779B1 // 2³² over the golden ratio: instances that take turns are chosen alike
+	if r == nil || int(uint32(i)*scatter>>16)%r.every != 0 {
+		return nil
+	}
+	return &Page{recorder: r, runs: map[graph.Run]times{}}
+}
+
+// Store notes that the instance was stored.
+func (p *Page) Store(at int64) {
+	if p != nil {
+		p.committed = max(p.committed, at)
+	}
+}
+
+// Lease notes that a node run came to an engine. A sleep that is over is one, too, but has no further stages.
+func (p *Page) Lease(run graph.Run, at int64) {
+	if p == nil {
+		return
+	}
+	ready := p.committed
+	if ready == 0 || ready > at {
+		ready = at // it came with the commit of the submission, which is told a little later
+	}
+	p.runs[run] = times{ready: ready, leased: at}
+}
+
+// Start notes that a worker took it.
+func (p *Page) Start(run graph.Run, at int64) {
+	if p == nil {
+		return
+	}
+	if t, ok := p.runs[run]; ok {
+		t.started = at
+		p.runs[run] = t
+	}
+}
+
+// Finish notes that its action returned.
+func (p *Page) Finish(run graph.Run, at int64) {
+	if p == nil {
+		return
+	}
+	if t, ok := p.runs[run]; ok && t.started > 0 {
+		t.finished = at
+		p.runs[run] = t
+	}
+}
+
+// Commit notes that the store applied its completion.
+func (p *Page) Commit(run graph.Run, at int64) {
+	if p == nil {
+		return
+	}
+	p.committed = max(p.committed, at)
+	t, ok := p.runs[run]
+	if !ok {
+		return
+	}
+	delete(p.runs, run)
+	if t.finished > 0 {
+		p.recorder.record(at, [count]int64{t.leased - t.ready, t.started - t.leased, t.finished - t.started, at - t.finished})
+	}
+}
+
+// What a histogram holds: to two significant digits, which is within 1 %.
+const (
+	shortest = 1
+	longest  = int64(time.Hour)
+	digits   = 2
+)
+
+func (r *Recorder) record(at int64, took [count]int64) {
+	interval := int(at / int64(r.span))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for s := range r.hists {
+		of := r.hists[s]
+		i := min(interval, len(of)-1)
+		if of[i] == nil {
+			of[i] = hdrhistogram.New(shortest, longest, digits)
+		}
+		_ = of[i].RecordValue(min(max(took[s], 0), longest)) // which is within its bounds
+	}
+}
+
+// Summary is how long a stage took over some intervals. All of it is zero where Count is.
+type Summary struct {
+	Count                          int
+	Mean, P50, P90, P99, P999, Max time.Duration
+}
+
+// Over sums a stage up over the node runs that were committed within intervals, from the first to before the last.
+func (r *Recorder) Over(s Stage, first, last int) Summary {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sum := hdrhistogram.New(shortest, longest, digits)
+	for i := max(first, 0); i < min(last, len(r.hists[s])); i++ {
+		if h := r.hists[s][i]; h != nil {
+			sum.Merge(h)
+		}
+	}
+	if sum.TotalCount() == 0 {
+		return Summary{}
+	}
+	at := func(p float64) time.Duration { return time.Duration(sum.ValueAtPercentile(p)) }
+	return Summary{int(sum.TotalCount()), time.Duration(sum.Mean()), at(50), at(90), at(99), at(99.9), time.Duration(sum.Max())}
+}
+
+// Median is that of a stage over one interval; ok is false where there was nothing.
+func (r *Recorder) Median(s Stage, interval int) (m time.Duration, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if interval < 0 || interval >= len(r.hists[s]) || r.hists[s][interval] == nil {
+		return 0, false
+	}
+	return time.Duration(r.hists[s][interval].ValueAtPercentile(50)), true
+}

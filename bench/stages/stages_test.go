@@ -1,0 +1,62 @@
+package stages_test
+
+import (
+	"testing"
+	"time"
+
+	"pulley/bench/stages"
+	"pulley/engine/graph"
+)
+
+// near says that a time is another one, within what the histograms round.
+func near(a, b time.Duration) bool { return a >= b && float64(a) <= float64(b)*1.01 }
+
+// TestStages plays the events of an instance of two node runs, of which the second follows the first, and is attempted twice.
+func TestStages(t *testing.T) {
+	r := stages.New(time.Second, 3, 2)
+	var p, none *stages.Page
+	recorded := 0
+	for i := range 10_000 {
+		if page := r.Page(i); page != nil {
+			p = page
+			recorded++
+		}
+	}
+	if recorded < 4500 || recorded > 5500 {
+		t.Fatalf("%d of 10,000 instances are recorded, not about half", recorded)
+	}
+	none.Store(1) // does nothing
+	const ms = int64(time.Millisecond)
+	first, second := graph.Run{Node: 1}, graph.Run{Node: 2, Path: "7"}
+	p.Lease(first, 10*ms) // before it is told that the instance is stored
+	p.Store(11 * ms)
+	p.Start(first, 12*ms)
+	p.Finish(first, 15*ms)
+	p.Commit(first, 19*ms)
+	p.Lease(second, 24*ms)
+	p.Start(second, 30*ms)
+	p.Lease(second, 1000*ms) // the first attempt was lost
+	p.Start(second, 1007*ms)
+	p.Finish(second, 1015*ms)
+	p.Commit(second, 1024*ms)
+	p.Commit(second, 1025*ms) // stale, or a repetition: it counts once
+	for s, want := range map[stages.Stage][2]int64{
+		stages.Leased: {0, 981}, stages.Started: {2, 7}, stages.Finished: {3, 8}, stages.Committed: {4, 9},
+	} {
+		for interval, ms := range want {
+			m, ok := r.Median(s, interval)
+			if w := time.Duration(ms) * time.Millisecond; !ok || !near(m, w) {
+				t.Errorf("%s in interval %d took %v (%v), not %v", s, interval, m, ok, w)
+			}
+		}
+		if _, ok := r.Median(s, 2); ok {
+			t.Errorf("%s: there is something in an empty interval", s)
+		}
+		if o := r.Over(s, 0, 3); o.Count != 2 || !near(o.Max, time.Duration(want[1])*time.Millisecond) {
+			t.Errorf("%s: %+v", s, o)
+		}
+		if o := r.Over(s, 1, 2); o.Count != 1 {
+			t.Errorf("%s: %+v", s, o)
+		}
+	}
+}

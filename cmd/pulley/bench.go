@@ -1,0 +1,353 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"pulley/bench"
+	"pulley/bench/load"
+	"pulley/bench/measure"
+	"pulley/reports"
+	"pulley/reports/record"
+	"pulley/scenarios"
+	"pulley/scenarios/arrivals"
+)
+
+// benchCmd is pulley bench.
+type benchCmd struct {
+	Scenario string `arg:"" help:"What to run: ${scenarios}, or a scenario's file, as in orders.yaml; with =SIZE for a size. Default size: the scenario's smallest."`
+	serverFlags
+	Rate       string        `placeholder:"RATE" help:"Instances a second in the mean, as in 200 or 12000/m: the scenario's own arrivals at that rate, else Poisson arrivals."`
+	Arrivals   string        `placeholder:"ARRIVALS" help:"How instances arrive, as in poisson:200/s, constant:200/s, ramp:10/s..500/s,30s or closed:16; see below. Default: what the scenario says."`
+	Backend    string        `default:"push" help:"The scheduler, with its options after colons. Default: push."`
+	Duration   time.Duration `placeholder:"TIME" help:"How long is measured. Default: what the scenario says, else 30s."`
+	WarmUp     string        `placeholder:"TIME" help:"auto: until latencies have settled, for a third of --duration or 10s at most; auto:20s: for 20s at most; 5s: for exactly as long. Default: what the scenario says, else auto."`
+	Drain      time.Duration `placeholder:"TIME" help:"How long instances that are open at the end may take. Default: what the scenario says, else 10s."`
+	Percentile string        `default:"p99" placeholder:"P" help:"The percentile that the run is judged by, from p50 to p99.99. Default: p99."`
+	Workers    int           `placeholder:"N" help:"Actions that an engine runs at once. Default: what the scenario says, else 2000."`
+	Engines    int           `placeholder:"N" help:"Engines on the store. Default: what the scenario says, else 1."`
+	InFlight   int           `placeholder:"N" help:"So many instances may be open at once; those due beyond are dropped, and counted. Default: 5000, fewer if they are large."`
+	Set        []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenario another value; may be repeated."`
+	Trace      []string      `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace."`
+	TimeScale  float64       `default:"0.0001" help:"Multiplies the run times of a trace's tasks. Default: 0.0001."`
+	Seed       uint64        `default:"1" help:"Of what arrivals and scenarios draw. Default: 1."`
+	Others     string        `default:"10%" placeholder:"SHARE" help:"How much of the machine's processors other programs may use before the run is invalid. Default: 10%."`
+	Out        string        `default:"out/bench" placeholder:"DIR" help:"Where the record and the histograms are written. Default: out/bench."`
+	Format     string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+}
+
+// exitUndecided is the status of a run that decides nothing.
+const exitUndecided = 3
+
+// Help is the end of the command's help.
+func (benchCmd) Help() string {
+	var b strings.Builder
+	b.WriteString("Instances come at the times that the arrivals intend, whatever the scheduler does, and latencies count from those times. " +
+		"What cannot be sent in time is counted, never left out. Every result is checked. " +
+		"Written are load.json, load.hlog (latency and service time for each interval), latency.hgrm and service.hgrm, which HdrHistogram's tools read. " +
+		"Garbage is collected as with GOGC=400, unless that is set.\n\n" +
+		"The run is judged itself: it is invalid where the generator was late or had no time, where there are too few instances for the percentile, " +
+		"where latencies drift within the measured phase, and where other programs use the machine. Where more is asked for than the scheduler can do, " +
+		"that is overload.\n\n" +
+		"Exit status: 0 if the run is valid and the scenario's objectives hold, 1 if one does not or a result was wrong, 2 if nothing could be run, " +
+		"3 if the run is invalid or overloaded.\n\nExamples:\n\n" +
+		"  pulley bench fanout=100 --rate 50 --duration 10s\n" +
+		"  pulley bench orders.yaml --backend journal --percentile p99.9 --duration 2m\n" +
+		"  pulley bench chain --arrivals ramp:10/s..2000/s,60s --warm-up 0s --duration 60s\n" +
+		"  pulley bench chain --arrivals closed:16\n\nArrivals:\n\n")
+	for line := range strings.Lines(arrivals.Help) {
+		b.WriteString("  " + line)
+	}
+	b.WriteString("\nBackends:\n\n")
+	for line := range strings.Lines(bench.BackendHelp()) {
+		b.WriteString("  " + line)
+	}
+	return b.String()
+}
+
+// Run puts the scenario under load, writes the record, and prints it.
+func (o *benchCmd) Run(c *console) error {
+	spec, run, err := o.config()
+	if err != nil {
+		return refuse(err)
+	}
+	if err := writable(o.Out); err != nil {
+		return err
+	}
+	if err := o.mayReplace(); err != nil {
+		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	found, err := o.bench(ctx, c, spec, run)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	found.Command = measure.Command(os.Args)
+	if err := found.Write(o.Out); err != nil {
+		return err
+	}
+	if err := o.print(c, found.Load); err != nil {
+		return err
+	}
+	return verdictOf(found.Load)
+}
+
+// verdictOf is the end of the command.
+func verdictOf(l *record.Load) error {
+	for _, f := range l.Findings {
+		if f.Kind == load.KindWrong {
+			return &status{code: exitFailed, err: errors.New(f.Text)}
+		}
+	}
+	for _, b := range l.Objectives {
+		if !b.Held && (l.Valid || l.Overloaded) {
+			return &status{code: exitFailed, err: errors.New("an objective of the scenario does not hold")}
+		}
+	}
+	if !l.Valid {
+		return &status{code: exitUndecided, err: fmt.Errorf("the run decides nothing: %s", l.Findings[0].Text)}
+	}
+	return nil
+}
+
+// config checks and builds everything that needs no server.
+func (o *benchCmd) config() (spec bench.TestbedSpec, run bench.OpenRun, err error) {
+	if o.TimeScale < 0 || math.IsNaN(o.TimeScale) || math.IsInf(o.TimeScale, 0) {
+		return spec, run, fmt.Errorf("--time-scale %v: choose 0 or more", o.TimeScale)
+	}
+	backend, err := bench.ParseBackend(o.Backend)
+	if err != nil {
+		return spec, run, err
+	}
+	cases, err := bench.Cases(bench.CaseOptions{
+		Scenarios: []string{o.Scenario}, Traces: o.Trace, Set: o.Set, Options: scenarios.Options{TimeScale: o.TimeScale, Seed: o.Seed},
+	})
+	if err != nil {
+		return spec, run, err
+	}
+	k := cases[0]
+	spec = bench.TestbedSpec{Case: k, Backend: backend, Workers: o.Workers, Engines: o.Engines, InFlight: o.InFlight}
+	run, err = o.load(&k)
+	return spec, run, err
+}
+
+// benchDuration is how long is measured where nobody says.
+const benchDuration = 30 * time.Second
+
+// load says how the load is put on.
+func (o *benchCmd) load(k *bench.Case) (run bench.OpenRun, err error) {
+	run = bench.OpenRun{Seed: o.Seed, Objectives: k.Objectives, Measure: o.Duration, Drain: o.Drain}
+	if run.Measure == 0 {
+		if run.Measure = k.Run.Measure; run.Measure == 0 {
+			run.Measure = benchDuration
+		}
+	}
+	if run.Drain == 0 {
+		run.Drain = k.Run.Drain
+	}
+	if err := o.warmUp(k, &run); err != nil {
+		return run, err
+	}
+	if run.Percentile, err = parsePercentile(o.Percentile); err != nil {
+		return run, err
+	}
+	if run.Limits.OthersShare, err = parseShare(o.Others); err != nil {
+		return run, fmt.Errorf("--others %s: %w", o.Others, err)
+	}
+	run.Arrivals, err = o.arriving(k, &run)
+	return run, err
+}
+
+// warmUpMost bounds a warm-up whose end is looked for, where nobody says; it is a third of the measured time at most.
+const warmUpMost = 10 * time.Second
+
+func (o *benchCmd) warmUp(k *bench.Case, run *bench.OpenRun) error {
+	text := o.WarmUp
+	run.WarmUp = min(warmUpMost, run.Measure/3)
+	run.WarmUp = run.WarmUp.Truncate(load.Span(run.Measure, run.Measure))
+	if text == "" && !k.Run.WarmUpAuto && k.Run.WarmUp > 0 {
+		run.WarmUp, run.WarmUpFixed = k.Run.WarmUp, true
+	}
+	if text == "" || text == "auto" {
+		return nil
+	}
+	most, auto := strings.CutPrefix(text, "auto:")
+	d, err := time.ParseDuration(most)
+	if err != nil || d < 0 {
+		return fmt.Errorf("--warm-up %s: write auto, auto:20s for the longest, or a time like 5s", text)
+	}
+	run.WarmUp, run.WarmUpFixed = d, !auto
+	return nil
+}
+
+// arriving is how instances arrive: as the flags say, else as the scenario does.
+func (o *benchCmd) arriving(k *bench.Case, run *bench.OpenRun) (arrivals.Arrivals, error) {
+	a := k.Arriving
+	if o.Arrivals != "" {
+		if o.Rate != "" && !strings.Contains(o.Arrivals, ":") {
+			return a, fmt.Errorf("--rate %s with --arrivals %s: write both as one, as in --arrivals %s:%s", o.Rate, o.Arrivals, o.Arrivals, perSecond(o.Rate))
+		}
+		parsed, err := arrivals.Parse(o.Arrivals, arrivals.ReadTraceFile)
+		if err != nil {
+			return a, fmt.Errorf("--arrivals: %w", err)
+		}
+		a = parsed
+	}
+	if o.Rate != "" {
+		poisson, err := arrivals.Parse("poisson:"+perSecond(o.Rate), nil)
+		if err != nil {
+			return a, fmt.Errorf("--rate %s: write a number above 0 of instances a second, or one like 12000/m", o.Rate)
+		}
+		if a, err = atRate(a, poisson, run); err != nil {
+			return a, err
+		}
+	}
+	if !a.Open() && a.InFlight() == nil {
+		return a, errors.New("it is not said how instances arrive; add --rate 200, or --arrivals (pulley bench --help lists them)")
+	}
+	return a, nil
+}
+
+// atRate is a process with the mean rate of another one over the measured phase; that one itself where there is none.
+func atRate(a, like arrivals.Arrivals, run *bench.OpenRun) (arrivals.Arrivals, error) {
+	if !a.Open() {
+		if len(a.InFlight()) > 0 {
+			return a, fmt.Errorf("the arrivals are %s, which has no rate; add --arrivals, as in --arrivals %s", a, like)
+		}
+		return like, nil
+	}
+	from, to := run.WarmUp, run.WarmUp+run.Measure
+	have := a.MeanRate(from, to)
+	if have == 0 {
+		return a, fmt.Errorf("the arrivals %s bring nothing within %v to %v, so that they cannot have a rate there", a, from, to)
+	}
+	return a.Scaled(like.MeanRate(from, to) / have), nil
+}
+
+// perSecond is a rate with its unit.
+func perSecond(rate string) string {
+	if strings.Contains(rate, "/") {
+		return rate
+	}
+	return rate + "/s"
+}
+
+// parsePercentile reads p99.9 or 99.9.
+func parsePercentile(text string) (float64, error) {
+	p, err := strconv.ParseFloat(strings.TrimPrefix(text, "p"), 64)
+	if err != nil || !(p >= 50 && p <= 99.9999) {
+		return 0, fmt.Errorf("--percentile %s: choose from p50 to p99.9999", text)
+	}
+	return p, nil
+}
+
+// parseShare reads 10% or 0.1.
+func parseShare(text string) (float64, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v > 0 && v <= 1) {
+		return 0, errors.New("choose a share above 0 and up to 100%")
+	}
+	return v, nil
+}
+
+// mayReplace refuses a directory in which files are not of an earlier run of pulley bench.
+func (o *benchCmd) mayReplace() error {
+	if _, err := record.ReadLoad(filepath.Join(o.Out, record.LoadFile)); err == nil {
+		return nil
+	}
+	return mayReplace(o.Out, bench.LoadFiles()...)
+}
+
+// bench opens a server if one is needed, and runs.
+func (o *benchCmd) bench(ctx context.Context, c *console, spec bench.TestbedSpec, run bench.OpenRun) (found *bench.OpenResult, err error) {
+	if spec.Backend.NeedsPostgres() {
+		server, err := o.open(ctx, func(line string) { c.say("%s", line) })
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err := server.Close(context.WithoutCancel(ctx)); err != nil {
+				c.say("pulley: ending the server: %v", err)
+			}
+		}()
+		spec.DSN, spec.Way = server.DSN(), server.Describe()
+	}
+	bed, err := bench.OpenTestbed(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	c.say("%s on %s, %s: up to %s of warm-up, %s measured", spec.Case, spec.Backend, run.Arrivals, run.WarmUp, run.Measure)
+	run.Progress = loadProgress(c.err, isTerminal(c.err))
+	found, err = bed.Run(ctx, run)
+	if isTerminal(c.err) {
+		_, _ = io.WriteString(c.err, "\r\x1b[K")
+	}
+	if closing := bed.Close(ctx); err == nil && closing != nil {
+		found.Oppose(load.KindWrong, closing.Error())
+	}
+	return found, err
+}
+
+// tellEvery is how often a run tells where it is when nobody watches.
+const tellEvery = 10 * time.Second
+
+// loadProgress tells where a run is, on one line where somebody watches.
+func loadProgress(w io.Writer, terminal bool) func(bench.OpenProgress) {
+	var told time.Duration
+	return func(p bench.OpenProgress) {
+		phase := fmt.Sprintf("%s of %s", p.Elapsed.Round(time.Second), p.End.Round(time.Second))
+		if p.Draining {
+			phase = "draining"
+		}
+		line := fmt.Sprintf("%s: %d sent, %d ended, %d dropped, %d in flight", phase, p.Sent, p.Ended, p.Dropped, p.InFlight)
+		switch {
+		case terminal:
+			_, _ = io.WriteString(w, "\r\x1b[K"+line)
+		case p.Elapsed-told >= tellEvery:
+			told = p.Elapsed
+			_, _ = io.WriteString(w, line+"\n")
+		}
+	}
+}
+
+func (o *benchCmd) print(c *console, l *record.Load) error {
+	var b bytes.Buffer
+	if o.Format == "json" {
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		written, err := record.ReadLoad(filepath.Join(o.Out, record.LoadFile))
+		if err != nil {
+			return err
+		}
+		if err := e.Encode(written); err != nil {
+			return err
+		}
+	} else if err := reports.WriteLoadText(&b, l); err != nil {
+		return err
+	}
+	if err := c.print(b.String()); err != nil {
+		return err
+	}
+	c.say("record: %s", filepath.Join(o.Out, record.LoadFile))
+	return nil
+}
