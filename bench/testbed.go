@@ -214,9 +214,18 @@ func (r *OpenResult) Oppose(kind, text string) {
 	r.Valid = false
 }
 
-// Run puts load on the testbed, and says what it showed. The error is one of the request, of the engines, or ctx's cause; what is
+// Run puts load on the testbed, and says what it showed. See Observe.
+func (t *Testbed) Run(ctx context.Context, o OpenRun) (*record.Load, error) {
+	found, err := t.Observe(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return found.Load, nil
+}
+
+// Observe puts load on the testbed, says what it showed, and gives what became of every instance. The error is one of the request, of the engines, or ctx's cause; what is
 // wrong with the run stands in its findings.
-func (t *Testbed) Run(ctx context.Context, o OpenRun) (*OpenResult, error) {
+func (t *Testbed) Observe(ctx context.Context, o OpenRun) (*OpenResult, error) {
 	if o.Drain == 0 {
 		o.Drain = openDrain
 	}

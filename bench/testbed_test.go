@@ -43,7 +43,7 @@ func put(t *testing.T, bed *bench.Testbed, text string, o bench.OpenRun) *bench.
 		t.Fatal(err)
 	}
 	o.Limits = anyMachine
-	found, err := bed.Run(ctx, o)
+	found, err := bed.Observe(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ const (
 	KindTooFew    = "too-few"    // for the percentile
 	KindDrift     = "drift"      // latencies moved within the measured phase
 	KindOthers    = "other-load" // on the machine
+	KindWarmUp    = "warm-up"    // latencies drift, and the end of the warm-up was not found
 	KindWrong     = "wrong"      // what came out was
 )
 
@@ -166,6 +167,9 @@ func (a *analysis) judgeDrift() {
 	middle := stats.Median(medians)
 	change := t.Slope * float64(len(medians)-1)
 	if t.P < a.Limits.P && math.Abs(change) > a.Limits.DriftShare*middle {
+		if !a.out.Phases.Settled {
+			a.find(KindWarmUp, "the warm-up had not ended within its longest time, %v", a.WarmUp)
+		}
 		a.find(KindDrift, "the median latency drifted by %+.0f %% within the measured phase (p = %.1g); warm up for longer, or see what grows", 100*change/middle, t.P)
 	}
 }

@@ -297,7 +297,7 @@ func (o *benchCmd) bench(ctx context.Context, c *console, spec bench.TestbedSpec
 	}
 	c.say("%s on %s, %s: up to %s of warm-up, %s measured", spec.Case, spec.Backend, run.Arrivals, run.WarmUp, run.Measure)
 	run.Progress = loadProgress(c.err, isTerminal(c.err))
-	found, err = bed.Run(ctx, run)
+	found, err = bed.Observe(ctx, run)
 	if isTerminal(c.err) {
 		_, _ = io.WriteString(c.err, "\r\x1b[K")
 	}
