@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -53,14 +54,7 @@ func (q *queue) Send(b load.Batch) {
 // serve runs requests through a queue.
 func serve(t *testing.T, text string, end time.Duration, seed uint64, inFlight int, q *queue) {
 	t.Helper()
-	a, err := arrivals.Parse(text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	times, err := load.NewSchedule(a, end, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	times := scheduleOf(t, text, end, seed)
 	q.requests = make([]load.Request, len(times))
 	for i, at := range times {
 		q.requests[i].Intended = at
@@ -69,6 +63,22 @@ func serve(t *testing.T, text string, end time.Duration, seed uint64, inFlight i
 		t.Fatal(err)
 	}
 }
+
+// scheduleOf gives the intended times of a process.
+func scheduleOf(t *testing.T, text string, end time.Duration, seed uint64) []time.Duration {
+	t.Helper()
+	a, err := arrivals.Parse(text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	times, err := load.NewSchedule(a, end, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return times
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // analyze judges it.
 func analyze(q *queue, end time.Duration, percentile float64) *record.Load {
