@@ -83,7 +83,7 @@
 //	bench/gobench              | results in Go's benchmark format, as series per benchmark and unit | –
 //	bench/load                 | offers requests at their times; judges what came of them        | scenarios/arrivals, bench/stats, bench/measure, bench/stages
 //	bench/stages               | how long the stages of node runs took                          | engine/graph
-//	bench/history              | what runs measured over months, and where it changed            | bench/changepoint, bench/gobench, bench/stats, reports/record
+//	bench/history              | what runs measured over months, and where it changed            | bench/changepoint, bench/gobench, bench/stats, reports/record, internal/clip
 //	bench/knee                 | finds the highest rate at which a latency objective holds        | –
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/stages, bench/knee, bench/usl

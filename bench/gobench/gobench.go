@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,8 +66,11 @@ type Series struct {
 type File struct {
 	// Series are in the order of their first values.
 	Series []Series
-	// Config holds the last value of each "key: value" line of the file, such as "commit" or "toolchain".
+	// Config holds the last value of each "key: value" line that some result stands below, such as "commit" or "toolchain".
 	Config map[string]string
+	// Mixed are the keys of Config that had more than one value, sorted: "pkg", or "commit" where files of several commits were
+	// joined.
+	Mixed []string
 	// Warnings name lines that look like results and cannot be read.
 	Warnings []string
 }
@@ -134,7 +138,11 @@ func (b *builder) add(r *benchfmt.Result) {
 	key.Name, key.Procs = splitName(r.Name)
 	for _, c := range r.Config {
 		if c.File {
-			b.file.Config[c.Key] = string(c.Value)
+			value := string(c.Value)
+			if before, ok := b.file.Config[c.Key]; ok && before != value && !slices.Contains(b.file.Mixed, c.Key) {
+				b.file.Mixed = append(b.file.Mixed, c.Key)
+			}
+			b.file.Config[c.Key] = value
 		}
 	}
 	for _, v := range r.Values {
@@ -163,6 +171,7 @@ func (b *builder) finish(units benchfmt.UnitMetadataMap) {
 			s.Exact = m.Value == "exact"
 		}
 	}
+	slices.Sort(b.file.Mixed)
 	if b.omitted > 0 {
 		b.file.Warnings = append(b.file.Warnings, fmt.Sprintf("%d more lines cannot be read", b.omitted))
 	}

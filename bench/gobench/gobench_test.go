@@ -3,6 +3,7 @@ package gobench_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,8 +56,8 @@ func TestReadKeepsPackagesUnitsAndDirections(t *testing.T) {
 	if d := cmp.Diff(want, f.Series, near); d != "" {
 		t.Error(d)
 	}
-	if f.Config["commit"] != "0123abc" || len(f.Warnings) != 0 {
-		t.Errorf("config %v, warnings %v", f.Config, f.Warnings)
+	if f.Config["commit"] != "0123abc" || len(f.Warnings) != 0 || !slices.Equal(f.Mixed, []string{"pkg"}) {
+		t.Errorf("config %v, warnings %v, mixed %v: want the commit, and two packages", f.Config, f.Warnings, f.Mixed)
 	}
 }
 

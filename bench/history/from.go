@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,15 +99,18 @@ func serverOf(p *record.Postgres) string {
 
 // BenchOrigin says what a benchmark's file does not.
 type BenchOrigin struct {
-	// Time is when it was made; Revision the commit that was measured. A "commit" line of the file goes before Revision where
-	// that is empty.
-	Time     time.Time
+	// Time is when it was made.
+	Time time.Time
+	// Revision is the commit that was measured, for a file that has no line "commit: …".
 	Revision string
-	Modified bool
 }
 
-// FromGoBench makes a run of each benchmark in a file: each figure is the median over the lines of its name.
-func FromGoBench(f *gobench.File, origin BenchOrigin) []Run {
+// FromGoBench makes a run of each benchmark in a file: each figure is the median over the lines of its name. It is an
+// error when the file has results of several commits, of which no median can be taken.
+func FromGoBench(f *gobench.File, origin BenchOrigin) ([]Run, error) {
+	if slices.Contains(f.Mixed, "commit") {
+		return nil, errors.New("there are results of several commits in it; add those of each commit as a file of its own")
+	}
 	var runs []Run
 	place := map[gobench.Key]int{}
 	for _, s := range f.Series {
@@ -117,7 +121,7 @@ func FromGoBench(f *gobench.File, origin BenchOrigin) []Run {
 			i = len(runs)
 			place[key] = i
 			runs = append(runs, Run{
-				Time: origin.Time, Revision: cmp.Or(origin.Revision, f.Config["commit"]), Modified: origin.Modified,
+				Time: origin.Time, Revision: cmp.Or(f.Config["commit"], origin.Revision),
 				Host:     Host{OS: key.Machine.OS, Arch: key.Machine.Arch, CPU: key.Machine.CPU},
 				Scenario: strings.TrimSpace(key.String()),
 			})
@@ -127,5 +131,5 @@ func FromGoBench(f *gobench.File, origin BenchOrigin) []Run {
 		better := map[gobench.Better]string{gobench.BetterHigher: higher, gobench.BetterLower: lower}[s.Better]
 		r.Figures = append(r.Figures, Figure{s.Unit, stats.Median(s.Values), better})
 	}
-	return runs
+	return runs, nil
 }

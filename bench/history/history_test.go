@@ -270,13 +270,13 @@ func TestFromRecord(t *testing.T) {
 }
 
 func TestFromGoBench(t *testing.T) {
-	const text = "goos: linux\ngoarch: amd64\ncpu: X\npkg: p\nBenchmarkA-4 1 10 ns/op 3 rows/op\nBenchmarkA-4 1 30 ns/op 3 rows/op\nBenchmarkA-4 1 20 ns/op 3 rows/op\nBenchmarkB-4 1 1 ns/op\ncommit: feed\n"
+	const text = "commit: feed\ngoos: linux\ngoarch: amd64\ncpu: X\npkg: p\nBenchmarkA-4 1 10 ns/op 3 rows/op\nBenchmarkA-4 1 30 ns/op 3 rows/op\nBenchmarkA-4 1 20 ns/op 3 rows/op\nBenchmarkB-4 1 1 ns/op\n"
 	f, err := gobench.Read(strings.NewReader(text), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := history.FromGoBench(f, history.BenchOrigin{Time: day})
-	if len(runs) != 2 || runs[0].Scenario != "p.A-4" || runs[0].Repetitions != 3 || runs[0].Host.Fingerprint() != "linux/amd64, X" {
+	runs, err := history.FromGoBench(f, history.BenchOrigin{Time: day, Revision: "beef"})
+	if err != nil || len(runs) != 2 || runs[0].Revision != "feed" || runs[0].Scenario != "p.A-4" || runs[0].Repetitions != 3 || runs[0].Host.Fingerprint() != "linux/amd64, X" {
 		t.Fatalf("%+v: want p.A-4 of three lines, and p.B-4", runs)
 	}
 	got := runs[0].Figures
@@ -284,6 +284,13 @@ func TestFromGoBench(t *testing.T) {
 		t.Errorf("figures %+v: want the median of 20 ns, and rows/op of which nobody says what is better", got)
 	}
 	mustAppend(t, filepath.Join(t.TempDir(), "h"), 2, runs...)
+	joined, err := gobench.Read(strings.NewReader(text+strings.ReplaceAll(text, "feed", "cafe")), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runs, err := history.FromGoBench(joined, history.BenchOrigin{Time: day}); err == nil {
+		t.Errorf("of a file of two commits came %+v", runs)
+	}
 }
 
 func TestThousandsOfRunsAreAnalyzed(t *testing.T) {

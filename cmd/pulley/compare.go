@@ -19,6 +19,7 @@ import (
 
 	"pulley/bench"
 	"pulley/bench/ceiling"
+	"pulley/bench/history"
 	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
@@ -36,6 +37,8 @@ type compareCmd struct {
 	RunTime     time.Duration `placeholder:"TIME" help:"How long a saturated run takes, about; one of a lone instance takes a quarter of it. Default: 2s; 400ms with --quick."`
 	Quick       bool          `help:"Less of everything, for a first look: 5 short runs, each scenario's two smallest sizes, no ceilings."`
 	Out         string        `default:"out/compare" placeholder:"DIR" help:"Where the record and the report are written. Default: out/compare."`
+	History     string        `placeholder:"FILE" help:"Also append what was found to this history, which pulley history reads."`
+	Revision    string        `placeholder:"COMMIT" help:"The commit that is measured, where the program does not know its own."`
 	Format      string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
 	Trace       []string      `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace; may be repeated. Default: generated ones."`
 	TimeScale   float64       `default:"0.0001" help:"Multiplies the run times of a trace's tasks; 0 waits for nothing. Default: 0.0001."`
@@ -87,6 +90,11 @@ func (o *compareCmd) Run(c *console) error {
 	if err := mayReplace(o.Out, compareFiles...); err != nil {
 		return err
 	}
+	if o.History != "" {
+		if _, err := history.Append(o.History, nil); err != nil { // before hours are spent
+			return fmt.Errorf("--history: %w", err)
+		}
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
@@ -96,6 +104,7 @@ func (o *compareCmd) Run(c *console) error {
 	if err != nil {
 		return ended(ctx, err)
 	}
+	found.Manifest.Tool.Revision = cmp.Or(found.Manifest.Tool.Revision, o.Revision)
 	if err := o.write(found); err != nil {
 		return err
 	}
@@ -104,6 +113,11 @@ func (o *compareCmd) Run(c *console) error {
 	}
 	if found.Manifest.Interrupted {
 		return ended(ctx, nil)
+	}
+	if o.History != "" {
+		if err := appendHistory(c, o.History, recordRuns(c, found.Summary, found.Manifest)); err != nil {
+			return err
+		}
 	}
 	if !found.Valid() {
 		return &status{code: exitFailed, err: fmt.Errorf("some runs were not valid: see the warnings in %s", filepath.Join(o.Out, record.SummaryFile))}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pulley/bench/history"
+)
+
+// dayCommit is the commit of a day.
+func dayCommit(day int) string { return fmt.Sprintf("%04d%036d", 1000+day, day) }
+
+// benchFiles are the results of n days in Go's benchmark format; from day slow on the benchmark takes a fifth longer.
+func benchFiles(t *testing.T, n, slow int) []string {
+	t.Helper()
+	var args []string
+	dir := t.TempDir()
+	for i := range n {
+		ns := 1000 + 7*(i*i%5)
+		if i >= slow {
+			ns += 200
+		}
+		text := fmt.Sprintf("commit: %s\ngoos: linux\ngoarch: amd64\npkg: p\nBenchmarkRun-2 100 %d ns/op 3 rows/op\nUnit rows/op better=lower\n", dayCommit(i), ns)
+		path := filepath.Join(dir, fmt.Sprintf("day%02d.txt", i))
+		at := time.Date(2026, 1, 1+i, 3, 0, 0, 0, time.UTC)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--add", path)
+	}
+	return args
+}
+
+func TestHistoryNamesTheCommitsOfAChange(t *testing.T) {
+	dir := t.TempDir()
+	got := run(t, nil, append([]string{"history", dir}, benchFiles(t, 24, 16)...)...)
+	if got.code != 0 || !strings.Contains(got.err, "24 runs added") {
+		t.Fatalf("exit status %d: %s", got.code, got.err)
+	}
+	between := fmt.Sprintf("git log %.12s..%.12s\n", dayCommit(15), dayCommit(16))
+	for _, want := range []string{"p.Run-2 sec/op", "1, last worse", "worse, × 1.2", "16 runs, 2026-01-16", between, "rows/op  24    3.000"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("it does not say %q:\n%s", want, got.out)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"--fail-on-change"}, exitFailed},
+		{[]string{"--fail-on-change", "--last", "7"}, 0},
+		{[]string{"--fail-on-change", "--min-change", "0.5"}, 0},
+		{[]string{"--fail-on-change", "--series", "rows/op"}, 0},
+		{[]string{"--fail-on-change", "--since", "2026-01-20"}, exitInconclusive},
+		{[]string{"--since", "2026-01-20"}, 0},
+		{[]string{"--series", "nothing"}, exitUsage},
+		{[]string{"--since", "lately"}, exitUsage},
+		{[]string{"--last", "0"}, exitUsage},
+		{[]string{"--min-change", "-1"}, exitUsage},
+		{[]string{"--plot", "x.pdf"}, exitUsage},
+		{[]string{"--plot", filepath.Join(dir, "x.svg")}, exitUsage}, // of two series
+		{[]string{"--revision", "abc"}, exitUsage},
+		{[]string{"--add", dir}, exitUsage},
+		{[]string{"--add", filepath.Join(dir, "missing")}, exitUsage},
+	} {
+		got := run(t, nil, append([]string{"history", dir}, c.args...)...)
+		if got.code != c.code || c.code == exitUsage && (strings.Count(got.err, "\n") != 1 || !strings.HasPrefix(got.err, "pulley: ")) {
+			t.Errorf("%v: exit status %d, want %d, and one line for a mistake: %s", c.args, got.code, c.code, got.err)
+		}
+	}
+	if got := run(t, nil, "history", filepath.Join(t.TempDir(), "none")); got.code != exitUsage || !strings.Contains(got.err, "--add") {
+		t.Errorf("no history: exit status %d, %q: want 2, and how to begin one", got.code, got.err)
+	}
+	plot := filepath.Join(dir, "run.svg")
+	got = run(t, nil, "history", dir, "--series", "Run sec", "--plot", plot, "--format", "json")
+	var report history.Report
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil || len(report.Series) != 1 || len(report.Series[0].Changes) != 1 {
+		t.Errorf("%v: the report as JSON has not one series with one change: %s%s", err, got.out, got.err)
+	}
+	if drawn, err := os.ReadFile(plot); err != nil || !strings.Contains(string(drawn), dayCommit(16)[:12]) {
+		t.Errorf("%v: the drawing does not name the revision", err)
+	}
+}
+
+func TestCompareAppendsToAHistory(t *testing.T) {
+	dir := t.TempDir()
+	path, out := filepath.Join(dir, "h", "mine.ndjson"), filepath.Join(dir, "out")
+	args := []string{"compare", "chain=3", "--backends", "memory", "--quick", "--load", "saturated", "--run-time", "20ms", "--out", out, "--history", path, "--revision", "feed"}
+	if got := run(t, nil, args...); got.code != 0 || !strings.Contains(got.err, "1 run added") {
+		t.Fatalf("exit status %d: %s", got.code, got.err)
+	}
+	runs, skipped, err := history.Read(path)
+	if err != nil || len(runs) != 1 || len(skipped) > 0 || runs[0].Design != "memory" || runs[0].Repetitions != 5 || runs[0].Load == "" || runs[0].Revision == "" {
+		t.Errorf("%+v, %v, %v: want one run of memory with its load and a revision", runs, skipped, err)
+	}
+	if got := run(t, nil, "history", path, "--add", out); got.code != 0 || !strings.Contains(got.err, "0 runs added") || !strings.Contains(got.out, "too few runs") {
+		t.Errorf("the same record again: exit status %d, %s%s", got.code, got.err, got.out)
+	}
+	if got := run(t, nil, "compare", "chain=3", "--backends", "memory", "--quick", "--out", out, "--history", dir); got.code != exitUsage {
+		t.Errorf("a directory as history: exit status %d, %s", got.code, got.err)
+	}
+}
