@@ -27,5 +27,16 @@
 // [Find] takes Hunt's changes and keeps those that a permutation test confirms, between the changes beside them. That is
 // what a history of measurements is judged by.
 //
+// # How sure it is
+//
+// Of 5,000 series of 60 independent values each, Find claims a change in 0.5 % where they are normal, 0.4 % where
+// log-normal with σ = 1.5, and 1.1 % where they have two modes; Hunt alone does in 4, 17 and 4 %. Of 300 shifts after 30 of 60
+// normal values, Find sees 50 % of those by one standard deviation, 93 % by 1.5 and 99 % by 2; of those after 30 of 35
+// values 38 % by two standard deviations, 92 % by three and 99 % by five.
+//
+// Both take values to be independent. Where each hangs together with the one before, as on a machine whose speed drifts, levels
+// move without any change of the program: with a correlation of 0.3 Find claims changes in 9 % of series of 60, with 0.6
+// in 49 %. Such a change is one of the machine; interleaved runs of two revisions tell it from one of the source.
+//
 // Indices are those of the first value after the change. Everything here is a pure function.
 package changepoint

@@ -20,6 +20,7 @@ import (
 
 	"pulley/bench/gobench"
 	"pulley/bench/history"
+	"pulley/internal/depth"
 	"pulley/reports/record"
 )
 
@@ -93,7 +94,11 @@ const writerEnv = "HISTORY_TEST_WRITER"
 
 // TestWritersDoNotMix has goroutines and other processes append at the same time.
 func TestWritersDoNotMix(t *testing.T) {
-	const each, processes, goroutines = 8, 2, 3
+	const each, goroutines = 8, 3
+	processes := 2
+	if depth.Alone() {
+		processes = 0
+	}
 	write := func(path string, writer int) error {
 		for i := range each {
 			r := aRun(i, hostA, float64(writer))

@@ -42,7 +42,7 @@ func (historyCmd) Help() string {
 		"loads are never mixed.\n\n" +
 		"A change is where the distribution moves and stays, found with E-divisive on windows of 50 runs (Matteson and James 2014; Hunter 2023) and confirmed by a permutation test at " +
 		"p ≤ 0.01. It needs 3 runs on either side and 10 in all; for fewer, no change is claimed. The cause lies among the commits between the last run before it and the " +
-		"first run after it.\n\n" +
+		"first run after it, unless it is the machine that changed: of 100 steady series about one shows a change, but many do where a machine's speed drifts from run to run.\n\n" +
 		"Exit status: 0; with --fail-on-change 1 for a change for the worse, and 3 if there are too few runs; 2 for a mistake in the command line or in a file.\n\n" +
 		"Examples:\n\n" +
 		"  pulley compare fanout=100 --history out/history/history.ndjson\n" +
