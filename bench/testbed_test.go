@@ -42,7 +42,9 @@ func put(t *testing.T, bed *bench.Testbed, text string, o bench.OpenRun) *bench.
 	if o.Arrivals, err = arrivals.Parse(text, nil); err != nil {
 		t.Fatal(err)
 	}
-	o.Limits = anyMachine
+	if o.Limits == (load.Limits{}) {
+		o.Limits = anyMachine
+	}
 	found, err := bed.Observe(ctx, o)
 	if err != nil {
 		t.Fatal(err)
