@@ -140,7 +140,7 @@ func TestOwnScenarioRefused(t *testing.T) {
 		file + `:1:1: a scenario has no key "abuot"; did you mean about?`,
 		file + `:3:29: service: "soon" is no distribution; `,
 	}
-	for _, args := range [][]string{{"compare", file}, {"chaos", file}, {"sim", file}, {"sim", file, "--workers", "2"}, {"scenarios", "check", file}, {"scenarios", "show", file}, {"scenarios", "export", file}} {
+	for _, args := range [][]string{{"compare", file}, {"bench", file}, {"chaos", file}, {"sim", file}, {"sim", file, "--workers", "2"}, {"scenarios", "check", file}, {"scenarios", "show", file}, {"scenarios", "export", file}} {
 		if args[0] != "scenarios" {
 			args = append(args, "--out", t.TempDir())
 		}
