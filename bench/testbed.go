@@ -137,6 +137,12 @@ func (t *Testbed) Server() *record.Postgres { return t.runner.server }
 // InFlight is how many instances may be open at once.
 func (t *Testbed) InFlight() int { return t.spec.InFlight }
 
+// Workers is how many actions an engine runs at once.
+func (t *Testbed) Workers() int { return t.spec.Workers }
+
+// Engines is how many engines are on the store.
+func (t *Testbed) Engines() int { return t.spec.Engines }
+
 // hire sets a schema up and starts engines on it.
 func (t *Testbed) hire(ctx context.Context) (err error) {
 	spec := t.spec

@@ -110,12 +110,16 @@ func objectivesOf(list []record.KneeObjective) (runs []scenarios.Objective, sear
 	return runs, search
 }
 
-// OpenBed opens a testbed, to be put under load by the function that it gives.
-func OpenBed(ctx context.Context, spec bench.TestbedSpec) (bed *bench.Testbed, run RunLoad, err error) {
-	if bed, err = bench.OpenTestbed(ctx, spec); err != nil {
-		return nil, nil, err
+// Methods say how the figures of a report were measured.
+func Methods() []record.Method {
+	return []record.Method{
+		{Figure: "points", Text: "Open loop: instances are submitted at the times that the arrivals intend, whatever the scheduler does. A latency is from the intended time to the moment at " +
+			"which the client has the result. Warm-up is left out."},
+		{Figure: "vote", Text: "For each objective, the share of latencies above its bound, with an interval of 95 % over ten windows of the run: above 0 where that share is allowed, below where it is " +
+			"not or the run was overloaded, 0 where the run is invalid. A rate's verdict is the sum of its runs' votes."},
+		{Figure: "closed", Text: "Closed loop: so many instances in flight, the next whenever one ends. A latency is from submission to result."},
+		{Figure: "law", Text: "X(N) = λN/(1 + σ(N−1) + κN(N−1)), least squares with σ, κ ≥ 0, over the valid runs; intervals of 95 % by a wild bootstrap."},
 	}
-	return bed, bed.Run, nil
 }
 
 // perSecond is a rate with three digits, or all before the point.

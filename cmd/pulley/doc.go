@@ -9,7 +9,7 @@
 //	2    there is no result: a mistake in the command line, a refused program or input, a database that
 //	     cannot be used, a timeout, an output that cannot be written
 //	3    pulley chaos or sim is inconclusive: less happened than was asked for; or the run of pulley bench is
-//	     invalid, or overloaded
+//	     invalid, or overloaded; or pulley knee leaves undecided where the knee is
 //	70   a bug in pulley
 //	130  interrupted by Ctrl-C; 143 by SIGTERM, 129 by SIGHUP
 //

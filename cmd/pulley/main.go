@@ -29,6 +29,7 @@ type cli struct {
 	Cancel    cancelCmd       `cmd:"" help:"End an instance that is in a database."`
 	Compare   compareCmd      `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
 	Bench     benchCmd        `cmd:"" help:"Put a scenario under load that does not wait, and say what its latencies are."`
+	Knee      kneeCmd         `cmd:"" help:"Search for the highest rate at which latencies keep an objective."`
 	Claims    claimsCmd       `cmd:"" help:"Hold published claims about schedulers against measurements."`
 	History   historyCmd      `cmd:"" help:"List what runs measured over time, and between which commits it changed."`
 	Ceiling   ceilingCmd      `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
@@ -45,9 +46,9 @@ type cli struct {
 
 const description = `pulley shows, with evidence, how durable workflow schedulers on Postgres behave.
 
-Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an objective does not hold (bench), a figure changed for the worse (history --fail-on-change), an invariant was violated (chaos, sim) or no ` +
+Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an objective does not hold (bench, knee), a figure changed for the worse (history --fail-on-change), an invariant was violated (chaos, sim) or no ` +
 	`Postgres was found (doctor); 2 for a mistake in the command line, a refused program or input, or an unusable database; ` +
-	`3 for a run of bench, chaos or sim that decides nothing, or a history with too few runs (--fail-on-change); 130 after Ctrl-C.`
+	`3 for a run of bench, knee, chaos or sim that decides nothing, or a history with too few runs (--fail-on-change); 130 after Ctrl-C.`
 
 func main() {
 	// Only a channel, not Ignore, which the server that we start would inherit: with it a closed pipe

@@ -1,0 +1,359 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"pulley/bench"
+	"pulley/bench/capacity"
+	"pulley/bench/knee"
+	"pulley/bench/load"
+	"pulley/bench/measure"
+	"pulley/reports"
+	"pulley/reports/record"
+	"pulley/scenarios"
+)
+
+// kneeCmd is pulley knee.
+type kneeCmd struct {
+	Scenario string `arg:"" help:"What to run: ${scenarios}, or a scenario's file, as in orders.yaml; with =SIZE for a size. Default size: the scenario's smallest."`
+	serverFlags
+	Backend   []string      `default:"push" help:"The schedulers, with their options after colons, joined by commas. Default: push."`
+	Objective []string      `sep:"none" placeholder:"OBJECTIVE" help:"What must hold, as in \"p99 < 50ms\" or \"max < 1s\"; may be repeated. Default: what the scenario says, else p99 below three times what it is in a closed loop at half of saturation."`
+	MaxTime   time.Duration `default:"3m" placeholder:"TIME" help:"How long the search may take for each scheduler. Default: 3m."`
+	Tolerance string        `default:"5%" placeholder:"SHARE" help:"How far apart the highest rate that holds and the lowest that breaks may be. Default: 5%."`
+	Arrivals  string        `enum:",poisson,constant" default:"" placeholder:"KIND" help:"poisson or constant. Default: constant where the scenario says so, else poisson."`
+	Scale     string        `placeholder:"VALUES" help:"Instead of a knee, measure how throughput changes with workers or connections, as in workers=1,2,4,8,16 or connections=2,4,8,16, and fit the Universal Scalability Law."`
+	Runs      int           `default:"3" placeholder:"N" help:"Of each value of --scale, from 1 to 100. Default: 3."`
+	Workers   int           `placeholder:"N" help:"Actions that an engine runs at once. Default: what the scenario says, else 2000."`
+	Engines   int           `placeholder:"N" help:"Engines on the store. Default: what the scenario says, else 1."`
+	InFlight  int           `placeholder:"N" help:"So many instances may be open at once; a tenth of them saturate a closed loop. Default: 5000, fewer if they are large."`
+	Set       []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenario another value; may be repeated."`
+	Trace     []string      `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace."`
+	TimeScale float64       `default:"0.0001" help:"Multiplies the run times of a trace's tasks. Default: 0.0001."`
+	Seed      uint64        `default:"1" help:"Of what arrivals and scenarios draw. Default: 1."`
+	Others    string        `default:"10%" placeholder:"SHARE" help:"How much of the machine's processors other programs may use before a run is invalid. Default: 10%."`
+	Out       string        `default:"out/knee" placeholder:"DIR" help:"Where the record and the charts are written. Default: out/knee."`
+	Format    string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+}
+
+// Help is the end of the command's help.
+func (kneeCmd) Help() string {
+	var b strings.Builder
+	b.WriteString("Searches for the highest rate of arrivals at which latencies keep an objective. A closed loop with many instances in flight " +
+		"tells where to begin; then instances come at rates of their own, whatever the scheduler does, until the highest rate that holds and the " +
+		"lowest that breaks are near each other. A rate breaks where its runs are overloaded or too many latencies are above the bound; " +
+		"runs that contradict each other are repeated, and one that is invalid, since other programs use the machine or the generator is late, decides nothing. " +
+		"In the end the knee is checked: at 80 % of it p99 is compared with that of a closed loop which does as much, and at 120 % it should be overload.\n\n" +
+		"Written are knee.json, with every run, and charts of latency over rate, or of throughput and the law, as SVG and PNG. " +
+		"Ctrl-C ends the search with what it has. Garbage is collected as with GOGC=400, unless that is set.\n\n" +
+		"Exit status: 0 if a knee is found or the highest rate that is searched holds, 1 if the objective holds at no rate or a result was wrong, " +
+		"2 if nothing could be run, 3 if it stays undecided.\n\nExamples:\n\n" +
+		"  pulley knee fanout --backend push,journal,pull\n" +
+		"  pulley knee chain=10 --objective \"p99 < 20ms\" --max-time 5m\n" +
+		"  pulley knee orders.yaml --backend journal --format json\n" +
+		"  pulley knee fanout --scale connections=2,4,8,12,16,24\n\nBackends:\n\n")
+	for line := range strings.Lines(bench.BackendHelp()) {
+		b.WriteString("  " + line)
+	}
+	return b.String()
+}
+
+// kneeJob is a command line that was read.
+type kneeJob struct {
+	kase       bench.Case
+	specs      []bench.TestbedSpec
+	objectives []record.KneeObjective
+	arriving   capacity.Arriving
+	tolerance  float64
+	limits     load.Limits
+	axis       capacity.Axis // empty: a knee is searched
+	values     []int
+}
+
+// Run searches, writes the record and the charts, and prints what was found.
+func (o *kneeCmd) Run(c *console) error {
+	job, err := o.config()
+	if err != nil {
+		return refuse(err)
+	}
+	if err := writable(o.Out); err != nil {
+		return err
+	}
+	if err := o.mayReplace(job); err != nil {
+		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	report, err := o.measure(ctx, c, job)
+	if err != nil && (ctx.Err() == nil || len(report.Knees)+len(report.Scalings) == 0) {
+		return ended(ctx, err)
+	}
+	if err := o.write(report); err != nil {
+		return err
+	}
+	if err := o.print(c, report); err != nil {
+		return err
+	}
+	if report.Interrupted {
+		return ended(ctx, nil)
+	}
+	return kneeVerdict(report)
+}
+
+// kneeVerdict is the end of the command.
+func kneeVerdict(r *record.KneeReport) error {
+	undecided := false
+	for i := range r.Knees {
+		k := &r.Knees[i]
+		if text := wrongResult(k); text != "" {
+			return &status{code: exitFailed, err: errors.New(text)}
+		}
+		if k.Kind == string(knee.Never) {
+			return &status{code: exitFailed, err: fmt.Errorf("the objective holds at no rate on %s", k.Backend)}
+		}
+		undecided = undecided || k.Kind == string(knee.Undecided)
+	}
+	for i := range r.Scalings {
+		undecided = undecided || r.Scalings[i].Law == nil
+	}
+	if undecided {
+		return &status{code: exitInconclusive}
+	}
+	return nil
+}
+
+// wrongResult is what was wrong with the results of a run; empty: nothing was.
+func wrongResult(k *record.Knee) string {
+	runs := slices.Clone(k.Closed)
+	for _, p := range k.Points {
+		runs = append(runs, p.Runs...)
+	}
+	for _, r := range runs {
+		for _, f := range r.Findings {
+			if f.Kind == load.KindWrong {
+				return f.Text
+			}
+		}
+	}
+	return ""
+}
+
+// config checks and builds everything that needs no server.
+func (o *kneeCmd) config() (*kneeJob, error) {
+	if o.TimeScale < 0 || math.IsNaN(o.TimeScale) || math.IsInf(o.TimeScale, 0) {
+		return nil, fmt.Errorf("--time-scale %v: choose 0 or more", o.TimeScale)
+	}
+	if o.Runs < 1 || o.Runs > 100 {
+		return nil, fmt.Errorf("--runs %d: choose from 1 to 100", o.Runs)
+	}
+	backends, err := bench.ParseBackends(o.Backend)
+	if err != nil {
+		return nil, err
+	}
+	cases, err := bench.Cases(bench.CaseOptions{
+		Scenarios: []string{o.Scenario}, Traces: o.Trace, Set: o.Set, Options: scenarios.Options{TimeScale: o.TimeScale, Seed: o.Seed},
+	})
+	if err != nil {
+		return nil, err
+	}
+	job := &kneeJob{kase: cases[0], arriving: capacity.Arriving(o.Arrivals)}
+	if job.arriving == "" && strings.HasPrefix(job.kase.Arriving.String(), string(capacity.Constant)+":") {
+		job.arriving = capacity.Constant
+	}
+	if job.tolerance, err = parseShare(o.Tolerance); err != nil {
+		return nil, fmt.Errorf("--tolerance %s: %w", o.Tolerance, err)
+	}
+	if job.limits.OthersShare, err = parseShare(o.Others); err != nil {
+		return nil, fmt.Errorf("--others %s: %w", o.Others, err)
+	}
+	if err := (capacity.KneeSpec{MaxTime: o.MaxTime, Tolerance: job.tolerance}).Validate(); err != nil {
+		return nil, err
+	}
+	if job.objectives, err = o.objectives(&job.kase); err != nil {
+		return nil, err
+	}
+	if o.Scale != "" {
+		if job.axis, job.values, err = capacity.ParseAxis(o.Scale); err != nil {
+			return nil, fmt.Errorf("--%w", err)
+		}
+	}
+	for _, b := range backends {
+		spec := bench.TestbedSpec{Case: job.kase, Backend: b, Workers: o.Workers, Engines: o.Engines, InFlight: o.InFlight}
+		if job.axis != "" {
+			if _, err := job.axis.Scale(spec, job.values[0]); err != nil {
+				return nil, err
+			}
+		}
+		job.specs = append(job.specs, spec)
+	}
+	return job, nil
+}
+
+// objectives are those of the flags, else the scenario's; none where neither has any.
+func (o *kneeCmd) objectives(k *bench.Case) (out []record.KneeObjective, err error) {
+	for _, text := range o.Objective {
+		p, err := knee.ParseObjective(text)
+		if err != nil {
+			return nil, fmt.Errorf("--%w", err)
+		}
+		out = append(out, record.KneeObjective{Percentile: p.Percentile, MostNS: int64(p.Most)})
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	for _, p := range k.Objectives {
+		if p.Percentile < 50 {
+			return nil, fmt.Errorf("the scenario's objective is about p%v; a knee can be searched from p50 on: say --objective", p.Percentile)
+		}
+		out = append(out, record.KneeObjective{Percentile: p.Percentile, MostNS: int64(p.Most), Source: "the scenario's objective"})
+	}
+	return out, nil
+}
+
+// mayReplace refuses a directory in which files are not of an earlier run of pulley knee.
+func (o *kneeCmd) mayReplace(job *kneeJob) error {
+	if _, err := record.ReadKnees(filepath.Join(o.Out, record.KneeFile)); err == nil {
+		return nil
+	}
+	names := []string{record.KneeFile}
+	for _, s := range job.specs {
+		name := reports.KneeChartName("knee", job.kase.Workload.Name, job.kase.Workload.Size, s.Backend.String())
+		names = append(names, name+".svg", name+".png")
+	}
+	return mayReplace(o.Out, names...)
+}
+
+// measure opens a server if one is needed, and measures each scheduler. It gives what it has also when there is an error.
+func (o *kneeCmd) measure(ctx context.Context, c *console, job *kneeJob) (report *record.KneeReport, err error) {
+	report = &record.KneeReport{
+		Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now(), Methods: capacity.Methods(),
+	}
+	defer func() {
+		report.EndedAt = time.Now()
+		report.Interrupted = ctx.Err() != nil
+	}()
+	var dsn, way string
+	if slices.ContainsFunc(job.specs, func(s bench.TestbedSpec) bool { return s.Backend.NeedsPostgres() }) {
+		server, err := o.open(ctx, func(line string) { c.say("%s", line) })
+		if err != nil {
+			return report, err
+		}
+		defer func() {
+			if err := server.Close(context.WithoutCancel(ctx)); err != nil {
+				c.say("pulley: ending the server: %v", err)
+			}
+		}()
+		dsn, way = server.DSN(), server.Describe()
+	}
+	for _, spec := range job.specs {
+		if spec.Backend.NeedsPostgres() {
+			spec.DSN, spec.Way = dsn, way
+		}
+		one := o.search
+		if job.axis != "" {
+			one = o.scale
+		}
+		if err := one(ctx, c, job, spec, report); err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
+// search looks for the knee of one scheduler.
+func (o *kneeCmd) search(ctx context.Context, c *console, job *kneeJob, spec bench.TestbedSpec, report *record.KneeReport) (err error) {
+	c.say("%s on %s: %s at most", job.kase, spec.Backend, o.MaxTime)
+	bed, err := bench.OpenTestbed(ctx, spec)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.Close(context.WithoutCancel(ctx))) }()
+	if bed.Server() != nil {
+		report.Postgres = bed.Server()
+	}
+	began := time.Now()
+	k, err := capacity.FindKnee(ctx, capacity.KneeSpec{
+		Run: bed.Run, InFlightMost: bed.InFlight(), Arriving: job.arriving, Objectives: job.objectives, Tolerance: job.tolerance, MaxTime: o.MaxTime,
+		Seed: o.Seed, Limits: job.limits, Say: func(line string) { c.say("%5.0fs  %s", time.Since(began).Seconds(), line) },
+	})
+	w := &job.kase.Workload
+	k.Scenario, k.Size, k.Nodes, k.Backend, k.Workers, k.Engines = w.Name, w.Size, w.Nodes, spec.Backend.String(), bed.Workers(), bed.Engines()
+	if len(k.Closed) > 0 {
+		report.Knees = append(report.Knees, *k)
+	}
+	return err
+}
+
+// scale measures how the throughput of one scheduler scales.
+func (o *kneeCmd) scale(ctx context.Context, c *console, job *kneeJob, spec bench.TestbedSpec, report *record.KneeReport) error {
+	c.say("%s on %s: %d runs for each of %d numbers of %s", job.kase, spec.Backend, o.Runs, len(job.values), job.axis)
+	s, err := capacity.MeasureScaling(ctx, capacity.ScaleSpec{
+		Axis: job.axis, Values: job.values, Runs: o.Runs, Seed: o.Seed, Limits: job.limits, Say: func(line string) { c.say("  %s", line) },
+		Open: func(ctx context.Context, n int) (capacity.RunLoad, int, func(context.Context) error, error) {
+			scaled, err := job.axis.Scale(spec, n)
+			if err != nil {
+				return nil, 0, nil, err
+			}
+			bed, err := bench.OpenTestbed(ctx, scaled)
+			if err != nil {
+				return nil, 0, nil, err
+			}
+			report.Postgres = bed.Server()
+			return bed.Run, bed.InFlight(), bed.Close, nil
+		},
+	})
+	w := &job.kase.Workload
+	s.Scenario, s.Size, s.Nodes, s.Backend = w.Name, w.Size, w.Nodes, spec.Backend.String()
+	if len(s.Runs) > 0 {
+		report.Scalings = append(report.Scalings, *s)
+	}
+	return err
+}
+
+// write puts the record and the charts into the directory.
+func (o *kneeCmd) write(r *record.KneeReport) error {
+	if err := record.WriteKnees(o.Out, r); err != nil {
+		return err
+	}
+	for _, chart := range reports.KneeCharts(r) {
+		for _, format := range []string{"svg", "png"} {
+			path := filepath.Join(o.Out, chart.Name+"."+format)
+			if err := record.WriteFile(path, func(w io.Writer) error { return chart.Write(w, format) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *kneeCmd) print(c *console, r *record.KneeReport) error {
+	var b bytes.Buffer
+	write := reports.WriteKneeText
+	if o.Format == "json" {
+		write = record.EncodeKnees
+	}
+	if err := write(&b, r); err != nil {
+		return err
+	}
+	if err := c.print(b.String()); err != nil {
+		return err
+	}
+	for _, chart := range reports.KneeCharts(r) {
+		c.say("chart: %s", filepath.Join(o.Out, chart.Name+".png"))
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pulley/bench/knee"
+	"pulley/bench/load"
+	"pulley/reports"
+	"pulley/reports/record"
+)
+
+// TestKneeOfAScenario searches for the knee of a person's own scenario, on a machine that other tests use, too: what is found
+// depends on it, what is written does not.
+func TestKneeOfAScenario(t *testing.T) {
+	t.Parallel()
+	file, out := ownScenario(t), t.TempDir()
+	got := run(t, nil, "knee", file+"=1", "--backend", "memory", "--objective", "p99 < 1s", "--objective", "max < 1m", "--max-time", "10s", "--tolerance", "50%",
+		"--others", "100%", "--out", out)
+	if !slices.Contains([]int{0, exitFailed, exitInconclusive}, got.code) {
+		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
+	}
+	wantParts(t, got.out, "orders 1 on memory: ", "Closed loops", "alone", "saturated")
+	r, err := record.ReadKnees(filepath.Join(out, record.KneeFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := r.Knees[0]
+	if len(r.Knees) != 1 || k.Scenario != "orders" || k.Arrivals != "poisson" || len(k.Objectives) != 2 || k.Workers != 2000 || k.Engines != 1 || len(k.Closed) < 2 || r.Interrupted {
+		t.Errorf("%+v", k)
+	}
+	if want := (map[string]int{"found": 0, "always": 0, "never": exitFailed, "undecided": exitInconclusive})[k.Kind]; got.code != want {
+		t.Errorf("%s ends with exit status %d", k.Kind, got.code)
+	}
+	for _, r := range k.Closed {
+		if slices.ContainsFunc(r.Findings, func(f record.LoadFinding) bool { return f.Kind == load.KindWrong }) {
+			t.Errorf("%+v", r)
+		}
+	}
+	_, err = os.Stat(filepath.Join(out, "knee-orders-1-memory.svg"))
+	if drawn := reports.KneeChart(&k) != nil; drawn != (err == nil) {
+		t.Errorf("there is something to draw: %v, and the file: %v", drawn, err)
+	}
+	if got := run(t, nil, "knee", file+"=1", "--backend", "memory", "--scale", "workers=1,2,4", "--runs", "1", "--others", "100%", "--out", out, "--format", "json"); got.code != 0 && got.code != exitInconclusive {
+		t.Errorf("exit status %d: %s", got.code, got.err)
+	} else if s := decodeKnees(t, got.out).Scalings; len(s) != 1 || len(s[0].Runs) != 3 || s[0].What != "workers" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func decodeKnees(t *testing.T, text string) (r record.KneeReport) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestAnInterruptedKneeIsWritten interrupts a search after its first run.
+func TestAnInterruptedKneeIsWritten(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	cmd := command(t, "knee", "chain=2", "--backend", "memory,memory:shards=1", "--max-time", "1m", "--others", "100%", "--out", out)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	told := false
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if strings.Contains(lines.Text(), "(alone)") && !told {
+			told = true
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if code := exitStatus(t, cmd.Wait()); code != 130 || !told {
+		t.Errorf("exit status %d; the first run was told of: %v", code, told)
+	}
+	r, err := record.ReadKnees(filepath.Join(out, record.KneeFile))
+	if err != nil || !r.Interrupted || len(r.Knees) != 1 || r.Knees[0].Kind != string(knee.Undecided) {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+func TestKneeRefuses(t *testing.T) {
+	foreign := t.TempDir()
+	if err := os.WriteFile(filepath.Join(foreign, record.KneeFile), []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		`"50" is no time`:                   {"--objective", "p99 < 50"},
+		"is no percentile":                  {"--objective", "mean < 5ms"},
+		"for a search; choose from 10s":     {"--max-time", "1s"},
+		"--tolerance 7: choose a share":     {"--tolerance", "7"},
+		"a tolerance of 0.0001":             {"--tolerance", "0.01%"},
+		"write workers=1,2,4,8,16":          {"--scale", "threads=1,2,4"},
+		"is named twice":                    {"--backend", "push,push"},
+		"no backend \"psuh\"":               {"--backend", "psuh"},
+		"its connections are said already":  {"--backend", "push:connections=4", "--scale", "connections=2,4,8"},
+		"no option \"connections=2\"":       {"--backend", "memory", "--scale", "connections=2,4,8"},
+		"choose another directory, or move": {"--out", foreign},
+		"--runs 0: choose from 1 to 100":    {"--runs", "0"},
+		"--others 0%: choose a share above": {"--others", "0%"},
+		"must be one of \"\",\"poisson\",":  {"--arrivals", "burst"},
+	} {
+		all := append([]string{"knee", "chain=2"}, args...)
+		for flag, value := range map[string]string{"--backend": "memory", "--out": t.TempDir()} {
+			if !slices.Contains(args, flag) {
+				all = append(all, flag, value)
+			}
+		}
+		got := call(t, nil, all...)
+		if got.code != exitUsage || got.out != "" || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, want) {
+			t.Errorf("%q: exit status %d, %q; want %q", args, got.code, got.err, want)
+		}
+	}
+}

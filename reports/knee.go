@@ -1,0 +1,296 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"pulley/reports/record"
+)
+
+// WriteKneeText writes what a search for knees found, for a terminal: of each knee the answer, the curve, the closed loops and the
+// check; of each scaling the law and its runs.
+func WriteKneeText(w io.Writer, r *record.KneeReport) error {
+	var b bytes.Buffer
+	for i := range r.Knees {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		writeKnee(&b, &r.Knees[i])
+	}
+	for i := range r.Scalings {
+		if i+len(r.Knees) > 0 {
+			b.WriteByte('\n')
+		}
+		writeScaling(&b, &r.Scalings[i])
+	}
+	if _, err := b.WriteTo(w); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+func writeKnee(b *bytes.Buffer, k *record.Knee) {
+	fmt.Fprintln(b, printable(KneeSentence(k)))
+	for _, o := range k.Objectives {
+		if o.Source != "" {
+			fmt.Fprintf(b, "%s: %s.\n", objectiveText(o), printable(o.Source))
+		}
+	}
+	if k.Why != "" && k.Kind == "found" {
+		fmt.Fprintf(b, "The interval is wide: %s.\n", printable(k.Why))
+	}
+	if len(k.Points) > 0 {
+		t := columns{left: map[int]bool{7: true}}
+		t.add("rate/s", "runs", "offered/s", "achieved/s", "p50", percentileText(k), "backlog", "verdict")
+		for i := range k.Points {
+			p := &k.Points[i]
+			t.add(number(p.RatePerS), thousands(int64(len(p.Runs))),
+				number(middle(p.Runs, func(r *record.KneeRun) float64 { return r.OfferedPerS })),
+				number(middle(p.Runs, func(r *record.KneeRun) float64 { return r.AchievedPerS })),
+				timeText(middle(p.Runs, func(r *record.KneeRun) float64 { return orNaN(r.P50NS) })),
+				timeText(middle(p.Runs, func(r *record.KneeRun) float64 { return orNaN(r.AtNS) })),
+				thousands(int64(middle(p.Runs, func(r *record.KneeRun) float64 { return float64(r.Backlog) }))), verdictText(p))
+		}
+		fmt.Fprintf(b, "\nOpen loop, %s arrivals; latencies from the intended times, medians over the runs\n", k.Arrivals)
+		t.write(b)
+	}
+	if len(k.Closed) > 0 {
+		t := columns{left: map[int]bool{4: true}}
+		t.add("in flight", "ended/s", "p50", percentileText(k), "")
+		for i := range k.Closed {
+			r := &k.Closed[i]
+			t.add(thousands(int64(r.InFlight)), number(r.AchievedPerS), timeText(orNaN(r.P50NS)), timeText(orNaN(r.AtNS)), r.What+invalidText(r))
+		}
+		b.WriteString("\nClosed loops\n")
+		t.write(b)
+	}
+	writeCheck(b, k)
+}
+
+func writeCheck(b *bytes.Buffer, k *record.Knee) {
+	c := k.Check
+	if c == nil || c.Below == nil && c.Above == nil {
+		return
+	}
+	b.WriteString("\nCheck\n")
+	if r := c.Below; r != nil {
+		fmt.Fprintf(b, "  at %.0f %% of the knee, %s/s: %s", 100*c.BelowShare, number(r.AskedPerS), runText(k, r))
+		if c.Ratio != nil {
+			fmt.Fprintf(b, "; %s that of a closed loop with %d in flight, which does %s/s", times(*c.Ratio), c.Closed.InFlight, number(c.Closed.AchievedPerS))
+		}
+		b.WriteByte('\n')
+	}
+	if r := c.Above; r != nil {
+		fmt.Fprintf(b, "  at %.0f %% of the knee, %s/s: %s\n", 100*c.AboveShare, number(r.AskedPerS), runText(k, r))
+	}
+}
+
+// runText says what one open run showed.
+func runText(k *record.Knee, r *record.KneeRun) string {
+	switch {
+	case r.Overloaded:
+		return fmt.Sprintf("overload: %s/s ended, and the backlog was %s", number(r.AchievedPerS), thousands(int64(r.Backlog))) + invalidText(r)
+	case r.AtNS == nil:
+		return "no latency" + invalidText(r)
+	}
+	return percentileText(k) + " " + timeText(float64(*r.AtNS)) + invalidText(r)
+}
+
+// KneeSentence is the answer of a search in one sentence.
+func KneeSentence(k *record.Knee) string {
+	var bounds []string
+	for _, o := range k.Objectives {
+		bounds = append(bounds, objectiveText(o))
+	}
+	what, of := list(bounds), fmt.Sprintf("%s %s on %s", k.Scenario, thousands(int64(k.Size)), k.Backend)
+	holds := "hold"
+	if len(bounds) == 1 {
+		holds = "holds"
+	}
+	switch {
+	case k.Kind == "found":
+		return fmt.Sprintf("%s: %s %s up to %s instances/s (%s node runs/s), and breaks at %s, %s above.", of, what, holds,
+			number(*k.HoldsPerS), number(*k.HoldsPerS*float64(k.Nodes)), number(*k.BreaksPerS), percent(*k.BreaksPerS / *k.HoldsPerS - 1))
+	case k.Kind == "never":
+		return fmt.Sprintf("%s: %s %s at no rate: it breaks at %s instances/s, the lowest that was tried.", of, what, holds, number(*k.BreaksPerS))
+	case k.Kind == "always":
+		return fmt.Sprintf("%s: %s %s at %s instances/s, the highest that was tried; there is no knee below.", of, what, holds, number(*k.HoldsPerS))
+	}
+	known := ""
+	switch {
+	case k.HoldsPerS != nil:
+		known = fmt.Sprintf(" it holds at %s instances/s;", number(*k.HoldsPerS))
+	case k.BreaksPerS != nil:
+		known = fmt.Sprintf(" it breaks at %s instances/s;", number(*k.BreaksPerS))
+	}
+	if what != "" {
+		what = " where " + what + " breaks"
+	}
+	return fmt.Sprintf("%s: undecided%s:%s %s.", of, what, known, k.Why)
+}
+
+func objectiveText(o record.KneeObjective) string {
+	return fmt.Sprintf("%s < %s", percentileName(o.Percentile), duration(float64(o.MostNS)))
+}
+
+// percentileText is the name of the percentile that is shown of each run.
+func percentileText(k *record.Knee) string {
+	if len(k.Objectives) == 0 {
+		return "p99"
+	}
+	return percentileName(k.Objectives[0].Percentile)
+}
+
+// verdictText is the verdict of a rate, with its reason.
+func verdictText(p *record.KneePoint) string {
+	overloaded, invalid := 0, 0
+	for i := range p.Runs {
+		switch r := &p.Runs[i]; {
+		case !r.Valid:
+			invalid++
+		case r.Overloaded:
+			overloaded++
+		}
+	}
+	text := p.Verdict
+	if p.Verdict == "breaks" && overloaded > 0 {
+		text += ": overload"
+	}
+	if invalid > 0 {
+		text += fmt.Sprintf(" (%s invalid: %s)", thousands(int64(invalid)), strings.Join(invalidKinds(p.Runs), ", "))
+	}
+	return text
+}
+
+func invalidText(r *record.KneeRun) string {
+	if r.Valid {
+		return ""
+	}
+	return " (invalid: " + strings.Join(invalidKinds([]record.KneeRun{*r}), ", ") + ")"
+}
+
+// invalidKinds are the kinds of what makes runs invalid.
+func invalidKinds(runs []record.KneeRun) (kinds []string) {
+	for _, r := range runs {
+		if r.Valid {
+			continue
+		}
+		for _, f := range r.Findings {
+			kinds = append(kinds, f.Kind)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// middle is the median of a figure over those runs that decide something, or over all where none does. A figure that is NaN in a run counts as
+// longer than all.
+func middle(runs []record.KneeRun, of func(*record.KneeRun) float64) float64 {
+	var values []float64
+	some := slices.ContainsFunc(runs, func(r record.KneeRun) bool { return r.Valid })
+	for i := range runs {
+		if r := &runs[i]; r.Valid || !some {
+			v := of(r)
+			if math.IsNaN(v) {
+				v = math.Inf(1)
+			}
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(values)
+	return values[(len(values)-1)/2]
+}
+
+func orNaN(ns *int64) float64 {
+	if ns == nil {
+		return math.NaN()
+	}
+	return float64(*ns)
+}
+
+// timeText is a time, or a dash.
+func timeText(ns float64) string {
+	if math.IsNaN(ns) || math.IsInf(ns, 0) {
+		return missing
+	}
+	return duration(ns)
+}
+
+// writeScaling writes the law, and the runs by their number.
+func writeScaling(b *bytes.Buffer, s *record.Scaling) {
+	fmt.Fprintln(b, printable(ScalingSentence(s)))
+	t := columns{}
+	t.add(s.What, "runs", "instances/s", "least", "most", "of the law")
+	byN := map[int][]float64{}
+	var numbers []int
+	for _, r := range s.Runs {
+		if byN[r.N] == nil {
+			numbers = append(numbers, r.N)
+			byN[r.N] = []float64{}
+		}
+		if r.Valid {
+			byN[r.N] = append(byN[r.N], r.PerS)
+		}
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		rates := byN[n]
+		if len(rates) == 0 {
+			t.add(thousands(int64(n)), "0", missing, missing, missing, missing)
+			continue
+		}
+		slices.Sort(rates)
+		mid := (rates[(len(rates)-1)/2] + rates[len(rates)/2]) / 2
+		law := missing
+		if s.Law != nil {
+			law = percent(mid / lawAt(s.Law, float64(n)))
+		}
+		t.add(thousands(int64(n)), thousands(int64(len(rates))), number(mid), number(rates[0]), number(rates[len(rates)-1]), law)
+	}
+	t.write(b)
+	if l := s.Law; l != nil {
+		fmt.Fprintf(b, "X(N) = λN/(1 + σ(N−1) + κN(N−1)): λ = %s, σ = %s, κ = %s; standard error %s instances/s\n",
+			estimateText(l.LambdaPerS), estimateText(l.Sigma), estimateText(l.Kappa), number(l.ErrorPerS))
+	}
+	for _, w := range s.Warnings {
+		fmt.Fprintf(b, "Note: %s\n", printable(w))
+	}
+}
+
+// lawAt is the law's throughput.
+func lawAt(l *record.ScalingLaw, n float64) float64 {
+	return *l.LambdaPerS.Value * n / (1 + *l.Sigma.Value*(n-1) + *l.Kappa.Value*n*(n-1))
+}
+
+// ScalingSentence is what a scaling shows in one sentence.
+func ScalingSentence(s *record.Scaling) string {
+	of := fmt.Sprintf("%s %s on %s, %s", s.Scenario, thousands(int64(s.Size)), s.Backend, s.What)
+	switch l := s.Law; {
+	case l == nil:
+		return of + ": no law could be fitted."
+	case l.Determined && l.Peak.Value != nil:
+		return fmt.Sprintf("%s: throughput is highest at %s, with %s instances/s.", of, estimateText(l.Peak), estimateText(l.HighestPerS))
+	case l.HighestPerS.Value != nil:
+		return fmt.Sprintf("%s: no peak is shown; the law gives %s instances/s at most.", of, estimateText(l.HighestPerS))
+	default:
+		return of + ": no bound is shown."
+	}
+}
+
+// estimateText is a figure with its interval, of which an end may be unbounded.
+func estimateText(e record.Estimate) string {
+	end := func(v *float64) string {
+		if v == nil {
+			return "∞"
+		}
+		return number(*v)
+	}
+	return fmt.Sprintf("%s [%s, %s]", end(e.Value), end(e.Lo), end(e.Hi))
+}
