@@ -51,6 +51,8 @@ func TestHuntGivesOtavasAnswers(t *testing.T) {
 		{"series_test.py test_change_point_min_magnitude, series1", series1, changepoint.Options{MinMagnitude: 0.2}, []int{6}},
 		{"series_test.py test_change_point_min_magnitude, series2", series2, changepoint.Options{MinMagnitude: 0.2}, []int{}},
 		{"series_test.py test_incremental_otava, series1", append(slices.Clone(series1), 0.5, 0.51), changepoint.Options{}, []int{6}},
+		{"csv_e2e_test.py test_analyze_csv, metric1", []float64{154023, 138455, 143112, 149190, 132098, 151344, 155145, 148889, 149466, 148209}, changepoint.Options{}, []int{}},
+		{"csv_e2e_test.py test_analyze_csv, metric2", []float64{10.43, 10.23, 10.29, 10.91, 10.34, 10.69, 9.23, 9.11, 9.13, 9.03}, changepoint.Options{}, []int{6}},
 		{"change_point_divisive_test.py test_ttest", steps, changepoint.Options{MaxP: 0.001}, []int{5, 8}},
 	} {
 		if got := hunt(t, c.values, c.o); !slices.Equal(got, c.want) {
@@ -60,6 +62,28 @@ func TestHuntGivesOtavasAnswers(t *testing.T) {
 	// test_div_by_zero asks for two changes, of which the first is at 3.
 	if got := hunt(t, fromZero, changepoint.Options{}); len(got) != 2 || got[0] != 3 {
 		t.Errorf("series_test.py test_div_by_zero: changes at %v, want two, the first at 3", got)
+	}
+}
+
+// TestHuntGivesOtavasFigures is report_test.py test_json_report: what it says of both changes, to the digits that it prints.
+func TestHuntGivesOtavasFigures(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   string
+	}{
+		{series2, "4 -11 0.124108 2.025000 0.011180 1.801429 0.026954 0.000000"},
+		{series1, "6 -49 0.977513 0.996667 0.067495 0.504000 0.025768 0.000000"},
+	} {
+		points, err := changepoint.Hunt(c.values, changepoint.Options{})
+		if err != nil || len(points) != 1 {
+			t.Fatalf("%d changes, %v: want one", len(points), err)
+		}
+		p := points[0]
+		got := fmt.Sprintf("%d %.0f %.6f %.6f %.6f %.6f %.6f %.6f", p.Index, 100*(p.After.Mean/p.Before.Mean-1), p.Magnitude(),
+			p.Before.Mean, p.Before.SD, p.After.Mean, p.After.SD, p.P)
+		if got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
 	}
 }
 

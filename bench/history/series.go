@@ -50,10 +50,10 @@ func sizeText(size int) string {
 	return fmt.Sprint(size)
 }
 
-// Compare orders keys by their conditions first, since series of one machine are read together.
+// Compare orders keys by their conditions first, so that what was measured under the same ones is read together.
 func (k Key) Compare(o Key) int {
-	return cmp.Or(cmp.Compare(k.Machine, o.Machine), cmp.Compare(k.Scenario, o.Scenario), cmp.Compare(k.Size, o.Size),
-		cmp.Compare(k.Mode, o.Mode), cmp.Compare(k.Design, o.Design), cmp.Compare(k.Load, o.Load), cmp.Compare(k.Server, o.Server))
+	return cmp.Or(cmp.Compare(k.Machine, o.Machine), cmp.Compare(k.Server, o.Server), cmp.Compare(k.Load, o.Load),
+		cmp.Compare(k.Scenario, o.Scenario), cmp.Compare(k.Size, o.Size), cmp.Compare(k.Mode, o.Mode), cmp.Compare(k.Design, o.Design))
 }
 
 // Series is one figure of one workload over time.
