@@ -36,6 +36,7 @@ type CompareConfig struct {
 	MinNodes   int           // see Load
 	RunTimeout time.Duration // of one run, which is invalid if it takes longer. Zero: 5 min
 	Seed       uint64        // of generated traces, for the manifest
+	Plant      Plant         // a fault that every run is given; zero: none
 
 	// Ceilings is how long each point of the ceilings is measured, before the first run and after the last: what raw SQL
 	// can do for the rows of the backends, on the same server. Zero: they are not measured.
@@ -126,6 +127,9 @@ func (c CompareConfig) validate() error {
 			}
 		}
 	}
+	if err := c.Plant.validate(); err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	for _, l := range c.Loads {
 		if err := l.validate(); err != nil {
@@ -195,6 +199,7 @@ func (c *comparer) prepare(ctx context.Context) error {
 	m.Tool, m.Host = measure.Tool("pulley"), measure.Host()
 	m.Seed, m.Runs, m.Order = c.cfg.Seed, c.cfg.Runs, "ABBA"
 	m.StartedAt = time.Now()
+	m.Warnings = c.cfg.Plant.warnings()
 	m.Methods = append(measure.Methods(), methods(c.cfg)...)
 	found, how, err := newCeilings(c.cfg, c.measuring)
 	if err != nil {

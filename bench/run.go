@@ -110,6 +110,10 @@ func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec BackendSpec, p
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := r.cfg.Plant.table(ctx, open, sample.Instances*w.Nodes); err != nil {
+		b.Close()
+		return nil, nil, err
+	}
 	pressed, err := r.press(ctx, k, b, &open)
 	b.Close()
 	if err != nil {
@@ -153,16 +157,21 @@ func (r *runner) measure(ctx context.Context, k *Case, lot *lot, spec BackendSpe
 	watch := newWatch(lot, sample.Instances, sample.InFlight)
 	runCtx, cancel := context.WithTimeout(ctx, r.cfg.RunTimeout)
 	defer cancel()
-	gate := newGate(r.cfg.Hold)
-	crew, err := hire(runCtx, gate.executor(lot.executor), spec, open, staff{workers: sample.Workers, engines: sample.Engines, observer: watch.observer})
+	gate, slowed := newGate(r.cfg.Hold), r.cfg.Plant.slow(r.processors, sample.InFlight)
+	crew, err := hire(runCtx, slowed.executor(gate.executor(lot.executor)), spec, open, staff{workers: sample.Workers, engines: sample.Engines, observer: watch.observer})
 	if err != nil {
 		return nil, err
 	}
 	defer crew.close()
 	clients := newClients(watch, lot, crew.engines, gate)
 	before := r.processors.Read()
+	slowed.begin(before)
 	watch.begin()
 	problems := clients.run(runCtx)
+	slowed.pay(true)
+	if err := r.cfg.Plant.read(runCtx, open); err != nil {
+		problems = append(problems, err)
+	}
 	watch.finish()
 	sample.Memory, sample.CPU = resident(), r.processors.Read().Since(before)
 	if err := crew.stop(ctx); err != nil && ctx.Err() == nil {

@@ -90,6 +90,7 @@
 //	bench/capacity             | finds knees of scenarios, and how throughput scales             | bench, bench/knee, bench/usl
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
 //	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench
+//	bench/gate/pairs           | builds two revisions, and lets programs take turns               | –
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, chaos/check
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –

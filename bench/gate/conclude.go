@@ -17,6 +17,9 @@ func (j *judging) conclude(baseline, candidate Side) {
 			r.Doubts = append(r.Doubts, fmt.Sprintf("%s of %s not valid: %s", counted(n, "run is", "runs are"), side.Name, side.Invalid[0]))
 		}
 	}
+	for _, key := range strange(baseline, candidate) {
+		r.Notes = append(r.Notes, key+" is left out: nobody says whether more or less is better; a line \"Unit NAME better=lower\" does")
+	}
 	reasons := map[string]int{}
 	for _, l := range r.Lines {
 		if l.NotCompared != "" {
@@ -44,6 +47,15 @@ func (j *judging) conclude(baseline, candidate Side) {
 		r.Outcome = Passed
 	}
 	r.Sentence = j.sentence()
+}
+
+// strange names what is left out of both sides, each once.
+func strange(sides ...Side) (all []string) {
+	for _, s := range sides {
+		all = append(all, s.Strange...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // tooFew says which lines have so few runs that no difference could have been shown.

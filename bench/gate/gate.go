@@ -59,6 +59,8 @@ type Side struct {
 	Series []Series
 	// Invalid are sentences about runs that do not count.
 	Invalid []string
+	// Strange names figures that cannot be compared because nobody says which direction is better.
+	Strange []string
 }
 
 // Options say how to decide. The zero value takes the defaults.

@@ -141,8 +141,10 @@ func FromRuns(name string, runs []Run) Side {
 	return b.side()
 }
 
-// FromPairs makes two sides of records that were neighbours in time, baseline[i] of candidate[i]. Of a record that has several
-// samples of a row, their median is the row's figure; where a figure is not in both, the pair does not count for it.
+// FromPairs makes two sides of records that were neighbours in time, before[i] of after[i]. Of a record with several samples of a
+// row, the least of a timed figure counts, and the median of a counted one: whatever else goes on makes a program slower and never
+// faster, so that the least is the one that it disturbed least. (Chen and Revels, Robust benchmarking in noisy environments, 2016.) Where a
+// figure is not in both, the pair does not count for it.
 func FromPairs(baseline, candidate string, before, after []Run) (Side, Side) {
 	sides := [2]Side{}
 	for i, runs := range [][]Run{before, after} {
@@ -239,7 +241,10 @@ func (b *builder) side() Side {
 		if turns := b.turns[key]; len(turns) > 0 {
 			x.Values = make([]float64, b.turn+1)
 			for i := range x.Values {
-				x.Values[i] = stats.Median(turns[i]) // NaN for none
+				x.Values[i] = math.NaN()
+				if len(turns[i]) > 0 {
+					x.Values[i] = ofTurn(x, turns[i])
+				}
 			}
 		}
 		out.Series = append(out.Series, *x)

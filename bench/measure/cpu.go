@@ -2,7 +2,6 @@ package measure
 
 import (
 	"net"
-	"os"
 	"strings"
 	"time"
 
@@ -48,7 +47,7 @@ type Used struct {
 // Read reads what was used up to now.
 func (p Processors) Read() Used {
 	u := Used{none: p.none}
-	u.process, u.ok = processTime(os.Getpid())
+	u.process, u.ok = processTime()
 	if p.postmaster != 0 {
 		u.server, u.okServer = serverTime(p.postmaster)
 	}

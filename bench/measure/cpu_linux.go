@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // tick is the unit of processor times in /proc: USER_HZ is 100 on every architecture that Go runs on.
@@ -66,9 +68,19 @@ func runTime(pid int) (time.Duration, bool) {
 	return time.Duration(ns), err == nil
 }
 
-func processTime(pid int) (time.Duration, bool) {
-	s, ok := readStat(pid) // of all threads; schedstat is of one
-	return s.own, ok
+// processTime is this process' processor time, of all its threads, in nanoseconds: /proc/PID/stat has it in hundredths of a
+// second.
+func processTime() (time.Duration, bool) { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
+
+// ThreadTime is the processor time of the thread that calls it; ok is false where the system does not tell.
+func ThreadTime() (used time.Duration, ok bool) { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
+
+func clock(id int32) (time.Duration, bool) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(id, &t); err != nil {
+		return 0, false
+	}
+	return time.Duration(t.Nano()), true
 }
 
 // parentOfServer gives the first process of the server that a session's process belongs to; 0 where that cannot be told,

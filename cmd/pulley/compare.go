@@ -52,6 +52,9 @@ type compareCmd struct {
 	Ceiling     time.Duration `default:"200ms" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 15 s for each number of nodes per instance, of which at most three are measured. Default: 200ms."`
 	NoCeiling   bool          `help:"Leave that out."`
 
+	PlantSlowdown float64 `hidden:"" help:"Slow every run down by so much, for pulley gate --self-test."`
+	PlantRows     int     `hidden:"" help:"Read so many rows more per node, for the same."`
+
 	ownLoads           bool  `kong:"-"` // no flag says what the load is, so that scenarios may
 	CeilingConnections []int `hidden:"" placeholder:"N" help:"The numbers of connections that are tried for that. Default: those of pulley ceiling."`
 }
@@ -165,6 +168,7 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 	}
 	return bench.CompareConfig{
 		Cases: cases, Backends: specs, Runs: o.Runs, Loads: loads, OwnLoads: o.ownLoads, Engines: o.Engines, RunTimeout: o.RunTimeout, Seed: o.Seed, Ceilings: o.Ceiling, CeilingConnections: o.CeilingConnections, Command: os.Args,
+		Plant: bench.Plant{Slowdown: o.PlantSlowdown, RowsPerNode: o.PlantRows},
 	}, nil
 }
 

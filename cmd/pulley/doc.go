@@ -5,11 +5,12 @@
 //
 //	0    it worked: the instance of pulley run completed, every run of pulley compare was valid
 //	1    the instance failed, was canceled, or had ended before it could be; a run was not valid; an
-//	     invariant was violated in pulley chaos or sim; or pulley doctor found no way to a Postgres
+//	     invariant was violated in pulley chaos or sim; pulley gate shows a regression; or pulley doctor found no way to a Postgres
 //	2    there is no result: a mistake in the command line, a refused program or input, a database that
 //	     cannot be used, a timeout, an output that cannot be written
 //	3    pulley chaos or sim is inconclusive: less happened than was asked for; or the run of pulley bench is
-//	     invalid, or overloaded; or pulley knee leaves undecided where the knee is
+//	     invalid, or overloaded; or pulley knee leaves undecided where the knee is;
+//	     or the runs of pulley gate decide nothing
 //	70   a bug in pulley
 //	130  interrupted by Ctrl-C; 143 by SIGTERM, 129 by SIGHUP
 //

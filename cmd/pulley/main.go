@@ -32,6 +32,7 @@ type cli struct {
 	Knee      kneeCmd         `cmd:"" help:"Search for the highest rate at which latencies keep an objective."`
 	Claims    claimsCmd       `cmd:"" help:"Hold published claims about schedulers against measurements."`
 	History   historyCmd      `cmd:"" help:"List what runs measured over time, and between which commits it changed."`
+	Gate      gateCmd         `cmd:"" help:"Say whether a candidate is slower or dearer than a baseline: records, Go benchmarks, or revisions."`
 	Ceiling   ceilingCmd      `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
 	Chaos     chaosCmd        `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
 	Nightly   chaosNightlyCmd `cmd:"" name:"chaos-nightly" help:"Run all schedulers while things go wrong, again and again, until enough has."`
@@ -46,9 +47,9 @@ type cli struct {
 
 const description = `pulley shows, with evidence, how durable workflow schedulers on Postgres behave.
 
-Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an objective does not hold (bench, knee), a figure changed for the worse (history --fail-on-change), an invariant was violated (chaos, sim) or no ` +
+Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an objective does not hold (bench, knee), a regression was shown (gate), a figure changed for the worse (history --fail-on-change), an invariant was violated (chaos, sim) or no ` +
 	`Postgres was found (doctor); 2 for a mistake in the command line, a refused program or input, or an unusable database; ` +
-	`3 for a run of bench, knee, chaos or sim that decides nothing, or a history with too few runs (--fail-on-change); 130 after Ctrl-C.`
+	`3 for a run of bench, knee, gate, chaos or sim that decides nothing, or a history with too few runs (--fail-on-change); 130 after Ctrl-C.`
 
 func main() {
 	// Only a channel, not Ignore, which the server that we start would inherit: with it a closed pipe

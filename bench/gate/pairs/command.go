@@ -1,0 +1,98 @@
+package pairs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Command is a program that is run to its end.
+type Command struct {
+	Dir  string   // where it runs; empty: here
+	Env  []string // added to this process' environment
+	Args []string // the program and its arguments
+	// Accept are exit statuses besides 0 that are no error.
+	Accept []int
+	// Timeout ends it. Zero: DefaultTimeout.
+	Timeout time.Duration
+}
+
+// DefaultTimeout bounds a command: builds of large programs and long benchmarks take minutes.
+const DefaultTimeout = 30 * time.Minute
+
+// endsWithin is how long an interrupted program has to end by itself before it is killed.
+const endsWithin = 20 * time.Second
+
+// outputMost bounds what is kept of a program's output.
+const outputMost = 64 << 20
+
+// Run runs the command and gives its standard output. When ctx ends, it is interrupted, and killed if it does not end. Its error is
+// a line that holds the last line of its standard error.
+func (c Command) Run(ctx context.Context) ([]byte, error) {
+	timeout := c.Timeout
+	if timeout == 0 {
+		timeout = DefaultTimeout
+	}
+	running, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took more than %v", timeout))
+	defer cancel()
+	cmd := exec.CommandContext(running, c.Args[0], c.Args[1:]...)
+	cmd.Dir, cmd.Env = c.Dir, append(os.Environ(), c.Env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = endsWithin
+	var stdout, stderr limited
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if running.Err() != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("%s: %w", c.name(), context.Cause(running))
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		for _, code := range c.Accept {
+			if exit.ExitCode() == code {
+				return stdout.Bytes(), nil
+			}
+		}
+		if line := lastLine(stderr.String()); line != "" {
+			return nil, fmt.Errorf("%s: %s (%w)", c.name(), line, err)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name(), err)
+	}
+	return stdout.Bytes(), nil
+}
+
+// name is the command as far as it tells what was done.
+func (c Command) name() string {
+	text := strings.Join(c.Args, " ")
+	if at := strings.LastIndexByte(c.Args[0], '/'); at >= 0 {
+		text = strings.Join(append([]string{c.Args[0][at+1:]}, c.Args[1:]...), " ")
+	}
+	if len(text) > 120 {
+		text = text[:120] + "…"
+	}
+	return text
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// limited keeps the first bytes of what is written, and drops the rest.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if room := outputMost - l.Len(); room > 0 {
+		l.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}

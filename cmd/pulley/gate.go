@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"pulley/bench/gate"
+	"pulley/bench/gobench"
+	"pulley/reports/record"
+)
+
+// gateCmd is pulley gate.
+type gateCmd struct {
+	Baseline  string   `arg:"" optional:"" help:"A directory of records, a file in Go's benchmark format, or a revision."`
+	Candidate string   `arg:"" optional:"" help:"Another, which is held against it."`
+	Flags     []string `arg:"" optional:"" help:"Behind --: what pulley compare is given, with --revisions and --self-test."`
+	serverFlags
+	Revisions  bool   `help:"BASELINE and CANDIDATE are git revisions: both are built, and take turns on this machine."`
+	Bench      string `placeholder:"PATTERN" help:"With --revisions: the benchmarks of any Go module that take turns, as go test -bench names them, instead of pulley compare."`
+	Package    string `placeholder:"PKG" help:"With --bench: the packages, as in ./... Default: the one in this directory."`
+	Benchtime  string `default:"200ms" placeholder:"TIME" help:"With --bench: how long each benchmark runs in a turn, three times; or 100x. Default: 200ms."`
+	SelfTest   bool   `help:"Plant slowdowns of 5, 10 and 25 % and an extra row read per node, and see that they are found; compare the same with the same, and count false alarms."`
+	Tries      int    `placeholder:"N" help:"With --self-test: tries for each plant; false alarms have five times as many. Default: 20."`
+	Only       string `placeholder:"PLANT" help:"With --self-test: one of none, 5%, 10%, 25% and row alone."`
+	Disturb    bool   `help:"With --self-test: other work comes and goes at random meanwhile."`
+	Runs       int    `placeholder:"N" help:"With --revisions and --self-test: pairs of turns, from 2 to 1000. Default: 20."`
+	Margin     string `default:"3%" placeholder:"SHARE" help:"How much worse a figure may be, as in 3% or 0.03. Default: 3%."`
+	Resolution string `placeholder:"SHARE" help:"A row passes only if its runs exclude that it is worse by so much. Default: 25%, or twice the margin if that is more."`
+	Alpha      string `default:"0.05" placeholder:"SHARE" help:"The probability of a false alarm, over all figures together. Default: 0.05."`
+	Seed       uint64 `default:"1" help:"Of the order within pairs, and of what disturbs. Default: 1."`
+	Out        string `placeholder:"DIR" help:"Write gate.json and gate.txt there, and with --revisions the records of all turns."`
+	JSON       bool   `name:"json" help:"Print JSON instead of a table."`
+
+	words []string `kong:"-"` // all that is no flag of this command, in its order
+}
+
+// pairsDefault is how many pairs of turns there are. On a machine that other work disturbs at random, a turn's figure varies by
+// some 5 to 8 %: with 20 pairs the estimate's own error is below 2 %, so that 10 % stand far above both chance and a margin of 3 %.
+const pairsDefault = 20
+
+// Help is the end of the command's help.
+func (gateCmd) Help() string {
+	return `Three outcomes: no regression is shown beyond the margin (exit status 0), a regression (1), inconclusive (3): too few or too noisy runs, runs that were not valid, or nothing in common. 2 is a mistake in the command line.
+
+Counts (rows, statements, commits, WAL, allocations) gate on any machine; times only where both sides were measured on the same one. Several records below a directory are several runs. A figure is a regression if a test over the runs, corrected for there being many figures (Holm), shows a difference, and the estimate is worse by more than the margin; a count that is the same in all runs of each side is compared as it is.
+
+Examples:
+
+  pulley gate out/yesterday out/today                 # records that pulley compare --out wrote
+  go test -bench . -count 10 > new.txt; pulley gate old.txt new.txt
+  pulley gate --revisions v1.2 HEAD                   # builds both, and lets them take turns; minutes
+  pulley gate --revisions main HEAD -- fanout=100 --backends journal --load saturated
+  pulley gate --revisions HEAD~1 HEAD --bench . --package ./...     # of any Go module
+  pulley gate --self-test --disturb --tries 5         # does it find what it should?`
+}
+
+// Run judges, and ends with the outcome's status.
+func (o *gateCmd) Run(c *console) error {
+	for _, word := range append([]string{o.Baseline, o.Candidate}, o.Flags...) {
+		if word != "" {
+			o.words = append(o.words, word) // with --self-test all of them are flags
+		}
+	}
+	opts, err := o.options()
+	if err != nil {
+		return err
+	}
+	if o.Out != "" {
+		if err := writable(o.Out); err != nil {
+			return err
+		}
+		if err := o.mayReplace(); err != nil {
+			return err
+		}
+	}
+	if o.SelfTest {
+		return o.selfTest(c, opts)
+	}
+	var report *gate.Report
+	if o.Revisions {
+		ctx, stop := interruptible()
+		defer stop()
+		if report, err = o.revisions(ctx, c, opts); err != nil {
+			return ended(ctx, err)
+		}
+	} else if report, err = o.files(c, opts); err != nil {
+		return err
+	}
+	if err := o.tell(c, report); err != nil {
+		return err
+	}
+	if code := report.Outcome.ExitCode(); code != 0 {
+		return &status{code: code}
+	}
+	return nil
+}
+
+// options checks what stands on the command line.
+func (o *gateCmd) options() (gate.Options, error) {
+	var opts gate.Options
+	for _, flag := range []struct {
+		name, text string
+		to         *float64
+	}{{"margin", o.Margin, &opts.Margin}, {"alpha", o.Alpha, &opts.Alpha}, {"resolution", o.Resolution, &opts.Resolution}} {
+		if flag.text == "" {
+			continue
+		}
+		v, err := parseShare(flag.text)
+		if none := flag.name == "margin" && (flag.text == "0" || flag.text == "0%"); none {
+			v, err = -1, nil // Options has 0 for the default
+		}
+		if err != nil {
+			return opts, fmt.Errorf("--%s %s: %w", flag.name, flag.text, err)
+		}
+		*flag.to = v
+	}
+	if err := opts.Validate(); err != nil {
+		return opts, err
+	}
+	return opts, o.check()
+}
+
+// check refuses flags that do not go together.
+func (o *gateCmd) check() error {
+	turns := o.Revisions || o.SelfTest
+	switch {
+	case o.Revisions && o.SelfTest:
+		return errors.New("--revisions and --self-test are two things; choose one")
+	case o.Runs != 0 && !turns:
+		return errors.New("--runs is for --revisions and --self-test; files have the runs that they have")
+	case o.Runs != 0 && (o.Runs < 2 || o.Runs > 1000):
+		return fmt.Errorf("--runs %d: choose from 2 to 1000", o.Runs)
+	case !o.SelfTest && (o.Tries != 0 || o.Disturb || o.Only != ""):
+		return errors.New("--tries, --only and --disturb are for --self-test")
+	case o.Tries < 0 || o.Tries > 10_000:
+		return fmt.Errorf("--tries %d: choose from 1 to 10000", o.Tries)
+	case o.Bench != "" && !o.Revisions:
+		return errors.New("--bench is for --revisions; name the files in Go's benchmark format otherwise")
+	case o.Package != "" && o.Bench == "":
+		return errors.New("--package is for --bench PATTERN")
+	case o.Bench != "" && len(o.words) > 2:
+		return errors.New("with --bench no flags of pulley compare are used; leave out what stands behind --")
+	case !turns && len(o.words) != 2:
+		return fmt.Errorf("name a baseline and a candidate: two directories of records, or two files in Go's benchmark format; there are %d", len(o.words))
+	case o.Revisions && len(o.words) < 2:
+		return errors.New("name two revisions, as in pulley gate --revisions HEAD~1 HEAD")
+	}
+	return nil
+}
+
+func (o *gateCmd) pairs() int {
+	if o.Runs == 0 {
+		return pairsDefault
+	}
+	return o.Runs
+}
+
+// files judges what was measured before.
+func (o *gateCmd) files(c *console, opts gate.Options) (*gate.Report, error) {
+	var sides [2]gate.Side
+	for i, path := range o.words {
+		side, err := readSide(path, func(line string) { c.say("%s", line) })
+		if err != nil {
+			return nil, err
+		}
+		sides[i] = side
+	}
+	return gate.Judge(sides[0], sides[1], opts)
+}
+
+// readSide reads a directory of records, a record's manifest, or a file in Go's benchmark format.
+func readSide(path string, warn func(string)) (gate.Side, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return gate.Side{}, fmt.Errorf("read %s: %w; name a directory of records, or a file in Go's benchmark format", path, cause(err))
+	}
+	if !info.IsDir() && filepath.Base(path) == record.ManifestFile {
+		path, info = filepath.Dir(path), nil
+	}
+	if info == nil || info.IsDir() {
+		runs, err := gate.ReadRuns(path)
+		if err != nil {
+			return gate.Side{}, err
+		}
+		return gate.FromRuns(path, runs), nil
+	}
+	f, err := gobench.ReadFile(path)
+	if err != nil {
+		return gate.Side{}, err
+	}
+	for _, line := range f.Warnings {
+		warn(line)
+	}
+	return gate.FromBenchmarks(path, f), nil
+}
+
+// gateFiles are what a gate writes.
+const (
+	gateJSON = "gate.json"
+	gateText = "gate.txt"
+)
+
+// mayReplace refuses a directory with something in it that no gate wrote.
+func (o *gateCmd) mayReplace() error {
+	entries, err := os.ReadDir(o.Out)
+	if err != nil {
+		return fmt.Errorf("--out %s: %w", o.Out, cause(err))
+	}
+	if _, err := os.Lstat(filepath.Join(o.Out, gateJSON)); err != nil && len(entries) > 0 {
+		return fmt.Errorf("--out %s: there is something in it that no gate wrote; choose another directory, or move it away", o.Out)
+	}
+	return nil
+}
+
+// tell writes and prints a report.
+func (o *gateCmd) tell(c *console, report *gate.Report) error {
+	var text bytes.Buffer
+	if err := report.WriteText(&text); err != nil {
+		return err
+	}
+	return o.publish(c, report, text.String())
+}
+
+// publish writes value as JSON and as text where that is asked for, and prints one of them.
+func (o *gateCmd) publish(c *console, value any, text string) error {
+	var data bytes.Buffer
+	e := json.NewEncoder(&data)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(value); err != nil {
+		return err
+	}
+	if o.Out != "" {
+		for name, content := range map[string]string{gateJSON: data.String(), gateText: text} {
+			err := record.WriteFile(filepath.Join(o.Out, name), func(w io.Writer) error {
+				_, err := io.WriteString(w, content)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if o.JSON {
+		return c.print(data.String())
+	}
+	return c.print(text)
+}
+
+// serverFor opens a server if a backend that is named in flags of pulley compare needs one, and gives what the commands' environment
+// needs to find it, and what closes it.
+func (o *gateCmd) serverFor(ctx context.Context, c *console, flags []string) (env []string, closing func(), err error) {
+	if !needsPostgres(flags) {
+		return nil, func() {}, nil
+	}
+	server, err := o.open(ctx, func(line string) { c.say("%s", line) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return []string{"PULLEY_DSN=" + server.DSN()}, func() {
+		if err := server.Close(context.WithoutCancel(ctx)); err != nil {
+			c.say("pulley: ending the server: %v", err)
+		}
+	}, nil
+}

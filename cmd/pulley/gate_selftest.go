@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pulley/bench/gate"
+	"pulley/reports/record"
+)
+
+// plantCase is something that is planted, and must be found so often.
+type plantCase struct {
+	Name  string
+	flags []string // of pulley compare, of the candidate
+	// workload are the flags of both sides.
+	workload []string
+	// found says whether a report has what was planted.
+	found func(*gate.Report) bool
+	// share of the tries that must find it; of none, that may.
+	share float64
+	times int // tries are multiplied by this
+}
+
+// The workloads of the self-test: in memory for times, since that takes the least time, and on a server for rows.
+var (
+	memoryWorkload = []string{"fanout=100", "--backends", "memory", "--load", "saturated", "--min-nodes", "20000"}
+	serverWorkload = []string{"fanout=100", "--backends", "push", "--load", "saturated", "--min-nodes", "5000", "--runs=1"}
+)
+
+func plantCases() []plantCase {
+	slow := func(share float64, needed float64) plantCase {
+		return plantCase{
+			Name: fmt.Sprintf("%g%%", 100*share), flags: []string{fmt.Sprintf("--plant-slowdown=%g", share)}, workload: memoryWorkload,
+			found: func(r *gate.Report) bool { return worse(r, gate.FigureTime) || worse(r, gate.FigureCPU) }, share: needed, times: 1,
+		}
+	}
+	return []plantCase{
+		{Name: "none", workload: memoryWorkload, found: func(r *gate.Report) bool { return r.Outcome == gate.Regression }, share: 0.05, times: 5},
+		slow(0.05, 0.5), // the margin is 3 %: what is so near to it is found as often as not
+		slow(0.1, 0.95),
+		slow(0.25, 0.95),
+		{Name: "row", flags: []string{"--plant-rows=1"}, workload: serverWorkload, found: func(r *gate.Report) bool { return worse(r, gate.FigureRows) }, share: 0.95, times: 1},
+	}
+}
+
+// worse says whether a figure of any row is worse.
+func worse(r *gate.Report, figure string) bool {
+	return slices.ContainsFunc(r.Lines, func(l gate.Line) bool { return l.Figure == figure && l.Decision == record.Worse })
+}
+
+// plantResult is how often something planted was found.
+type plantResult struct {
+	Planted      string  `json:"planted"`
+	Tries        int     `json:"tries"`
+	Found        int     `json:"found"`
+	Inconclusive int     `json:"inconclusive"`
+	Needed       string  `json:"needed"`
+	OK           bool    `json:"ok"`
+	SecondsATry  float64 `json:"seconds_a_try"`
+}
+
+// selfTestReport is what a self-test found.
+type selfTestReport struct {
+	OK        bool          `json:"ok"`
+	Pairs     int           `json:"pairs"`
+	Disturbed bool          `json:"disturbed"`
+	Seed      uint64        `json:"seed"`
+	Results   []plantResult `json:"results"`
+}
+
+// selfTest plants, and sees what is found.
+func (o *gateCmd) selfTest(c *console, opts gate.Options) error {
+	opts.Paired = true
+	cases := plantCases()
+	if o.Only != "" {
+		cases = slices.DeleteFunc(cases, func(k plantCase) bool { return k.Name != o.Only })
+		if len(cases) == 0 {
+			return fmt.Errorf("--only %s: nothing of that name is planted; there are none, 5%%, 10%%, 25%% and row", o.Only)
+		}
+	}
+	if len(o.words) > 0 {
+		for i := range cases {
+			cases[i].workload = o.words
+		}
+	}
+	for _, k := range cases {
+		if _, err := flagsOf(k.workload); err != nil {
+			return err
+		}
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	report, err := o.plantAll(ctx, c, opts, cases)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	if err := o.publish(c, report, report.text()); err != nil {
+		return err
+	}
+	if !report.OK {
+		return &status{code: exitFailed}
+	}
+	return nil
+}
+
+func (o *gateCmd) plantAll(ctx context.Context, c *console, opts gate.Options, cases []plantCase) (*selfTestReport, error) {
+	report := &selfTestReport{OK: true, Pairs: o.pairs(), Disturbed: o.Disturb, Seed: o.Seed}
+	var flags []string
+	for _, k := range cases {
+		if needsPostgres(k.workload) {
+			flags = k.workload
+		}
+	}
+	if flags == nil {
+		flags = memoryWorkload
+	}
+	env, closing, err := o.serverFor(ctx, c, flags)
+	if err != nil {
+		return nil, err
+	}
+	defer closing()
+	if o.Disturb {
+		defer disturb(o.Seed)()
+	}
+	for _, k := range cases {
+		r, err := o.plant(ctx, c, opts, k, env)
+		if err != nil {
+			return nil, err
+		}
+		report.Results = append(report.Results, *r)
+		report.OK = report.OK && r.OK
+	}
+	return report, nil
+}
+
+// plant makes all tries of one case.
+func (o *gateCmd) plant(ctx context.Context, c *console, opts gate.Options, k plantCase, env []string) (*plantResult, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	flags, err := flagsOf(k.workload)
+	if err != nil {
+		return nil, err
+	}
+	turns := [2]compareTurn{{program, flags, env}, {program, append(slices.Clone(flags), k.flags...), env}}
+	tries := o.Tries
+	if tries == 0 {
+		tries = 20
+	}
+	r := &plantResult{Planted: k.Name, Tries: tries * k.times}
+	began := time.Now()
+	for try := range r.Tries {
+		judged, err := o.try(ctx, c, opts, turns, o.Seed+uint64(try))
+		if err != nil {
+			return nil, err
+		}
+		if k.found(judged) {
+			r.Found++
+		}
+		if judged.Outcome == gate.Inconclusive {
+			r.Inconclusive++
+		}
+		c.say("planted %s, try %d of %d: %s", k.Name, try+1, r.Tries, judged.Sentence)
+	}
+	r.SecondsATry = math.Round(10*time.Since(began).Seconds()/float64(r.Tries)) / 10
+	limit := k.share * float64(r.Tries)
+	if k.flags == nil {
+		r.Needed, r.OK = fmt.Sprintf("at most %.0f", math.Floor(limit)), float64(r.Found) <= limit
+	} else {
+		r.Needed, r.OK = fmt.Sprintf("%.0f or more", math.Ceil(limit)), float64(r.Found) >= limit
+	}
+	return r, nil
+}
+
+// try makes one comparison in a directory of its own.
+func (o *gateCmd) try(ctx context.Context, c *console, opts gate.Options, turns [2]compareTurn, seed uint64) (*gate.Report, error) {
+	dir, err := os.MkdirTemp("", "pulley-gate-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	before, after, err := o.takeTurns(ctx, c, turns, filepath.Join(dir, "turns"), seed, false)
+	if err != nil {
+		return nil, err
+	}
+	a, b := gate.FromPairs("as it is", "planted", before, after)
+	return gate.Judge(a, b, opts)
+}
+
+// text is the report as a table.
+func (r *selfTestReport) text() string {
+	var b strings.Builder
+	what := "Everything planted was found as often as it must be"
+	if !r.OK {
+		what = "Not everything is as it must be"
+	}
+	disturbed := ""
+	if r.Disturbed {
+		disturbed = ", other work coming and going"
+	}
+	fmt.Fprintf(&b, "%s: %d pairs a try%s, seed %d.\n\n  planted  tries  found  needed        inconclusive  s/try\n", what, r.Pairs, disturbed, r.Seed)
+	for _, x := range r.Results {
+		mark := ""
+		if !x.OK {
+			mark = "  FAILED"
+		}
+		fmt.Fprintf(&b, "  %-7s  %5d  %5d  %-12s  %12d  %5.1f%s\n", x.Planted, x.Tries, x.Found, x.Needed, x.Inconclusive, x.SecondsATry, mark)
+	}
+	for _, x := range r.Results {
+		if x.Planted == "none" {
+			fmt.Fprintf(&b, "\nFalse alarms where nothing was planted: %d of %d, %.1f %%.\n", x.Found, x.Tries, 100*float64(x.Found)/float64(max(x.Tries, 1)))
+		}
+	}
+	return b.String()
+}
+
+// disturb keeps processors busy, each for a while and then not for a while, at random, until the function that it gives is called.
+func disturb(seed uint64) (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for i := range runtime.NumCPU() {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(seed, uint64(i)))
+			for ctx.Err() == nil {
+				busy := time.Now().Add(time.Duration(r.ExpFloat64() * float64(500*time.Millisecond)))
+				for x := 1.0; ctx.Err() == nil && x > 0 && time.Now().Before(busy); {
+					for range 10_000 {
+						x = x*1.0000001 + 1
+					}
+				}
+				idle := time.NewTimer(time.Duration(r.ExpFloat64() * float64(500*time.Millisecond)))
+				select {
+				case <-idle.C:
+				case <-ctx.Done():
+				}
+				idle.Stop()
+			}
+		})
+	}
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
