@@ -17,6 +17,12 @@
 // alike. What was measured becomes a record.Summary, and how, a record.Manifest; Ctrl-C ends a
 // comparison with what it has.
 //
+// # Under load
+//
+// A [Testbed] is a case's engines on a store of their own, which stay for one run after the other. In each, instances come at
+// the times that an arrival process intends; package load says when, and judges what came of them. What a run leaves behind
+// costs the testbed its engines and its store: the next one has new ones.
+//
 // # Ceilings
 //
 // Before the first run and after the last, package ceiling measures what raw SQL can do, on the same server, in the

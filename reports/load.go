@@ -42,7 +42,10 @@ func WriteLoadText(w io.Writer, l *record.Load) error {
 // loadSentence is the answer.
 func loadSentence(l *record.Load) string {
 	figure := fmt.Sprintf("%s latency %s", percentileName(l.Asked.Percentile), optionalTime(l.Asked.ValueNS))
-	if a := l.Asked; a.LoNS != nil {
+	switch a := l.Asked; {
+	case a.LoNS != nil && a.HiNS == nil:
+		figure += fmt.Sprintf(" [at least %s]", optionalTime(a.LoNS))
+	case a.LoNS != nil:
 		figure += fmt.Sprintf(" [%s, %s]", optionalTime(a.LoNS), optionalTime(a.HiNS))
 	}
 	rates := fmt.Sprintf("%s instances/s asked for, %s sent, %s ended", number(l.AskedPerS), number(l.OfferedPerS), number(l.AchievedPerS))
@@ -76,7 +79,7 @@ func loadFacts(l *record.Load) string {
 
 // loadCounts says what became of the instances of the measured phase; nothing is left out in silence.
 func loadCounts(c record.LoadCounts) string {
-	return fmt.Sprintf("%s measured: %d late, %d dropped, %d unfinished", plural(c.Intended, "instance"), c.Late, c.Dropped, c.Unfinished)
+	return fmt.Sprintf("%s measured: %s late, %s dropped, %s unfinished", plural(c.Intended, "instance"), thousands(int64(c.Late)), thousands(int64(c.Dropped)), thousands(int64(c.Unfinished)))
 }
 
 func writeLoadTimes(b *bytes.Buffer, l *record.Load) {
