@@ -93,6 +93,7 @@ func TestIntervalsCover(t *testing.T) {
 			held++
 		}
 	}
+	t.Logf("%d of %d intervals hold the true p99", held, len(runs))
 	if share := float64(held) / float64(len(runs)); share < 0.85 {
 		t.Errorf("%d of %d intervals at 95 %% hold the true p99", held, len(runs))
 	}
