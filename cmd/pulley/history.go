@@ -52,6 +52,9 @@ func (historyCmd) Help() string {
 		"  pulley history --series 'fanout push 100 saturated nodes_per_s' --plot fanout.svg"
 }
 
+// skippedMost bounds how many skipped lines are told one by one.
+const skippedMost = 10
+
 // Run adds, analyzes and prints.
 func (o *historyCmd) Run(c *console) error {
 	since, err := o.check(time.Now())
@@ -72,7 +75,14 @@ func (o *historyCmd) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range skipped {
+	if len(runs) == 0 && len(skipped) > 0 {
+		return fmt.Errorf("read %s: there is no run in it, line %d %s; what is to be added to a history is named with --add", path, skipped[0].Line, skipped[0].Why)
+	}
+	for i, s := range skipped {
+		if i == skippedMost {
+			c.say("pulley: %s: %d more lines are skipped", path, len(skipped)-i)
+			break
+		}
 		c.say("pulley: %s:%d %s; the line is skipped", path, s.Line, s.Why)
 	}
 	runs = slices.DeleteFunc(runs, func(r history.Run) bool { return r.Time.Before(since) })

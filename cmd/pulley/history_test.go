@@ -79,6 +79,17 @@ func TestHistoryNamesTheCommitsOfAChange(t *testing.T) {
 	if got := run(t, nil, "history", filepath.Join(t.TempDir(), "none")); got.code != exitUsage || !strings.Contains(got.err, "--add") {
 		t.Errorf("no history: exit status %d, %q: want 2, and how to begin one", got.code, got.err)
 	}
+	if got := run(t, nil, "history", file(t, "bench.txt", "BenchmarkX 1 5 ns/op\nBenchmarkX 1 5 ns/op\n")); got.code != exitUsage || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, "--add") {
+		t.Errorf("another file: exit status %d, %q: want 2, and one line that says how to add it", got.code, got.err)
+	}
+	torn := strings.Repeat("{\n", 30)
+	whole, err := os.ReadFile(filepath.Join(dir, history.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, nil, "history", file(t, "torn.ndjson", torn+string(whole))); got.code != 0 || strings.Count(got.err, "skipped") != 11 || !strings.Contains(got.out, "24 runs") {
+		t.Errorf("30 torn lines: exit status %d, %s%s: want ten of them told, and 24 runs", got.code, got.err, got.out)
+	}
 	plot := filepath.Join(dir, "run.svg")
 	got = run(t, nil, "history", dir, "--series", "Run sec", "--plot", plot, "--format", "json")
 	var report history.Report
