@@ -84,7 +84,7 @@ func (t compareTurn) run(ctx context.Context, dir string) (gate.Run, error) {
 
 // revisions builds two revisions, lets them take turns, and judges the pairs.
 func (o *gateCmd) revisions(ctx context.Context, c *console, opts gate.Options) (_ *gate.Report, err error) {
-	opts.Paired = true
+	opts.Paired, o.until = true, pairs.UntilAfter(o.For)
 	repository, err := pairs.FindRepository(ctx, ".")
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (o *gateCmd) compares(ctx context.Context, c *console, opts gate.Options, t
 func (o *gateCmd) takeTurns(ctx context.Context, c *console, turns [2]compareTurn, dir string, seed uint64, tell bool) (before, after []gate.Run, err error) {
 	began, n := time.Now(), o.pairs()
 	var found [2][]gate.Run
-	err = pairs.Run(ctx, n, seed, func(ctx context.Context, side pairs.Side, pair int) error {
+	err = pairs.Run(ctx, n, seed, o.until, func(ctx context.Context, side pairs.Side, pair int) error {
 		r, err := turns[side].run(ctx, filepath.Join(dir, o.sideName(side), fmt.Sprintf("%03d", pair+1)))
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func (o *gateCmd) benchmarks(ctx context.Context, c *console, opts gate.Options,
 	}
 	began, n := time.Now(), o.pairs()
 	var found [2][]*gobench.File
-	err := pairs.Run(ctx, n, o.Seed, func(ctx context.Context, side pairs.Side, pair int) error {
+	err := pairs.Run(ctx, n, o.Seed, o.until, func(ctx context.Context, side pairs.Side, pair int) error {
 		f, err := o.benchTurn(ctx, programs[side], filepath.Join(o.keep(work), o.sideName(side), fmt.Sprintf("%03d.txt", pair+1)))
 		if err != nil {
 			return err

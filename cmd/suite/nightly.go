@@ -14,9 +14,10 @@ import (
 
 // nightlyCmd runs all that is deep.
 type nightlyCmd struct {
-	Night time.Duration `default:"5h" help:"How long all of it may take, at least 10m; it ends at most a tenth later. Default: 5h."`
-	Only  []string      `placeholder:"PART" help:"These parts only, joined by commas; each gets its share of the time. Default: all."`
-	Out   string        `default:"out/nightly" help:"Where totals.json, report.html, what failed and the place where each part stopped are kept. Default: out/nightly."`
+	Night    time.Duration `default:"5h" help:"How long all of it may take, at least 10m; it ends at most a tenth later. Default: 5h."`
+	Only     []string      `placeholder:"PART" help:"These parts only, joined by commas; each gets its share of the time. Default: all."`
+	Baseline string        `placeholder:"REV" help:"The git revision that tonight and later nights are held against. Default: that of the first night."`
+	Out      string        `default:"out/nightly" help:"Where totals.json, report.html, what failed and the place where each part stopped are kept. Default: out/nightly."`
 }
 
 // shortestNight is the least that lets every part begin.
@@ -42,15 +43,17 @@ func parts() []part {
 	return []part{
 		{"code", "format, vet, lint and shell scripts, as make check reads them", 2, runReading},
 		{"tests", "every test as before a change, and how long each package took", 10, runTests},
-		{"seeds", "simulated worlds of every design, seed after seed, each step checked", 23, runSeeds},
-		{"worlds", "simulated worlds replayed on a real Postgres, step by step", 10, runWorlds},
-		{"language", "generated programs on every backend, held against the reference interpreter", 8, runLanguage},
-		{"fuzz", "texts and programs that no grammar made, for the parser and the compiler", 6, runFuzz},
-		{"chaos", "every backend while connections, processes and Postgres fail", 14, runChaos},
-		{"bugs", "bugs planted in the engine, of which the checks must find each", 12, runBugs},
+		{"seeds", "simulated worlds of every design, seed after seed, each step checked", 20, runSeeds},
+		{"worlds", "simulated worlds replayed on a real Postgres, step by step", 9, runWorlds},
+		{"language", "generated programs on every backend, held against the reference interpreter", 7, runLanguage},
+		{"fuzz", "texts and programs that no grammar made, for the parser and the compiler", 5, runFuzz},
+		{"chaos", "every backend while connections, processes and Postgres fail", 13, runChaos},
+		{"bugs", "bugs planted in the engine, of which the checks must find each", 11, runBugs},
 		{"soak", "one backend under load and faults, to see whether anything grows", 5, runSoak},
-		{"benchmarks", "the Go benchmarks, in the form that benchstat reads", 4, runBenchmarks},
-		{"deep tests", "the tests of one package after the other, as deep as a night allows", 6, runDeepTests},
+		{"benchmarks", "the designs compared and the Go benchmarks, in the form that benchstat reads, added to the history", 5, runBenchmarks},
+		{"gate", "this revision against the baseline: both are built, and take turns", 7, runGate},
+		{"changes", "the figures of all nights, and where they change for the worse", 1, runChanges},
+		{"deep tests", "the tests of one package after the other, as deep as a night allows", 5, runDeepTests},
 	}
 }
 
@@ -129,6 +132,11 @@ func (c *nightlyCmd) Run(ctx context.Context) error {
 		n := &night{nightlyCmd: c, place: p, began: time.Now()}
 		if n.state, err = readState(filepath.Join(c.Out, "state.json")); err != nil {
 			return err
+		}
+		if c.Baseline != "" {
+			if n.state.Baseline, err = n.resolve(ctx, c.Baseline); err != nil {
+				return err
+			}
 		}
 		t := &totals{Began: n.began.UTC(), Night: c.Night.String(), Revision: n.revision(ctx), Machine: machine(), Verdict: pass}
 		if err := n.build(ctx, chosen); err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -152,41 +151,47 @@ func rerun(output, name, target string) string {
 	return "go test -run='^" + target + "$' ./" + name
 }
 
-// runBenchmarks runs the Go benchmarks once and again, as long as there is time, and keeps what they print.
-func runBenchmarks(ctx context.Context, n *night, until time.Time, o *outcome) error {
-	file := n.file("bench.txt")
-	var all bytes.Buffer
-	for round := 0; ctx.Err() == nil; round++ {
-		begun := time.Now()
-		var out bytes.Buffer
-		err := n.withServer(ctx, func(env map[string]string) error {
-			args := []string{"go", "test", "-run", "^$", "-bench", ".", "-benchtime", "200ms", "-p", "1", "-timeout", "0", "./..."}
-			return n.place.run(ctx, command{args: args, env: env, out: &out})
-		})
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+// chunks do work of which only the amount can be said, such as a number of programs, until a time. The first chunk is small; from
+// then on the speed is known, and each next one takes a third of the time that is left, down to the least.
+type chunks struct {
+	first int
+	least int           // of a chunk
+	begun time.Duration // what a chunk costs that does nothing, about
+	speed float64       // per second, of the last chunk
+}
+
+// next gives the amount of the next chunk; zero when there is no time for another.
+func (c *chunks) next(left time.Duration) int {
+	if c.speed == 0 {
+		if left <= 0 {
+			return 0
 		}
-		if err != nil {
-			o.fails(problem{What: "the benchmarks failed: " + firstFailure(out.String(), "."), Again: "make bench", Output: failedPart(out.String())})
+		return c.first
+	}
+	left -= c.begun
+	if float64(c.least) > c.speed*left.Seconds() {
+		return 0
+	}
+	if n := int(c.speed * left.Seconds() / 3); n > c.least {
+		return n
+	}
+	return c.least
+}
+
+// each has work done in chunks until a time. work gets what was done before it, and how much it is to do.
+func (c *chunks) each(ctx context.Context, until time.Time, work func(done, amount int) error) error {
+	done := 0
+	for ctx.Err() == nil {
+		amount := c.next(time.Until(until))
+		if amount == 0 {
 			return nil
 		}
-		figures := int64(0)
-		for line := range strings.Lines(out.String()) {
-			if strings.HasPrefix(line, "Benchmark") {
-				figures++
-			}
-			if !strings.HasSuffix(strings.TrimSpace(line), "[no test files]") {
-				all.WriteString(line)
-			}
-		}
-		o.add("figures of benchmarks", figures)
-		if err := os.WriteFile(file, all.Bytes(), 0o644); err != nil {
+		begun := time.Now()
+		if err := work(done, amount); err != nil {
 			return err
 		}
-		if time.Until(until) < time.Since(begun) {
-			break
-		}
+		done += amount
+		c.speed = float64(amount) / max(0.001, (time.Since(begun)-c.begun).Seconds())
 	}
-	o.Notes = append(o.Notes, "the figures are in "+file)
-	return nil
+	return context.Cause(ctx)
 }

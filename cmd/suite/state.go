@@ -15,9 +15,10 @@ import (
 
 // state is where each part of the last night stopped, so that the next one goes on from there.
 type state struct {
-	Next    map[string]uint64  `json:"next"`    // the first seed, world or bug that nobody has tried, by part
-	Seconds map[string]float64 `json:"seconds"` // of each package's deep tests
-	Last    map[string]string  `json:"last"`    // the day of each package's deep tests
+	Next     map[string]uint64  `json:"next"`               // the first seed, world or bug that nobody has tried, by part
+	Seconds  map[string]float64 `json:"seconds"`            // of each package's deep tests
+	Last     map[string]string  `json:"last"`               // the day of each package's deep tests
+	Baseline string             `json:"baseline,omitempty"` // the commit that the gate holds revisions against
 
 	file string
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"time"
 )
 
 // Side is one of the two that take turns.
@@ -25,9 +26,34 @@ func Order(n int, seed uint64) []Side {
 	return out
 }
 
-// Run has both sides take a turn in each of n pairs, one after the other. It ends with the first error of a turn, or with ctx.
-func Run(ctx context.Context, n int, seed uint64, turn func(ctx context.Context, side Side, pair int) error) error {
+// Until is when no more pairs begin. It looks at the clock alone, never at what was found, so that it does not bias that. The zero value
+// lets all begin.
+type Until time.Time
+
+// UntilAfter is so long from now; zero is never.
+func UntilAfter(length time.Duration) Until {
+	if length == 0 {
+		return Until{}
+	}
+	return Until(time.Now().Add(length))
+}
+
+// lets says whether another pair may begin at a time, when so many took so long: whether it would end before.
+func (u Until) lets(now time.Time, done int, took time.Duration) bool {
+	if time.Time(u).IsZero() || done == 0 {
+		return true
+	}
+	return !now.Add(took / time.Duration(done)).After(time.Time(u))
+}
+
+// Run has both sides take a turn in each of n pairs, one after the other, but begins none that would not end until then. It ends
+// with the first error of a turn, or with ctx.
+func Run(ctx context.Context, n int, seed uint64, until Until, turn func(ctx context.Context, side Side, pair int) error) error {
+	began := time.Now()
 	for pair, first := range Order(n, seed) {
+		if now := time.Now(); !until.lets(now, pair, now.Sub(began)) {
+			return nil
+		}
 		for _, side := range []Side{first, 1 - first} {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)

@@ -29,7 +29,7 @@ func TestOrderIsDrawnFromTheSeed(t *testing.T) {
 
 func TestRunGivesEachSideOneTurnAPair(t *testing.T) {
 	var got [2][]int
-	err := pairs.Run(t.Context(), 5, 7, func(_ context.Context, side pairs.Side, pair int) error {
+	err := pairs.Run(t.Context(), 5, 7, pairs.Until{}, func(_ context.Context, side pairs.Side, pair int) error {
 		got[side] = append(got[side], pair)
 		return nil
 	})
@@ -41,12 +41,12 @@ func TestRunGivesEachSideOneTurnAPair(t *testing.T) {
 func TestRunEnds(t *testing.T) {
 	broken := errors.New("broken")
 	turns := 0
-	err := pairs.Run(t.Context(), 5, 1, func(context.Context, pairs.Side, int) error { turns++; return broken })
+	err := pairs.Run(t.Context(), 5, 1, pairs.Until{}, func(context.Context, pairs.Side, int) error { turns++; return broken })
 	if !errors.Is(err, broken) || turns != 1 || !strings.Contains(err.Error(), "pair 1 of 5") {
 		t.Errorf("%v after %d turns", err, turns)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	err = pairs.Run(ctx, 5, 1, func(context.Context, pairs.Side, int) error { cancel(broken); return nil })
+	err = pairs.Run(ctx, 5, 1, pairs.Until{}, func(context.Context, pairs.Side, int) error { cancel(broken); return nil })
 	if !errors.Is(err, broken) {
 		t.Errorf("%v: want the cause of the context's end", err)
 	}
@@ -75,5 +75,19 @@ func TestCommand(t *testing.T) {
 	cancel(stopped)
 	if _, err := sh("exec sleep 60").Run(ctx); !errors.Is(err, stopped) {
 		t.Errorf("%v: want the cause", err)
+	}
+}
+
+// TestNoPairBeginsThatWouldEndTooLate has time run out at once: the first pair is made all the same, and no other.
+func TestNoPairBeginsThatWouldEndTooLate(t *testing.T) {
+	turns := 0
+	err := pairs.Run(t.Context(), 5, 1, pairs.UntilAfter(time.Nanosecond), func(context.Context, pairs.Side, int) error { turns++; return nil })
+	if err != nil || turns != 2 {
+		t.Errorf("%d turns, %v; want both of one pair", turns, err)
+	}
+	turns = 0
+	err = pairs.Run(t.Context(), 5, 1, pairs.UntilAfter(time.Hour), func(context.Context, pairs.Side, int) error { turns++; return nil })
+	if err != nil || turns != 10 {
+		t.Errorf("%d turns, %v; want all within an hour", turns, err)
 	}
 }

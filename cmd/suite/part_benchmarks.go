@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// historyFile is where the figures of all nights stand, a line for each workload and night.
+func (n *night) historyFile() string { return n.file("history", "history.ndjson") }
+
+// comparison is what a night measures of the designs besides the Go benchmarks: a wide and a deep workflow, alone for latency and
+// saturated for throughput.
+var comparison = []string{"fanout=100", "chain=10", "--backends", "push,journal,eager,pull", "--quick", "--no-ceiling"}
+
+// runBenchmarks compares the designs, runs the Go benchmarks once and again as long as there is time, and adds what both came to to
+// the history.
+func runBenchmarks(ctx context.Context, n *night, until time.Time, o *outcome) error {
+	if err := n.compareDesigns(ctx, o); err != nil {
+		return err
+	}
+	file := n.file("bench.txt")
+	if err := n.runGoBenchmarks(ctx, file, until, o); err != nil || o.Verdict == fail {
+		return err
+	}
+	o.Notes = append(o.Notes, "the figures are in "+file+" and, with those of other nights, in "+n.historyFile())
+	return n.quiet(ctx, n.pulley(), "history", n.historyFile(), "--add", file, "--revision", n.revision(ctx))
+}
+
+// compareDesigns has pulley compare measure the designs, and append its rows to the history.
+func (n *night) compareDesigns(ctx context.Context, o *outcome) error {
+	var out bytes.Buffer
+	args := append(append([]string{n.pulley(), "compare"}, comparison...), "--out", n.file("compare"), "--history", n.historyFile())
+	err := n.place.run(ctx, command{args: args, out: &out})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		o.fails(problem{What: "the comparison ended with " + err.Error(), Again: command{args: append([]string{"go", "run", "./cmd/pulley", "compare"}, comparison...)}.String(), Output: failedPart(out.String())})
+		return nil
+	}
+	var summary struct{ Rows []struct{} }
+	if err := readJSON(n.file("compare", "summary.json"), &summary); err != nil {
+		return err
+	}
+	o.add("rows of pulley compare", int64(len(summary.Rows)))
+	return nil
+}
+
+// runGoBenchmarks runs the Go benchmarks as often as there is time, and keeps what they print.
+func (n *night) runGoBenchmarks(ctx context.Context, file string, until time.Time, o *outcome) error {
+	var all bytes.Buffer
+	for ctx.Err() == nil {
+		begun := time.Now()
+		var out bytes.Buffer
+		err := n.withServer(ctx, func(env map[string]string) error {
+			args := []string{"go", "test", "-run", "^$", "-bench", ".", "-benchtime", "200ms", "-p", "1", "-timeout", "0", "./..."}
+			return n.place.run(ctx, command{args: args, env: env, out: &out})
+		})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			o.fails(problem{What: "the benchmarks failed: " + firstFailure(out.String(), "."), Again: "make bench", Output: failedPart(out.String())})
+			return nil
+		}
+		figures := int64(0)
+		for line := range strings.Lines(out.String()) {
+			if strings.HasPrefix(line, "Benchmark") {
+				figures++
+			}
+			if !strings.HasSuffix(strings.TrimSpace(line), "[no test files]") {
+				all.WriteString(line)
+			}
+		}
+		o.add("figures of benchmarks", figures)
+		if err := os.WriteFile(file, all.Bytes(), 0o644); err != nil {
+			return err
+		}
+		if time.Until(until) < time.Since(begun) {
+			break
+		}
+	}
+	return nil
+}
+
+// runGate holds this revision against the baseline: both are built here, and take turns on this machine. The baseline is the revision
+// of the first night, or what --baseline names, and stays until somebody names another: a baseline that moved along
+// would let a scheduler become slower by a little each night.
+func runGate(ctx context.Context, n *night, until time.Time, o *outcome) error {
+	var out bytes.Buffer
+	if err := n.run(ctx, command{args: []string{"git", "rev-parse", "HEAD"}, out: &out}); err != nil {
+		return fmt.Errorf("the gate needs the history of revisions: %w", err)
+	}
+	head := strings.TrimSpace(out.String())
+	if n.state.Baseline == "" {
+		n.state.Baseline = head
+	}
+	if n.state.Baseline == head {
+		o.Notes = append(o.Notes, "nothing to compare: this is the baseline, "+short12(head))
+		return nil
+	}
+	if _, err := n.resolve(ctx, n.state.Baseline); err != nil {
+		o.cannotSay(problem{What: fmt.Sprintf("the baseline %s is not among the revisions here: fetch them all, or name another with --baseline", short12(n.state.Baseline))})
+		return nil
+	}
+	return n.gate(ctx, head, until, o)
+}
+
+// resolve gives the commit that a revision names.
+func (n *night) resolve(ctx context.Context, revision string) (string, error) {
+	var out, problems bytes.Buffer
+	err := n.run(ctx, command{args: []string{"git", "rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"}, out: &out, err: &problems})
+	if err != nil {
+		return "", fmt.Errorf("the baseline %s is no revision of this repository: %w", revision, err)
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// gate runs pulley gate on the baseline and this revision.
+func (n *night) gate(ctx context.Context, head string, until time.Time, o *outcome) error {
+	var out bytes.Buffer
+	args := []string{"gate", "--revisions", n.state.Baseline, head, "--for", left(until), "--out", n.file("gate")}
+	err := n.place.run(ctx, command{args: append([]string{n.pulley()}, args...), out: &out})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := judged(err, out.String()); err != nil {
+		return err
+	}
+	var report struct {
+		Sentence string
+		Lines    []struct{ Verdict string }
+	}
+	if err := readJSON(n.file("gate", "gate.json"), &report); err != nil {
+		return err
+	}
+	o.add("figures held against "+short12(n.state.Baseline), int64(len(report.Lines)))
+	p := problem{What: report.Sentence, Again: command{args: append([]string{"go", "run", "./cmd/pulley"}, args[:4]...)}.String(), Output: out.String()}
+	switch status(err) {
+	case exitFailed:
+		o.fails(p)
+	case exitInconclusive:
+		o.cannotSay(p)
+	default:
+		o.Notes = append(o.Notes, report.Sentence)
+	}
+	return nil
+}
+
+// runChanges looks for changes in the figures of all nights. As long as there are too few nights to tell, that is a note.
+func runChanges(ctx context.Context, n *night, _ time.Time, o *outcome) error {
+	if _, err := os.Stat(n.historyFile()); errors.Is(err, os.ErrNotExist) {
+		o.Notes = append(o.Notes, "there is no history yet: the part benchmarks begins one")
+		return nil
+	}
+	var out bytes.Buffer
+	args := []string{"history", n.historyFile(), "--fail-on-change"}
+	err := n.place.run(ctx, command{args: append([]string{n.pulley()}, args...), out: &out})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := judged(err, out.String()); err != nil {
+		return err
+	}
+	if status(err) == exitFailed {
+		o.fails(problem{What: "a figure has changed for the worse", Again: command{args: append([]string{"go", "run", "./cmd/pulley"}, args...)}.String(), Output: out.String()})
+	}
+	o.Notes = append(o.Notes, firstLine(out.String()))
+	return nil
+}
+
+// short12 is a commit as one reads it.
+func short12(commit string) string { return commit[:min(12, len(commit))] }
