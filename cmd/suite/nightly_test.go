@@ -155,3 +155,11 @@ func TestCheckNeedsNoServer(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestFiguresAreWholeLines(t *testing.T) {
+	var kept bytes.Buffer
+	n := keepFigures(&kept, "pkg: a\nBenchmarkA-2 \t 10 \t 5 ns/op\nBenchmarkB-2\n--- BENCH: BenchmarkB-2\n?   \tpulley\t[no test files]\nBenchmarkC-2 \t 10 \t 5 ns/o")
+	if n != 1 || strings.Contains(kept.String(), "no test files") || strings.Contains(kept.String(), "BenchmarkC") || !strings.HasPrefix(kept.String(), "pkg: a\nBenchmarkA") {
+		t.Errorf("%d figures, kept:\n%s", n, kept.String())
+	}
+}
