@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -69,6 +70,9 @@ const (
 	// saturatingPart is the part of the most instances in flight that saturates a closed loop, and saturatingLeast how many do at least.
 	saturatingPart  = 10
 	saturatingLeast = 8
+	// ladderStep is by how many times more instances are in flight in each closed loop, on the way to saturation; one that does not do more by
+	// growsLeast, as a part, is saturated.
+	ladderStep, growsLeast = 8, 0.1
 	// startShare is where the search begins, as a part of what a saturated closed loop does; mostShare is where it ends.
 	startShare, mostShare = 0.8, 5
 	// looserThanClosed is how many times as long as in a closed loop latencies may be, where no objective is given.
@@ -150,21 +154,30 @@ func (s *searching) search(ctx context.Context) error {
 	return s.check(ctx)
 }
 
-// saturate runs closed loops with the fewest and with enough in flight, and gives the rate of the latter.
+// saturate runs closed loops with more and more in flight, until more do not do more, and gives the highest rate.
 func (s *searching) saturate(ctx context.Context) (perS float64, err error) {
-	enough := max(s.InFlightMost/saturatingPart, saturatingLeast)
-	for _, c := range []struct {
-		inFlight int
-		what     string
-	}{{1, "alone"}, {enough, "saturated"}} {
-		r, err := s.closed(ctx, c.inFlight, c.what, s.times.measure)
+	enough, best := max(s.InFlightMost/saturatingPart, saturatingLeast), 0
+	for n := 1; ; n = min(n*ladderStep, enough) {
+		r, err := s.closed(ctx, n, "alone", s.times.measure)
 		if err != nil {
 			return 0, err
 		}
-		perS = max(perS, r.AchievedPerS)
+		last := len(s.out.Closed) - 1
+		if n > 1 {
+			s.out.Closed[last].What = "more in flight"
+		}
+		grew := r.AchievedPerS > perS*(1+growsLeast)
+		if r.AchievedPerS > perS {
+			perS, best = r.AchievedPerS, last
+		}
+		if n >= enough || n > 1 && !grew {
+			break
+		}
 	}
 	if perS == 0 {
 		s.out.Why = fmt.Sprintf("no instance ended within %v; give it more time", s.times.measure)
+	} else if best > 0 {
+		s.out.Closed[best].What = "saturated"
 	}
 	return perS, nil
 }
@@ -205,46 +218,64 @@ func (s *searching) run(ctx context.Context, a arrivals.Arrivals, measure, drain
 	})
 }
 
-// closedAt looks for a closed loop that does a rate, and gives the nearest that is valid; nil: there is none.
+// closedAt looks for a closed loop that does a rate, and gives the nearest that is valid; nil: none is anywhere near. Runs that are
+// not valid tell how many should be in flight, too.
 func (s *searching) closedAt(ctx context.Context, perS float64, what string, after int) (*record.KneeRun, error) {
 	measure := s.times.forRate(perS, s.percentile())
 	for range closedRuns {
-		runs := valid(s.out.Closed)
+		runs := latest(s.out.Closed)
 		inFlight, best, more := 1, 0, true
 		if len(runs) > 0 {
 			inFlight, best, more = knee.NextInFlight(loops(runs), perS)
 		}
-		if !more || !s.left(measure, after) {
-			if len(runs) == 0 {
-				return nil, nil
+		if !more {
+			if inFlight = runs[best].InFlight; usable(runs[best]) {
+				return runs[best], nil
 			}
-			return runs[best], nil
+		}
+		if !s.left(measure, after) {
+			break
 		}
 		if _, err := s.closed(ctx, inFlight, what, measure); err != nil {
 			return nil, err
 		}
 	}
-	runs := valid(s.out.Closed)
+	runs := slices.DeleteFunc(latest(s.out.Closed), func(r *record.KneeRun) bool { return !usable(r) })
 	if len(runs) == 0 {
 		return nil, nil
 	}
 	_, best, _ := knee.NextInFlight(loops(runs), perS)
-	return runs[best], nil
+	if r := runs[best]; r.AchievedPerS > perS/nearFactor && (r.AchievedPerS < perS*nearFactor || r.InFlight == 1) {
+		return r, nil
+	}
+	return nil, nil
 }
 
-func loops(runs []*record.KneeRun) (out []knee.Closed) {
-	for _, r := range runs {
-		out = append(out, knee.Closed{InFlight: r.InFlight, PerS: r.AchievedPerS})
+// nearFactor is how far a closed loop's rate may be from the one that was looked for, at most.
+const nearFactor = 1.5
+
+// latest are the latest runs of each number in flight, valid ones first, that have a rate.
+func latest(runs []record.KneeRun) []*record.KneeRun {
+	of := map[int]*record.KneeRun{}
+	for i := range runs {
+		r := &runs[i]
+		if have := of[r.InFlight]; r.AchievedPerS > 0 && (have == nil || usable(r) || !usable(have)) {
+			of[r.InFlight] = r
+		}
+	}
+	var out []*record.KneeRun
+	for _, n := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, of[n])
 	}
 	return out
 }
 
-// valid are the runs that have a rate and latencies that may be believed.
-func valid(runs []record.KneeRun) (out []*record.KneeRun) {
-	for i := range runs {
-		if r := &runs[i]; r.Valid && r.AchievedPerS > 0 && r.AtNS != nil {
-			out = append(out, r)
-		}
+// usable says that a run has latencies that may be believed.
+func usable(r *record.KneeRun) bool { return r.Valid && r.AtNS != nil }
+
+func loops(runs []*record.KneeRun) (out []knee.Closed) {
+	for _, r := range runs {
+		out = append(out, knee.Closed{InFlight: r.InFlight, PerS: r.AchievedPerS})
 	}
 	return out
 }
@@ -256,7 +287,7 @@ func (s *searching) setObjective(ctx context.Context, perS float64) error {
 		return err
 	}
 	if r == nil {
-		s.out.Why = "no closed loop gave a latency to take the objective from: " + s.complaints() + "; give an objective"
+		s.out.Why = "no closed loop near half of saturation gave a latency to take the objective from: " + s.complaints() + "; give an objective"
 		return nil
 	}
 	most := time.Duration(threeDigits(looserThanClosed * float64(*r.AtNS)))
@@ -274,9 +305,9 @@ func (s *searching) complaints() string {
 	}
 	slices.Sort(kinds)
 	if kinds = slices.Compact(kinds); len(kinds) == 0 {
-		return "nothing ended"
+		return "none did that rate"
 	}
-	return "the runs are invalid (" + strings.Join(kinds, ", ") + ")"
+	return "runs are invalid (" + strings.Join(kinds, ", ") + ")"
 }
 
 // climb makes open runs until the knee is enclosed.
