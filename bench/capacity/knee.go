@@ -158,14 +158,15 @@ func (s *searching) search(ctx context.Context) error {
 func (s *searching) saturate(ctx context.Context) (perS float64, err error) {
 	enough, best := max(s.InFlightMost/saturatingPart, saturatingLeast), 0
 	for n := 1; ; n = min(n*ladderStep, enough) {
-		r, err := s.closed(ctx, n, "alone", s.times.measure)
+		what := "towards saturation"
+		if n == 1 {
+			what = "alone"
+		}
+		r, err := s.closed(ctx, n, what, s.times.measure)
 		if err != nil {
 			return 0, err
 		}
 		last := len(s.out.Closed) - 1
-		if n > 1 {
-			s.out.Closed[last].What = "more in flight"
-		}
 		grew := r.AchievedPerS > perS*(1+growsLeast)
 		if r.AchievedPerS > perS {
 			perS, best = r.AchievedPerS, last
@@ -394,7 +395,7 @@ func (s *searching) check(ctx context.Context) error {
 	s.out.Check = c
 	below, above := belowShare**s.out.HoldsPerS, aboveShare**s.out.HoldsPerS
 	var err error
-	if c.Below, err = s.checkAt(ctx, below, 1+2, func(r *record.KneeRun) bool { return r.Valid }); err != nil {
+	if c.Below, err = s.checkAt(ctx, below, 1+2, func(r *record.KneeRun) bool { return r.Valid && !r.Overloaded }); err != nil {
 		return err
 	}
 	if s.out.BreaksPerS != nil {
@@ -427,7 +428,8 @@ func (s *searching) checkAt(ctx context.Context, perS float64, after int, good f
 			return found, err
 		}
 		r := recorded(l, "", perS, 0)
-		r.Vote = int(knee.Judge(func() []knee.Objective { _, o := objectivesOf(s.out.Objectives); return o }(), voting(perS, l)))
+		_, objectives := objectivesOf(s.out.Objectives)
+		r.Vote = int(knee.Judge(objectives, voting(perS, l)))
 		s.say("check at %s: %s", perSecond(perS), s.describe(&r))
 		if found == nil || !found.Valid || good(&r) {
 			found = &r
