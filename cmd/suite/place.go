@@ -118,22 +118,22 @@ func (p *place) leave() error {
 
 // endProcesses waits for the processes with the mark, and kills those that do not end by themselves.
 func (p *place) endProcesses() error {
-	if p.await() {
+	if p.await(p.patience) {
 		return nil
 	}
 	left := p.processes()
 	for _, pid := range left {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone by now
 	}
-	if !p.await() {
+	if !p.await(endWithin) { // the kernel takes its time on a busy machine
 		return fmt.Errorf("processes %v cannot be killed", p.processes())
 	}
 	return fmt.Errorf("processes %v did not end by themselves, and were killed", left)
 }
 
-// await waits until no process with the mark is left, and says whether that came about.
-func (p *place) await() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), p.patience)
+// await waits until no process with the mark is left, and says whether that came about in time.
+func (p *place) await(within time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	for len(p.processes()) > 0 {
 		if ctx.Err() != nil {
