@@ -229,6 +229,9 @@ func (o *benchCmd) arriving(k *bench.Case, run *bench.OpenRun) (arrivals.Arrival
 			return a, err
 		}
 	}
+	if n := a.InFlight(); len(n) > 1 {
+		return a, fmt.Errorf("the arrivals %s are %d runs, and this is one; choose, as in --arrivals closed:%d", a, len(n), n[len(n)-1])
+	}
 	if !a.Open() && a.InFlight() == nil {
 		return a, errors.New("it is not said how instances arrive; add --rate 200, or --arrivals (pulley bench --help lists them)")
 	}
