@@ -409,7 +409,7 @@ func (s *searching) check(ctx context.Context) error {
 	if c.Closed, err = s.closedAt(ctx, below, "the rate of the check", 0); err != nil || c.Closed == nil {
 		return err
 	}
-	if c.Below.AtNS != nil && c.Closed.AtNS != nil {
+	if c.Below.Valid && !c.Below.Overloaded && c.Below.AtNS != nil {
 		ratio := float64(*c.Below.AtNS) / float64(*c.Closed.AtNS)
 		c.Ratio = &ratio
 	}
