@@ -45,6 +45,7 @@ func (j *judging) conclude(baseline, candidate Side) {
 		r.Outcome = Inconclusive
 	default:
 		r.Outcome = Passed
+		r.Notes = append(r.Notes, j.unsteady()...)
 	}
 	r.Sentence = j.sentence()
 }
@@ -126,6 +127,16 @@ func (j *judging) tooNoisy() (doubts []string) {
 		}
 	}
 	return doubts
+}
+
+// unsteady says which timed figures of rows that pass for their steadiest one exclude little themselves.
+func (j *judging) unsteady() (notes []string) {
+	for _, l := range j.report.Lines {
+		if l.timed && !l.tail && l.NotCompared == "" && l.Worst != nil && *l.Worst > 1+j.o.Resolution && l.Decision == record.Unclear {
+			notes = append(notes, fmt.Sprintf("%s alone does not exclude that it is worse by %s", l.Key, percent(*l.Worst-1)))
+		}
+	}
+	return notes
 }
 
 // sentence says the outcome and what decided it.

@@ -135,7 +135,8 @@ func (o *gateCmd) sideName(side pairs.Side) string {
 	return []string{"baseline", "candidate"}[side]
 }
 
-// compares builds pulley twice, and runs comparisons in turn.
+// compares builds pulley twice, and runs comparisons in turn. Paths are trimmed from programs, so that they do not differ in them,
+// and what both revisions share is built once.
 func (o *gateCmd) compares(ctx context.Context, c *console, opts gate.Options, trees [2]*pairs.Checkout, flags []string, work string) (*gate.Report, error) {
 	var turns [2]compareTurn
 	for i, tree := range trees {
@@ -144,7 +145,7 @@ func (o *gateCmd) compares(ctx context.Context, c *console, opts gate.Options, t
 		}
 		c.say("building %s", o.words[i])
 		turns[i].program, turns[i].flags = filepath.Join(work, o.sideName(pairs.Side(i))+"-pulley"), flags
-		if _, err := (pairs.Command{Dir: tree.Root(), Args: []string{"go", "build", "-o", turns[i].program, "./cmd/pulley"}}).Run(ctx); err != nil {
+		if _, err := (pairs.Command{Dir: tree.Root(), Args: []string{"go", "build", "-trimpath", "-o", turns[i].program, "./cmd/pulley"}}).Run(ctx); err != nil {
 			return nil, fmt.Errorf("building %s: %w", o.words[i], err)
 		}
 	}
@@ -243,7 +244,7 @@ func (o *gateCmd) buildTests(ctx context.Context, tree *pairs.Checkout, into str
 			continue
 		}
 		program := filepath.Join(into, fmt.Sprintf("%03d.test", len(out)))
-		if _, err := (pairs.Command{Dir: dir, Args: []string{"go", "test", "-c", "-o", program, "."}}).Run(ctx); err != nil {
+		if _, err := (pairs.Command{Dir: dir, Args: []string{"go", "test", "-c", "-trimpath", "-o", program, "."}}).Run(ctx); err != nil {
 			return nil, err
 		}
 		out = append(out, testProgram{program, dir})
