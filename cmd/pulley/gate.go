@@ -26,7 +26,7 @@ type gateCmd struct {
 	Revisions  bool          `help:"BASELINE and CANDIDATE are git revisions: both are built, and take turns on this machine."`
 	Bench      string        `placeholder:"PATTERN" help:"With --revisions: the benchmarks of any Go module that take turns, as go test -bench names them, instead of pulley compare."`
 	Package    string        `placeholder:"PKG" help:"With --bench: the packages, as in ./... Default: the one in this directory."`
-	Benchtime  string        `default:"200ms" placeholder:"TIME" help:"With --bench: how long each benchmark runs in a turn, three times; or 100x. Default: 200ms."`
+	Benchtime  string        `default:"100ms" placeholder:"TIME" help:"With --bench: how long each benchmark runs, five times in a turn; or 100x. Default: 100ms."`
 	SelfTest   bool          `help:"Plant slowdowns of 5, 10 and 25 % and an extra row read per node, and see that they are found; compare the same with the same, and count false alarms."`
 	Tries      int           `placeholder:"N" help:"With --self-test: tries for each plant; false alarms have five times as many. Default: 20."`
 	Only       string        `placeholder:"PLANT" help:"With --self-test: one of none, 5%, 10%, 25% and row alone."`

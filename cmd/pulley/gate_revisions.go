@@ -19,10 +19,10 @@ import (
 
 // gateFlags are what pulley compare runs for two revisions, unless something else is said: both designs that push, for latency and
 // for throughput, in short runs.
-var gateFlags = []string{"fanout=100", "chain=10", "--backends", "push,journal", "--run-time", "300ms"}
+var gateFlags = []string{"fanout=100", "chain=10", "--backends", "push,journal", "--run-time", "200ms"}
 
 // runsOfTurn is how many runs a turn has. The least disturbed of them counts.
-const runsOfTurn = 3
+const runsOfTurn = 5
 
 // compareTurn is a turn of pulley compare.
 type compareTurn struct {
