@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pulley/bench/gate"
+	"pulley/internal/depth"
 	"pulley/reports/record"
 )
 
@@ -173,9 +174,6 @@ func TestGateBuildsRevisions(t *testing.T) {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
 	wantParts(t, out, "Regression: m.Work", "allocs/op", "10", "100", "exact", "worse")
-	if code, _, stderr := gate("HEAD", "HEAD", "--bench", "Play", "--runs", "2"); code != exitUsage || !strings.Contains(stderr, "no benchmark of either revision matches --bench Play") {
-		t.Errorf("exit status %d: %s", code, stderr)
-	}
 	if code, _, stderr := gate("HEAD~1", "HEAD", "--runs", "2"); code != exitUsage || !strings.Contains(stderr, "has no cmd/pulley") {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
@@ -185,15 +183,22 @@ func TestGateBuildsRevisions(t *testing.T) {
 	if status := git("status", "--short"); status != "" {
 		t.Errorf("the user's tree has changed: %s", status)
 	}
+	if !depth.Night() {
+		return // the rest builds it all again
+	}
+	if code, _, stderr := gate("HEAD", "HEAD", "--bench", "Play", "--runs", "2"); code != exitUsage || !strings.Contains(stderr, "no benchmark of either revision matches --bench Play") {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
 }
 
-// TestGateFindsWhatIsPlanted plants a slowdown so large that no machine is too busy for it, in few pairs.
+// TestGateFindsWhatIsPlanted plants a slowdown so large that no machine is too busy for it. What is planted is a share of what the process uses, which should be
+// no test's.
 func TestGateFindsWhatIsPlanted(t *testing.T) {
 	t.Parallel()
-	flags := []string{"compare", "fanout=10", "--backends", "memory", "--load", "saturated", "--min-nodes", "3000", "--runs", "5", "--no-ceiling"}
+	flags := []string{"compare", "fanout=10", "--backends", "memory", "--load", "saturated", "--min-nodes", "500", "--runs", "6", "--no-ceiling"}
 	dirs := []string{t.TempDir(), t.TempDir()}
-	for i, plant := range []string{"0", "10"} {
-		if got := call(t, nil, append(flags, "--plant-slowdown", plant, "--out", dirs[i])...); got.code != 0 {
+	for i, plant := range []string{"0", "3"} {
+		if got := run(t, nil, append(flags, "--plant-slowdown", plant, "--out", dirs[i])...); got.code != 0 {
 			t.Fatal(got.err)
 		}
 	}
