@@ -72,7 +72,8 @@ type run struct {
 	closed    int64         // and until when
 	find      func(kind string) (fault.Kind, error)
 
-	stalls   stalls // of the machine; read once the load has ended
+	stalls   stalls       // of the machine; read once the load has ended
+	lost     atomic.Int64 // how long they were so far, in nanoseconds
 	recorder *check.Recorder
 	disk     *disk // the server's own; nil: it has none
 	front    *pgwire.Proxy
@@ -226,7 +227,7 @@ func (r *run) phases(ctx context.Context) error {
 	defer tasks.Wait()
 	defer stop()
 	tasks.Go(func() { r.load.run(loading, r.store) })
-	tasks.Go(func() { r.stalls.watch(loading) })
+	tasks.Go(func() { r.stalls.watch(loading, &r.lost) })
 	r.pacing(ctx)
 	if r.Soak {
 		r.soak = &soak{run: r, series: map[string]*record.SoakSeries{}}
@@ -260,34 +261,55 @@ func (r *run) phases(ctx context.Context) error {
 
 // faults injects the plan.
 func (r *run) faults(ctx context.Context) error {
-	for i, f := range r.Faults {
-		kind, err := r.find(f.Kind)
+	for i := range r.Faults {
+		kind, err := r.find(r.Faults[i].Kind)
 		if err != nil {
 			return err
 		}
 		r.space(ctx)
 		r.deadlocks.look(ctx)
-		happened := false
-		for try := 0; try < triesMost && !happened; try++ {
-			if happened, err = r.inject(ctx, kind, f); ctx.Err() != nil {
-				return err
-			} else if err != nil { // no further ones, but what was begun is to be seen to its end
-				r.broken = true
-				r.result.doubt("fault %d, %s: %v", i+1, f, err)
-				return nil
-			}
-			if !happened && kind.Nth {
-				f.K = max(1, f.K/2) // its moment may be too far off
-			}
+		happened, err := r.tryFault(ctx, kind, i)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil { // no further ones, but what was begun is to be seen to its end
+			r.broken = true
+			r.result.doubt("fault %d, %s: %v", i+1, r.Faults[i], err)
+			return nil
 		}
 		if !happened {
-			r.result.doubt("fault %d, %s, did not happen in %d tries", i+1, f, triesMost)
+			r.result.doubt("fault %d, %s, did not happen in %d tries", i+1, r.Faults[i], triesMost)
 		}
 	}
 	if r.space(ctx); len(r.Faults) > 0 { // so that recovery can be seen
 		r.watch.await(ctx, string(check.Ended), r.InFlight, r.lease())
 	}
 	return nil
+}
+
+// tryFault tries one fault of the plan until it happens. Where it does not, and the machine had no time for the run, calls may have been
+// given up before the fault could come to them: every time of the case is doubled then, and it is tried anew.
+func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bool, err error) {
+	for growths := 0; ; growths++ {
+		begun, lost := check.MachineClock(), r.lost.Load()
+		f := r.Faults[i]
+		for try := 0; try < triesMost; try++ {
+			if happened, err = r.inject(ctx, kind, f); happened || err != nil {
+				return happened, err
+			}
+			if kind.Nth {
+				f.K = max(1, f.K/2) // its moment may be too far off
+			}
+		}
+		slow := slowPart*(r.lost.Load()-lost) > check.MachineClock()-begun
+		if !slow || growths == growthsMost || r.soak != nil {
+			return false, nil
+		}
+		r.say("fault %d, %s, did not happen in %d tries; the machine is slow, and every time of the case is doubled", i+1, f, triesMost)
+		if err := r.grow(ctx); err != nil {
+			return false, fmt.Errorf("going on with longer times: %w", err)
+		}
+	}
 }
 
 // space waits until the next fault may begin, for the sake of what is to be seen before it.

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"pulley/chaos/check"
@@ -10,6 +11,7 @@ import (
 const (
 	stallBeat  = 10 * time.Millisecond // between two looks at the clock
 	stallLeast = 40 * time.Millisecond // by which a look is late where the machine has no time for the run
+	slowPart   = 20                    // one part in so many without time for the run makes a machine slow
 )
 
 // stall is a time in which the machine had none for the run: it was busy with something else, or stood still.
@@ -20,8 +22,8 @@ type stall struct {
 // stalls are those of a run, in order.
 type stalls []stall
 
-// watch notes stalls until ctx ends.
-func (s *stalls) watch(ctx context.Context) {
+// watch notes stalls until ctx ends, and adds them up in lost.
+func (s *stalls) watch(ctx context.Context, lost *atomic.Int64) {
 	tick := time.NewTicker(stallBeat)
 	defer tick.Stop()
 	last := check.MachineClock()
@@ -31,7 +33,11 @@ func (s *stalls) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		known := len(*s)
 		last = s.beat(last, check.MachineClock())
+		for _, one := range (*s)[known:] {
+			lost.Add(one.to - one.from)
+		}
 	}
 }
 

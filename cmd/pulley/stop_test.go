@@ -187,7 +187,7 @@ func TestALostDatabaseIsGivenUp(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
-	server, err := pgserver.Open(ctx, pgserver.Options{Ways: []pgserver.Way{pgserver.WayLocal, pgserver.WayDownload}})
+	server, err := pgserver.Open(ctx, pgserver.Options{Ways: []pgserver.Way{pgserver.WayLocal, pgserver.WayDownload}, StartTimeout: deadline})
 	if err != nil {
 		t.Fatal(err)
 	}

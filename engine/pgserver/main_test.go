@@ -2,6 +2,7 @@ package pgserver
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,7 +87,9 @@ func (s sharing) Run() int {
 func sharedServer(t *testing.T) *Server {
 	t.Helper()
 	needBinaries(t)
-	shared.once.Do(func() { shared.server, shared.err = Open(t.Context(), Options{Ways: []Way{WayLocal}}) })
+	shared.once.Do(func() {
+		shared.server, shared.err = Open(t.Context(), Options{Ways: []Way{WayLocal}, StartTimeout: waitsMost})
+	})
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
@@ -102,7 +105,7 @@ var givenEnv = map[string]string{}
 func runChild(mode string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), waitsMost)
 	defer cancel()
-	o := Options{Ways: []Way{WayLocal}, TempDir: os.Getenv("CHILD_TEMPDIR"), Image: os.Getenv("CHILD_IMAGE")}
+	o := Options{Ways: []Way{WayLocal}, TempDir: os.Getenv("CHILD_TEMPDIR"), Image: os.Getenv("CHILD_IMAGE"), StartTimeout: waitsMost}
 	switch {
 	case o.Image != "":
 		o.Ways = []Way{WayDocker}
@@ -325,6 +328,7 @@ func openTest(t *testing.T, o Options) *Server {
 	if o.Log == nil {
 		o.Log = func(line string) { t.Log(line) }
 	}
+	o.StartTimeout = cmp.Or(o.StartTimeout, waitsMost)
 	s, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
