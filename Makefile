@@ -12,7 +12,7 @@ DEMO_FLAGS ?= --quick --out $(DEMO_OUT) --backends push,pull,pull:batch=256,pull
 	--sizes diamond=2,8 --sizes pipeline=16,128 --time-scale 0.00005 $(addprefix --trace ,$(DEMO_TRACES))
 
 # How long one package's tests may take.
-TEST_TIMEOUT ?= 20m
+TEST_TIMEOUT ?= 60m
 TEST_FLAGS ?=
 
 # What is said to pulley claims, such as --quick, --goals or --only loop.

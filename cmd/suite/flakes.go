@@ -16,7 +16,7 @@ import (
 type flakesCmd struct {
 	N        int           `default:"20" help:"So many times. Default: 20."`
 	Packages []string      `arg:"" optional:"" help:"Patterns of packages. Default: ./..."`
-	Timeout  time.Duration `default:"40m" help:"How long one package may take, on the busy machine. Default: 40m."`
+	Timeout  time.Duration `default:"2h" help:"How long one package may take, on the busy machine: a bound of what hangs. Default: 2h."`
 	Out      string        `default:"out/flakes" help:"Where each run's events and flakes.json are kept. Default: out/flakes."`
 }
 

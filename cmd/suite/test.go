@@ -16,7 +16,7 @@ import (
 type testCmd struct {
 	Packages []string      `arg:"" optional:"" help:"Patterns of packages. Default: ./..."`
 	AtOnce   int           `help:"Packages at a time. Default: one and a half for each processor, since tests also wait."`
-	Timeout  time.Duration `default:"20m" help:"How long one package may take: an hour's bound of what hangs, no measure. Default: 20m."`
+	Timeout  time.Duration `default:"60m" help:"How long one package may take: a bound of what hangs, no measure. Default: 60m."`
 	Flags    string        `help:"More for go test, such as '-cover' or '-run TestX'."`
 	Out      string        `default:"out/test" help:"Where the events and the times are kept. Default: out/test."`
 }
