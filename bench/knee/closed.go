@@ -48,9 +48,12 @@ func NextInFlight(done []Closed, perS float64) (inFlight int, best int, more boo
 		next = math.Floor(float64(above.InFlight) * max(perS/above.PerS, 0.1))
 	case below.InFlight > above.InFlight: // noise
 		return 0, best, false
+	case above.InFlight-below.InFlight == 1: // no whole number is between them
+		return 0, best, false
 	default:
 		power := math.Log(perS/below.PerS) / math.Log(above.PerS/below.PerS)
 		next = math.Round(float64(below.InFlight) * math.Pow(float64(above.InFlight)/float64(below.InFlight), power))
+		next = min(max(next, float64(below.InFlight+1)), float64(above.InFlight-1))
 	}
 	inFlight = max(int(next), 1)
 	if slices.ContainsFunc(done, func(c Closed) bool { return c.InFlight == inFlight }) {
