@@ -169,6 +169,41 @@ func TestMissedFaultsAreTriedSooner(t *testing.T) {
 	}
 }
 
+// TestMissedFaultsOnASlowMachine has a fault happen only once its time is four times as long. Where the machine had no time for the run,
+// its times are doubled until then; elsewhere, and where four times is not enough, the run decides nothing.
+func TestMissedFaultsOnASlowMachine(t *testing.T) {
+	for _, c := range []struct {
+		slow  bool
+		needs int
+		tries int
+		want  Verdict
+	}{{true, 400, 2*triesMost + 1, Pass}, {false, 400, triesMost, Inconclusive}, {true, 1 << 20, (growthsMost + 1) * triesMost, Inconclusive}} {
+		tries := 0
+		r := &run{watch: newWatch(), ledger: fault.NewLedger(), world: &world{}, load: &load{}}
+		r.find = func(string) (fault.Kind, error) {
+			return fault.Kind{Name: "slow", Inject: func(_ context.Context, _ fault.World, f fault.Fault, over func()) error {
+				if tries++; f.HoldMS >= c.needs {
+					over()
+					return nil
+				}
+				if now := check.MachineClock(); c.slow {
+					r.stalls.all = append(r.stalls.all, stall{now - 1_000_000, now + 1_000_000_000})
+				}
+				return fault.ErrMissed
+			}}, nil
+		}
+		r.Case.Faults = []fault.Fault{{Kind: "slow", HoldMS: 100}}
+		r.result = newResult(r.Case)
+		r.recorder = check.NewRecorder(r, check.Recording{Source: ownSource})
+		if err := r.faults(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r.result.conclude(); r.result.Verdict != c.want || tries != c.tries {
+			t.Errorf("%+v: %s after %d tries", c, r.result.Verdict, tries)
+		}
+	}
+}
+
 // TestCanceledAreCounted counts instances by how they ended, each once, whoever heard of it; without one, nothing was canceled.
 func TestCanceledAreCounted(t *testing.T) {
 	looked := func(source, instance string, s reference.Status) check.Event {

@@ -200,8 +200,8 @@ func TestStalls(t *testing.T) {
 	for _, now := range []int64{at + int64(stallBeat), at + int64(stallBeat+stallLeast), at + int64(2*stallBeat+stallLeast) + 3*second/10} {
 		last = s.beat(last, now)
 	}
-	if len(s) != 1 || s.within(0, never) != 3*second/10 || s.within(at, last-second/10) != 2*second/10 || s.within(0, at) != 0 {
-		t.Fatalf("stalls are %v", s)
+	if len(s.all) != 1 || s.within(0, never) != 3*second/10 || s.within(at, last-second/10) != 2*second/10 || s.within(0, at) != 0 {
+		t.Fatalf("stalls are %v", s.all)
 	}
 	for took, want := range map[time.Duration]string{
 		1400 * time.Millisecond: record.RecoveryMet, 1700 * time.Millisecond: record.RecoveryUndecided, 1900 * time.Millisecond: record.RecoveryMissed,

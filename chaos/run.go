@@ -72,8 +72,7 @@ type run struct {
 	closed    int64         // and until when
 	find      func(kind string) (fault.Kind, error)
 
-	stalls   stalls       // of the machine; read once the load has ended
-	lost     atomic.Int64 // how long they were so far, in nanoseconds
+	stalls   stalls // of the machine
 	recorder *check.Recorder
 	disk     *disk // the server's own; nil: it has none
 	front    *pgwire.Proxy
@@ -227,7 +226,7 @@ func (r *run) phases(ctx context.Context) error {
 	defer tasks.Wait()
 	defer stop()
 	tasks.Go(func() { r.load.run(loading, r.store) })
-	tasks.Go(func() { r.stalls.watch(loading, &r.lost) })
+	tasks.Go(func() { r.stalls.watch(loading) })
 	r.pacing(ctx)
 	if r.Soak {
 		r.soak = &soak{run: r, series: map[string]*record.SoakSeries{}}
@@ -291,8 +290,7 @@ func (r *run) faults(ctx context.Context) error {
 // given up before the fault could come to them: every time of the case is doubled then, and it is tried anew.
 func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bool, err error) {
 	for growths := 0; ; growths++ {
-		begun, lost := check.MachineClock(), r.lost.Load()
-		f := r.Faults[i]
+		begun, f := check.MachineClock(), r.Faults[i]
 		for try := 0; try < triesMost; try++ {
 			if happened, err = r.inject(ctx, kind, f); happened || err != nil {
 				return happened, err
@@ -301,8 +299,8 @@ func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bo
 				f.K = max(1, f.K/2) // its moment may be too far off
 			}
 		}
-		slow := slowPart*(r.lost.Load()-lost) > check.MachineClock()-begun
-		if !slow || growths == growthsMost || r.soak != nil {
+		now := check.MachineClock()
+		if slow := slowPart*r.stalls.within(begun, now) > now-begun; !slow || growths == growthsMost || r.soak != nil {
 			return false, nil
 		}
 		r.say("fault %d, %s, did not happen in %d tries; the machine is slow, and every time of the case is doubled", i+1, f, triesMost)

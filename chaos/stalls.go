@@ -2,7 +2,7 @@ package chaos
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"pulley/chaos/check"
@@ -20,10 +20,13 @@ type stall struct {
 }
 
 // stalls are those of a run, in order.
-type stalls []stall
+type stalls struct {
+	mu  sync.Mutex
+	all []stall
+}
 
-// watch notes stalls until ctx ends, and adds them up in lost.
-func (s *stalls) watch(ctx context.Context, lost *atomic.Int64) {
+// watch notes stalls until ctx ends.
+func (s *stalls) watch(ctx context.Context) {
 	tick := time.NewTicker(stallBeat)
 	defer tick.Stop()
 	last := check.MachineClock()
@@ -33,25 +36,25 @@ func (s *stalls) watch(ctx context.Context, lost *atomic.Int64) {
 		case <-ctx.Done():
 			return
 		}
-		known := len(*s)
 		last = s.beat(last, check.MachineClock())
-		for _, one := range (*s)[known:] {
-			lost.Add(one.to - one.from)
-		}
 	}
 }
 
 // beat takes a look at the clock, and gives its time.
 func (s *stalls) beat(last, now int64) int64 {
 	if due := last + int64(stallBeat); now-due >= int64(stallLeast) {
-		*s = append(*s, stall{due, now})
+		s.mu.Lock()
+		s.all = append(s.all, stall{due, now})
+		s.mu.Unlock()
 	}
 	return now
 }
 
 // within is how long the machine had no time for the run in a time.
-func (s stalls) within(from, to int64) (ns int64) {
-	for _, one := range s {
+func (s *stalls) within(from, to int64) (ns int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.all {
 		ns += max(0, min(to, one.to)-max(from, one.from))
 	}
 	return ns
