@@ -3,14 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -27,8 +24,6 @@ import (
 
 // benchCmd is pulley bench.
 type benchCmd struct {
-	Scenario string `arg:"" help:"What to run: ${scenarios}, or a scenario's file, as in orders.yaml; with =SIZE for a size. Default size: the scenario's smallest."`
-	serverFlags
 	Rate       string        `placeholder:"RATE" help:"Instances a second in the mean, as in 200 or 12000/m: the scenario's own arrivals at that rate, else Poisson arrivals."`
 	Arrivals   string        `placeholder:"ARRIVALS" help:"How instances arrive, as in poisson:200/s, constant:200/s, ramp:10/s..500/s,30s or closed:16; see below. Default: what the scenario says."`
 	Backend    string        `default:"push" help:"The scheduler, with its options after colons. Default: push."`
@@ -37,20 +32,10 @@ type benchCmd struct {
 	Drain      time.Duration `placeholder:"TIME" help:"How long instances that are open at the end may take. Default: what the scenario says, else 10s."`
 	Percentile string        `default:"p99" placeholder:"P" help:"The percentile that the run is judged by, from p50 to p99.99. Default: p99."`
 	Objective  []string      `sep:"none" placeholder:"BOUND" help:"A bound on a percentile of latencies, as in 'p99 < 50ms'; may be repeated. Default: what the scenario says."`
-	Workers    int           `placeholder:"N" help:"Actions that an engine runs at once. Default: what the scenario says, else 2000."`
-	Engines    int           `placeholder:"N" help:"Engines on the store. Default: what the scenario says, else 1."`
-	InFlight   int           `placeholder:"N" help:"So many instances may be open at once; those due beyond are dropped, and counted. Default: 5000, fewer if they are large."`
-	Set        []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenario another value; may be repeated."`
-	Trace      []string      `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace."`
-	TimeScale  float64       `default:"0.0001" help:"Multiplies the run times of a trace's tasks. Default: 0.0001."`
-	Seed       uint64        `default:"1" help:"Of what arrivals and scenarios draw. Default: 1."`
-	Others     string        `default:"10%" placeholder:"SHARE" help:"How much of the machine's processors other programs may use before the run is invalid. Default: 10%."`
 	Out        string        `default:"out/bench" placeholder:"DIR" help:"Where the record and the histograms are written. Default: out/bench."`
 	Format     string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	testbedFlags
 }
-
-// exitUndecided is the status of a run that decides nothing.
-const exitUndecided = 3
 
 // Help is the end of the command's help.
 func (benchCmd) Help() string {
@@ -90,9 +75,7 @@ func (o *benchCmd) Run(c *console) error {
 	if err := o.mayReplace(); err != nil {
 		return err
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	tuneGC()
 	ctx, stop := interruptible()
 	defer stop()
 	found, err := o.bench(ctx, c, spec, run)
@@ -122,38 +105,31 @@ func verdictOf(l *record.Load) error {
 		}
 	}
 	if !l.Valid {
-		return &status{code: exitUndecided, err: fmt.Errorf("the run decides nothing: %s", l.Findings[0].Text)}
+		return &status{code: exitInconclusive, err: fmt.Errorf("the run decides nothing: %s", l.Findings[0].Text)}
 	}
 	return nil
 }
 
 // config checks and builds everything that needs no server.
 func (o *benchCmd) config() (spec bench.TestbedSpec, run bench.OpenRun, err error) {
-	if o.TimeScale < 0 || math.IsNaN(o.TimeScale) || math.IsInf(o.TimeScale, 0) {
-		return spec, run, fmt.Errorf("--time-scale %v: choose 0 or more", o.TimeScale)
-	}
 	backend, err := bench.ParseBackend(o.Backend)
 	if err != nil {
 		return spec, run, err
 	}
-	cases, err := bench.Cases(bench.CaseOptions{
-		Scenarios: []string{o.Scenario}, Traces: o.Trace, Set: o.Set, Options: scenarios.Options{TimeScale: o.TimeScale, Seed: o.Seed},
-	})
+	k, limits, err := o.find()
 	if err != nil {
 		return spec, run, err
 	}
-	k := cases[0]
-	spec = bench.TestbedSpec{Case: k, Backend: backend, Workers: o.Workers, Engines: o.Engines, InFlight: o.InFlight}
-	run, err = o.load(&k)
-	return spec, run, err
+	run, err = o.load(&k, limits)
+	return o.testbed(k, backend), run, err
 }
 
 // benchDuration is how long is measured where nobody says.
 const benchDuration = 30 * time.Second
 
 // load says how the load is put on.
-func (o *benchCmd) load(k *bench.Case) (run bench.OpenRun, err error) {
-	run = bench.OpenRun{Seed: o.Seed, Objectives: k.Objectives, Measure: o.Duration, Drain: o.Drain}
+func (o *benchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, err error) {
+	run = bench.OpenRun{Seed: o.Seed, Limits: limits, Objectives: k.Objectives, Measure: o.Duration, Drain: o.Drain}
 	if run.Measure == 0 {
 		if run.Measure = k.Run.Measure; run.Measure == 0 {
 			run.Measure = benchDuration
@@ -167,9 +143,6 @@ func (o *benchCmd) load(k *bench.Case) (run bench.OpenRun, err error) {
 	}
 	if run.Percentile, err = parsePercentile(o.Percentile); err != nil {
 		return run, err
-	}
-	if run.Limits.OthersShare, err = parseShare(o.Others); err != nil {
-		return run, fmt.Errorf("--others %s: %w", o.Others, err)
 	}
 	for i, text := range o.Objective {
 		bound, err := knee.ParseObjective(text)
@@ -295,15 +268,11 @@ func (o *benchCmd) mayReplace() error {
 // bench opens a server if one is needed, and runs.
 func (o *benchCmd) bench(ctx context.Context, c *console, spec bench.TestbedSpec, run bench.OpenRun) (found *bench.OpenResult, err error) {
 	if spec.Backend.NeedsPostgres() {
-		server, err := o.open(ctx, func(line string) { c.say("%s", line) })
+		server, closing, err := o.serve(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		defer func() {
-			if err := server.Close(context.WithoutCancel(ctx)); err != nil {
-				c.say("pulley: ending the server: %v", err)
-			}
-		}()
+		defer closing()
 		spec.DSN, spec.Way = server.DSN(), server.Describe()
 	}
 	bed, err := bench.OpenTestbed(ctx, spec)
@@ -347,14 +316,11 @@ func loadProgress(w io.Writer, terminal bool) func(bench.OpenProgress) {
 func (o *benchCmd) print(c *console, l *record.Load) error {
 	var b bytes.Buffer
 	if o.Format == "json" {
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
 		written, err := record.ReadLoad(filepath.Join(o.Out, record.LoadFile))
 		if err != nil {
 			return err
 		}
-		if err := e.Encode(written); err != nil {
+		if err := encodeJSON(&b, written); err != nil {
 			return err
 		}
 	} else if err := reports.WriteLoadText(&b, l); err != nil {

@@ -24,9 +24,9 @@ func TestBenchEnds(t *testing.T) {
 		"valid":                  {record.Load{Valid: true}, 0},
 		"objectives hold":        {record.Load{Valid: true, Objectives: held}, 0},
 		"one does not":           {record.Load{Valid: true, Objectives: missed}, exitFailed},
-		"invalid":                {record.Load{Findings: finding(load.KindLag)}, exitUndecided},
-		"invalid, one does not":  {record.Load{Findings: finding(load.KindLag), Objectives: missed}, exitUndecided},
-		"overload":               {record.Load{Findings: finding(load.KindOverload), Overloaded: true}, exitUndecided},
+		"invalid":                {record.Load{Findings: finding(load.KindLag)}, exitInconclusive},
+		"invalid, one does not":  {record.Load{Findings: finding(load.KindLag), Objectives: missed}, exitInconclusive},
+		"overload":               {record.Load{Findings: finding(load.KindOverload), Overloaded: true}, exitInconclusive},
 		"overload, one does not": {record.Load{Findings: finding(load.KindOverload), Overloaded: true, Objectives: missed}, exitFailed},
 		"wrong":                  {record.Load{Findings: append(finding(load.KindLag), finding(load.KindWrong)...)}, exitFailed},
 	} {
@@ -53,7 +53,7 @@ func benched(t *testing.T, args ...string) (*record.Load, result) {
 	if err != nil {
 		t.Fatalf("%v; exit status %d: %s%s", err, got.code, got.out, got.err)
 	}
-	if want := map[bool]int{true: 0, false: exitUndecided}[l.Valid]; got.code != want {
+	if want := map[bool]int{true: 0, false: exitInconclusive}[l.Valid]; got.code != want {
 		t.Errorf("exit status %d, want %d: %s", got.code, want, got.err)
 	}
 	for _, file := range bench.LoadFiles() {

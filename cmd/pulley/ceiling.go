@@ -61,15 +61,11 @@ func (o *ceilingCmd) Run(c *console) error {
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	server, err := o.open(ctx, func(line string) { c.say("%s", line) })
+	server, closing, err := o.serve(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err := server.Close(context.WithoutCancel(ctx)); err != nil {
-			c.say("pulley: ending the server: %v", err)
-		}
-	}()
+	defer closing()
 	report, err := o.measure(ctx, c, cfg, server)
 	if err != nil {
 		return ended(ctx, err)

@@ -24,7 +24,7 @@ import (
 	"pulley/scenarios/yamlfile"
 )
 
-// exitInconclusive is the status of a chaos run that shows less than was asked for.
+// exitInconclusive is the status of a run that decides nothing, or shows less than was asked for.
 const exitInconclusive = 3
 
 // engineCommand is the hidden command of an engine's process.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -62,20 +61,16 @@ func (o *claimsCmd) Run(c *console) error {
 	if err := cfg.Check(); err != nil {
 		return refuse(err)
 	}
-	if os.Getenv("GOGC") == "" && os.Getenv(childEnv) == "" {
-		debug.SetGCPercent(gcPercent)
+	if os.Getenv(childEnv) == "" {
+		tuneGC()
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	server, err := o.open(ctx, func(line string) { c.say("%s", line) })
+	server, closing, err := o.serve(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err := server.Close(context.WithoutCancel(ctx)); err != nil {
-			c.say("pulley: ending the server: %v", err)
-		}
-	}()
+	defer closing()
 	cfg.DSN, cfg.Way, cfg.Fresh = server.DSN(), server.Describe(), o.fresh(server.DSN(), c)
 	report := claimsReport{Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now()}
 	if report.Postgres, err = describe(ctx, cfg); err != nil {
@@ -110,13 +105,10 @@ func describe(ctx context.Context, cfg claims.Config) (*record.Postgres, error) 
 func (o *claimsCmd) print(c *console, report *claimsReport) error {
 	var b bytes.Buffer
 	if o.Format == "json" {
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
 		if report.Claims == nil {
 			report.Claims = []claims.Claim{}
 		}
-		if err := e.Encode(report); err != nil {
+		if err := encodeJSON(&b, report); err != nil {
 			return err
 		}
 	} else if err := claims.WriteText(&b, report.Claims); err != nil {

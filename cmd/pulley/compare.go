@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -59,10 +56,6 @@ type compareCmd struct {
 	CeilingConnections []int `hidden:"" placeholder:"N" help:"The numbers of connections that are tried for that. Default: those of pulley ceiling."`
 }
 
-// gcPercent is what a loaded engine is tuned to: its live heap is small and its garbage is not, so that with Go's
-// own 100 a third of the time would go into collecting.
-const gcPercent = 400
-
 // Help is the end of the command's help.
 func (compareCmd) Help() string {
 	var b strings.Builder
@@ -98,9 +91,7 @@ func (o *compareCmd) Run(c *console) error {
 			return fmt.Errorf("--history: %w", err)
 		}
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	tuneGC()
 	ctx, stop := interruptible()
 	defer stop()
 	found, err := o.compare(ctx, c, cfg)
@@ -130,8 +121,8 @@ func (o *compareCmd) Run(c *console) error {
 
 // config checks and builds everything that needs no server.
 func (o *compareCmd) config() (bench.CompareConfig, error) {
-	if o.TimeScale < 0 || math.IsNaN(o.TimeScale) || math.IsInf(o.TimeScale, 0) {
-		return bench.CompareConfig{}, fmt.Errorf("--time-scale %v: choose 0 or more", o.TimeScale)
+	if err := checkTimeScale(o.TimeScale); err != nil {
+		return bench.CompareConfig{}, err
 	}
 	o.defaults()
 	if o.Runs < 1 || o.Runs > 1000 {
@@ -175,15 +166,11 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 // compare opens a server if one is needed, and runs everything.
 func (o *compareCmd) compare(ctx context.Context, c *console, cfg bench.CompareConfig) (*bench.Comparison, error) {
 	if slices.ContainsFunc(cfg.Backends, bench.BackendSpec.NeedsPostgres) {
-		server, err := o.open(ctx, func(line string) { c.say("%s", line) })
+		server, closing, err := o.serve(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		defer func() {
-			if err := server.Close(context.WithoutCancel(ctx)); err != nil {
-				c.say("pulley: ending the server: %v", err)
-			}
-		}()
+		defer closing()
 		cfg.DSN, cfg.Way = server.DSN(), server.Describe()
 	}
 	c.say("%s", estimate(cfg, o.Quick))
@@ -204,14 +191,11 @@ func (o *compareCmd) write(found *bench.Comparison) error {
 func (o *compareCmd) print(c *console, found *bench.Comparison) error {
 	var b bytes.Buffer
 	if o.Format == "json" {
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
 		summary, err := record.ReadSummary(filepath.Join(o.Out, record.SummaryFile))
 		if err != nil {
 			return err
 		}
-		if err := e.Encode(summary); err != nil {
+		if err := encodeJSON(&b, summary); err != nil {
 			return err
 		}
 	} else if err := reports.WriteText(&b, found.Summary, found.Manifest); err != nil {

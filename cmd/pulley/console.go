@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,14 @@ func (c *console) print(text string) error {
 		return fmt.Errorf("writing the output: %w", cause(err))
 	}
 	return nil
+}
+
+// encodeJSON writes a value as people read it.
+func encodeJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
 }
 
 // status is an exit status, for an error that is not a mistake of the user's or that has been told

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -76,10 +75,7 @@ func (d *diagnosis) format(format string) (string, error) {
 		return d.text(), nil
 	}
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(d); err != nil {
+	if err := encodeJSON(&b, d); err != nil {
 		return "", err
 	}
 	return b.String(), nil

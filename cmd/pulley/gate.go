@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +37,7 @@ type gateCmd struct {
 	Alpha      string        `default:"0.05" placeholder:"SHARE" help:"The probability of a false alarm, over all figures together. Default: 0.05."`
 	Seed       uint64        `default:"1" help:"Of the order within pairs, and of what disturbs. Default: 1."`
 	Out        string        `placeholder:"DIR" help:"Write gate.json and gate.txt there, and with --revisions the records of all turns."`
-	JSON       bool          `name:"json" help:"Print JSON instead of a table."`
+	Format     string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
 
 	words []string    `kong:"-"` // all that is no flag of this command, in its order
 	until pairs.Until `kong:"-"` // by --for
@@ -236,10 +235,7 @@ func (o *gateCmd) tell(c *console, report *gate.Report) error {
 // publish writes value as JSON and as text where that is asked for, and prints one of them.
 func (o *gateCmd) publish(c *console, value any, text string) error {
 	var data bytes.Buffer
-	e := json.NewEncoder(&data)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(value); err != nil {
+	if err := encodeJSON(&data, value); err != nil {
 		return err
 	}
 	if o.Out != "" {
@@ -253,7 +249,7 @@ func (o *gateCmd) publish(c *console, value any, text string) error {
 			}
 		}
 	}
-	if o.JSON {
+	if o.Format == "json" {
 		return c.print(data.String())
 	}
 	return c.print(text)
@@ -265,13 +261,9 @@ func (o *gateCmd) serverFor(ctx context.Context, c *console, flags []string) (en
 	if !needsPostgres(flags) {
 		return nil, func() {}, nil
 	}
-	server, err := o.open(ctx, func(line string) { c.say("%s", line) })
+	server, closing, err := o.serve(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}
-	return []string{"PULLEY_DSN=" + server.DSN()}, func() {
-		if err := server.Close(context.WithoutCancel(ctx)); err != nil {
-			c.say("pulley: ending the server: %v", err)
-		}
-	}, nil
+	return []string{"PULLEY_DSN=" + server.DSN()}, closing, nil
 }

@@ -25,7 +25,7 @@ type plantCase struct {
 	workload []string
 	// found says whether a report has what was planted.
 	found func(*gate.Report) bool
-	// share of the tries that must find it; of none, that may.
+	// share of the tries that must find it; of none, less than that may.
 	share float64
 	times int // tries are multiplied by this
 }
@@ -176,7 +176,7 @@ func (o *gateCmd) plant(ctx context.Context, c *console, opts gate.Options, k pl
 	r.SecondsATry = math.Round(10*time.Since(began).Seconds()/float64(r.Tries)) / 10
 	limit := k.share * float64(r.Tries)
 	if k.flags == nil {
-		r.Needed, r.OK = fmt.Sprintf("at most %.0f", math.Floor(limit)), float64(r.Found) <= limit
+		r.Needed, r.OK = fmt.Sprintf("less than %.0f", math.Ceil(limit)), float64(r.Found) < limit
 	} else {
 		r.Needed, r.OK = fmt.Sprintf("%.0f or more", math.Ceil(limit)), float64(r.Found) >= limit
 	}

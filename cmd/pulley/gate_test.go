@@ -79,7 +79,7 @@ func TestGateJudgesFiles(t *testing.T) {
 func TestGateWritesWhatItFound(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
-	args := []string{"gate", goBench(t, 1500, 2), goBench(t, 1700, 2), "--json", "--out", out}
+	args := []string{"gate", goBench(t, 1500, 2), goBench(t, 1700, 2), "--format", "json", "--out", out}
 	got := call(t, nil, args...)
 	var r gate.Report
 	if err := json.Unmarshal([]byte(got.out), &r); err != nil || r.Outcome != gate.Regression || got.code != 1 {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -275,10 +274,7 @@ func (o *historyCmd) plot(report *history.Report) error {
 func (o *historyCmd) print(c *console, report *history.Report) error {
 	var b bytes.Buffer
 	if o.Format == "json" {
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if err := e.Encode(report); err != nil {
+		if err := encodeJSON(&b, report); err != nil {
 			return err
 		}
 	} else if err := report.WriteText(&b); err != nil {

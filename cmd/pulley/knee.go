@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -21,13 +19,10 @@ import (
 	"pulley/bench/measure"
 	"pulley/reports"
 	"pulley/reports/record"
-	"pulley/scenarios"
 )
 
 // kneeCmd is pulley knee.
 type kneeCmd struct {
-	Scenario string `arg:"" help:"What to run: ${scenarios}, or a scenario's file, as in orders.yaml; with =SIZE for a size. Default size: the scenario's smallest."`
-	serverFlags
 	Backend   []string      `default:"push" help:"The schedulers, with their options after colons, joined by commas. Default: push."`
 	Objective []string      `sep:"none" placeholder:"OBJECTIVE" help:"What must hold, as in \"p99 < 50ms\" or \"max < 1s\"; may be repeated. Default: what the scenario says, else p99 below three times what it is in a closed loop at half of saturation."`
 	MaxTime   time.Duration `default:"3m" placeholder:"TIME" help:"How long the search may take for each scheduler. Default: 3m."`
@@ -35,22 +30,15 @@ type kneeCmd struct {
 	Arrivals  string        `enum:",poisson,constant" default:"" placeholder:"KIND" help:"poisson or constant. Default: constant where the scenario says so, else poisson."`
 	Scale     string        `placeholder:"VALUES" help:"Instead of a knee, measure how throughput changes with workers or connections, as in workers=1,2,4,8,16 or connections=2,4,8,16, and fit the Universal Scalability Law."`
 	Runs      int           `default:"3" placeholder:"N" help:"Of each value of --scale, from 1 to 100. Default: 3."`
-	Workers   int           `placeholder:"N" help:"Actions that an engine runs at once. Default: what the scenario says, else 2000."`
-	Engines   int           `placeholder:"N" help:"Engines on the store. Default: what the scenario says, else 1."`
-	InFlight  int           `placeholder:"N" help:"So many instances may be open at once; a tenth of them saturate a closed loop. Default: 5000, fewer if they are large."`
-	Set       []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenario another value; may be repeated."`
-	Trace     []string      `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace."`
-	TimeScale float64       `default:"0.0001" help:"Multiplies the run times of a trace's tasks. Default: 0.0001."`
-	Seed      uint64        `default:"1" help:"Of what arrivals and scenarios draw. Default: 1."`
-	Others    string        `default:"10%" placeholder:"SHARE" help:"How much of the machine's processors other programs may use before a run is invalid. Default: 10%."`
 	Out       string        `default:"out/knee" placeholder:"DIR" help:"Where the record and the charts are written. Default: out/knee."`
 	Format    string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	testbedFlags
 }
 
 // Help is the end of the command's help.
 func (kneeCmd) Help() string {
 	var b strings.Builder
-	b.WriteString("Searches for the highest rate of arrivals at which latencies keep an objective. A closed loop with many instances in flight " +
+	b.WriteString("Searches for the highest rate of arrivals at which latencies keep an objective. A closed loop with a tenth of --in-flight " +
 		"tells where to begin; then instances come at rates of their own, whatever the scheduler does, until the highest rate that holds and the " +
 		"lowest that breaks are near each other. A rate breaks where its runs are overloaded or too many latencies are above the bound; " +
 		"runs that contradict each other are repeated, and one that is invalid, since other programs use the machine or the generator is late, decides nothing. " +
@@ -93,9 +81,7 @@ func (o *kneeCmd) Run(c *console) error {
 	if err := o.mayReplace(job); err != nil {
 		return err
 	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	tuneGC()
 	ctx, stop := interruptible()
 	defer stop()
 	report, err := o.measure(ctx, c, job)
@@ -154,9 +140,6 @@ func wrongResult(k *record.Knee) string {
 
 // config checks and builds everything that needs no server.
 func (o *kneeCmd) config() (*kneeJob, error) {
-	if o.TimeScale < 0 || math.IsNaN(o.TimeScale) || math.IsInf(o.TimeScale, 0) {
-		return nil, fmt.Errorf("--time-scale %v: choose 0 or more", o.TimeScale)
-	}
 	if o.Runs < 1 || o.Runs > 100 {
 		return nil, fmt.Errorf("--runs %d: choose from 1 to 100", o.Runs)
 	}
@@ -164,21 +147,15 @@ func (o *kneeCmd) config() (*kneeJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	cases, err := bench.Cases(bench.CaseOptions{
-		Scenarios: []string{o.Scenario}, Traces: o.Trace, Set: o.Set, Options: scenarios.Options{TimeScale: o.TimeScale, Seed: o.Seed},
-	})
-	if err != nil {
+	job := &kneeJob{arriving: capacity.Arriving(o.Arrivals)}
+	if job.kase, job.limits, err = o.find(); err != nil {
 		return nil, err
 	}
-	job := &kneeJob{kase: cases[0], arriving: capacity.Arriving(o.Arrivals)}
 	if job.arriving == "" && strings.HasPrefix(job.kase.Arriving.String(), string(capacity.Constant)+":") {
 		job.arriving = capacity.Constant
 	}
 	if job.tolerance, err = parseShare(o.Tolerance); err != nil {
 		return nil, fmt.Errorf("--tolerance %s: %w", o.Tolerance, err)
-	}
-	if job.limits.OthersShare, err = parseShare(o.Others); err != nil {
-		return nil, fmt.Errorf("--others %s: %w", o.Others, err)
 	}
 	if err := (capacity.KneeSpec{MaxTime: o.MaxTime, Tolerance: job.tolerance}).Validate(); err != nil {
 		return nil, err
@@ -192,7 +169,7 @@ func (o *kneeCmd) config() (*kneeJob, error) {
 		}
 	}
 	for _, b := range backends {
-		spec := bench.TestbedSpec{Case: job.kase, Backend: b, Workers: o.Workers, Engines: o.Engines, InFlight: o.InFlight}
+		spec := o.testbed(job.kase, b)
 		if job.axis != "" {
 			if _, err := job.axis.Scale(spec, job.values[0]); err != nil {
 				return nil, err
@@ -248,15 +225,11 @@ func (o *kneeCmd) measure(ctx context.Context, c *console, job *kneeJob) (report
 	}()
 	var dsn, way string
 	if slices.ContainsFunc(job.specs, func(s bench.TestbedSpec) bool { return s.Backend.NeedsPostgres() }) {
-		server, err := o.open(ctx, func(line string) { c.say("%s", line) })
+		server, closing, err := o.serve(ctx, c)
 		if err != nil {
 			return report, err
 		}
-		defer func() {
-			if err := server.Close(context.WithoutCancel(ctx)); err != nil {
-				c.say("pulley: ending the server: %v", err)
-			}
-		}()
+		defer closing()
 		dsn, way = server.DSN(), server.Describe()
 	}
 	for _, spec := range job.specs {

@@ -11,6 +11,19 @@ type serverFlags struct {
 	DSN string `name:"dsn" placeholder:"DSN" help:"The Postgres to use, such as postgres://user@host:5432/database. Without it: PULLEY_DSN; else a server is started that ends with the command."`
 }
 
+// serve finds or starts a server, and tells which. closing ends it, if it was started, and tells what goes wrong.
+func (f *serverFlags) serve(ctx context.Context, c *console) (server *pgserver.Server, closing func(), err error) {
+	server, err = f.open(ctx, func(line string) { c.say("%s", line) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return server, func() {
+		if err := server.Close(context.WithoutCancel(ctx)); err != nil {
+			c.say("pulley: ending the server: %v", err)
+		}
+	}, nil
+}
+
 // open finds or starts a server and tells, through log, which. The caller closes it.
 func (f *serverFlags) open(ctx context.Context, log func(string)) (*pgserver.Server, error) {
 	server, err := pgserver.Open(ctx, pgserver.Options{DSN: f.DSN, Log: log})
