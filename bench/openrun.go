@@ -17,8 +17,8 @@ import (
 	"pulley/reports/record"
 )
 
-// openRunning is a run on a testbed. One goroutine sends what is due and waits for nobody; each batch has one that hands it
-// to an engine; one receives.
+// openRunning is a run on a testbed. One goroutine sends what is due and waits for nobody; each batch has one for each engine
+// that hands it its share; one receives.
 type openRunning struct {
 	bed   *Testbed
 	ask   OpenRun
@@ -39,7 +39,7 @@ type openRunning struct {
 	wrong []string
 }
 
-// closedMost bounds the instances of a run of a closed process.
+// closedMost bounds the instances of a run of a closed process. A run that has had them before its end is not valid.
 const closedMost = 500_000
 
 // wrongMost bounds how much of what is wrong is told.
@@ -124,7 +124,8 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 // InFlight implements load.Target.
 func (r *openRunning) InFlight() int { return int(r.inFlight.Load()) }
 
-// Send implements load.Target. The instances of a batch share transactions where the engine's bounds allow.
+// Send implements load.Target. Engines take turns, instance by instance. Those of a batch that an engine is given share
+// transactions where its bounds allow.
 func (r *openRunning) Send(b load.Batch) {
 	r.dropped.Add(int64(b.Dropped))
 	if b.Count == 0 {
@@ -132,24 +133,22 @@ func (r *openRunning) Send(b load.Batch) {
 	}
 	r.inFlight.Add(int64(b.Count))
 	r.sent.Add(int64(b.Count))
-	r.senders.Go(func() { r.submit(b) })
+	n := len(r.bed.crew.engines)
+	for first := b.First; first < b.First+min(b.Count, n); first++ {
+		r.senders.Go(func() { r.submit(r.bed.crew.engines[first%n], first, b.First+b.Count, n) })
+	}
 }
 
-func (r *openRunning) submit(b load.Batch) {
-	engines := r.bed.crew.engines
-	for k, e := range engines {
-		var requests []engine.SubmitRequest
-		for i := b.First + k; i < b.First+b.Count; i += len(engines) {
-			id := r.watch.newID(i, e.Near)
-			r.watch.submit(i, id, 0)
-			requests = append(requests, r.bed.lot.request(i, id))
-		}
-		if len(requests) == 0 {
-			break
-		}
-		if _, err := e.SubmitAll(r.ctx, requests); err != nil && r.ctx.Err() == nil {
-			r.complain(fmt.Errorf("submitting: %w", err))
-		}
+// submit hands an engine every so many-th instance, from the first to before the last. It returns when the store has them.
+func (r *openRunning) submit(e *engine.Engine, first, last, every int) {
+	var requests []engine.SubmitRequest
+	for i := first; i < last; i += every {
+		id := r.watch.newID(i, e.Near)
+		r.watch.submit(i, id, 0)
+		requests = append(requests, r.bed.lot.request(i, id))
+	}
+	if _, err := e.SubmitAll(r.ctx, requests); err != nil && r.ctx.Err() == nil {
+		r.complain(fmt.Errorf("submitting: %w", err))
 	}
 }
 

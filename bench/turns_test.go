@@ -1,0 +1,82 @@
+package bench
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/bench/load"
+	"pulley/engine"
+	"pulley/scenarios/arrivals"
+)
+
+// TestEnginesTakeTurns wants every engine of a testbed to be handed as many instances as the others, whether they come one
+// at a time or together.
+func TestEnginesTakeTurns(t *testing.T) {
+	list, err := Cases(CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backends, err := ParseBackends([]string{"memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const engines, instances = 3, 30
+	for _, text := range []string{"constant:300/s", "burst:10,33ms"} {
+		a, err := arrivals.Parse(text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bed := newTurnsBed(t, TestbedSpec{Case: list[0], Backend: backends[0], Engines: engines})
+		found, err := bed.Run(t.Context(), OpenRun{
+			Arrivals: a, WarmUpFixed: true, Measure: 99 * time.Millisecond, Drain: 10 * time.Minute, Percentile: 50, Limits: load.Limits{LagLeast: time.Hour},
+		})
+		if err != nil || found.Whole.Ended != instances {
+			t.Fatalf("%s: %+v, %v", text, found, err)
+		}
+		for i, n := range bed.submitted {
+			if n.Load() != instances/engines {
+				t.Errorf("%s: engine %d was handed %d of %d instances", text, i, n.Load(), instances)
+			}
+		}
+	}
+}
+
+// turnsBed is a testbed that counts what each engine has submitted.
+type turnsBed struct {
+	*Testbed
+	submitted []*atomic.Int64
+}
+
+func newTurnsBed(t *testing.T, spec TestbedSpec) *turnsBed {
+	t.Helper()
+	bed := &turnsBed{}
+	var err error
+	if bed.Testbed, err = OpenTestbed(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := bed.fire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	observer := func() engine.Observer {
+		n := new(atomic.Int64)
+		bed.submitted = append(bed.submitted, n)
+		o := bed.relay.observer()
+		told := o.Submitted
+		o.Submitted = func(id uuid.UUID, at time.Time) { n.Add(1); told(id, at) }
+		return o
+	}
+	bed.crew, err = hire(t.Context(), bed.lot.executor, bed.spec.Backend, OpenOptions{}, staff{bed.spec.Workers, bed.spec.Engines, observer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bed
+}
