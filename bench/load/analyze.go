@@ -30,6 +30,7 @@ type analysis struct {
 	from     time.Duration // the beginning of the measured phase
 	measured []Request     // intended in it
 	latency  []time.Duration
+	lag      spread // of the generator, over the measured requests that were sent
 	out      *record.Load
 }
 
@@ -110,7 +111,7 @@ func (a *analysis) latencies() {
 		a.latency = append(a.latency, r.latency())
 		if r.Ended > 0 {
 			ended++
-			service = append(service, r.service())
+			service = append(service, r.Ended-r.Sent)
 		}
 		if r.Sent > 0 {
 			lag = append(lag, r.Sent-r.Intended)
@@ -121,7 +122,8 @@ func (a *analysis) latencies() {
 	all := newSpread(known, len(a.latency)-ended)
 	o.LatencyNS = all.times()
 	o.ServiceNS = newSpread(service, o.Measured.Unfinished).times()
-	o.LagNS = newSpread(lag, 0).times()
+	a.lag = newSpread(lag, 0)
+	o.LagNS = a.lag.times()
 	o.Asked = percentileOf(a.latency, a.Percentile)
 	for i := range o.Objectives {
 		b := &o.Objectives[i]

@@ -24,7 +24,6 @@ type Target interface {
 
 // Pace is how the generator itself did.
 type Pace struct {
-	Turns int           // how often it looked at what is due
 	Busy  time.Duration // of the run, in which it did not wait
 	Whole time.Duration // from the start to the last request
 }
@@ -47,7 +46,6 @@ func Drive(ctx context.Context, p *Pacer, clock Clock, target Target, wake <-cha
 		if batch.Count+batch.Dropped > 0 {
 			target.Send(batch)
 		}
-		pace.Turns++
 		done := clock.Now()
 		pace.Busy, pace.Whole = pace.Busy+done-now, done
 		if !more {

@@ -15,19 +15,12 @@ type Request struct {
 	Ended    time.Duration // when its result was there
 }
 
-// never says that the request has no latency.
+// latency counts from the intended time; it is never where the request did not end.
 func (r *Request) latency() time.Duration {
 	if r.Ended == 0 {
 		return never
 	}
 	return r.Ended - r.Intended
-}
-
-func (r *Request) service() time.Duration {
-	if r.Ended == 0 {
-		return never
-	}
-	return r.Ended - r.Sent
 }
 
 // Run is what a run was asked to do, and what it did.

@@ -14,7 +14,7 @@ const (
 	KindOverload  = "overload"   // the system could not do what was asked
 	KindUnended   = "unfinished" // some had no end when the run had
 	KindLag       = "lag"        // the generator was late
-	KindSaturated = "saturated"  // the generator had no time to be on time
+	KindSaturated = "saturated"  // the generator had no time to be on time, or nothing left to send
 	KindTooFew    = "too-few"    // for the percentile
 	KindDrift     = "drift"      // latencies moved within the measured phase
 	KindOthers    = "other-load" // on the machine
@@ -115,18 +115,15 @@ func (a *analysis) judgeGenerator() {
 		a.find(KindSaturated, "the generator's loop was busy for %.0f %% of the time; above %.0f %% it has no time to be on time", 100*share, 100*a.Limits.BusyShare)
 	}
 	if a.Closed {
+		if ended := a.Pace.Whole; ended > 0 && ended < a.End {
+			a.find(KindSaturated, "after %v nothing was sent, since a run has no more than %d instances: measure for a shorter time", ended.Round(time.Millisecond), o.Whole.Sent)
+		}
 		return
 	}
 	if e := o.Pace.RateError; e > a.Limits.RateError {
 		a.find(KindLag, "the generator offered %.2f %% less than it was asked for; %.2f %% would do", 100*e, 100*a.Limits.RateError)
 	}
-	lags := make([]time.Duration, 0, len(a.measured))
-	for i := range a.measured {
-		if r := &a.measured[i]; r.Sent > 0 {
-			lags = append(lags, r.Sent-r.Intended)
-		}
-	}
-	lag := newSpread(lags, 0).at(min(a.Percentile/100, 1))
+	lag := a.lag.at(min(a.Percentile/100, 1))
 	if lag == nil || *lag <= int64(a.Limits.LagLeast) {
 		return
 	}

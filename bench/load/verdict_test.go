@@ -15,7 +15,7 @@ func steadyRun(change func(i int, r *load.Request)) load.Run {
 	r := rand.New(rand.NewPCG(3, 3))
 	const end = 30 * time.Second
 	run := load.Run{Steady: true, WarmUp: 5 * time.Second, End: end, Drained: end + time.Second, Percentile: 99, Cores: 2,
-		Pace: load.Pace{Turns: 6000, Busy: 100 * time.Millisecond, Whole: end}}
+		Pace: load.Pace{Busy: 100 * time.Millisecond, Whole: end}}
 	for at := time.Duration(0); at < end; at += 5 * time.Millisecond {
 		q := load.Request{Intended: at, Sent: at + 100*time.Microsecond, Stored: at + 2*time.Millisecond}
 		q.Ended = q.Sent + 8*time.Millisecond + time.Duration(r.ExpFloat64()*float64(2*time.Millisecond))
@@ -104,6 +104,16 @@ func TestVerdict(t *testing.T) {
 			run.Pace.Busy = 20 * time.Second
 			return run
 		}(), load.KindSaturated},
+		"closed, and all sent too soon": {func() load.Run {
+			run := steadyRun(nil)
+			run.Closed, run.Pace.Whole = true, 29*time.Second
+			return run
+		}(), load.KindSaturated},
+		"closed, and sent to the end": {func() load.Run {
+			run := steadyRun(nil)
+			run.Closed = true
+			return run
+		}(), ""},
 		"others": {func() load.Run {
 			run := steadyRun(nil)
 			run.CPU = others(0.11)
