@@ -45,7 +45,7 @@ type runner struct {
 }
 
 func newRunner(ctx context.Context, cfg CompareConfig) (*runner, error) {
-	r := &runner{cfg: cfg, prefix: "pulley_bench_" + uuid.NewString()[:8]}
+	r := &runner{cfg: cfg, prefix: "pulley_bench_" + uuid.NewString()[:8], processors: measure.NewProcessors(nil)}
 	for i := range cfg.Cases {
 		if err := cfg.Cases[i].check(); err != nil {
 			return nil, err
