@@ -35,8 +35,6 @@ func difference(t *testing.T, list []record.Difference, figure string) record.Di
 }
 
 func TestDifferences(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	noise := func() float64 { return 1 + 0.05*r.NormFloat64() }
 	for name, c := range map[string]struct {
 		pull float64
 		runs int
@@ -48,6 +46,8 @@ func TestDifferences(t *testing.T) {
 		"two runs":   {100, 2, record.Unclear}, // however large it is, chance gives it once in three
 		"three runs": {100, 3, record.Unclear},
 	} {
+		r := rand.New(rand.NewPCG(1, 2)) // of each case its own, in whatever order they come
+		noise := func() float64 { return 1 + 0.05*r.NormFloat64() }
 		list := stats.Differences(runsOf(c.runs, map[string]float64{"push": 1000, "pull": c.pull}, noise), "push")
 		d := difference(t, list, record.FigureTime)
 		if d.Decision != c.want || d.Backend != "pull" || d.Baseline != "push" || d.Mode != record.ModeSaturated {
