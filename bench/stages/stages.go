@@ -55,6 +55,8 @@ type Recorder struct {
 	span  time.Duration
 	every int
 
+	idle sync.Pool // of maps for pages, which most instances of a long run do without: they have ended
+
 	mu    sync.Mutex
 	hists [count][]*hdrhistogram.Histogram // by interval; nil: nothing
 }
@@ -74,8 +76,8 @@ func (r *Recorder) Every() int { return r.every }
 // Page is what is known of an instance that is under way. It is not safe for concurrent use.
 type Page struct {
 	recorder  *Recorder
-	committed int64 // the latest commit of the instance
-	runs      map[graph.Run]times
+	committed int64               // the latest commit of the instance
+	runs      map[graph.Run]times // under way; nil: none
 }
 
 // times are those of an attempt at a node run.
@@ -87,7 +89,7 @@ func (r *Recorder) Page(i int) *Page {
 	if r == nil || int(uint32(i)*scatter>>16)%r.every != 0 {
 		return nil
 	}
-	return &Page{recorder: r, runs: map[graph.Run]times{}}
+	return &Page{recorder: r}
 }
 
 // Store notes that the instance was stored.
@@ -105,6 +107,12 @@ func (p *Page) Lease(run graph.Run, at int64) {
 	ready := p.committed
 	if ready == 0 || ready > at {
 		ready = at // it came with the commit of the submission, which is told a little later
+	}
+	if p.runs == nil {
+		p.runs, _ = p.recorder.idle.Get().(map[graph.Run]times)
+	}
+	if p.runs == nil {
+		p.runs = map[graph.Run]times{}
 	}
 	p.runs[run] = times{ready: ready, leased: at}
 }
@@ -141,7 +149,10 @@ func (p *Page) Commit(run graph.Run, at int64) {
 	if !ok {
 		return
 	}
-	delete(p.runs, run)
+	if delete(p.runs, run); len(p.runs) == 0 {
+		p.recorder.idle.Put(p.runs)
+		p.runs = nil
+	}
 	if t.finished > 0 {
 		p.recorder.record(at, [count]int64{t.leased - t.ready, t.started - t.leased, t.finished - t.started, at - t.finished})
 	}
