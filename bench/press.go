@@ -35,18 +35,26 @@ func (r *runner) press(ctx context.Context, k *Case, b backend.Backend, open *Op
 	return &pressed{running}, nil
 }
 
-// end takes the pressure away. A run whose pressure was not there decides nothing.
-func (p *pressed) end(ctx context.Context, sample *record.Sample) {
+// end takes the pressure away. It says what of it was not there; empty: all was.
+func (p *pressed) end(ctx context.Context) (missing string) {
 	if p == nil {
-		return
+		return ""
 	}
 	report, err := p.running.Stop(context.WithoutCancel(ctx))
 	if err != nil {
 		report.Missing = append(report.Missing, err.Error())
 	}
-	if len(report.Missing) > 0 {
+	if len(report.Missing) == 0 {
+		return ""
+	}
+	return "the pressure was not there: " + strings.Join(report.Missing, "; ")
+}
+
+// endIn takes it away after a run, which decides nothing if some was not there.
+func (p *pressed) endIn(ctx context.Context, sample *record.Sample) {
+	if missing := p.end(ctx); missing != "" {
 		sample.Valid = false
-		sample.Warnings = append(sample.Warnings, "the pressure was not there: "+strings.Join(report.Missing, "; "))
+		sample.Warnings = append(sample.Warnings, missing)
 	}
 }
 

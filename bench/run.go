@@ -119,7 +119,7 @@ func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec BackendSpec, p
 	if err != nil {
 		return nil, nil, err
 	}
-	defer pressed.end(ctx, sample)
+	defer pressed.endIn(ctx, sample)
 	traffic := &measure.Client{}
 	open.Tracer = traffic
 	scope := measure.Scope{Schema: open.Schema, AppPrefix: application, Wait: leaveWithin}

@@ -171,12 +171,8 @@ func (t *Testbed) fire(ctx context.Context) error {
 		errs = append(errs, t.crew.stop(ctx))
 		t.crew.close()
 	}
-	if t.pressed != nil {
-		var ended record.Sample
-		ended.Valid = true
-		if t.pressed.end(ctx, &ended); !ended.Valid {
-			errs = append(errs, errors.New(ended.Warnings[0]))
-		}
+	if missing := t.pressed.end(ctx); missing != "" {
+		errs = append(errs, errors.New(missing))
 	}
 	if t.open.Schema != "" {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
