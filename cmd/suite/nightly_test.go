@@ -163,3 +163,17 @@ func TestFiguresAreWholeLines(t *testing.T) {
 		t.Errorf("%d figures, kept:\n%s", n, kept.String())
 	}
 }
+
+func TestFiguresOfAnotherNightAreNotKept(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bench.txt")
+	if err := os.WriteFile(file, []byte("BenchmarkA-2 \t 10 \t 5 ns/op\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	figures, err := new(night).runGoBenchmarks(t.Context(), file, time.Now(), new(outcome))
+	if err != nil || figures != 0 {
+		t.Errorf("%d figures, %v, of no time", figures, err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the figures of another night are still there, to be added to the history with this night's revision")
+	}
+}

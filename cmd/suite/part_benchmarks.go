@@ -25,8 +25,13 @@ func runBenchmarks(ctx context.Context, n *night, until time.Time, o *outcome) e
 	}
 	file := n.file("bench.txt")
 	before := len(o.Problems)
-	if err := n.runGoBenchmarks(ctx, file, until, o); err != nil || len(o.Problems) > before {
+	figures, err := n.runGoBenchmarks(ctx, file, until, o)
+	if err != nil || len(o.Problems) > before {
 		return err
+	}
+	if figures == 0 {
+		o.Notes = append(o.Notes, "there was no time for a Go benchmark")
+		return nil
 	}
 	o.Notes = append(o.Notes, "the figures are in "+file+" and, with those of other nights, in "+n.historyFile())
 	return n.quiet(ctx, n.pulley(), "history", n.historyFile(), "--add", file, "--revision", n.revision(ctx))
@@ -52,9 +57,12 @@ func (n *night) compareDesigns(ctx context.Context, o *outcome) error {
 	return nil
 }
 
-// runGoBenchmarks runs the Go benchmarks as often as there is time, and keeps what they print. Where there is not even time for all of
-// them once, it keeps those that ended.
-func (n *night) runGoBenchmarks(ctx context.Context, file string, until time.Time, o *outcome) error {
+// runGoBenchmarks runs the Go benchmarks as often as there is time, keeps what they print, and counts the figures. Where there is not
+// even time for all of them once, it keeps those that ended. The file of another night is removed first: its figures are not this night's.
+func (n *night) runGoBenchmarks(ctx context.Context, file string, until time.Time, o *outcome) (figures int64, err error) {
+	if err := os.RemoveAll(file); err != nil {
+		return 0, err
+	}
 	limited, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	var all bytes.Buffer
@@ -65,18 +73,20 @@ func (n *night) runGoBenchmarks(ctx context.Context, file string, until time.Tim
 			return n.place.run(limited, command{args: args, env: env, out: &out})
 		})
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return 0, context.Cause(ctx)
 		}
 		if err != nil && limited.Err() == nil {
 			o.fails(problem{What: "the benchmarks failed: " + firstFailure(out.String(), "."), Again: "make bench", Output: failedPart(out.String())})
-			return nil
+			return 0, nil
 		}
-		o.add("figures of benchmarks", keepFigures(&all, out.String()))
+		kept := keepFigures(&all, out.String())
+		figures += kept
+		o.add("figures of benchmarks", kept)
 		if err := os.WriteFile(file, all.Bytes(), 0o644); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return figures, nil
 }
 
 // keepFigures appends the whole lines of what go test -bench printed, but for packages without tests, and counts the figures.
@@ -139,7 +149,7 @@ func (n *night) gate(ctx context.Context, head string, until time.Time, o *outco
 	}
 	var report struct {
 		Sentence string
-		Lines    []struct{ Verdict string }
+		Lines    []struct{}
 	}
 	if err := readJSON(n.file("gate", "gate.json"), &report); err != nil {
 		return err
