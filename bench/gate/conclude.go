@@ -1,11 +1,14 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"pulley/bench/stats"
 	"pulley/reports/record"
 )
 
@@ -26,14 +29,14 @@ func (j *judging) conclude(baseline, candidate Side) {
 			reasons[l.NotCompared]++
 		}
 	}
-	for _, reason := range sortedKeys(reasons) {
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s not compared: %s", counted(reasons[reason], "figure is", "figures are"), reason))
 	}
 	switch {
 	case len(r.Lines) == 0:
 		r.Doubts = append(r.Doubts, "the two sides have no row in common")
 	case len(j.asked) == 0:
-		r.Doubts = append(r.Doubts, "nothing can be compared: "+sortedKeys(reasons)[0])
+		r.Doubts = append(r.Doubts, "nothing can be compared: "+slices.Min(slices.Collect(maps.Keys(reasons))))
 	default:
 		r.Doubts = append(r.Doubts, j.tooFew()...)
 		r.Doubts = append(r.Doubts, j.tooNoisy()...)
@@ -63,7 +66,7 @@ func strange(sides ...Side) (all []string) {
 func (j *judging) tooFew() (doubts []string) {
 	tests := 0
 	for _, q := range j.asked {
-		if !q.exact {
+		if !q.Exact() {
 			tests++
 		}
 	}
@@ -71,32 +74,14 @@ func (j *judging) tooFew() (doubts []string) {
 	for _, q := range j.asked {
 		l := &j.report.Lines[q.line]
 		size := [2]int{l.BaselineRuns, l.CandidateRuns}
-		if q.exact || seen[size] || j.smallestP(size)*float64(tests) <= j.o.Alpha {
+		if q.Exact() || seen[size] || stats.SmallestP(size[0], size[1], j.o.Paired)*float64(tests) <= j.o.Alpha {
 			continue
 		}
 		seen[size] = true
 		doubts = append(doubts, fmt.Sprintf("%s against %d cannot show a difference among %s; make %d of each",
-			counted(size[0], "run", "runs"), size[1], counted(tests, "figure", "figures"), j.fewest(tests)))
+			counted(size[0], "run", "runs"), size[1], counted(tests, "figure", "figures"), stats.FewestRuns(tests, j.o.Alpha, j.o.Paired)))
 	}
 	return doubts
-}
-
-// smallestP is the least p that a test of so many runs can give.
-func (j *judging) smallestP(size [2]int) float64 {
-	ln := func(n int) float64 { v, _ := math.Lgamma(float64(n) + 1); return v }
-	if j.o.Paired {
-		return 2 * math.Exp2(-float64(size[0]))
-	}
-	return 2 * math.Exp(ln(size[0])+ln(size[1])-ln(size[0]+size[1]))
-}
-
-// fewest is how many runs of each side can show a difference among so many tests.
-func (j *judging) fewest(tests int) int {
-	n := 1
-	for j.smallestP([2]int{n, n})*float64(tests) > j.o.Alpha {
-		n++
-	}
-	return n
 }
 
 // tooNoisy says of which rows not even the steadiest figure excludes a change for the worse beyond the resolution. A timed
@@ -156,7 +141,7 @@ func (j *judging) sentence() string {
 	switch r.Outcome {
 	case Regression:
 		// The largest ratio among those first in kind: a person wants the worst first.
-		slices.SortStableFunc(worse, func(a, b Line) int { return compareFloats(b.badness(), a.badness()) })
+		slices.SortStableFunc(worse, func(a, b Line) int { return cmp.Compare(b.badness(), a.badness()) })
 		text := "Regression: " + worse[0].change()
 		if n := len(worse) - 1; n > 0 {
 			text += fmt.Sprintf("; %s worse", counted(n, "other figure is", "other figures are"))
@@ -193,25 +178,6 @@ func (l *Line) change() string {
 		return fmt.Sprintf("%s went from %s to %s", l.Key, format(l.Baseline, l.Unit), format(l.Candidate, l.Unit))
 	}
 	return fmt.Sprintf("%s is %.3g times the baseline's [%.3g, %.3g]", l.Key, l.Ratio.Median, l.Ratio.Lo, l.Ratio.Hi)
-}
-
-func compareFloats(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-func sortedKeys(m map[string]int) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // counted gives "1 run" or "3 runs".

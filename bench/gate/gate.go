@@ -248,8 +248,7 @@ type judging struct {
 
 // question belongs to a line of the report.
 type question struct {
-	line  int
-	exact bool
+	line int
 	stats.Question
 }
 
@@ -279,12 +278,11 @@ func (j *judging) add(b, c *Series) error {
 		if q.Test, err = j.test(before, after); err != nil {
 			return fmt.Errorf("%s: %w", b.Key, err)
 		}
-		q.exact = q.Counted && q.Test.Constant() && q.Test.Runs() >= 2
-		line.Exact = q.exact
-		if !q.exact && b.Kind == Counted && !same {
+		line.Exact = q.Exact()
+		if !line.Exact && b.Kind == Counted && !same {
 			q.Margin = max(q.Margin, JitterMargin)
 		}
-		if q.exact && !b.Lenient {
+		if line.Exact && !b.Lenient {
 			q.Margin = 0
 		}
 		j.asked = append(j.asked, q)
@@ -322,7 +320,7 @@ func (j *judging) decide() {
 		var asked []question
 		var questions []stats.Question
 		for _, q := range j.asked {
-			if q.exact == exact {
+			if q.Exact() == exact {
 				asked, questions = append(asked, q), append(questions, q.Question)
 			}
 		}
@@ -335,7 +333,7 @@ func (j *judging) decide() {
 // fill puts a judgement into the line.
 func (l *Line) fill(q *question, judged *stats.Judgement) {
 	l.Decision, l.Note = judged.Decision, judged.Warning
-	if !q.exact {
+	if !l.Exact {
 		l.P = &judged.Adjusted
 	}
 	if r := judged.Ratio; isFinite(r.Median) && isFinite(r.Lo) && isFinite(r.Hi) {

@@ -79,12 +79,12 @@ func Judge(questions []Question, alpha float64) []Judgement {
 	return out
 }
 
-// exact says that the figures are compared as they are.
-func (q Question) exact() bool { return q.Counted && q.Test.Constant() && q.Test.Runs() >= 2 }
+// Exact says that the figures are compared as they are.
+func (q Question) Exact() bool { return q.Counted && q.Test.Constant() && q.Test.Runs() >= 2 }
 
 func (q Question) p() float64 {
 	switch {
-	case !q.exact():
+	case !q.Exact():
 		return q.Test.P()
 	case q.Test.Estimate() == 1:
 		return 1
@@ -93,7 +93,7 @@ func (q Question) p() float64 {
 }
 
 func (q Question) interval(confidence float64) Interval {
-	if !q.exact() {
+	if !q.Exact() {
 		return q.Test.Interval(confidence)
 	}
 	v := q.Test.Estimate()
@@ -164,13 +164,18 @@ func holm(ps []float64, alpha float64) (adjusted, levels []float64) {
 // alpha, in pairs or in groups. With fewer, every row is Unclear whatever was measured.
 func FewestRuns(rows int, alpha float64, paired bool) int {
 	for n := 1; n <= runsMost; n++ {
-		smallest := 2 * math.Exp(-float64(n)*math.Ln2)
-		if !paired {
-			smallest = 2 * math.Exp(-logChoose(2*n, n))
-		}
-		if smallest*float64(max(rows, 1)) <= alpha {
+		if SmallestP(n, n, paired)*float64(max(rows, 1)) <= alpha {
 			return n
 		}
 	}
 	panic(fmt.Sprintf("alpha %v is not a level", alpha))
+}
+
+// SmallestP is the least two-sided probability that a test of so many runs can give, in pairs or in groups; pairs have as many of
+// each side.
+func SmallestP(baseline, candidate int, paired bool) float64 {
+	if paired {
+		return 2 * math.Exp2(-float64(baseline))
+	}
+	return 2 * math.Exp(-logChoose(baseline+candidate, candidate))
 }
