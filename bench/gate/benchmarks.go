@@ -1,116 +1,63 @@
 package gate
 
 import (
-	"math"
 	"slices"
 	"strings"
 
 	"pulley/bench/gobench"
-	"pulley/bench/stats"
 )
 
 // FromBenchmarks makes a side of files in Go's benchmark format. Every line is a run.
-func FromBenchmarks(name string, files ...*gobench.File) Side {
-	b := newBenchmarks(name)
-	for _, f := range files {
-		for i := range f.Series {
-			if x := b.of(&f.Series[i]); x != nil {
-				x.Values = append(x.Values, f.Series[i].Values...)
-			}
-		}
-	}
-	return b.side()
-}
+func FromBenchmarks(name string, files ...*gobench.File) Side { return benchmarkSide(name, 0, files) }
 
 // FromBenchmarkPairs makes two sides of files that were neighbours in time, before[i] of after[i]. Where a file has several lines
 // of a benchmark, the best of a timed figure counts, and the median of a counted one, as in FromPairs.
 func FromBenchmarkPairs(baseline, candidate string, before, after []*gobench.File) (Side, Side) {
-	sides := [2]Side{}
-	for i, files := range [][]*gobench.File{before, after} {
-		b := newBenchmarks([]string{baseline, candidate}[i])
-		for turn, f := range files {
-			for k := range f.Series {
-				if x := b.of(&f.Series[k]); x != nil {
-					for len(x.Values) < turn {
-						x.Values = append(x.Values, math.NaN())
-					}
-					x.Values = append(x.Values, ofTurn(x, f.Series[k].Values))
-				}
+	return benchmarkSide(baseline, len(before), before), benchmarkSide(candidate, len(after), after)
+}
+
+// benchmarkSide makes a side of files. With turns, each of them is one.
+func benchmarkSide(name string, turns int, files []*gobench.File) Side {
+	c, strange := newCollector(turns), map[Key]bool{}
+	for turn, f := range files {
+		for i := range f.Series {
+			x, ok := seriesOf(&f.Series[i])
+			if !ok {
+				strange[x.Key] = true
+				continue
 			}
+			c.add(turn, x, f.Series[i].Values...)
 		}
-		sides[i] = b.side()
 	}
-	equalize(&sides[0], &sides[1])
-	return sides[0], sides[1]
-}
-
-// ofTurn is the figure of a turn with several runs.
-func ofTurn(x *Series, values []float64) float64 {
-	switch {
-	case x.Kind != Timed:
-		return stats.Median(values)
-	case x.MoreIsBetter:
-		return slices.Max(values)
+	out := Side{Name: name}
+	for _, x := range c.all() {
+		if !strange[x.Key] {
+			out.Series = append(out.Series, x)
+		}
 	}
-	return slices.Min(values)
+	for key := range strange {
+		out.Strange = append(out.Strange, key.String())
+	}
+	return out
 }
 
-// benchmarks collects series of files.
-type benchmarks struct {
-	name    string
-	order   []Key
-	series  map[Key]*Series
-	strange map[Key]bool // of units whose direction nobody knows, or with values that are no figures
-}
-
-func newBenchmarks(name string) *benchmarks {
-	return &benchmarks{name: name, series: map[Key]*Series{}, strange: map[Key]bool{}}
-}
-
-// of is the series to which one of a file belongs; nil where it cannot be compared.
-func (b *benchmarks) of(s *gobench.Series) *Series {
-	row := strings.TrimSuffix(s.String(), " "+s.Unit)
-	key := Key{row, s.Unit}
+// seriesOf is what a file's series is compared as, without its values. It is not ok where nobody knows the direction of the unit, or
+// where a value is negative, so that a ratio of it means nothing.
+func seriesOf(s *gobench.Series) (x Series, ok bool) {
 	better := s.Better
 	if better == gobench.BetterUnknown {
 		better = directionOf(s.Unit)
 	}
-	for _, v := range s.Values {
-		if v < 0 {
-			better = gobench.BetterUnknown // a ratio of it means nothing
-		}
+	x = Series{
+		Key:          Key{strings.TrimSuffix(s.String(), " "+s.Unit), s.Unit},
+		MoreIsBetter: better == gobench.BetterHigher,
+		Lenient:      !s.Exact,
 	}
-	if better == gobench.BetterUnknown {
-		b.strange[key] = true
-		return nil
-	}
-	machine := ""
+	x.Unit, x.Kind = unitOf(s.Unit)
 	if m := s.Machine; m != (gobench.Machine{}) {
-		machine = m.OS + "/" + m.Arch + ", " + m.CPU
+		x.Machine = m.OS + "/" + m.Arch + ", " + m.CPU
 	}
-	x := b.series[key]
-	if x == nil {
-		x = &Series{Key: key, Machine: machine, MoreIsBetter: better == gobench.BetterHigher, Lenient: !s.Exact}
-		x.Unit, x.Kind = unitOf(s.Unit)
-		b.series[key], b.order = x, append(b.order, key)
-	}
-	if x.Machine != machine {
-		x.Machine = ""
-	}
-	return x
-}
-
-func (b *benchmarks) side() Side {
-	out := Side{Name: b.name}
-	for _, key := range b.order {
-		if !b.strange[key] {
-			out.Series = append(out.Series, *b.series[key])
-		}
-	}
-	for key := range b.strange {
-		out.Strange = append(out.Strange, key.String())
-	}
-	return out
+	return x, better != gobench.BetterUnknown && !slices.ContainsFunc(s.Values, func(v float64) bool { return v < 0 })
 }
 
 // directionOf guesses which direction of a unit is better, as its name says: a rate should be high; a cost of an operation, a

@@ -54,3 +54,12 @@ func TestPairsOfFilesKeepTheirPlaces(t *testing.T) {
 		t.Errorf("%+v: want two pairs, and the best of each", r.Lines)
 	}
 }
+
+func TestPairsOfFilesFromSeveralMachinesKeepTheirPlaces(t *testing.T) {
+	two := benchFile(t, "BenchmarkX 1 5 ns/op\ncpu: B\nBenchmarkX 1 4 ns/op\n")
+	a, b := gate.FromBenchmarkPairs("a", "b", []*gobench.File{two, two}, []*gobench.File{two, two})
+	if n := len(a.Series[0].Values); n != 2 || a.Series[0].Machine != "" {
+		t.Errorf("%d values of %q, want one for each of two pairs, of no one machine", n, a.Series[0].Machine)
+	}
+	judge(t, a, b, gate.Options{Paired: true})
+}

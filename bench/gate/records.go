@@ -131,125 +131,54 @@ func instanceP99(s *record.Sample) (float64, bool) {
 }
 
 // FromRuns makes a side of records. Every valid sample is a run.
-func FromRuns(name string, runs []Run) Side {
-	b := newBuilder(name)
-	for _, r := range runs {
-		for i := range r.Manifest.Samples {
-			b.add(r.Manifest, &r.Manifest.Samples[i], false)
-		}
-	}
-	return b.side()
-}
+func FromRuns(name string, runs []Run) Side { return recordSide(name, 0, runs) }
 
 // FromPairs makes two sides of records that were neighbours in time, before[i] of after[i]. Of a record with several samples of a
-// row, the least of a timed figure counts, and the median of a counted one: whatever else goes on makes a program slower and never
-// faster, so that the least is the one that it disturbed least. (Chen and Revels, Robust benchmarking in noisy environments, 2016.) Where a
-// figure is not in both, the pair does not count for it.
+// row, the least of a timed figure counts, and the median of a counted one. Where a figure is not in both, the pair does not count for it.
 func FromPairs(baseline, candidate string, before, after []Run) (Side, Side) {
-	sides := [2]Side{}
-	for i, runs := range [][]Run{before, after} {
-		b := newBuilder([]string{baseline, candidate}[i])
-		for n, r := range runs {
-			b.turn = n
-			for k := range r.Manifest.Samples {
-				b.add(r.Manifest, &r.Manifest.Samples[k], true)
-			}
-		}
-		sides[i] = b.side()
-	}
-	equalize(&sides[0], &sides[1])
-	return sides[0], sides[1]
+	return recordSide(baseline, len(before), before), recordSide(candidate, len(after), after)
 }
 
-// equalize makes the series of both sides as long as each other, with NaN for what is missing.
-func equalize(a, b *Side) {
-	for _, s := range []*Side{a, b} {
-		for i := range s.Series {
-			values := s.Series[i].Values
-			other := b
-			if s == b {
-				other = a
+// recordSide makes a side of records. With turns, each of them is one.
+func recordSide(name string, turns int, runs []Run) Side {
+	c, out := newCollector(turns), Side{Name: name}
+	for turn, r := range runs {
+		for i := range r.Manifest.Samples {
+			s := &r.Manifest.Samples[i]
+			if !s.Valid {
+				out.Invalid = append(out.Invalid, invalid(s))
+				continue
 			}
-			for _, o := range other.Series {
-				if o.Key == s.Series[i].Key {
-					for len(values) < len(o.Values) {
-						values = append(values, math.NaN())
-					}
-				}
-			}
-			s.Series[i].Values = values
+			c.addSample(turn, Machine(r.Manifest), s)
 		}
 	}
+	out.Series = c.all()
+	return out
 }
 
-// builder collects the series of a side.
-type builder struct {
-	name    string
-	turn    int
-	order   []Key
-	series  map[Key]*Series
-	turns   map[Key]map[int][]float64
-	invalid []string
-}
-
-func newBuilder(name string) *builder {
-	return &builder{name: name, series: map[Key]*Series{}, turns: map[Key]map[int][]float64{}}
-}
-
-// add takes the figures of a sample. paired says that values belong to a turn, and are not runs of their own.
-func (b *builder) add(m *record.Manifest, s *record.Sample, paired bool) {
-	row := RowName(s)
-	if !s.Valid {
-		why := "no reason is recorded"
-		if len(s.Warnings) > 0 {
-			why = s.Warnings[len(s.Warnings)-1]
-		}
-		b.invalid = append(b.invalid, fmt.Sprintf("%s, run %d: %s", row, s.Run, why))
-		return
+// invalid says why a sample does not count.
+func invalid(s *record.Sample) string {
+	why := "no reason is recorded"
+	if len(s.Warnings) > 0 {
+		why = s.Warnings[len(s.Warnings)-1]
 	}
-	alone := s.Mode == record.ModeAlone || s.Mode == "" && s.InFlight <= 1
+	return fmt.Sprintf("%s, run %d: %s", RowName(s), s.Run, why)
+}
+
+// addSample adds the figures of a sample.
+func (c *collector) addSample(turn int, machine string, s *record.Sample) {
+	row, alone := RowName(s), s.Mode == record.ModeAlone || s.Mode == "" && s.InFlight <= 1
 	for _, f := range figures {
 		v, ok := f.get(s)
 		if !ok || !isFinite(v) || v < 0 {
 			continue
 		}
-		key := Key{row, f.name}
-		x := b.series[key]
-		if x == nil {
-			x = &Series{Key: key, Unit: f.unit, Kind: f.kind, Tail: f.tail, Jitters: f.jitters || !alone && f.kind == Counted, Machine: Machine(m)}
-			if f.batched && !alone {
-				x.Kind = Batched
-			}
-			b.series[key], b.order = x, append(b.order, key)
-			b.turns[key] = map[int][]float64{}
+		x := Series{Key: Key{row, f.name}, Unit: f.unit, Kind: f.kind, Tail: f.tail, Jitters: f.jitters || !alone && f.kind == Counted, Machine: machine}
+		if f.batched && !alone {
+			x.Kind = Batched
 		}
-		if x.Machine != Machine(m) {
-			x.Machine = "" // several
-		}
-		if paired {
-			b.turns[key][b.turn] = append(b.turns[key][b.turn], v)
-		} else {
-			x.Values = append(x.Values, v)
-		}
+		c.add(turn, x, v)
 	}
-}
-
-func (b *builder) side() Side {
-	out := Side{Name: b.name, Invalid: b.invalid}
-	for _, key := range b.order {
-		x := b.series[key]
-		if turns := b.turns[key]; len(turns) > 0 {
-			x.Values = make([]float64, b.turn+1)
-			for i := range x.Values {
-				x.Values[i] = math.NaN()
-				if len(turns[i]) > 0 {
-					x.Values[i] = ofTurn(x, turns[i])
-				}
-			}
-		}
-		out.Series = append(out.Series, *x)
-	}
-	return out
 }
 
 // RowName names the row of a sample: "fanout 100, push, saturated".
