@@ -78,6 +78,7 @@ func TestOutcomes(t *testing.T) {
 		"far too noisy":                  {side(timed("r", "time", 1, 2, 3, 1, 2, 3)), side(timed("r", "time", 2, 1, 3, 3, 1, 2)), gate.Options{}, gate.Inconclusive, "do not exclude"},
 		"noisy time, steady CPU":         {side(timed("r", "time", 1, 2, 3, 1, 2, 3), timed("r", "CPU", around(1, 6)...)), side(timed("r", "time", 2, 1, 3, 3, 1, 2), timed("r", "CPU", around(1.002, 6)...)), gate.Options{}, gate.Passed, "r: time alone does not exclude"},
 		"steady count, noisy time":       {side(timed("r", "time", 1, 2, 3, 1, 2, 3), count("r", "rows", 2, 2)), side(timed("r", "time", 2, 1, 3, 3, 1, 2), count("r", "rows", 2, 2)), gate.Options{}, gate.Inconclusive, "do not exclude"},
+		"steady tail, noisy time":        {side(timed("r", "time", 1, 2, 3, 1, 2, 3), tail(timed("r", "p99", around(1, 6)...))), side(timed("r", "time", 2, 1, 3, 3, 1, 2), tail(timed("r", "p99", around(1.002, 6)...))), gate.Options{}, gate.Inconclusive, "do not exclude"},
 		"an invalid half of every pair":  {side(timed("r", "time", math.NaN(), math.NaN())), side(timed("r", "time", 1, 1)), gate.Options{Paired: true}, gate.Inconclusive, "no valid run"},
 		"rare pair that does not count":  {side(timed("r", "time", append([]float64{math.NaN()}, around(1, 9)...)...)), side(timed("r", "time", append([]float64{9}, around(1, 9)...)...)), gate.Options{Paired: true}, gate.Passed, "No regression"},
 		"throughput that falls by a 10%": {side(more(steady)), side(more(timed("r", "time", around(0.9, 8)...))), gate.Options{}, gate.Regression, "r: time"},
@@ -102,6 +103,8 @@ func TestOutcomes(t *testing.T) {
 }
 
 func more(s gate.Series) gate.Series { s.MoreIsBetter = true; return s }
+
+func tail(s gate.Series) gate.Series { s.Tail = true; return s }
 
 func lenient(s gate.Series) gate.Series { s.Lenient = true; return s }
 

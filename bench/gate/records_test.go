@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"pulley/bench/gate"
 	"pulley/reports/record"
 )
@@ -114,5 +117,51 @@ func TestReadRuns(t *testing.T) {
 	runs, err := gate.ReadRuns(dir)
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("%v, %v: want two records", runs, err)
+	}
+}
+
+// TestFiguresOfRecords holds what each figure of a sample comes to, and which depend on how many completions share a commit.
+func TestFiguresOfRecords(t *testing.T) {
+	for _, mode := range []string{record.ModeAlone, record.ModeSaturated} {
+		one := sample(mode, 1, time.Millisecond, 2000)
+		for i := range 400 {
+			one.InstanceNS = append(one.InstanceNS, int64(i+1)*1e6)
+		}
+		saturated := mode == record.ModeSaturated
+		batched := gate.Counted
+		if saturated {
+			batched = gate.Batched
+		}
+		var got []gate.Series
+		for _, x := range gate.FromRuns("x", runsOf(manifest("A", one))).Series {
+			got = append(got, gate.Series{Key: x.Key, Kind: x.Kind, Tail: x.Tail, Jitters: x.Jitters, Values: x.Values})
+		}
+		of := func(figure string, kind gate.Kind, jitters bool, value float64) gate.Series {
+			return gate.Series{Key: gate.Key{Row: "chain 10, push, " + mode, Figure: figure}, Kind: kind, Jitters: jitters, Values: []float64{value}}
+		}
+		want := []gate.Series{
+			of(gate.FigureTime, gate.Timed, false, 0.001),
+			of(gate.FigureCPU, gate.Timed, false, 0.001), // 0.8 of the engines and 0.2 of the server
+			tail(of(gate.FigureP99, gate.Timed, false, 0.396)),
+			of(gate.FigureRows, gate.Counted, saturated, 2),
+			of(gate.FigureStmts, batched, saturated, 0.1),
+			of(gate.FigureCommits, batched, saturated, 0.05),
+			of(gate.FigureWAL, gate.Counted, true, 400.007),
+		}
+		if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); d != "" {
+			t.Errorf("%s: %s", mode, d)
+		}
+	}
+}
+
+// TestTurnsOfSeveralRuns holds what a turn with several runs comes to.
+func TestTurnsOfSeveralRuns(t *testing.T) {
+	turn := manifest("A", sample(record.ModeAlone, 1, 3*time.Millisecond, 1000), sample(record.ModeAlone, 2, time.Millisecond, 3000), sample(record.ModeAlone, 3, 2*time.Millisecond, 2000))
+	a, _ := gate.FromPairs("a", "b", runsOf(turn, turn), runsOf(turn, turn))
+	for _, x := range a.Series {
+		want, ok := map[string]float64{gate.FigureTime: 0.001, gate.FigureRows: 2}[x.Figure]
+		if ok && !cmp.Equal(x.Values, []float64{want, want}, cmpopts.EquateApprox(1e-12, 0)) {
+			t.Errorf("%s: %v, want the least time and the median count of each of two turns", x.Figure, x.Values)
+		}
 	}
 }

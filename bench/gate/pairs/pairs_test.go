@@ -91,3 +91,24 @@ func TestNoPairBeginsThatWouldEndTooLate(t *testing.T) {
 		t.Errorf("%d turns, %v; want all within an hour", turns, err)
 	}
 }
+
+func TestPairsBeginWhileTheyWouldEndInTime(t *testing.T) {
+	now := time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		left, took time.Duration
+		done       int
+		want       bool
+	}{
+		{10 * time.Second, 40 * time.Second, 4, true}, // a pair takes 10 s
+		{9 * time.Second, 40 * time.Second, 4, false},
+		{9 * time.Second, 40 * time.Second, 5, true},
+		{-time.Second, 0, 0, true}, // the first
+	} {
+		if got := pairs.Until(now.Add(c.left)).Lets(now, c.done, c.took); got != c.want {
+			t.Errorf("%d pairs in %v, %v left: another begins: %v", c.done, c.took, c.left, got)
+		}
+	}
+	if !(pairs.Until{}).Lets(now, 4, time.Hour) {
+		t.Error("without an end, a pair does not begin")
+	}
+}
