@@ -135,6 +135,31 @@ func TestFindFindsPlantedShifts(t *testing.T) {
 	}
 }
 
+// TestFindMeasuresEachChangeUpToItsNeighbours has a hunt that finds too much, of which the permutation test drops something.
+func TestFindMeasuresEachChangeUpToItsNeighbours(t *testing.T) {
+	random, dropped := rand.New(rand.NewPCG(11, 12)), 0
+	for range 20 {
+		values := slices.Concat(noise(random, 30, 100, 3), noise(random, 40, 107, 3), noise(random, 30, 100, 3))
+		o := changepoint.FindOptions{Hunt: changepoint.Options{MaxP: 0.2}, Confirm: changepoint.PermuteOptions{Permutations: 199}}
+		points := find(t, values, o)
+		dropped += len(hunt(t, values, o.Hunt)) - len(points)
+		from := 0
+		for i, p := range points {
+			to := len(values)
+			if i+1 < len(points) {
+				to = points[i+1].Index
+			}
+			if p.Before.From != from || p.Before.To != p.Index || p.After.From != p.Index || p.After.To != to {
+				t.Errorf("changes at %v: that at %d has segments %+v and %+v", indexes(points), p.Index, p.Before, p.After)
+			}
+			from = p.Index
+		}
+	}
+	if dropped < 20 {
+		t.Errorf("%d changes were dropped: too few to show anything", dropped)
+	}
+}
+
 // TestFindSeldomFindsChangesInNoise holds false alarms against what Find promises, in noise of several kinds: no more than
 // of 1 % of the series, and four standard deviations of chance.
 func TestFindSeldomFindsChangesInNoise(t *testing.T) {
