@@ -18,7 +18,7 @@ const (
 	// fileMost bounds what is taken in, so that a wrong path cannot exhaust memory.
 	fileMost = 1 << 30
 	// lockWait is how long Append waits for other writers, who take milliseconds.
-	lockWait = 20 * time.Second
+	lockWait = time.Minute
 	// lockPause is the time between two attempts.
 	lockPause = 5 * time.Millisecond
 )
@@ -102,7 +102,7 @@ func parseLine(line []byte) (Run, error) {
 
 // Append adds runs to the history at path, which is made where it is missing, with its directory. It returns how many of
 // them were new; the others stand there already. All new ones are written at once, or none is, but for a crash or a full
-// disk, which may leave a torn line that Read skips. Writers wait for each other, for up to 20 seconds.
+// disk, which may leave a torn line that Read skips. Writers wait for each other, for up to a minute.
 func Append(path string, runs []Run) (added int, err error) {
 	lines := make([]Run, len(runs))
 	for i, r := range runs {

@@ -92,7 +92,8 @@ func TestTornAndForeignLinesAreToldAndSkipped(t *testing.T) {
 
 const writerEnv = "HISTORY_TEST_WRITER"
 
-// TestWritersDoNotMix has goroutines and other processes append at the same time.
+// TestWritersDoNotMix has goroutines and other processes append at the same time: each its own runs, and all of them the same ones,
+// which come to stand there once, since writers wait for each other.
 func TestWritersDoNotMix(t *testing.T) {
 	const each, goroutines = 8, 3
 	processes := 2
@@ -101,9 +102,9 @@ func TestWritersDoNotMix(t *testing.T) {
 	}
 	write := func(path string, writer int) error {
 		for i := range each {
-			r := aRun(i, hostA, float64(writer))
-			r.Load = strings.Repeat("long ", 2000) // longer than what a pipe or a block takes at once
-			if added, err := history.Append(path, []history.Run{r}); err != nil || added != 1 {
+			own, shared := aRun(i, hostA, float64(writer)), aRun(each+i, hostA, 0)
+			own.Load = strings.Repeat("long ", 2000) // longer than what a pipe or a block takes at once
+			if added, err := history.Append(path, []history.Run{own, shared}); err != nil || added < 1 {
 				return errors.Join(err, fmt.Errorf("added %d", added))
 			}
 		}
@@ -140,8 +141,13 @@ func TestWritersDoNotMix(t *testing.T) {
 		t.Error(err)
 	}
 	runs, skipped, err := history.Read(path)
-	if err != nil || len(skipped) > 0 || len(runs) != each*(processes+goroutines) {
-		t.Errorf("%d runs, skipped %v, %v: want %d and no line lost", len(runs), skipped, err, each*(processes+goroutines))
+	want := each * (processes + goroutines + 1)
+	if err != nil || len(skipped) > 0 || len(runs) != want {
+		t.Errorf("%d runs, skipped %v, %v: want %d and no line lost", len(runs), skipped, err, want)
+	}
+	raw, err := os.ReadFile(path)
+	if n := bytes.Count(raw, []byte("\n")); err != nil || n != want {
+		t.Errorf("%d lines, %v: want %d, so that no run stands there twice", n, err, want)
 	}
 }
 
@@ -170,7 +176,7 @@ func TestAppendRefusesWhatCannotBeARun(t *testing.T) {
 	}
 }
 
-func TestSeriesKeepMachinesAndLoadsApart(t *testing.T) {
+func TestSeriesKeepMachinesLoadsAndServersApart(t *testing.T) {
 	b := hostA
 	b.CPU = "Another CPU"
 	var runs []history.Run
@@ -178,13 +184,15 @@ func TestSeriesKeepMachinesAndLoadsApart(t *testing.T) {
 		fast, slow := aRun(i, hostA, 200), aRun(i, b, 100)
 		few := aRun(i, hostA, 50)
 		few.Load = "1 in flight"
-		runs = append(runs, fast, slow, few)
+		unsafe := aRun(i, hostA, 300)
+		unsafe.Server = "Postgres 15, fsync=off"
+		runs = append(runs, fast, slow, few, unsafe)
 	}
 	kernel := aRun(20, hostA, 200)
 	kernel.Host.MemoryBytes -= 5 << 20 // what a newer kernel keeps for itself
 	series := history.Group(append(runs, kernel))
-	if len(series) != 3 {
-		t.Fatalf("%d series, want one for each machine and load", len(series))
+	if len(series) != 4 {
+		t.Fatalf("%d series, want one for each machine, load and server", len(series))
 	}
 	for _, s := range series {
 		f, err := history.Analyze(s, history.Options{})
@@ -224,6 +232,9 @@ func TestAnalyzeNamesTheRevisionsOfAChange(t *testing.T) {
 	}
 	if c.Ratio == nil || !(c.Ratio.Lo < 0.9 && 0.9 < c.Ratio.Hi && c.Ratio.Hi-c.Ratio.Lo < 0.03) || c.Confidence < 0.95 {
 		t.Errorf("ratio %+v: want an interval around 0.9", c.Ratio)
+	}
+	if math.Abs(f.Level-900) > 10 {
+		t.Errorf("the level since the change is %v, want about 900", f.Level)
 	}
 	if f, _ = history.Analyze(s[0], history.Options{Recent: 14}); f.Changes[0].Recent {
 		t.Error("a change 15 runs ago counts as one of the last 14")
