@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -78,27 +79,21 @@ func newName(base string, taken map[string]bool) string {
 	return base
 }
 
-// renamed changes the names by which a scenario's file calls others.
+// renamed changes the names by which a scenario's file calls others. Longer names come first, and those that stay are
+// named, too, so that no name is changed within another.
 func renamed(file, text string, flat map[string]string) string {
-	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(flat)) {
-		for _, called := range []string{name, relative(path.Dir(file), name)} {
-			if called != "" && called != flat[name] {
-				pairs = append(pairs, called, flat[name])
-			}
+	called := map[string]string{}
+	for name, to := range flat {
+		if filepath.IsAbs(name) {
+			called[name] = to
+		}
+		if rel, err := filepath.Rel(path.Dir(file), name); err == nil {
+			called[filepath.ToSlash(rel)] = to
 		}
 	}
+	var pairs []string
+	for _, name := range slices.SortedFunc(maps.Keys(called), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) {
+		pairs = append(pairs, name, called[name])
+	}
 	return strings.NewReplacer(pairs...).Replace(text)
-}
-
-// relative is a file's name as another file in a folder calls it.
-func relative(dir, name string) string {
-	if filepath.IsAbs(name) {
-		return ""
-	}
-	rel, err := filepath.Rel(filepath.FromSlash(dir), filepath.FromSlash(name))
-	if err != nil {
-		return ""
-	}
-	return filepath.ToSlash(rel)
 }
