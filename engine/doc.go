@@ -84,7 +84,7 @@
 //	bench/load                 | offers requests at their times; judges what came of them        | scenarios/arrivals, bench/stats, bench/measure, bench/stages
 //	bench/stages               | how long the stages of node runs took                          | engine/graph
 //	bench/history              | what runs measured over months, and where it changed            | bench/changepoint, bench/gobench, bench/stats, reports/record, internal/clip
-//	bench/knee                 | finds the highest rate at which a latency objective holds        | –
+//	bench/knee                 | finds the highest rate at which a latency objective holds        | scenarios
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/stages, bench/knee, bench/usl
 //	bench/capacity             | finds knees of scenarios, and how throughput scales             | bench, bench/knee, bench/usl

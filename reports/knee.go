@@ -134,7 +134,7 @@ func KneeSentence(k *record.Knee) string {
 }
 
 func objectiveText(o record.KneeObjective) string {
-	return fmt.Sprintf("%s < %s", percentileName(o.Percentile), duration(float64(o.MostNS)))
+	return fmt.Sprintf("%s < %s", record.PercentileName(o.Percentile), duration(float64(o.MostNS)))
 }
 
 // percentileText is the name of the percentile that is shown of each run.
@@ -142,7 +142,7 @@ func percentileText(k *record.Knee) string {
 	if len(k.Objectives) == 0 {
 		return "p99"
 	}
-	return percentileName(k.Objectives[0].Percentile)
+	return record.PercentileName(k.Objectives[0].Percentile)
 }
 
 // verdictText is the verdict of a rate, with its reason.
@@ -161,7 +161,7 @@ func verdictText(p *record.KneePoint) string {
 		text += ": overload"
 	}
 	if invalid > 0 {
-		text += fmt.Sprintf(" (%s invalid: %s)", thousands(int64(invalid)), strings.Join(invalidKinds(p.Runs), ", "))
+		text += fmt.Sprintf(" (%s invalid: %s)", thousands(int64(invalid)), strings.Join(record.InvalidKinds(p.Runs...), ", "))
 	}
 	return text
 }
@@ -170,21 +170,7 @@ func invalidText(r *record.KneeRun) string {
 	if r.Valid {
 		return ""
 	}
-	return " (invalid: " + strings.Join(invalidKinds([]record.KneeRun{*r}), ", ") + ")"
-}
-
-// invalidKinds are the kinds of what makes runs invalid.
-func invalidKinds(runs []record.KneeRun) (kinds []string) {
-	for _, r := range runs {
-		if r.Valid {
-			continue
-		}
-		for _, f := range r.Findings {
-			kinds = append(kinds, f.Kind)
-		}
-	}
-	slices.Sort(kinds)
-	return slices.Compact(kinds)
+	return " (invalid: " + strings.Join(record.InvalidKinds(*r), ", ") + ")"
 }
 
 // middle is the median of a figure over those runs that decide something, or over all where none does. A figure that is NaN in a run counts as

@@ -22,7 +22,7 @@ func WriteLoadText(w io.Writer, l *record.Load) error {
 		if o.Held {
 			held = "held"
 		}
-		fmt.Fprintf(&b, "\nObjective %s ≤ %s: %s, %s\n", percentileName(o.Percentile), duration(float64(o.MostNS)), held, optionalTime(o.ValueNS))
+		fmt.Fprintf(&b, "\nObjective %s ≤ %s: %s, %s\n", record.PercentileName(o.Percentile), duration(float64(o.MostNS)), held, optionalTime(o.ValueNS))
 	}
 	if len(l.Findings) > 0 {
 		b.WriteString("\nAgainst the run:\n")
@@ -41,7 +41,7 @@ func WriteLoadText(w io.Writer, l *record.Load) error {
 
 // loadSentence is the answer.
 func loadSentence(l *record.Load) string {
-	figure := fmt.Sprintf("%s latency %s", percentileName(l.Asked.Percentile), optionalTime(l.Asked.ValueNS))
+	figure := fmt.Sprintf("%s latency %s", record.PercentileName(l.Asked.Percentile), optionalTime(l.Asked.ValueNS))
 	switch a := l.Asked; {
 	case a.LoNS != nil && a.HiNS == nil:
 		figure += fmt.Sprintf(" [at least %s]", optionalTime(a.LoNS))
@@ -140,12 +140,4 @@ func optionalTime(ns *int64) string {
 		return missing
 	}
 	return duration(float64(*ns))
-}
-
-// percentileName is p99 for 99, and max for 100.
-func percentileName(p float64) string {
-	if p >= 100 {
-		return "max"
-	}
-	return "p" + strconv.FormatFloat(p, 'f', -1, 64)
 }

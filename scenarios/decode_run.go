@@ -2,8 +2,6 @@ package scenarios
 
 import (
 	"bytes"
-	"strconv"
-	"strings"
 	"time"
 
 	"pulley/scenarios/arrivals"
@@ -77,33 +75,6 @@ func (d *decoder) readRun() {
 		yamlfile.Key{Name: "workers", Read: func(v *yamlfile.Value) { r.Workers = d.orKeep(v, "workers", 0, 1, workersMost) }},
 		yamlfile.Key{Name: "engines", Read: func(v *yamlfile.Value) { r.Engines = d.orKeep(v, "engines", 0, 1, enginesMost) }},
 	)
-}
-
-func (d *decoder) readObjective() {
-	v := d.raw.objective
-	if v == nil {
-		return
-	}
-	for _, f := range d.Map(v, "objectives") {
-		percentile, ok := percentileOf(f.Name)
-		if !ok {
-			d.Add(f.Pos, "%q is no percentile of latencies; write one like p99 or p99.9, or max", f.Name)
-			continue
-		}
-		if most, ok := d.Duration(f.Value, f.Name); ok {
-			d.objective = append(d.objective, Objective{percentile, most})
-		}
-	}
-}
-
-// percentileOf reads p99 or max.
-func percentileOf(text string) (float64, bool) {
-	if text == "max" {
-		return 100, true
-	}
-	number, is := strings.CutPrefix(text, "p")
-	f, err := strconv.ParseFloat(number, 64)
-	return f, is && err == nil && f > 0 && f <= 100
 }
 
 func (d *decoder) readPressure() {

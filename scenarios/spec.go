@@ -96,12 +96,6 @@ type RunDefaults struct {
 	Engines    int
 }
 
-// Objective is a bound that a percentile of instances' latencies must keep.
-type Objective struct {
-	Percentile float64 // from 0 to 100; 100 is the longest
-	Most       time.Duration
-}
-
 // body is what an instance of a scenario runs.
 type body interface {
 	// flow makes the workflow of a size.

@@ -146,9 +146,8 @@ func (s *searching) search(ctx context.Context) error {
 			return err
 		}
 	}
-	var objectives []knee.Objective
-	s.asked, objectives = objectivesOf(s.out.Objectives)
-	if err := s.climb(ctx, saturated, objectives); err != nil || s.out.HoldsPerS == nil {
+	s.asked = objectivesOf(s.out.Objectives)
+	if err := s.climb(ctx, saturated); err != nil || s.out.HoldsPerS == nil {
 		return err
 	}
 	return s.check(ctx)
@@ -191,7 +190,7 @@ func (s *searching) closed(ctx context.Context, inFlight int, what string, measu
 	}
 	r := recorded(l, what, 0, inFlight)
 	s.out.Closed = append(s.out.Closed, r)
-	s.say("closed loop, %d in flight (%s): %s, p50 %s, %s %s%s", inFlight, what, perSecond(r.AchievedPerS), short(r.P50NS), s.name(), short(r.AtNS), against(&r))
+	s.say("closed loop, %d in flight (%s): %s, p50 %s, %s %s%s", inFlight, what, perSecond(r.AchievedPerS), short(r.P50NS), s.name(), short(r.AtNS), against(r))
 	return &r, nil
 }
 
@@ -300,23 +299,18 @@ func (s *searching) setObjective(ctx context.Context, perS float64) error {
 
 // complaints says what spoke against the closed loops.
 func (s *searching) complaints() string {
-	var kinds []string
-	for i := range s.out.Closed {
-		kinds = append(kinds, reasons(&s.out.Closed[i])...)
+	if kinds := record.InvalidKinds(s.out.Closed...); len(kinds) > 0 {
+		return "runs are invalid (" + strings.Join(kinds, ", ") + ")"
 	}
-	slices.Sort(kinds)
-	if kinds = slices.Compact(kinds); len(kinds) == 0 {
-		return "none did that rate"
-	}
-	return "runs are invalid (" + strings.Join(kinds, ", ") + ")"
+	return "none did that rate"
 }
 
 // climb makes open runs until the knee is enclosed.
-func (s *searching) climb(ctx context.Context, saturated float64, objectives []knee.Objective) (err error) {
+func (s *searching) climb(ctx context.Context, saturated float64) (err error) {
 	start := startShare * saturated
 	needs := moreThanNeeded * float64(stats.QuantileNeeds(min(s.percentile()/100, 0.999), stats.Confidence))
 	search := knee.NewSearch(knee.Config{
-		Objectives: objectives, Start: start, Least: min(needs/s.times.most.Seconds(), start/2), Most: mostShare * saturated, Tolerance: s.Tolerance,
+		Objectives: s.asked, Start: start, Least: min(needs/s.times.most.Seconds(), start/2), Most: mostShare * saturated, Tolerance: s.Tolerance,
 	})
 	runs, invalid := map[float64][]record.KneeRun{}, 0
 	defer func() { s.answer(search, runs, err) }()
@@ -335,7 +329,7 @@ func (s *searching) climb(ctx context.Context, saturated float64, objectives []k
 		}
 		vote := voting(rate, l)
 		r := recorded(l, "", rate, 0)
-		r.Vote = int(knee.Judge(objectives, vote))
+		r.Vote = int(knee.Judge(s.asked, vote))
 		runs[rate] = append(runs[rate], r)
 		search.Add(vote)
 		if invalid++; !vote.Invalid {
@@ -374,19 +368,11 @@ func (s *searching) answer(search *knee.Search, runs map[float64][]record.KneeRu
 
 // invalidKinds says what made runs invalid.
 func (s *searching) invalidKinds() string {
-	var kinds []string
+	var runs []record.KneeRun
 	for _, p := range s.out.Points {
-		for i := range p.Runs {
-			if r := &p.Runs[i]; !r.Valid {
-				kinds = append(kinds, reasons(r)...)
-			}
-		}
+		runs = append(runs, p.Runs...)
 	}
-	slices.Sort(kinds)
-	if kinds = slices.Compact(kinds); len(kinds) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(kinds, ", ") + ")"
+	return against(runs...)
 }
 
 // check measures below and above the knee.
@@ -428,8 +414,7 @@ func (s *searching) checkAt(ctx context.Context, perS float64, after int, good f
 			return found, err
 		}
 		r := recorded(l, "", perS, 0)
-		_, objectives := objectivesOf(s.out.Objectives)
-		r.Vote = int(knee.Judge(objectives, voting(perS, l)))
+		r.Vote = int(knee.Judge(s.asked, voting(perS, l)))
 		s.say("check at %s: %s", perSecond(perS), s.describe(&r))
 		if found == nil || !found.Valid || good(&r) {
 			found = &r
@@ -442,13 +427,13 @@ func (s *searching) checkAt(ctx context.Context, perS float64, after int, good f
 }
 
 // name is that of the percentile that is shown.
-func (s *searching) name() string { return knee.Objective{Percentile: s.percentile()}.Name() }
+func (s *searching) name() string { return record.PercentileName(s.percentile()) }
 
 // describe tells of an open run.
 func (s *searching) describe(r *record.KneeRun) string {
 	switch {
 	case !r.Valid:
-		return "decides nothing" + against(r)
+		return "decides nothing" + against(*r)
 	case r.Overloaded:
 		return fmt.Sprintf("overload, %s achieved", perSecond(r.AchievedPerS))
 	}
@@ -456,12 +441,13 @@ func (s *searching) describe(r *record.KneeRun) string {
 	return fmt.Sprintf("%s, p50 %s, %s %s", word, short(r.P50NS), s.name(), short(r.AtNS))
 }
 
-// against lists the kinds of what speaks against a run.
-func against(r *record.KneeRun) string {
-	if kinds := reasons(r); len(kinds) > 0 && !r.Valid {
-		return " (" + strings.Join(kinds, ", ") + ")"
+// against lists the kinds of what makes runs invalid, in brackets.
+func against(runs ...record.KneeRun) string {
+	kinds := record.InvalidKinds(runs...)
+	if len(kinds) == 0 {
+		return ""
 	}
-	return ""
+	return " (" + strings.Join(kinds, ", ") + ")"
 }
 
 func (s *searching) say(format string, args ...any) {

@@ -91,23 +91,12 @@ func recorded(l *record.Load, what string, asked float64, inFlight int) record.K
 	return r
 }
 
-// reasons are the kinds of what speaks against a run.
-func reasons(r *record.KneeRun) (kinds []string) {
-	for _, f := range r.Findings {
-		if !slices.Contains(kinds, f.Kind) {
-			kinds = append(kinds, f.Kind)
-		}
-	}
-	return kinds
-}
-
-// objectives as the runs want them.
-func objectivesOf(list []record.KneeObjective) (runs []scenarios.Objective, search []knee.Objective) {
+// objectivesOf are what a record holds.
+func objectivesOf(list []record.KneeObjective) (out []scenarios.Objective) {
 	for _, o := range list {
-		runs = append(runs, scenarios.Objective{Percentile: o.Percentile, Most: time.Duration(o.MostNS)})
-		search = append(search, knee.Objective{Percentile: o.Percentile, Most: time.Duration(o.MostNS)})
+		out = append(out, scenarios.Objective{Percentile: o.Percentile, Most: time.Duration(o.MostNS)})
 	}
-	return runs, search
+	return out
 }
 
 // Methods say how the figures of a report were measured.

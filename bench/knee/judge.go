@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"pulley/scenarios"
 )
 
 // Window is a part of a run's measured phase, and counts the instances that were meant to arrive in it. Those that never ended
@@ -44,7 +46,7 @@ const confidence = 0.95
 const byFar = 0.25
 
 // Judge gives the vote of a run: that of the objective which holds least.
-func Judge(objectives []Objective, r Run) Vote {
+func Judge(objectives []scenarios.Objective, r Run) Vote {
 	switch {
 	case r.Invalid:
 		return 0
@@ -58,9 +60,9 @@ func Judge(objectives []Objective, r Run) Vote {
 	return least
 }
 
-func judgeOne(o Objective, windows []Window) Vote {
+func judgeOne(o scenarios.Objective, windows []Window) Vote {
 	share, lo, hi := ShareAbove(windows)
-	allowed := o.allowed()
+	allowed := 1 - o.Percentile/100
 	switch {
 	case math.IsNaN(share):
 		return 0

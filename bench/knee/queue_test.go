@@ -8,6 +8,7 @@ import (
 
 	"pulley/bench/knee"
 	"pulley/internal/depth"
+	"pulley/scenarios"
 )
 
 // queue is one whose latencies are known exactly.
@@ -83,7 +84,7 @@ type world struct {
 const windows = 10
 
 // run simulates a run.
-func (w *world) run(rate float64, objective knee.Objective) knee.Run {
+func (w *world) run(rate float64, objective scenarios.Objective) knee.Run {
 	out := knee.Run{Rate: rate, Invalid: w.r.Float64() < w.invalid, Windows: [][]knee.Window{make([]knee.Window, windows)}}
 	speed := math.Exp(w.spread * w.r.NormFloat64())
 	length := float64(w.many) / rate
@@ -134,9 +135,9 @@ func (w *world) find(cfg knee.Config) (a knee.Answer, runs int) {
 	return s.Answer(), runs
 }
 
-func objective(t testing.TB, text string) knee.Objective {
+func objective(t testing.TB, text string) scenarios.Objective {
 	t.Helper()
-	o, err := knee.ParseObjective(text)
+	o, err := scenarios.ParseObjective(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestKneesOfKnownQueuesAreFound(t *testing.T) {
 				for try := range tries {
 					r := rand.New(rand.NewPCG(uint64(try), 11))
 					w := &world{queue: q, r: r, spread: 0.01, stalls: 0.08, invalid: 0.05, many: 20_000}
-					a, n := w.find(knee.Config{Objectives: []knee.Objective{o}, Start: truth * math.Exp(1.5*(2*r.Float64()-1))})
+					a, n := w.find(knee.Config{Objectives: []scenarios.Objective{o}, Start: truth * math.Exp(1.5*(2*r.Float64()-1))})
 					runs += n
 					// A knee at a load ρ of the speed moves by as much as the speed does, and what a run sees of its percentile
 					// moves it, too.
@@ -231,7 +232,7 @@ func TestSharesAreEnclosed(t *testing.T) {
 
 func ExampleSearch() {
 	// A system that takes 1/(100 − rate) seconds.
-	s := knee.NewSearch(knee.Config{Objectives: []knee.Objective{{Percentile: 99, Most: 1e8}}, Start: 60})
+	s := knee.NewSearch(knee.Config{Objectives: []scenarios.Objective{{Percentile: 99, Most: 1e8}}, Start: 60})
 	for rate, more := s.Next(); more; rate, more = s.Next() {
 		w := knee.Window{Count: 1000}
 		if rate >= 100 || 1/(100-rate) > 0.1 {

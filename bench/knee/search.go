@@ -3,12 +3,14 @@ package knee
 import (
 	"math"
 	"slices"
+
+	"pulley/scenarios"
 )
 
 // Config says what is searched, and how hard.
 type Config struct {
 	// Objectives are what must hold, all of them; at least one.
-	Objectives []Objective
+	Objectives []scenarios.Objective
 	// Start is the rate to begin with, above 0: a guess at the knee.
 	Start float64
 	// Least and Most bound the rates, 0 < Least ≤ Start ≤ Most. Zero: a thousandth of Start, and a thousand times it.

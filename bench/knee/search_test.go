@@ -1,41 +1,18 @@
 package knee_test
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"pulley/bench/knee"
+	"pulley/scenarios"
 )
 
-func TestParseObjective(t *testing.T) {
-	for text, want := range map[string]knee.Objective{
-		"p99 < 50ms":    {Percentile: 99, Most: 50 * time.Millisecond},
-		" p99.9<=1.5s ": {Percentile: 99.9, Most: 1500 * time.Millisecond},
-		"max < 2s":      {Percentile: 100, Most: 2 * time.Second},
-		"p50 <= 1us":    {Percentile: 50, Most: time.Microsecond},
-	} {
-		got, err := knee.ParseObjective(text)
-		if err != nil || got != want {
-			t.Errorf("%q: %+v, %v; want %+v", text, got, err, want)
-		}
-		if again, err := knee.ParseObjective(got.String()); err != nil || again != got {
-			t.Errorf("%q gives %q, which is %+v, %v", text, got, again, err)
-		}
-	}
-	for _, text := range []string{"", "p99", "p99 > 5ms", "99 < 5ms", "p101 < 5ms", "p10 < 5ms", "pNaN < 5ms", "p99 < 5", "p99 < -5ms", "p99 < 0s", "mean < 5ms", "p99 <"} {
-		if o, err := knee.ParseObjective(text); err == nil || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), fmt.Sprintf("objective %q: ", text)) {
-			t.Errorf("%q: %+v, %v", text, o, err)
-		}
-	}
-}
-
 func TestJudge(t *testing.T) {
-	p99 := []knee.Objective{{Percentile: 99, Most: time.Second}}
+	p99 := []scenarios.Objective{{Percentile: 99, Most: time.Second}}
 	of := func(list ...knee.Window) [][]knee.Window { return [][]knee.Window{list} }
 	even := func(above int) [][]knee.Window {
 		var list []knee.Window
@@ -45,7 +22,7 @@ func TestJudge(t *testing.T) {
 		return [][]knee.Window{list}
 	}
 	for name, c := range map[string]struct {
-		objectives []knee.Objective
+		objectives []scenarios.Objective
 		run        knee.Run
 		want       knee.Vote
 	}{
@@ -58,9 +35,9 @@ func TestJudge(t *testing.T) {
 		"nothing arrived":        {p99, knee.Run{Windows: of(knee.Window{})}, 0},
 		"overload":               {p99, knee.Run{Windows: even(0), Overloaded: true}, -2},
 		"invalid and overloaded": {p99, knee.Run{Windows: even(0), Overloaded: true, Invalid: true}, 0},
-		"max holds":              {[]knee.Objective{{Percentile: 100, Most: 1}}, knee.Run{Windows: even(0)}, 2},
-		"max breaks":             {[]knee.Objective{{Percentile: 100, Most: 1}}, knee.Run{Windows: of(knee.Window{100000, 1})}, -1},
-		"the worst of two": {[]knee.Objective{p99[0], {Percentile: 95, Most: time.Second / 2}},
+		"max holds":              {[]scenarios.Objective{{Percentile: 100, Most: 1}}, knee.Run{Windows: even(0)}, 2},
+		"max breaks":             {[]scenarios.Objective{{Percentile: 100, Most: 1}}, knee.Run{Windows: of(knee.Window{100000, 1})}, -1},
+		"the worst of two": {[]scenarios.Objective{p99[0], {Percentile: 95, Most: time.Second / 2}},
 			knee.Run{Windows: append(even(0), even(90)...)}, -2},
 	} {
 		if got := knee.Judge(c.objectives, c.run); got != c.want {
@@ -83,7 +60,7 @@ func sharp(rate, at float64) knee.Run {
 func TestSearchEnclosesEveryKnee(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := knee.Config{
-			Objectives: []knee.Objective{{Percentile: 99, Most: time.Second}},
+			Objectives: []scenarios.Objective{{Percentile: 99, Most: time.Second}},
 			Start:      math.Exp(rapid.Float64Range(-3, 12).Draw(t, "ln start")),
 			Tolerance:  rapid.SampledFrom([]float64{0, 0.01, 0.2}).Draw(t, "tolerance"),
 			Total:      rapid.SampledFrom([]int{0, 3, 10, 1000}).Draw(t, "total"),
@@ -122,7 +99,7 @@ func TestSearchEnclosesEveryKnee(t *testing.T) {
 
 // TestAnUnclearRateMakesTheAnswerWider has a rate whose runs contradict each other, and sees the search go on at both sides.
 func TestAnUnclearRateMakesTheAnswerWider(t *testing.T) {
-	s := knee.NewSearch(knee.Config{Objectives: []knee.Objective{{Percentile: 99, Most: time.Second}}, Start: 100})
+	s := knee.NewSearch(knee.Config{Objectives: []scenarios.Objective{{Percentile: 99, Most: time.Second}}, Start: 100})
 	turn := false
 	for rate, more := s.Next(); more; rate, more = s.Next() {
 		r := sharp(rate, 100)
@@ -140,7 +117,7 @@ func TestAnUnclearRateMakesTheAnswerWider(t *testing.T) {
 
 // TestOneDisturbedRunDoesNotBreak has the first run of every rate break.
 func TestOneDisturbedRunDoesNotBreak(t *testing.T) {
-	s := knee.NewSearch(knee.Config{Objectives: []knee.Objective{{Percentile: 99, Most: time.Second}}, Start: 50})
+	s := knee.NewSearch(knee.Config{Objectives: []scenarios.Objective{{Percentile: 99, Most: time.Second}}, Start: 50})
 	seen := map[float64]bool{}
 	for rate, more := s.Next(); more; rate, more = s.Next() {
 		r := sharp(rate, 100)

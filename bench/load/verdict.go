@@ -32,7 +32,7 @@ func (a *analysis) judge() {
 	a.judgeGenerator()
 	a.judgeMachine()
 	if n := o.Measured.Intended; n < o.Asked.Needs || n == 0 {
-		a.find(KindTooFew, "%s takes %d instances in the measured phase, and there were %d: %s", percentileName(a.Percentile), max(o.Asked.Needs, 1), n, a.more())
+		a.find(KindTooFew, "%s takes %d instances in the measured phase, and there were %d: %s", record.PercentileName(a.Percentile), max(o.Asked.Needs, 1), n, a.more())
 	}
 	if !o.Overloaded {
 		a.judgeDrift()
@@ -129,7 +129,7 @@ func (a *analysis) judgeGenerator() {
 	}
 	if l := o.Asked.ValueNS; l == nil || float64(*lag) > a.Limits.LagShare*float64(*l) {
 		a.find(KindLag, "the generator was late: its own lag is %s at %s, where at most %s or %.0f %% of the latency would do",
-			short(*lag), percentileName(a.Percentile), a.Limits.LagLeast, 100*a.Limits.LagShare)
+			short(*lag), record.PercentileName(a.Percentile), a.Limits.LagLeast, 100*a.Limits.LagShare)
 	}
 }
 
@@ -169,14 +169,6 @@ func (a *analysis) judgeDrift() {
 		}
 		a.find(KindDrift, "the median latency drifted by %+.0f %% within the measured phase (p = %.1g); warm up for longer, or see what grows", 100*change/middle, t.P)
 	}
-}
-
-// percentileName is p99 for 99.
-func percentileName(p float64) string {
-	if p >= 100 {
-		return "max"
-	}
-	return fmt.Sprintf("p%v", p)
 }
 
 // short is a time with three digits.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"pulley/bench"
-	"pulley/bench/knee"
 	"pulley/bench/load"
 	"pulley/bench/measure"
 	"pulley/reports"
@@ -145,14 +144,14 @@ func (o *benchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, e
 		return run, err
 	}
 	for i, text := range o.Objective {
-		bound, err := knee.ParseObjective(text)
+		bound, err := scenarios.ParseObjective(text)
 		if err != nil {
 			return run, fmt.Errorf("--objective: %w", err)
 		}
 		if i == 0 {
 			run.Objectives = nil // those of the scenario
 		}
-		run.Objectives = append(run.Objectives, scenarios.Objective{Percentile: bound.Percentile, Most: bound.Most})
+		run.Objectives = append(run.Objectives, bound)
 	}
 	run.Arrivals, err = o.arriving(k, &run)
 	return run, err

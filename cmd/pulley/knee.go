@@ -19,6 +19,7 @@ import (
 	"pulley/bench/measure"
 	"pulley/reports"
 	"pulley/reports/record"
+	"pulley/scenarios"
 )
 
 // kneeCmd is pulley knee.
@@ -183,7 +184,7 @@ func (o *kneeCmd) config() (*kneeJob, error) {
 // objectives are those of the flags, else the scenario's; none where neither has any.
 func (o *kneeCmd) objectives(k *bench.Case) (out []record.KneeObjective, err error) {
 	for _, text := range o.Objective {
-		p, err := knee.ParseObjective(text)
+		p, err := scenarios.ParseObjective(text)
 		if err != nil {
 			return nil, fmt.Errorf("--%w", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -105,6 +106,20 @@ type KneeRun struct {
 	Valid      bool          `json:"valid"`
 	Overloaded bool          `json:"overloaded"`
 	Findings   []LoadFinding `json:"findings"` // what speaks against it
+}
+
+// InvalidKinds are the kinds of findings of those runs that are not valid, in order.
+func InvalidKinds(runs ...KneeRun) (kinds []string) {
+	for _, r := range runs {
+		if r.Valid {
+			continue
+		}
+		for _, f := range r.Findings {
+			kinds = append(kinds, f.Kind)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
 }
 
 // KneeCheck measures below and above a knee.

@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -98,6 +99,14 @@ type LoadTimes struct {
 	P99    *int64 `json:"p99"`
 	P999   *int64 `json:"p999"`
 	Max    *int64 `json:"max"`
+}
+
+// PercentileName is "p99.9" for 99.9, and "max" for 100.
+func PercentileName(p float64) string {
+	if p >= 100 {
+		return "max"
+	}
+	return "p" + strconv.FormatFloat(p, 'f', -1, 64)
 }
 
 // LoadPercentile is one percentile of the latencies.

@@ -1,0 +1,65 @@
+package scenarios
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Objective is a bound that a percentile of instances' latencies must keep.
+type Objective struct {
+	Percentile float64       // above 0, up to 100; 100 is the longest
+	Most       time.Duration // what it may be, more than 0
+}
+
+// ParseObjective reads "p99 < 50ms", "p99.9 <= 1s" or "max < 2s", of percentiles from 50 on; both signs mean the same. The
+// error is one line that says what to write.
+func ParseObjective(text string) (Objective, error) {
+	name, bound, ok := strings.Cut(text, "<")
+	name, bound = strings.TrimSpace(name), strings.TrimSpace(strings.TrimPrefix(bound, "="))
+	if !ok {
+		return Objective{}, fmt.Errorf("objective %q: write one like p99 < 50ms, or max < 2s", text)
+	}
+	percentile, ok := percentileOf(name)
+	if !ok || percentile < 50 {
+		return Objective{}, fmt.Errorf("objective %q: %q is no percentile; write one from p50 to p99.99, or max", text, name)
+	}
+	most, err := time.ParseDuration(bound)
+	if err != nil || most <= 0 {
+		return Objective{}, fmt.Errorf("objective %q: %q is no time; write one like 50ms or 1.5s", text, bound)
+	}
+	return Objective{percentile, most}, nil
+}
+
+// percentileOf reads p99 or max.
+func percentileOf(text string) (float64, bool) {
+	if text == "max" {
+		return 100, true
+	}
+	number, is := strings.CutPrefix(text, "p")
+	f, err := strconv.ParseFloat(number, 64)
+	return f, is && err == nil && f > 0 && f <= 100
+}
+
+func (d *decoder) readObjective() {
+	v := d.raw.objective
+	if v == nil {
+		return
+	}
+	for _, f := range d.Map(v, "objectives") {
+		percentile, ok := percentileOf(f.Name)
+		if !ok {
+			d.Add(f.Pos, "%q is no percentile of latencies; write one like p99 or p99.9, or max", f.Name)
+			continue
+		}
+		most, ok := d.Duration(f.Value, f.Name)
+		switch {
+		case !ok:
+		case most == 0:
+			d.Add(f.Value.Pos, "%s is 0s, which no instance keeps; write one like 100ms", f.Name)
+		default:
+			d.objective = append(d.objective, Objective{percentile, most})
+		}
+	}
+}
