@@ -60,8 +60,12 @@ func TestFarServer(t *testing.T) {
 
 	large := strings.Repeat("0123456789", 300_000)
 	var back string
+	before = p.RoundTrips()
 	if err := conn.QueryRow(ctx, "SELECT $1::text", large).Scan(&back); err != nil || back != large {
 		t.Errorf("3 MB did not come back as they were sent: %d bytes, %v", len(back), err)
+	}
+	if n := p.RoundTrips() - before; n > 2 { // however many pieces it was sent in
+		t.Errorf("%d round trips of a large value", n)
 	}
 }
 
