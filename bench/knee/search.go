@@ -120,24 +120,15 @@ func (s *Search) between(low, high float64) (rate float64, more bool) {
 	return math.Sqrt(last * high), true
 }
 
-// enclosed gives the highest rate that holds and the lowest that breaks; 0 and +Inf where there is none. Where runs
-// contradict each other, because a rate breaks below one that holds, both are left out.
+// enclosed gives the highest rate that holds and the lowest that breaks; 0 and +Inf where there is none. The first is below the
+// second, since Next asks for no rate beyond either.
 func (s *Search) enclosed() (low, high float64) {
 	high = math.Inf(1)
-	lowestBreak, highestHold := math.Inf(1), 0.0
 	for _, p := range s.points {
 		switch p.Verdict {
-		case Breaks:
-			lowestBreak = min(lowestBreak, p.Rate)
 		case Holds:
-			highestHold = max(highestHold, p.Rate)
-		}
-	}
-	for _, p := range s.points {
-		switch {
-		case p.Verdict == Holds && p.Rate < lowestBreak:
 			low = max(low, p.Rate)
-		case p.Verdict == Breaks && p.Rate > highestHold:
+		case Breaks:
 			high = min(high, p.Rate)
 		}
 	}

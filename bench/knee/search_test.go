@@ -97,6 +97,25 @@ func TestSearchEnclosesEveryKnee(t *testing.T) {
 	})
 }
 
+// TestSearchEndsWhateverRunsSay has runs say anything: no rate is run more often than it may be, and what holds stays below what breaks.
+func TestSearchEndsWhateverRunsSay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := knee.NewSearch(knee.Config{Objectives: []scenarios.Objective{{Percentile: 99, Most: time.Second}}, Start: 100, Least: 20, Most: 900, Total: 10_000})
+		runs := map[float64]int{}
+		for rate, more := s.Next(); more; rate, more = s.Next() {
+			if runs[rate]++; runs[rate] > 5 {
+				t.Fatalf("%v is run again: %+v", rate, s.Points())
+			}
+			r := sharp(rate, rapid.SampledFrom([]float64{0, 1000}).Draw(t, "knee"))
+			r.Invalid = rapid.IntRange(0, 3).Draw(t, "0 is invalid") == 0
+			s.Add(r)
+			if a := s.Answer(); a.Holds >= a.Breaks {
+				t.Fatalf("%+v: %+v", a, s.Points())
+			}
+		}
+	})
+}
+
 // TestAnUnclearRateMakesTheAnswerWider has a rate whose runs contradict each other, and sees the search go on at both sides.
 func TestAnUnclearRateMakesTheAnswerWider(t *testing.T) {
 	s := knee.NewSearch(knee.Config{Objectives: []scenarios.Objective{{Percentile: 99, Most: time.Second}}, Start: 100})
