@@ -148,6 +148,40 @@ func TestFallingBehind(t *testing.T) {
 	}
 }
 
+// TestWhatIsCounted plants requests that are late, above an objective, and stored slowly, and wants as many to be counted, of
+// the measured phase alone; and nothing to be achieved within it that ended after it.
+func TestWhatIsCounted(t *testing.T) {
+	run := steadyRun(func(i int, r *load.Request) {
+		r.Ended = r.Intended + 10*time.Millisecond
+		if i%10 == 0 {
+			r.Sent = r.Intended + 2*time.Millisecond
+		}
+		if i >= 5500 && i%2 == 0 { // of the last tenth of the measured phase
+			r.Ended = r.Intended + 31*time.Second
+		}
+		if i < 1000 { // of the warm-up
+			r.Stored = r.Sent + time.Second
+		}
+	})
+	run.Objectives = []record.LoadObjective{{Percentile: 50, MostNS: int64(10 * time.Millisecond)}}
+	got := load.Analyze(run)
+	if got.Whole.Late != 600 || got.Measured.Late != 500 {
+		t.Errorf("late: %d of all, %d of those measured", got.Whole.Late, got.Measured.Late)
+	}
+	for i, w := range got.Objectives[0].Windows {
+		if above := map[bool]int{true: 250}[i == 9]; w.Count != 500 || w.Above != above {
+			t.Errorf("part %d: %+v, want %d above", i, w, above)
+		}
+	}
+	// 5,000 in 25 s, without 250, and with one or two more of the warm-up's end than are left at the end of the run.
+	if got.AchievedPerS < 189.5 || got.AchievedPerS > 190.5 {
+		t.Errorf("%v ended a second", got.AchievedPerS)
+	}
+	if s := got.Stages[0]; s.NS.Count != 5000 || *s.NS.Max > int64(10*time.Millisecond) {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestTooFewSaysHowMany wants a duration that does bring enough.
 func TestTooFewSaysHowMany(t *testing.T) {
 	run := steadyRun(nil)

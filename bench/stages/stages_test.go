@@ -60,3 +60,28 @@ func TestStages(t *testing.T) {
 		}
 	}
 }
+
+// TestPagesDoNotMeet has instances that end, and others that begin, beside one that goes on: what is kept of the one is not
+// of another.
+func TestPagesDoNotMeet(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	r := stages.New(time.Second, 1, 1)
+	run := graph.Run{Node: 1}
+	long := r.Page(0)
+	for i := range 3 {
+		ended := r.Page(i + 1)
+		ended.Lease(run, 10*ms)
+		ended.Start(run, 11*ms)
+		ended.Finish(run, 12*ms)
+		ended.Commit(run, 13*ms)
+		long.Lease(run, 20*ms)
+		ended.Lease(run, 30*ms)
+		ended.Start(run, 40*ms)
+		long.Start(run, 21*ms)
+		long.Finish(run, 22*ms)
+		long.Commit(run, 23*ms)
+	}
+	if o := r.Over(stages.Started, 0, 1); o.Count != 6 || !near(o.Max, time.Millisecond) {
+		t.Errorf("%+v", o)
+	}
+}

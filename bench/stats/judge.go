@@ -119,9 +119,6 @@ func (q Question) decide(j *Judgement, alpha, level float64) {
 	default:
 		j.Decision = record.Unclear
 	}
-	if j.Decision == record.Worse {
-		j.NoRegression = false
-	}
 	if j.Warning = j.Within.Warning; j.Warning == "" {
 		j.Warning = j.Ratio.Warning
 	}

@@ -118,6 +118,24 @@ func TestShownIntervalAgreesWithTheCorrectedTest(t *testing.T) {
 	})
 }
 
+// TestRowsAfterTheFirstThatIsNotRefused: each of two rows would be refused at 5 % alone, and neither is of two; no interval that
+// is shown may leave out 1 then.
+func TestRowsAfterTheFirstThatIsNotRefused(t *testing.T) {
+	baseline, candidate := make([]float64, 8), exps(1, 2, -3, 4, 5, 6, 7, 8) // P is 2 · 5/2⁸
+	for i := range baseline {
+		baseline[i] = 1
+	}
+	test, err := stats.ComparePairs(baseline, candidate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, j := range stats.Judge([]stats.Question{{Test: test}, {Test: test}}, 0.05) {
+		if !near(j.P, 10.0/256, 1e-12) || !near(j.Adjusted, 20.0/256, 1e-12) || j.Ratio.Lo > 1 || j.Decision != record.Unclear {
+			t.Errorf("row %d: %+v", i, j)
+		}
+	}
+}
+
 func TestFewestRuns(t *testing.T) {
 	for _, c := range []struct {
 		rows   int
