@@ -45,6 +45,30 @@ func TestEnginesTakeTurns(t *testing.T) {
 	}
 }
 
+// TestLeftoversCostTheEngines wants new engines after a run that left instances, and the same ones after one that did not.
+func TestLeftoversCostTheEngines(t *testing.T) {
+	list, err := Cases(CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backends, err := ParseBackends([]string{"memory"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bed := newTurnsBed(t, TestbedSpec{Case: list[0], Backend: backends[0]})
+	for _, left := range []bool{false, true, false} {
+		bed.left = left
+		before := bed.crew
+		found, err := bed.Run(t.Context(), OpenRun{Arrivals: arrivals.Constant(100), WarmUpFixed: true, Measure: 100 * time.Millisecond, Drain: 10 * time.Minute})
+		if err != nil || found.Whole.Ended != 10 {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		if renewed := bed.crew != before; renewed != left || bed.left {
+			t.Errorf("instances were left: %v; the engines are new: %v, instances are left: %v", left, renewed, bed.left)
+		}
+	}
+}
+
 // turnsBed is a testbed that counts what each engine has submitted.
 type turnsBed struct {
 	*Testbed
