@@ -13,6 +13,7 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"pulley/engine/backend"
+	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/reference"
@@ -479,5 +480,28 @@ func TestParseSet(t *testing.T) {
 		if _, err := scenarios.ParseSet(texts); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", texts, err)
 		}
+	}
+}
+
+// TestGraphsOfTracesAreKept makes the graph of a trace that was read once for the same options, and anew for others.
+func TestGraphsOfTracesAreKept(t *testing.T) {
+	made, err := wfformat.Generate(wfformat.Montage, 40, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := wfformat.Write(&text, made); err != nil {
+		t.Fatal(err)
+	}
+	s := loaded(t, filepath.Join(folder(t, map[string]string{"t.yaml": "about: a trace\ntrace: t.json\n", "t.json": text.String()}), "t.yaml"))
+	graphOf := func(scale float64) *graph.Graph {
+		return mixed(t, s, s.DefaultSizes[0], scenarios.Options{TimeScale: scale}).Workloads[0].Graph
+	}
+	one := graphOf(1)
+	if graphOf(1) != one {
+		t.Error("the graph is made twice")
+	}
+	if graphOf(2) == one {
+		t.Error("the graph of another time scale is the one that was kept")
 	}
 }
