@@ -26,6 +26,7 @@ ok  	example/a	3.2s
 pkg: example/b
 BenchmarkRun/size=10-8   	 1000	  10 ns/op	 7 rows/op
 Unit rows/op better=lower assume=exact
+Unit B/op assume=nothing
 `
 
 func read(t *testing.T, text string) *gobench.File {

@@ -135,7 +135,7 @@ func (c *nightlyCmd) Run(ctx context.Context) error {
 		}
 		if c.Baseline != "" {
 			if n.state.Baseline, err = n.resolve(ctx, c.Baseline); err != nil {
-				return err
+				return fmt.Errorf("--baseline: %w", err)
 			}
 		}
 		t := &totals{Began: n.began.UTC(), Night: c.Night.String(), Revision: n.revision(ctx), Machine: machine(), Verdict: pass}

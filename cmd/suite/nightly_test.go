@@ -177,3 +177,22 @@ func TestFiguresOfAnotherNightAreNotKept(t *testing.T) {
 		t.Error("the figures of another night are still there, to be added to the history with this night's revision")
 	}
 }
+
+// TestHistoryNamesCommits holds that the history gets what git log takes: no description such as v1-2-gabc or abc-dirty.
+func TestHistoryNamesCommits(t *testing.T) {
+	err := within(func(p *place) error {
+		n := &night{nightlyCmd: &nightlyCmd{}, place: p}
+		head := n.commit(t.Context())
+		if head == "" {
+			t.Log("this is no checkout: git does not tell the revision")
+			return nil
+		}
+		if again, err := n.resolve(t.Context(), head); err != nil || again != head || len(head) < 40 {
+			t.Errorf("%q is no whole commit: %v", head, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

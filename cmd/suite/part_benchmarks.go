@@ -34,13 +34,13 @@ func runBenchmarks(ctx context.Context, n *night, until time.Time, o *outcome) e
 		return nil
 	}
 	o.Notes = append(o.Notes, "the figures are in "+file+" and, with those of other nights, in "+n.historyFile())
-	return n.quiet(ctx, n.pulley(), "history", n.historyFile(), "--add", file, "--revision", n.revision(ctx))
+	return n.quiet(ctx, n.pulley(), "history", n.historyFile(), "--add", file, "--revision", n.commit(ctx))
 }
 
 // compareDesigns has pulley compare measure the designs, and append its rows to the history.
 func (n *night) compareDesigns(ctx context.Context, o *outcome) error {
 	var out bytes.Buffer
-	args := append(append([]string{n.pulley(), "compare"}, comparison...), "--out", n.file("compare"), "--history", n.historyFile(), "--revision", n.revision(ctx))
+	args := append(append([]string{n.pulley(), "compare"}, comparison...), "--out", n.file("compare"), "--history", n.historyFile(), "--revision", n.commit(ctx))
 	err := n.place.run(ctx, command{args: args, out: &out})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -107,11 +107,10 @@ func keepFigures(to *bytes.Buffer, output string) (figures int64) {
 // of the first night, or what --baseline names, and stays until somebody names another: a baseline that moved along
 // would let a scheduler become slower by a little each night.
 func runGate(ctx context.Context, n *night, until time.Time, o *outcome) error {
-	var out bytes.Buffer
-	if err := n.run(ctx, command{args: []string{"git", "rev-parse", "HEAD"}, out: &out}); err != nil {
+	head, err := n.resolve(ctx, "HEAD")
+	if err != nil {
 		return fmt.Errorf("the gate needs the history of revisions: %w", err)
 	}
-	head := strings.TrimSpace(out.String())
 	if n.state.Baseline == "" {
 		n.state.Baseline = head
 	}
@@ -131,9 +130,15 @@ func (n *night) resolve(ctx context.Context, revision string) (string, error) {
 	var out, problems bytes.Buffer
 	err := n.run(ctx, command{args: []string{"git", "rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"}, out: &out, err: &problems})
 	if err != nil {
-		return "", fmt.Errorf("the baseline %s is no revision of this repository: %w", revision, err)
+		return "", fmt.Errorf("%s is no revision of this repository: %w", revision, err)
 	}
 	return strings.TrimSpace(out.String()), nil
+}
+
+// commit is what the history calls this revision: what git log takes, unlike the description in a report. Empty where git does not tell.
+func (n *night) commit(ctx context.Context) string {
+	head, _ := n.resolve(ctx, "HEAD")
+	return head
 }
 
 // gate runs pulley gate on the baseline and this revision.
