@@ -297,10 +297,18 @@ func (c *comparer) pilot(ctx context.Context, k *Case, lot *lot, b BackendSpec, 
 		if !sample.Valid || took <= 0 {
 			return p, nil // the runs that count will say what is wrong
 		}
-		if try == pilotTries || took.Seconds() >= pilotShare*load.RunTime.Seconds() {
-			return plan(float64(sample.Instances) / took.Seconds()), nil
+		next := plan(float64(sample.Instances) / took.Seconds())
+		switch {
+		case try == pilotTries || try == 1 && took > pilotLong*load.RunTime:
+			return next, nil
+		case next.inFlight > p.inFlight: // few were in flight: a scheduler is faster with more
+			p.inFlight = min(p.inFlight*pilotGrows, next.inFlight)
+			p.instances = lot.wholeTurns(p.inFlight)
+		case try > 1 && took.Seconds() >= pilotShare*load.RunTime.Seconds():
+			return next, nil
+		default:
+			p.instances = lot.wholeTurns(p.instances * pilotGrows)
 		}
-		p.instances = lot.wholeTurns(p.instances * pilotGrows)
 	}
 }
 
@@ -398,7 +406,7 @@ func loadsText(loads []Load) string {
 	for _, l := range loads {
 		text := fmt.Sprintf("%s: up to %d instances in flight, %d workers an engine", l.Mode, l.InFlight, l.Workers)
 		if l.NodesInFlight > 0 {
-			text += fmt.Sprintf(", about %d node runs in flight where instances are large", l.NodesInFlight)
+			text += fmt.Sprintf(", about %d node runs in flight where instances are large, fewer where a scheduler is slow", l.NodesInFlight)
 		}
 		if l.RunTime > 0 {
 			text += fmt.Sprintf(", for about %v, found out by a pilot run that does not count", l.RunTime)

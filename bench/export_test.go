@@ -2,3 +2,9 @@ package bench
 
 // Shapes is shapes, for tests.
 var Shapes = shapes
+
+// PlanOf says how many instances a run has, and how many of them are there at once.
+func PlanOf(l Load, nodes int, perS float64) (instances, inFlight int) {
+	p := l.plan(nodes, perS)
+	return p.instances, p.inFlight
+}

@@ -20,7 +20,8 @@ type Load struct {
 	// InFlight is how many instances are there at once. Zero: 1.
 	InFlight int
 	// NodesInFlight bounds InFlight where instances are large: together they have so many node runs, unless there would be
-	// fewer than instancesLeast of them. Zero: no bound.
+	// fewer than instancesLeast of them. With a RunTime, InFlight is bounded where schedulers are slow, too: there are at most
+	// as many instances as end in longestRun times the RunTime. Zero: there are InFlight instances, whatever they take.
 	NodesInFlight int
 	// Workers is how many actions an engine runs at once. Zero: 16.
 	Workers int
@@ -29,12 +30,17 @@ type Load struct {
 	// MinNodes is how many node runs a run has at least: instances are repeated until then. Zero: 2,000.
 	MinNodes int
 	// RunTime is how long a run takes, about: a pilot run, which does not count, tells how many instances that are. It has
-	// at least as many as are in flight, and MinNodes is not looked at. Zero: MinNodes decides.
+	// at least as many as are in flight, and may take longestRun times the RunTime for that; MinNodes is not looked at. Zero:
+	// MinNodes decides.
 	RunTime time.Duration
 }
 
-// instancesLeast is how many instances are in flight at least, as far as InFlight allows.
-const instancesLeast = 8
+// What bounds the instances in flight of a Load with NodesInFlight.
+const (
+	instancesLeast = 8  // in flight at least, as far as InFlight allows
+	instancesOnce  = 16 // in flight at most before a pilot run told how many a scheduler ends in a second
+	longestRun     = 4  // times the RunTime are the instances in flight to be ended in, by the pilot run
+)
 
 // AloneLoad has one instance at a time, and shows what a hop costs where nothing shares it.
 func AloneLoad() Load {
@@ -122,12 +128,20 @@ func (c CompareConfig) loadWith(inFlight int, several bool) Load {
 	return like
 }
 
-// inFlight is how many instances of so many node runs are there at once.
-func (l Load) inFlight(nodes int) int {
+// inFlight is how many instances of so many node runs are there at once. perS is how many end in a second, by the pilot;
+// zero before that.
+func (l Load) inFlight(nodes int, perS float64) int {
 	if l.NodesInFlight == 0 {
 		return l.InFlight
 	}
-	return min(l.InFlight, max(l.NodesInFlight/max(nodes, 1), instancesLeast))
+	most := min(l.InFlight, max(l.NodesInFlight/max(nodes, 1), instancesLeast))
+	switch {
+	case l.RunTime == 0:
+		return most
+	case perS == 0:
+		return min(most, instancesOnce)
+	}
+	return min(most, max(int(math.Ceil(min(perS*l.RunTime.Seconds()*longestRun, instancesMost))), instancesLeast))
 }
 
 // runPlan is how a run is made.
@@ -140,7 +154,7 @@ type runPlan struct {
 // plan makes the plan of a run whose instances have so many node runs. perS is how many instances end in a second, by the
 // pilot; zero before that.
 func (l Load) plan(nodes int, perS float64) runPlan {
-	p := runPlan{load: l, inFlight: l.inFlight(nodes)}
+	p := runPlan{load: l, inFlight: l.inFlight(nodes, perS)}
 	switch {
 	case l.RunTime == 0:
 		p.instances = (l.MinNodes + max(nodes, 1) - 1) / max(nodes, 1)
@@ -158,14 +172,16 @@ func (l Load) plan(nodes int, perS float64) runPlan {
 // instancesMost bounds the instances of a run: each has a page in the run's ledger.
 const instancesMost = 2_000_000
 
-// pilotShare is how long a pilot run goes on at least, as a part of a run's time: shorter ones are repeated with more
-// instances, since they would only have measured how an engine starts.
-const pilotShare = 0.1
-
-// pilotTries bounds how often a pilot is repeated; each has several times as many instances as the one before.
+// A pilot run is repeated while it tells too little.
 const (
 	pilotTries = 4
+	// pilotGrows is how many times as many instances the next one has at most, in the run and in flight.
 	pilotGrows = 8
+	// pilotShare is how long it goes on at least, as a part of a run's time: a shorter one only measured how an engine starts.
+	pilotShare = 0.1
+	// pilotLong is how many times a run's time the first one takes to be believed at once. Otherwise a second one is made,
+	// since connections, caches and statements of the first were cold.
+	pilotLong = 10
 )
 
 // What a comparison takes besides its runs, on a machine of today.
@@ -175,7 +191,8 @@ const (
 	ceilingPoints = 75                     // measured for each shape, before and after, with what belongs to them
 )
 
-// Estimate says how long Compare will take, about; it is not known where runs have a number of nodes and no time.
+// Estimate says how long Compare will take, about, if the schedulers are fast enough for their instances in flight; where they
+// are slow, runs take up to longestRun times as long. It is not known where runs have a number of nodes and no time.
 func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 	c = c.withDefaults()
 	for i := range c.Cases {

@@ -91,7 +91,7 @@ func (s TestbedSpec) withDefaults() TestbedSpec {
 	s.Workers = cmp.Or(s.Workers, s.Case.Run.Workers, openWorkers)
 	s.Engines = cmp.Or(s.Engines, s.Case.Run.Engines, 1)
 	if s.InFlight == 0 {
-		s.InFlight = Load{InFlight: openInFlight, NodesInFlight: openNodesInFlight}.inFlight(s.Case.Workload.Nodes)
+		s.InFlight = Load{InFlight: openInFlight, NodesInFlight: openNodesInFlight}.inFlight(s.Case.Workload.Nodes, 0)
 	}
 	return s
 }

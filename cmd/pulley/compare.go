@@ -31,7 +31,7 @@ type compareCmd struct {
 	Set         []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
 	Load        string        `enum:"both,alone,saturated" default:"both" help:"alone: one instance at a time, for latencies; saturated: as many as it takes to be no faster with more, for throughput; both: one after the other. Default: both."`
 	Runs        int           `placeholder:"N" help:"Repetitions, from 1 to 1000; fewer than five show no difference. Default: 6; 5 with --quick."`
-	RunTime     time.Duration `placeholder:"TIME" help:"How long a saturated run takes, about; one of a lone instance takes a quarter of it. Default: 2s; 400ms with --quick."`
+	RunTime     time.Duration `placeholder:"TIME" help:"How long a saturated run takes, about, and up to four times that where a scheduler is slow; one of a lone instance takes a quarter of it. Default: 2s; 400ms with --quick."`
 	Quick       bool          `help:"Less of everything, for a first look: 5 short runs, each scenario's two smallest sizes, no ceilings."`
 	Out         string        `default:"out/compare" placeholder:"DIR" help:"Where the record and the report are written. Default: out/compare."`
 	History     string        `placeholder:"FILE" help:"Also append what was found to this history, which pulley history reads."`
@@ -260,7 +260,7 @@ func (o *compareCmd) loads() ([]bench.Load, error) {
 func estimate(cfg bench.CompareConfig, quick bool) string {
 	text := fmt.Sprintf("%d rows, of %d runs each", cfg.Rows(), cfg.Runs)
 	if took, known := cfg.Estimate(); known {
-		text += ", about " + took.Round(estimateGrain(took)).String()
+		text += ", about " + took.Round(estimateGrain(took)).String() + ", up to four times that where schedulers are slow"
 		if !quick && took > 3*time.Minute {
 			text += "; --quick takes a fraction of it"
 		}
