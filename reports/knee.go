@@ -85,8 +85,19 @@ func writeCheck(b *bytes.Buffer, k *record.Knee) {
 		b.WriteByte('\n')
 	}
 	if r := c.Above; r != nil {
-		fmt.Fprintf(b, "  at %.0f %% of the knee, %s/s: %s\n", 100*c.AboveShare, number(r.AskedPerS), runText(k, r))
+		fmt.Fprintf(b, "  at %.0f %% of the knee, %s/s: %s\n", 100*c.AboveShare, number(r.AskedPerS), aboveText(k, r))
 	}
+}
+
+// aboveText says what a run above the knee showed: overload is a backlog that grows, or an objective that does not hold.
+func aboveText(k *record.Knee, r *record.KneeRun) string {
+	switch {
+	case r.Overloaded || !r.Valid || r.AtNS == nil:
+		return runText(k, r)
+	case r.Vote < 0:
+		return "overload: the backlog does not grow, but the objective breaks: " + runText(k, r)
+	}
+	return "no overload: the objective holds: " + runText(k, r)
 }
 
 // runText says what one open run showed.

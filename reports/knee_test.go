@@ -87,6 +87,26 @@ func TestKneeText(t *testing.T) {
 	golden(t, "knee.txt", b.String())
 }
 
+// TestAboveTheKnee says of the check above the knee what is too much there, and of a run that decides nothing that it does.
+func TestAboveTheKnee(t *testing.T) {
+	grows, breaks, holds, invalid := openRun(1800, 700, 900, -2), openRun(1800, 40, 90, -1), openRun(1800, 20, 50, 2), openRun(1800, 40, 90, 0)
+	grows.Overloaded = true
+	invalid.Valid, invalid.Findings = false, []record.LoadFinding{{Kind: "other-load"}}
+	for want, above := range map[string]*record.KneeRun{
+		"1,800/s: overload: 1,782/s ended, and the backlog was 18\n":                         &grows,
+		"1,800/s: overload: the backlog does not grow, but the objective breaks: p99 90.0 ms": &breaks,
+		"1,800/s: no overload: the objective holds: p99 50.0 ms":                  &holds,
+		"1,800/s: p99 90.0 ms (invalid: other-load)":                                          &invalid,
+	} {
+		r := kneeReport()
+		r.Knees[0].Check.Above = above
+		var b bytes.Buffer
+		if err := reports.WriteKneeText(&b, r); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%v; %q is not in %s", err, want, b.String())
+		}
+	}
+}
+
 // TestKneeCharts draws everything that can be drawn, and nothing else.
 func TestKneeCharts(t *testing.T) {
 	charts := reports.KneeCharts(kneeReport())

@@ -8,8 +8,8 @@
 // Closed loops come first: with one instance in flight, and with more and more until that is no faster, which gives the rate to
 // begin with. Where no objective is given, closed loops with numbers in between look for half of that rate, and the
 // objective is that p99 stays below three times what it is there. Then open runs are made at rates that package knee asks for. In
-// the end, the knee is held against what it should mean: at 80 % of it latencies are compared with those of a closed loop that does
-// as much, and at 120 % a run should be overloaded.
+// the end, the knee is held against what it should mean, by the median of three runs each: at 80 % of it latencies are compared with
+// those of a closed loop that does as much, and at 120 % it should be overload: the backlog grows, or the objective breaks.
 //
 // All this takes no longer than was allowed, about: a run is begun only where there is time for it, and time for the check is kept.
 package capacity

@@ -41,7 +41,7 @@ type KneeSpec struct {
 
 // The defaults, and what bounds them.
 const (
-	defaultTime      = 3 * time.Minute
+	defaultTime      = 4 * time.Minute
 	defaultTolerance = 0.05
 	leastTime        = 10 * time.Second
 	mostTime         = 24 * time.Hour
@@ -79,8 +79,8 @@ const (
 	looserThanClosed = 3
 	// The check's rates, as parts of the highest that holds.
 	belowShare, aboveShare = 0.8, 1.2
-	// checkRuns is how many runs of usual length are kept time for, to check.
-	checkRuns = 5
+	// checkTimes is how often each of them is run; checkRuns is how many runs of usual length are kept time for, with a closed loop.
+	checkTimes, checkRuns = 3, 2*3 + 1
 	// invalidMost is after how many invalid runs, one after the other, a search gives up.
 	invalidMost = 8
 	// closedRuns bounds how many closed loops look for a rate.
@@ -381,13 +381,15 @@ func (s *searching) check(ctx context.Context) error {
 	s.out.Check = c
 	below, above := belowShare**s.out.HoldsPerS, aboveShare**s.out.HoldsPerS
 	var err error
-	if c.Below, err = s.checkAt(ctx, below, 1+2, func(r *record.KneeRun) bool { return r.Valid && !r.Overloaded }); err != nil {
+	if c.BelowRuns, err = s.checkAt(ctx, below, checkTimes+1); err != nil {
 		return err
 	}
+	c.Below = middle(c.BelowRuns)
 	if s.out.BreaksPerS != nil {
-		if c.Above, err = s.checkAt(ctx, above, 2, func(r *record.KneeRun) bool { return r.Valid && r.Overloaded }); err != nil {
+		if c.AboveRuns, err = s.checkAt(ctx, above, 1); err != nil {
 			return err
 		}
+		c.Above = middle(c.AboveRuns)
 	}
 	if c.Below == nil {
 		return nil
@@ -402,28 +404,47 @@ func (s *searching) check(ctx context.Context) error {
 	return nil
 }
 
-// checkAt makes a run at a rate, and a second one where that is not as it should be, because something may have disturbed it. nil: there
-// was no time.
-func (s *searching) checkAt(ctx context.Context, perS float64, after int, good func(*record.KneeRun) bool) (found *record.KneeRun, err error) {
-	for range 2 {
+// checkAt makes checkTimes runs at a rate, as far as there is time for each and for so many of usual length after it.
+func (s *searching) checkAt(ctx context.Context, perS float64, after int) (runs []record.KneeRun, err error) {
+	for range checkTimes {
 		if !s.left(s.times.forRate(perS, s.percentile()), after) {
-			return found, nil
+			break
 		}
 		l, err := s.open(ctx, perS)
 		if err != nil {
-			return found, err
+			return runs, err
 		}
 		r := recorded(l, "", perS, 0)
 		r.Vote = int(knee.Judge(s.asked, voting(perS, l)))
 		s.say("check at %s: %s", perSecond(perS), s.describe(&r))
-		if found == nil || !found.Valid || good(&r) {
-			found = &r
-		}
-		if good(&r) {
-			break
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+// middle is the run whose latency is the median of those that are valid, since something may have disturbed one of them; those that are
+// overloaded come last. Where none is valid it is the first; nil for no run.
+func middle(runs []record.KneeRun) *record.KneeRun {
+	var valid []*record.KneeRun
+	for i := range runs {
+		if runs[i].Valid {
+			valid = append(valid, &runs[i])
 		}
 	}
-	return found, nil
+	if len(valid) == 0 {
+		if len(runs) == 0 {
+			return nil
+		}
+		return &runs[0]
+	}
+	latency := func(r *record.KneeRun) float64 {
+		if r.Overloaded || r.AtNS == nil {
+			return math.Inf(1)
+		}
+		return float64(*r.AtNS)
+	}
+	slices.SortStableFunc(valid, func(a, b *record.KneeRun) int { return cmp.Compare(latency(a), latency(b)) })
+	return valid[len(valid)/2]
 }
 
 // name is that of the percentile that is shown.

@@ -26,7 +26,7 @@ import (
 type kneeCmd struct {
 	Backend   []string      `default:"push" help:"The schedulers, with their options after colons, joined by commas. Default: push."`
 	Objective []string      `sep:"none" placeholder:"OBJECTIVE" help:"What must hold, as in \"p99 < 50ms\" or \"max < 1s\"; may be repeated. Default: what the scenario says, else p99 below three times what it is in a closed loop at half of saturation."`
-	MaxTime   time.Duration `default:"3m" placeholder:"TIME" help:"How long the search may take for each scheduler. Default: 3m."`
+	MaxTime   time.Duration `default:"4m" placeholder:"TIME" help:"How long the search may take for each scheduler. Default: 4m."`
 	Tolerance string        `default:"5%" placeholder:"SHARE" help:"How far apart the highest rate that holds and the lowest that breaks may be. Default: 5%."`
 	Arrivals  string        `enum:",poisson,constant" default:"" placeholder:"KIND" help:"poisson or constant. Default: constant where the scenario says so, else poisson."`
 	Scale     string        `placeholder:"VALUES" help:"Instead of a knee, measure how throughput changes with workers or connections, as in workers=1,2,4,8,16 or connections=2,4,8,16, and fit the Universal Scalability Law."`
@@ -43,7 +43,7 @@ func (kneeCmd) Help() string {
 		"tells where to begin; then instances come at rates of their own, whatever the scheduler does, until the highest rate that holds and the " +
 		"lowest that breaks are near each other. A rate breaks where its runs are overloaded or too many latencies are above the bound; " +
 		"runs that contradict each other are repeated, and one that is invalid, since other programs use the machine or the generator is late, decides nothing. " +
-		"In the end the knee is checked: at 80 % of it p99 is compared with that of a closed loop which does as much, and at 120 % it should be overload.\n\n" +
+		"In the end the knee is checked, three times each: at 80 % of it p99 is compared with that of a closed loop which does as much, and at 120 % it should be overload: the backlog grows, or the objective breaks.\n\n" +
 		"Written are knee.json, with every run, and charts of latency over rate, or of throughput and the law, as SVG and PNG. " +
 		"Ctrl-C ends the search with what it has. Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"Exit status: 0 if a knee is found or the highest rate that is searched holds, 1 if the objective holds at no rate or a result was wrong, " +

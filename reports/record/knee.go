@@ -124,15 +124,19 @@ func InvalidKinds(runs ...KneeRun) (kinds []string) {
 
 // KneeCheck measures below and above a knee.
 type KneeCheck struct {
-	// Below is an open run at BelowShare of HoldsPerS, Closed one of a closed loop that does as much, and Ratio the open one's
-	// percentile of the first objective over the closed one's; null where either has none.
-	BelowShare float64  `json:"below_share"`
-	Below      *KneeRun `json:"below"`
-	Closed     *KneeRun `json:"closed"`
-	Ratio      *float64 `json:"ratio"`
-	// Above is an open run at AboveShare of HoldsPerS, which should be overloaded.
-	AboveShare float64  `json:"above_share"`
-	Above      *KneeRun `json:"above"`
+	// BelowRuns are open runs at BelowShare of HoldsPerS, Below is the one of them whose latency is the median, Closed one of a
+	// closed loop that does as much, and Ratio the open one's percentile of the first objective over the closed one's; null where
+	// either has none.
+	BelowShare float64   `json:"below_share"`
+	BelowRuns  []KneeRun `json:"below_runs"`
+	Below      *KneeRun  `json:"below"`
+	Closed     *KneeRun  `json:"closed"`
+	Ratio      *float64  `json:"ratio"`
+	// AboveRuns are open runs at AboveShare of HoldsPerS, and Above is the one of them whose latency is the median. It should be
+	// too much: the backlog grows, or at least the objectives do not hold.
+	AboveShare float64   `json:"above_share"`
+	AboveRuns  []KneeRun `json:"above_runs"`
+	Above      *KneeRun  `json:"above"`
 }
 
 // Scaling is how throughput changes with the number of something.
