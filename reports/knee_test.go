@@ -93,9 +93,9 @@ func TestAboveTheKnee(t *testing.T) {
 	grows.Overloaded = true
 	invalid.Valid, invalid.Findings = false, []record.LoadFinding{{Kind: "other-load"}}
 	for want, above := range map[string]*record.KneeRun{
-		"1,800/s: overload: 1,782/s ended, and the backlog was 18\n":                         &grows,
+		"1,800/s: overload: 1,782/s ended, and the backlog was 18\n":                          &grows,
 		"1,800/s: overload: the backlog does not grow, but the objective breaks: p99 90.0 ms": &breaks,
-		"1,800/s: no overload: the objective holds: p99 50.0 ms":                  &holds,
+		"1,800/s: no overload: the objective holds: p99 50.0 ms":                              &holds,
 		"1,800/s: p99 90.0 ms (invalid: other-load)":                                          &invalid,
 	} {
 		r := kneeReport()

@@ -319,7 +319,11 @@ func (s *searching) climb(ctx context.Context, saturated float64) (err error) {
 			s.out.Why = fmt.Sprintf("%d runs in a row decide nothing", invalid)
 			return nil
 		}
-		if !s.left(s.times.forRate(rate, s.percentile()), checkRuns) {
+		after := checkRuns
+		if search.Answer().Holds == 0 { // there may be nothing to check
+			after = checkTimes + 1
+		}
+		if !s.left(s.times.forRate(rate, s.percentile()), after) {
 			s.out.Why = fmt.Sprintf("the time of %v was over; give it more", s.MaxTime)
 			return nil
 		}
