@@ -81,7 +81,7 @@ func CaseOf(m *scenarios.Mix, source string) Case {
 	return k
 }
 
-// undisturbed is the case without its pressure, under a name of its own.
+// undisturbed is the case without its pressure, under a name of its own. Where the pressure is a distance, its relay stays.
 func (c Case) undisturbed() Case {
 	c.Workload.Name += undisturbedSuffix
 	if c.Mix != nil {
@@ -89,7 +89,7 @@ func (c Case) undisturbed() Case {
 		m.Name = c.Workload.Name
 		c.Mix = &m
 	}
-	c.Pressure = scenarios.Pressure{}
+	c.Pressure = scenarios.Pressure{Relayed: c.Pressure.RoundTrip > 0}
 	return c
 }
 

@@ -21,6 +21,9 @@ type Pressure struct {
 	Connections int
 	// RoundTrip is the time that a round trip between engine and server takes longer.
 	RoundTrip time.Duration
+	// Relayed leads the engine through the relay that RoundTrip needs, also where that is zero. It is what a run has that
+	// one with a RoundTrip is compared with, so that the relay's own work is on both sides.
+	Relayed bool
 	// Sleepers is how many instances are stored before the run that sleep for hours.
 	Sleepers int
 }
@@ -70,6 +73,7 @@ func (p Pressure) String() string {
 	add(p.Readers > 0, "%d readers", p.Readers)
 	add(p.Connections > 0, "a pool of %d connections", p.Connections)
 	add(p.RoundTrip > 0, "round trips %v longer", p.RoundTrip)
+	add(p.Relayed && p.RoundTrip == 0, "a relay that delays nothing")
 	add(p.Sleepers > 0, "%d instances that sleep", p.Sleepers)
 	if len(parts) == 0 {
 		return "none"
