@@ -126,7 +126,7 @@ SOAK_FLAGS ?=
 
 soak-language: ## Hold every backend against the reference on generated programs
 	@scripts/setup.sh postgres
-	$(GO) test ./chaos/check/differ -run '^TestPrograms$$' -v -timeout 0 -programs $(SOAK_PROGRAMS) $(SOAK_FLAGS)
+	$(GO) test ./engine/backend/differ -run '^TestPrograms$$' -v -timeout 0 -programs $(SOAK_PROGRAMS) $(SOAK_FLAGS)
 
 # What the race with other people's systems runs, and where its record goes. The first build takes minutes,
 # most of them for Temporal's server: PEERS_BUILD='-tags notemporal' leaves that out.

@@ -20,10 +20,10 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
-	"pulley/chaos/check"
 	"pulley/chaos/fault"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
+	"pulley/engine/oracle"
 	"pulley/engine/reference"
 	"pulley/internal/depth"
 	"pulley/reports/record"
@@ -98,13 +98,13 @@ func TestAnswerOfACallOfUnknownOutcome(t *testing.T) {
 	for i, c := range []struct {
 		outcomes []backend.Outcome
 		err      error
-		want     check.Answer
+		want     oracle.Answer
 	}{
-		{nil, unknown, check.AnswerUnknown},
-		{nil, context.Canceled, check.AnswerNone},
-		{[]backend.Outcome{{Answer: backend.Again, Err: unknown}}, nil, check.AnswerUnknown},
-		{[]backend.Outcome{{Answer: backend.Again, Err: context.Canceled}}, nil, check.AnswerNone},
-		{[]backend.Outcome{{Answer: backend.Stale}}, nil, check.AnswerStale},
+		{nil, unknown, oracle.AnswerUnknown},
+		{nil, context.Canceled, oracle.AnswerNone},
+		{[]backend.Outcome{{Answer: backend.Again, Err: unknown}}, nil, oracle.AnswerUnknown},
+		{[]backend.Outcome{{Answer: backend.Again, Err: context.Canceled}}, nil, oracle.AnswerNone},
+		{[]backend.Outcome{{Answer: backend.Stale}}, nil, oracle.AnswerStale},
 	} {
 		if got := answerOf(c.outcomes, 0, c.err); got != c.want {
 			t.Errorf("answer %d is %s, want %s", i, got, c.want)
@@ -114,10 +114,10 @@ func TestAnswerOfACallOfUnknownOutcome(t *testing.T) {
 
 // TestLostReplies counts commits by what the engine made of them.
 func TestLostReplies(t *testing.T) {
-	answered := func(call int64, instance string, a check.Answer) check.Event {
-		return check.Event{Kind: check.Answered, Source: "e", Call: call, Instance: instance, Answer: a}
+	answered := func(call int64, instance string, a oracle.Answer) oracle.Event {
+		return oracle.Event{Kind: oracle.Answered, Source: "e", Call: call, Instance: instance, Answer: a}
 	}
-	h := check.History{answered(1, "a", check.AnswerApplied), answered(2, "b", check.AnswerUnknown), answered(3, "c", check.AnswerApplied)}
+	h := oracle.History{answered(1, "a", oracle.AnswerApplied), answered(2, "b", oracle.AnswerUnknown), answered(3, "c", oracle.AnswerApplied)}
 	lost := []fault.Mark{{Source: "e", Call: 1}, {Source: "e", Call: 2}, {Source: "e", Call: 4}, {Source: "e"}}
 	got := lostReplies(lost, h, map[string]bool{"b": true, "c": true})
 	if want := (LostReplies{Commits: 4, AtOnce: 1, Later: 1, NoAnswer: 1, Own: 1, Wrong: 1}); got != want {
@@ -134,7 +134,7 @@ func TestWhatDidNotHappenIsInconclusive(t *testing.T) {
 			return fmt.Errorf("%w: not today", fault.ErrMissed)
 		}}, nil
 	}}
-	r.recorder = check.NewRecorder(r, check.Recording{Source: ownSource})
+	r.recorder = oracle.NewRecorder(r, oracle.Recording{Source: ownSource})
 	if r.result.conclude(); r.result.Verdict != Pass {
 		t.Errorf("the verdict is %s before anything was asked for, want pass", r.result.Verdict)
 	}
@@ -159,7 +159,7 @@ func TestMissedFaultsAreTriedSooner(t *testing.T) {
 		}}
 		r.Case.Faults = []fault.Fault{{Kind: "never", K: 40}}
 		r.result = newResult(r.Case)
-		r.recorder = check.NewRecorder(r, check.Recording{Source: ownSource})
+		r.recorder = oracle.NewRecorder(r, oracle.Recording{Source: ownSource})
 		if err := r.faults(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestMissedFaultsOnASlowMachine(t *testing.T) {
 					over()
 					return nil
 				}
-				if now := check.MachineClock(); c.slow {
+				if now := oracle.MachineClock(); c.slow {
 					r.stalls.all = append(r.stalls.all, stall{now - 1_000_000, now + 1_000_000_000})
 				}
 				return fault.ErrMissed
@@ -194,7 +194,7 @@ func TestMissedFaultsOnASlowMachine(t *testing.T) {
 		}
 		r.Case.Faults = []fault.Fault{{Kind: "slow", HoldMS: 100}}
 		r.result = newResult(r.Case)
-		r.recorder = check.NewRecorder(r, check.Recording{Source: ownSource})
+		r.recorder = oracle.NewRecorder(r, oracle.Recording{Source: ownSource})
 		if err := r.faults(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -206,11 +206,11 @@ func TestMissedFaultsOnASlowMachine(t *testing.T) {
 
 // TestCanceledAreCounted counts instances by how they ended, each once, whoever heard of it; without one, nothing was canceled.
 func TestCanceledAreCounted(t *testing.T) {
-	looked := func(source, instance string, s reference.Status) check.Event {
-		return check.Event{Kind: check.Looked, Source: source, Instance: instance, Status: s}
+	looked := func(source, instance string, s reference.Status) oracle.Event {
+		return oracle.Event{Kind: oracle.Looked, Source: source, Instance: instance, Status: s}
 	}
-	for want, h := range map[int]check.History{
-		0: {looked("engine 0.1", "a", check.Running), looked(ownSource, "b", reference.Completed)},
+	for want, h := range map[int]oracle.History{
+		0: {looked("engine 0.1", "a", oracle.Running), looked(ownSource, "b", reference.Completed)},
 		2: {looked(ownSource, "a", reference.Canceled), looked("engine 0.1", "b", reference.Canceled), looked(ownSource, "b", reference.Canceled)},
 	} {
 		c := shortCase("push")
@@ -230,7 +230,7 @@ func TestFaultsThatGoWrong(t *testing.T) {
 			return errors.New("no disk")
 		}}, nil
 	}}
-	r.recorder = check.NewRecorder(r, check.Recording{Source: ownSource})
+	r.recorder = oracle.NewRecorder(r, oracle.Recording{Source: ownSource})
 	r.Faults = []fault.Fault{{Kind: "wrong"}, {Kind: "wrong"}}
 	if err := r.faults(t.Context()); err != nil || struck != 1 || !r.broken {
 		t.Errorf("%d faults struck, broken %v, error %v; want one, true and none", struck, r.broken, err)
@@ -319,11 +319,11 @@ func TestContention(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := built.workloads[0].Graph
-	var h check.History
+	var h oracle.History
 	for instance, sources := range map[string][]string{"a": {"engine 0.1", "engine 1.1"}, "b": {"engine 0.1", "engine 0.2"}} {
 		for i := range 4 {
-			h = append(h, check.Event{
-				Kind: check.Answered, Answer: check.AnswerApplied, Source: sources[i%2], Instance: instance, Node: "double", Path: strconv.Itoa(i),
+			h = append(h, oracle.Event{
+				Kind: oracle.Answered, Answer: oracle.AnswerApplied, Source: sources[i%2], Instance: instance, Node: "double", Path: strconv.Itoa(i),
 			})
 		}
 	}
@@ -356,10 +356,10 @@ func TestPace(t *testing.T) {
 // TestRecovery reads a made-up history: ten completions a second before a fault, none for two seconds, then
 // the same rate.
 func TestRecovery(t *testing.T) {
-	var h check.History
+	var h oracle.History
 	second := int64(time.Second)
 	applied := func(at int64) {
-		h = append(h, check.Event{Kind: check.Answered, Answer: check.AnswerApplied, AtNS: at, Instance: "i"})
+		h = append(h, oracle.Event{Kind: oracle.Answered, Answer: oracle.AnswerApplied, AtNS: at, Instance: "i"})
 	}
 	for i := range int64(50) {
 		applied(i * second / 10)
@@ -368,7 +368,7 @@ func TestRecovery(t *testing.T) {
 	for i := range int64(50) {
 		applied(over + 2*second + i*second/10)
 	}
-	h = append(h, check.Event{Kind: check.Ended, Status: reference.Completed, AtNS: over + 7*second, Instance: "i"})
+	h = append(h, oracle.Event{Kind: oracle.Ended, Status: reference.Completed, AtNS: over + 7*second, Instance: "i"})
 	spans := []span{{fault: fault.Fault{Kind: "process.kill"}, begun: 5 * second, over: over}}
 	rateWas, all := recovery(appliedIn(h), livesOf(h), spans, 0, math.MaxInt64)
 	got := recoveryOf(rateWas, all)
@@ -402,13 +402,13 @@ func TestGivingBackIsARelease(t *testing.T) {
 		if _, err := w.Extend(t.Context(), 0, []backend.Lease{l}, backend.Grant{Lease: lease}); err != nil {
 			t.Fatal(err)
 		}
-		h, _, err := check.ReadHistory(&out)
+		h, _, err := oracle.ReadHistory(&out)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
 		for _, e := range h {
-			if e.Kind != check.Began {
+			if e.Kind != oracle.Began {
 				got = append(got, string(e.Kind))
 			}
 		}

@@ -3,8 +3,8 @@ package chaos
 import (
 	"strings"
 
-	"pulley/chaos/check"
 	"pulley/engine/graph"
+	"pulley/engine/oracle"
 )
 
 // Joins counts the runs of nodes that wait for several others. Of one that is contended, completions that it
@@ -22,13 +22,13 @@ type join struct {
 }
 
 // contention counts joins by the completions right before them.
-func contention(h check.History, of func(instance string) *graph.Graph) Joins {
+func contention(h oracle.History, of func(instance string) *graph.Graph) Joins {
 	places := map[join]string{} // whose engine's completion was the first, and then more
 	out := Joins{}
 	names := map[*graph.Graph]map[string]*graph.Node{}
 	for i := range h {
 		e := &h[i]
-		if e.Kind != check.Answered || e.Answer != check.AnswerApplied || e.Again {
+		if e.Kind != oracle.Answered || e.Answer != oracle.AnswerApplied || e.Again {
 			continue
 		}
 		g := of(e.Instance)

@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"pulley/chaos/check"
 	"pulley/chaos/fault"
+	"pulley/engine/oracle"
 )
 
 // everyKinds are the kinds of the plan that go from one message to the next, each once.
@@ -30,11 +30,11 @@ func (r *run) everyKinds() []fault.Kind {
 // engines stop and start, one is killed, and its leases are taken back. What came by then is the baseline.
 func (r *run) rehearse(ctx context.Context) error {
 	if len(r.everyKinds()) > 0 {
-		s := span{fault: fault.Fault{Kind: "rehearsal"}, begun: check.MachineClock()}
+		s := span{fault: fault.Fault{Kind: "rehearsal"}, begun: oracle.MachineClock()}
 		if err := r.restartAll(ctx); err != nil {
 			return fmt.Errorf("the rehearsal: %w", err)
 		}
-		s.over = check.MachineClock()
+		s.over = oracle.MachineClock()
 		r.spans = append(r.spans, s)
 	}
 	r.ledger.Places.Baseline()
@@ -73,7 +73,7 @@ func (r *run) restartAll(ctx context.Context) error {
 			return err
 		}
 		pause(ctx, r.lease()+r.sweep()) // the leases run out, and are taken back
-		r.watch.await(ctx, string(check.Ended), r.InFlight, r.lease())
+		r.watch.await(ctx, string(oracle.Ended), r.InFlight, r.lease())
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"pulley/chaos/check"
 	"pulley/chaos/fault"
+	"pulley/engine/oracle"
 )
 
 // LostReplies counts the commits of calls of the store that took place and whose reply was lost, by what the engine
@@ -46,9 +46,9 @@ type callKey struct {
 }
 
 // lostReplies reads from a history what became of commits. bad are instances for which an invariant is violated.
-func lostReplies(lost []fault.Mark, h check.History, bad map[string]bool) LostReplies {
+func lostReplies(lost []fault.Mark, h oracle.History, bad map[string]bool) LostReplies {
 	out := LostReplies{Commits: len(lost)}
-	answers, touched := map[callKey]check.Answer{}, map[callKey][]string{}
+	answers, touched := map[callKey]oracle.Answer{}, map[callKey][]string{}
 	for _, m := range lost {
 		touched[callKey{m.Source, m.Call}] = nil
 	}
@@ -59,7 +59,7 @@ func lostReplies(lost []fault.Mark, h check.History, bad map[string]bool) LostRe
 			continue
 		}
 		touched[key] = append(touched[key], e.Instance)
-		if e.Answer != "" && answers[key] != check.AnswerUnknown {
+		if e.Answer != "" && answers[key] != oracle.AnswerUnknown {
 			answers[key] = e.Answer
 		}
 	}
@@ -70,7 +70,7 @@ func lostReplies(lost []fault.Mark, h check.History, bad map[string]bool) LostRe
 			out.Own++
 		case answer == "":
 			out.NoAnswer++
-		case answer == check.AnswerUnknown || answer == check.AnswerNone:
+		case answer == oracle.AnswerUnknown || answer == oracle.AnswerNone:
 			out.Later++
 		default:
 			out.AtOnce++

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"pulley/chaos/check"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/engine/oracle"
 	"pulley/engine/reference"
 	"pulley/scenarios"
 )
@@ -29,13 +29,13 @@ func (r *run) judge() error {
 	res := r.result
 	res.History, res.Events = h, len(h)
 	for i := range h {
-		if h[i].Kind == check.Answered {
+		if h[i].Kind == oracle.Answered {
 			switch h[i].Answer {
-			case check.AnswerApplied:
+			case oracle.AnswerApplied:
 				res.Completions++
-			case check.AnswerStale:
+			case oracle.AnswerStale:
 				res.Stale++
-			case check.AnswerUnknown:
+			case oracle.AnswerUnknown:
 				res.Unknown++
 			}
 		}
@@ -56,7 +56,7 @@ func (r *run) judge() error {
 	if err := r.oracles(h); err != nil {
 		return err
 	}
-	if res.Queue = check.CountQueue(h, false); res.Queue.Result() == check.Violated {
+	if res.Queue = oracle.CountQueue(h, false); res.Queue.Result() == oracle.Violated {
 		examples := slices.Concat(res.Queue.Instances.Examples, res.Queue.Runs.Examples)
 		res.Violations = append(res.Violations, Violation{Invariant: "queue", Message: strings.Join(examples, "; ")})
 	}
@@ -68,7 +68,7 @@ func (r *run) judge() error {
 }
 
 // times notes how the run went over time, and how work came back after faults.
-func (r *run) times(h check.History) {
+func (r *run) times(h oracle.History) {
 	applied := appliedIn(h)
 	if r.watch.share > 1 {
 		applied = r.watch.applied
@@ -107,10 +107,10 @@ func (r *run) excuse() {
 
 // missing doubts a run in which something of the load did not happen that was asked for. Whoever canceled an instance may
 // not have been told so: what counts is how it ended.
-func (r *run) missing(h check.History) {
+func (r *run) missing(h oracle.History) {
 	canceled := map[string]bool{}
 	for i := range h {
-		if h[i].Kind == check.Looked && h[i].Status == reference.Canceled {
+		if h[i].Kind == oracle.Looked && h[i].Status == reference.Canceled {
 			canceled[h[i].Instance] = true
 		}
 	}
@@ -120,13 +120,13 @@ func (r *run) missing(h check.History) {
 }
 
 // oracles asks them.
-func (r *run) oracles(h check.History) error {
+func (r *run) oracles(h oracle.History) error {
 	truth, err := newTruth(r.Case, r.load.workloadOf())
 	if err != nil {
 		return err
 	}
 	r.result.Joins = contention(h, truth.graph)
-	report, err := check.Check(h, check.Rules{
+	report, err := oracle.Check(h, oracle.Rules{
 		Invariants: judged, Graph: truth.graph, Outcomes: truth.outcome,
 		Revokes: r.revokes, // every call is recorded before it is made, so that nothing is missing
 	})
@@ -138,7 +138,7 @@ func (r *run) oracles(h check.History) error {
 		for _, x := range v.Violations {
 			r.result.Violations = append(r.result.Violations, Violation{Invariant: v.Invariant, Message: x.Message, Lines: x.Lines})
 		}
-		if v.Result == check.Inconclusive && (slices.Contains(needed, v.Invariant) || v.Judged > 0) {
+		if v.Result == oracle.Inconclusive && (slices.Contains(needed, v.Invariant) || v.Judged > 0) {
 			r.result.doubt("%s was not judged: %s", v.Invariant, v.Why)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"pulley/chaos/check"
+	"pulley/engine/oracle"
 )
 
 // The knee is the rate beyond which more instances at once do not end sooner. It is looked for in steps, each with
@@ -46,7 +46,7 @@ func (r *run) pacing(ctx context.Context) {
 		r.load.setPace(r.InFlight, r.RatePerS)
 	}
 	r.result.RatePerS = r.RatePerS
-	r.steady = check.MachineClock()
+	r.steady = oracle.MachineClock()
 }
 
 // rateLeastPerS is a rate at which something happens, on the slowest machine.

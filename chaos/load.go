@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/chaos/check"
 	"pulley/engine/backend"
+	"pulley/engine/oracle"
 	"pulley/engine/reference"
 )
 
@@ -23,7 +23,7 @@ type load struct {
 	cancel   func(engine int, id uuid.UUID)       // asks for it
 	send     func(engine int, s submission) error // fails where the engine's process has ended
 	engines  int
-	record   func(check.Event)
+	record   func(oracle.Event)
 	patience time.Duration // after which a submission is made again
 
 	mu      sync.Mutex
@@ -86,7 +86,7 @@ func (l *load) setPace(most int, perS float64) {
 	l.changed()
 }
 
-func newLoad(c Case, send func(int, submission) error, record func(check.Event)) *load {
+func newLoad(c Case, send func(int, submission) error, record func(oracle.Event)) *load {
 	return &load{
 		cancelOf: c.Cancel, cancel: func(int, uuid.UUID) {},
 		pace: pace{most: c.InFlight, perS: c.RatePerS, since: time.Now()}, soak: c.Soak, cleared: map[uuid.UUID]bool{}, engines: c.Engines, send: send, record: record, patience: patienceOf(c),
@@ -112,7 +112,7 @@ func (l *load) changed() {
 }
 
 // heard takes in an event of an instance.
-func (l *load) heard(e check.Event) {
+func (l *load) heard(e oracle.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.open[idOf(e)]
@@ -120,14 +120,14 @@ func (l *load) heard(e check.Event) {
 		return
 	}
 	switch {
-	case e.Kind == check.Submitted:
-		stored := e.Answer == check.AnswerApplied || e.Answer == check.AnswerDuplicate
+	case e.Kind == oracle.Submitted:
+		stored := e.Answer == oracle.AnswerApplied || e.Answer == oracle.AnswerDuplicate
 		if stored && !f.stored && f.cancel {
 			l.cancels = append(l.cancels, *f)
 			l.changed()
 		}
 		f.stored = f.stored || stored
-	case e.Kind == check.Looked && (e.Status == check.Running || e.Status == ""):
+	case e.Kind == oracle.Looked && (e.Status == oracle.Running || e.Status == ""):
 	default:
 		l.canceled = l.canceled || e.Status == reference.Canceled
 		l.end(f)
@@ -407,7 +407,7 @@ func (l *load) look(ctx context.Context, store backend.Backend) {
 		}
 		l.mu.Unlock()
 		if f != nil {
-			l.record(instanceEvent(check.Looked, in))
+			l.record(instanceEvent(oracle.Looked, in))
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/chaos/check"
 	"pulley/engine/backend"
+	"pulley/engine/oracle"
 	"pulley/engine/reference"
 )
 
@@ -35,8 +35,8 @@ func TestEndsAreFoundUnderLoad(t *testing.T) {
 		begun := time.Now()
 		l := newLoad(Case{InFlight: 1, Workloads: make([]Workload, 1), Engines: 1, CallMS: 1000},
 			func(int, submission) error { return nil },
-			func(e check.Event) {
-				if e.Kind == check.Looked {
+			func(e oracle.Event) {
+				if e.Kind == oracle.Looked {
 					found = append(found, time.Since(begun))
 				}
 			})
@@ -61,7 +61,7 @@ func TestEndsAreFoundUnderLoad(t *testing.T) {
 // one of so many again.
 func TestCancelsUntilOneIsCanceled(t *testing.T) {
 	l := newLoad(Case{InFlight: 1, Workloads: make([]Workload, 1), Engines: 1, CallMS: 1000, Cancel: 4},
-		func(int, submission) error { return nil }, func(check.Event) {})
+		func(int, submission) error { return nil }, func(oracle.Event) {})
 	var wanted []int
 	ends := func(n int, status reference.Status) {
 		l.fill()
@@ -69,7 +69,7 @@ func TestCancelsUntilOneIsCanceled(t *testing.T) {
 		if l.open[id].cancel {
 			wanted = append(wanted, n)
 		}
-		l.heard(check.Event{Kind: check.Ended, Instance: id.String(), Status: status})
+		l.heard(oracle.Event{Kind: oracle.Ended, Instance: id.String(), Status: status})
 	}
 	for n := range 6 {
 		ends(n, reference.Completed)

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"sync"
 
-	"pulley/chaos/check"
 	"pulley/engine/backend"
+	"pulley/engine/oracle"
 )
 
 // orphans are the leases of engines' processes that have ended, until others have them: whoever claims work in their
@@ -28,28 +28,28 @@ func newOrphans(shards int) *orphans {
 	return &orphans{shards: shards, leases: map[orphanKey]orphan{}}
 }
 
-func keyOf(e *check.Event) orphanKey { return orphanKey{e.Instance, e.Node, e.Path} }
+func keyOf(e *oracle.Event) orphanKey { return orphanKey{e.Instance, e.Node, e.Path} }
 
 // leave reads from what a process said which leases it had.
 func (o *orphans) leave(said []byte) {
 	held := map[orphanKey]orphan{}
 	for line := range bytes.Lines(said) {
-		var e check.Event
+		var e oracle.Event
 		if json.Unmarshal(line, &e) != nil {
 			continue
 		}
 		switch e.Kind {
-		case check.Leased:
+		case oracle.Leased:
 			held[keyOf(&e)] = orphan{backend.ShardOf(idOf(e), o.shards), e.UntilNS}
-		case check.Extended:
+		case oracle.Extended:
 			if was, known := held[keyOf(&e)]; known && e.UntilNS > was.until {
 				held[keyOf(&e)] = orphan{was.shard, e.UntilNS}
 			}
-		case check.Answered:
-			if e.Answer == check.AnswerApplied || e.Answer == check.AnswerStale {
+		case oracle.Answered:
+			if e.Answer == oracle.AnswerApplied || e.Answer == oracle.AnswerStale {
 				delete(held, keyOf(&e))
 			}
-		case check.Released:
+		case oracle.Released:
 			delete(held, keyOf(&e))
 		}
 	}
@@ -61,22 +61,22 @@ func (o *orphans) leave(said []byte) {
 }
 
 // heard takes in an event, after which a lease may not be one of them any more.
-func (o *orphans) heard(kind check.Kind, line []byte) {
+func (o *orphans) heard(kind oracle.Kind, line []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.leases) == 0 || kind != check.Leased && kind != check.Ended && kind != check.Looked {
+	if len(o.leases) == 0 || kind != oracle.Leased && kind != oracle.Ended && kind != oracle.Looked {
 		return
 	}
-	var e check.Event
+	var e oracle.Event
 	if json.Unmarshal(line, &e) != nil {
 		return
 	}
-	if kind == check.Leased {
+	if kind == oracle.Leased {
 		delete(o.leases, keyOf(&e))
 		return
 	}
 	for k := range o.leases {
-		if k.instance == e.Instance && e.Status != check.Running {
+		if k.instance == e.Instance && e.Status != oracle.Running {
 			delete(o.leases, k)
 		}
 	}
@@ -84,7 +84,7 @@ func (o *orphans) heard(kind check.Kind, line []byte) {
 
 // due says whether some have run out in a shard.
 func (o *orphans) due(shard int) bool {
-	now := check.MachineClock()
+	now := oracle.MachineClock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, lease := range o.leases {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"pulley/chaos/check"
+	"pulley/engine/oracle"
 )
 
 // What a run waits for are events, and no verdict goes by how fast the machine is. The bounds here say when an event is
@@ -62,7 +62,7 @@ func (r *run) warmFor(ctx context.Context, want int, within time.Duration) (ther
 		if time.Since(begun) > within {
 			return false, nil
 		}
-		r.watch.await(ctx, string(check.Answered), 1, lookEvery)
+		r.watch.await(ctx, string(oracle.Answered), 1, lookEvery)
 	}
 }
 
@@ -101,7 +101,7 @@ var errStill = errors.New("nothing went on")
 func (r *run) live(ctx context.Context) error {
 	begun := time.Now()
 	bound := r.takeover() + r.call() + max(livenessMin, livenessSlow*r.longest)
-	r.closed = check.MachineClock()
+	r.closed = oracle.MachineClock()
 	r.load.close()
 	err := r.untilIdle(ctx, bound)
 	r.result.LivenessMS = time.Since(begun).Milliseconds()

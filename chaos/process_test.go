@@ -13,8 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pulley/chaos/check"
 	"pulley/chaos/fault"
+	"pulley/engine/oracle"
 )
 
 // toldProcess is a process that lives until it is killed, and whose first message comes as soon as it has been told anything.
@@ -64,9 +64,9 @@ func TestAProcessIsKilledAtItsFirstMessage(t *testing.T) {
 	watch.load = newLoad(Case{InFlight: 1, Workloads: make([]Workload, 1), Engines: 1, CallMS: 1000}, nil, nil)
 	var killed []string
 	h := &engineHost{wire: wire, watch: watch, admin: func(context.Context) (*pgx.Conn, error) { return nil, io.EOF },
-		record: func(events ...check.Event) {
+		record: func(events ...oracle.Event) {
 			for _, e := range events {
-				if e.Kind == check.Killed {
+				if e.Kind == oracle.Killed {
 					killed = append(killed, e.Process)
 				}
 			}

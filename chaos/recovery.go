@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"pulley/chaos/check"
+	"pulley/engine/oracle"
 	"pulley/reports/record"
 )
 
@@ -60,10 +60,10 @@ const (
 )
 
 // applied are the moments at which completions were applied, in order.
-func appliedIn(h check.History) []int64 {
+func appliedIn(h oracle.History) []int64 {
 	var applied []int64
 	for i := range h {
-		if h[i].Kind == check.Answered && h[i].Answer == check.AnswerApplied {
+		if h[i].Kind == oracle.Answered && h[i].Answer == oracle.AnswerApplied {
 			applied = append(applied, h[i].AtNS)
 		}
 	}
@@ -226,17 +226,17 @@ type holding struct {
 }
 
 // hold notes what an event says of what its process has in hand. begun are holds of the instance, by their places.
-func (l *life) hold(e *check.Event, begun map[holding]int) {
+func (l *life) hold(e *oracle.Event, begun map[holding]int) {
 	var of holding
 	switch e.Kind {
-	case check.Leased, check.Answered, check.Released:
+	case oracle.Leased, oracle.Answered, oracle.Released:
 		of = holding{process: e.Source, token: e.Token}
-	case check.Submitting, check.Submitted:
+	case oracle.Submitting, oracle.Submitted:
 		of = holding{process: e.Source, call: e.Call}
 	default:
 		return
 	}
-	if e.Kind == check.Leased || e.Kind == check.Submitting {
+	if e.Kind == oracle.Leased || e.Kind == oracle.Submitting {
 		begun[of] = len(l.held)
 		l.held = append(l.held, hold{process: e.Source, from: e.AtNS, to: never})
 	} else if i, known := begun[of]; known {
@@ -245,7 +245,7 @@ func (l *life) hold(e *check.Event, begun map[holding]int) {
 }
 
 // livesOf collects the instances of a history. An end that nobody told of is when it was found.
-func livesOf(h check.History) lives {
+func livesOf(h oracle.History) lives {
 	by := map[string]*life{}
 	begun := map[string]map[holding]int{}
 	for i := range h {
@@ -259,13 +259,13 @@ func livesOf(h check.History) lives {
 			by[e.Instance], begun[e.Instance] = l, map[holding]int{}
 		}
 		l.hold(e, begun[e.Instance])
-		if e.Kind != check.Looked {
+		if e.Kind != oracle.Looked {
 			l.begun = min(l.begun, e.AtNS)
 		}
-		if e.Kind == check.Answered && e.Answer == check.AnswerApplied {
+		if e.Kind == oracle.Answered && e.Answer == oracle.AnswerApplied {
 			l.applied = append(l.applied, e.AtNS)
 		}
-		if e.Kind == check.Ended || e.Kind == check.Looked && e.Status != check.Running && e.Status != "" {
+		if e.Kind == oracle.Ended || e.Kind == oracle.Looked && e.Status != oracle.Running && e.Status != "" {
 			l.ended = min(l.ended, e.AtNS)
 		}
 	}

@@ -6,30 +6,30 @@ import (
 	"testing"
 	"time"
 
-	"pulley/chaos/check"
 	"pulley/chaos/fault"
+	"pulley/engine/oracle"
 	"pulley/engine/reference"
 	"pulley/reports/record"
 )
 
 // killedAt makes a history of instances, open from before the kills on, and kills: each instance has a completion applied
 // so long after each, and ends so long after all; zero: never.
-func killedAt(kills []int64, instances ...[]time.Duration) (check.History, []span) {
-	var h check.History
+func killedAt(kills []int64, instances ...[]time.Duration) (oracle.History, []span) {
+	var h oracle.History
 	var spans []span
 	for _, at := range kills {
 		spans = append(spans, span{fault: fault.Fault{Kind: killing, Engine: 1}, begun: at, over: at})
 	}
 	for i, afters := range instances {
 		id := string(rune('a' + i))
-		h = append(h, check.Event{Kind: check.Submitting, Instance: id, AtNS: 1})
+		h = append(h, oracle.Event{Kind: oracle.Submitting, Instance: id, AtNS: 1})
 		for k, after := range afters {
 			if after > 0 {
-				h = append(h, check.Event{Kind: check.Answered, Answer: check.AnswerApplied, Instance: id, AtNS: kills[k] + int64(after)})
+				h = append(h, oracle.Event{Kind: oracle.Answered, Answer: oracle.AnswerApplied, Instance: id, AtNS: kills[k] + int64(after)})
 			}
 		}
 		if afters[len(afters)-1] > 0 {
-			h = append(h, check.Event{Kind: check.Ended, Status: reference.Completed, Instance: id, AtNS: kills[len(kills)-1] + int64(time.Minute)})
+			h = append(h, oracle.Event{Kind: oracle.Ended, Status: reference.Completed, Instance: id, AtNS: kills[len(kills)-1] + int64(time.Minute)})
 		}
 	}
 	return h, spans
@@ -161,19 +161,19 @@ func TestEarlierRate(t *testing.T) {
 // is counted when instances went on; what it had been answered before it had not in hand any more.
 func TestInHand(t *testing.T) {
 	const second = int64(time.Second)
-	h := check.History{
-		{Kind: check.Submitting, Instance: "a", Source: "killed", Call: 1, AtNS: 1},
-		{Kind: check.Submitted, Instance: "a", Source: "killed", Call: 1, AtNS: 2},
-		{Kind: check.Leased, Instance: "a", Source: "killed", Token: 1, AtNS: 2},
-		{Kind: check.Submitting, Instance: "b", Source: "killed", Call: 2, AtNS: 3},
-		{Kind: check.Submitting, Instance: "c", Source: "killed", Call: 3, AtNS: 3},
-		{Kind: check.Submitted, Instance: "c", Source: "killed", Call: 3, AtNS: 4},
-		{Kind: check.Leased, Instance: "c", Source: "killed", Token: 2, AtNS: 4},
-		{Kind: check.Answered, Answer: check.AnswerApplied, Instance: "c", Source: "killed", Token: 2, AtNS: 5},
-		{Kind: check.Leased, Instance: "c", Source: "alive", Token: 3, AtNS: 5},
+	h := oracle.History{
+		{Kind: oracle.Submitting, Instance: "a", Source: "killed", Call: 1, AtNS: 1},
+		{Kind: oracle.Submitted, Instance: "a", Source: "killed", Call: 1, AtNS: 2},
+		{Kind: oracle.Leased, Instance: "a", Source: "killed", Token: 1, AtNS: 2},
+		{Kind: oracle.Submitting, Instance: "b", Source: "killed", Call: 2, AtNS: 3},
+		{Kind: oracle.Submitting, Instance: "c", Source: "killed", Call: 3, AtNS: 3},
+		{Kind: oracle.Submitted, Instance: "c", Source: "killed", Call: 3, AtNS: 4},
+		{Kind: oracle.Leased, Instance: "c", Source: "killed", Token: 2, AtNS: 4},
+		{Kind: oracle.Answered, Answer: oracle.AnswerApplied, Instance: "c", Source: "killed", Token: 2, AtNS: 5},
+		{Kind: oracle.Leased, Instance: "c", Source: "alive", Token: 3, AtNS: 5},
 	}
 	for id, at := range map[string]int64{"a": 11 * second, "b": 12 * second, "c": 19 * second} {
-		h = append(h, check.Event{Kind: check.Ended, Status: reference.Completed, Instance: id, AtNS: at})
+		h = append(h, oracle.Event{Kind: oracle.Ended, Status: reference.Completed, Instance: id, AtNS: at})
 	}
 	at := 10 * second
 	_, all := recovery(nil, livesOf(h), []span{{fault: fault.Fault{Kind: killing}, begun: at, over: at, killed: "killed"}}, 0, never)

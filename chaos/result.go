@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"pulley/chaos/check"
 	"pulley/chaos/fault"
+	"pulley/engine/oracle"
 	"pulley/reports/record"
 )
 
@@ -45,7 +45,7 @@ type Result struct {
 	Workloads   []Workload     `json:"workloads"`
 	Engines     int            `json:"engines"`
 	Judged      map[string]int `json:"judged"`      // how much each oracle looked at
-	Queue       check.Queue    `json:"queue"`       // what went in and came out, counted by itself
+	Queue       oracle.Queue   `json:"queue"`       // what went in and came out, counted by itself
 	Instances   int            `json:"instances"`   // that were submitted
 	Canceled    int            `json:"canceled"`    // of these, as far as was heard
 	Completions int            `json:"completions"` // that were applied, as far as was heard
@@ -63,16 +63,16 @@ type Result struct {
 	Timeline record.Timeline `json:"timeline"`
 	Soak     *record.Soak    `json:"soak,omitempty"`
 
-	Case    Case          `json:"-"`
-	Places  *fault.Places `json:"-"` // what was done at which messages, with what was known before
-	History check.History `json:"-"`
+	Case    Case           `json:"-"`
+	Places  *fault.Places  `json:"-"` // what was done at which messages, with what was known before
+	History oracle.History `json:"-"`
 }
 
 // Violation is one thing that must not happen and did.
 type Violation struct {
-	Invariant string       `json:"invariant"` // "process": an engine's process ended by itself; "queue": something was lost, or came out twice
-	Message   string       `json:"message"`
-	Lines     []check.Line `json:"lines,omitempty"` // of the history, around it
+	Invariant string        `json:"invariant"` // "process": an engine's process ended by itself; "queue": something was lost, or came out twice
+	Message   string        `json:"message"`
+	Lines     []oracle.Line `json:"lines,omitempty"` // of the history, around it
 }
 
 func newResult(c Case) *Result {

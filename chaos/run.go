@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/chaos/check"
 	"pulley/chaos/fault"
 	"pulley/engine/backend"
+	"pulley/engine/oracle"
 	"pulley/engine/pgserver"
 	"pulley/engine/pgserver/pgwire"
 	"pulley/reports/record"
@@ -68,12 +68,12 @@ type run struct {
 	deadlocks deadlocks
 	soak      *soak         // nil: this is none
 	longest   time.Duration // that an instance took before the first fault
-	steady    int64         // on check.MachineClock: since when the load is what the run is about
+	steady    int64         // on oracle.MachineClock: since when the load is what the run is about
 	closed    int64         // and until when
 	find      func(kind string) (fault.Kind, error)
 
 	stalls   stalls // of the machine
-	recorder *check.Recorder
+	recorder *oracle.Recorder
 	disk     *disk // the server's own; nil: it has none
 	front    *pgwire.Proxy
 	ledger   *fault.Ledger
@@ -86,7 +86,7 @@ type run struct {
 // span is when a fault was.
 type span struct {
 	fault       fault.Fault
-	begun, over int64  // on check.MachineClock
+	begun, over int64  // on oracle.MachineClock
 	killed      string // the engine's process that it ended, if that is what it does
 }
 
@@ -145,12 +145,12 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	if err != nil {
 		return err
 	}
-	r.load = newLoad(r.Case, r.send, func(e check.Event) { r.record(e) })
+	r.load = newLoad(r.Case, r.send, func(e oracle.Event) { r.record(e) })
 	r.load.of = built.of
 	r.load.cancel = func(engine int, id uuid.UUID) { _ = r.tell(engine, order{Cancel: id}) }
 	r.watch.load, r.watch.orphans = r.load, newOrphans(r.store.Shards())
 	r.watch.share = r.share()
-	r.recorder = check.NewRecorder(r, check.Recording{Source: ownSource})
+	r.recorder = oracle.NewRecorder(r, oracle.Recording{Source: ownSource})
 	if r.world, err = r.openWorld(ctx, server); err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func (r *run) faults(ctx context.Context) error {
 		}
 	}
 	if r.space(ctx); len(r.Faults) > 0 { // so that recovery can be seen
-		r.watch.await(ctx, string(check.Ended), r.InFlight, r.lease())
+		r.watch.await(ctx, string(oracle.Ended), r.InFlight, r.lease())
 	}
 	return nil
 }
@@ -290,7 +290,7 @@ func (r *run) faults(ctx context.Context) error {
 // given up before the fault could come to them: every time of the case is doubled then, and it is tried anew.
 func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bool, err error) {
 	for growths := 0; ; growths++ {
-		begun, f := check.MachineClock(), r.Faults[i]
+		begun, f := oracle.MachineClock(), r.Faults[i]
 		for try := 0; try < triesMost; try++ {
 			if happened, err = r.inject(ctx, kind, f); happened || err != nil {
 				return happened, err
@@ -299,7 +299,7 @@ func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bo
 				f.K = max(1, f.K/2) // its moment may be too far off
 			}
 		}
-		now := check.MachineClock()
+		now := oracle.MachineClock()
 		if slow := slowPart*r.stalls.within(begun, now) > now-begun; !slow || growths == growthsMost || r.soak != nil {
 			return false, nil
 		}
@@ -313,15 +313,15 @@ func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bo
 // space waits until the next fault may begin, for the sake of what is to be seen before it.
 func (r *run) space(ctx context.Context) {
 	if n := len(r.spans); n > 0 {
-		pause(ctx, r.every()-time.Duration(check.MachineClock()-r.spans[n-1].begun))
+		pause(ctx, r.every()-time.Duration(oracle.MachineClock()-r.spans[n-1].begun))
 	}
 }
 
 // enough waits until the load has lasted, and as many instances have ended, as was asked for.
 func (r *run) enough(ctx context.Context) error {
-	pause(ctx, time.Duration(r.LastMS)*time.Millisecond-time.Duration(check.MachineClock()-r.steady))
+	pause(ctx, time.Duration(r.LastMS)*time.Millisecond-time.Duration(oracle.MachineClock()-r.steady))
 	for ended, _ := r.load.count(); ended < r.Instances; {
-		if !r.watch.await(ctx, string(check.Ended), 1, enoughWithin) {
+		if !r.watch.await(ctx, string(oracle.Ended), 1, enoughWithin) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -330,7 +330,7 @@ func (r *run) enough(ctx context.Context) error {
 		ended, _ = r.load.count()
 	}
 	for begun := time.Now(); r.Cancel > 0 && !r.load.hasCanceled() && time.Since(begun) < enoughWithin; { // the load goes on until one is
-		if r.watch.await(ctx, string(check.Ended), 1, lookEvery); ctx.Err() != nil {
+		if r.watch.await(ctx, string(oracle.Ended), 1, lookEvery); ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -345,8 +345,8 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	}
 	injecting, cancel := context.WithTimeout(ctx, f.Hold()+faultWithin)
 	defer cancel()
-	s := span{fault: f, begun: check.MachineClock()}
-	r.record(check.Event{Kind: check.Struck, Bad: f.String()})
+	s := span{fault: f, begun: oracle.MachineClock()}
+	r.record(oracle.Event{Kind: oracle.Struck, Bad: f.String()})
 	before, victim := r.ledger.Failed(), ""
 	if slices.Contains(killings, kind.Name) {
 		victim = r.world.engines[f.Engine].process().source
@@ -354,7 +354,7 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	var over atomic.Int64
 	var count atomic.Int64
 	err = kind.Inject(injecting, r.world, f, func() {
-		over.Store(check.MachineClock())
+		over.Store(oracle.MachineClock())
 		count.Add(1)
 	})
 	s.over, s.killed = over.Load(), victim
@@ -431,7 +431,7 @@ func (r *run) inspect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.record(check.Event{Kind: check.Inspected, Rows: rows})
+	r.record(oracle.Event{Kind: oracle.Inspected, Rows: rows})
 	return nil
 }
 
@@ -524,4 +524,4 @@ func (r *run) Write(text []byte) (int, error) {
 }
 
 // record writes events of the run's own.
-func (r *run) record(events ...check.Event) { r.recorder.Record(events...) }
+func (r *run) record(events ...oracle.Event) { r.recorder.Record(events...) }

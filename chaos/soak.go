@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"pulley/chaos/check"
 	"pulley/chaos/fault"
 	"pulley/engine/backend"
+	"pulley/engine/oracle"
 	"pulley/reports/record"
 )
 
@@ -163,7 +163,7 @@ const (
 const bytesUnit = "bytes"
 
 func (s *soak) sample(ctx context.Context) {
-	at := float64(check.MachineClock()-s.steady) / 1e9
+	at := float64(oracle.MachineClock()-s.steady) / 1e9
 	for i, e := range s.world.engines {
 		rss, ok := residentBytes(e.process().system.PID())
 		s.add(at, fmt.Sprintf("memory of engine %d", i), bytesUnit, rss, ok)
@@ -259,7 +259,7 @@ func (r *run) looked(ids []uuid.UUID, found []backend.Instance) {
 	for i, in := range found {
 		in.ID = ids[i] // of an unknown one too
 		if r.watch.keeps(in.ID.String()) {
-			r.record(instanceEvent(check.Looked, in))
+			r.record(instanceEvent(oracle.Looked, in))
 		} else if in.Status == backend.Running || in.Status == "" {
 			r.result.Violations = append(r.result.Violations, Violation{
 				Invariant: "I8", Message: fmt.Sprintf("instance %s was acknowledged, and its status is %q in the end", in.ID, in.Status),

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"pulley/chaos/check"
 	"pulley/chaos/fault"
+	"pulley/engine/oracle"
 	"pulley/internal/depth"
 	"pulley/reports/record"
 )
@@ -96,9 +96,9 @@ func TestKeeps(t *testing.T) {
 		return []byte(`{"kind":"answered","instance":"` + instance + `","answer":"applied"}` + "\n")
 	}
 	for _, id := range []string{"00000000-aa", "00000001-aa", "0000000" + string("0123456789abcdef"[w.share%16]) + "-aa"} {
-		w.note(0, "engine", string(check.Answered), line(id))
+		w.note(0, "engine", string(oracle.Answered), line(id))
 	}
-	w.note(0, "engine", string(check.Claiming), []byte(`{"kind":"claiming","call":1}`+"\n"))
+	w.note(0, "engine", string(oracle.Claiming), []byte(`{"kind":"claiming","call":1}`+"\n"))
 	text := string(w.sources["engine"])
 	if w.share < 2 || strings.Contains(text, "00000001-aa") || !strings.Contains(text, "00000000-aa") || !strings.Contains(text, "claiming") || len(w.applied) != 3 {
 		t.Errorf("one of %d is kept, %d completions are counted: %s", w.share, len(w.applied), text)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"pulley/chaos/check"
+	"pulley/engine/oracle"
 )
 
 const (
@@ -16,7 +16,7 @@ const (
 
 // stall is a time in which the machine had none for the run: it was busy with something else, or stood still.
 type stall struct {
-	from, to int64 // on check.MachineClock
+	from, to int64 // on oracle.MachineClock
 }
 
 // stalls are those of a run, in order.
@@ -29,14 +29,14 @@ type stalls struct {
 func (s *stalls) watch(ctx context.Context) {
 	tick := time.NewTicker(stallBeat)
 	defer tick.Stop()
-	last := check.MachineClock()
+	last := oracle.MachineClock()
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		last = s.beat(last, check.MachineClock())
+		last = s.beat(last, oracle.MachineClock())
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/chaos/check"
+	"pulley/engine/oracle"
 )
 
 // watch hears what the processes say while they say it: it keeps the history, counts its events for whoever
@@ -65,10 +65,10 @@ func (w *watch) hear(engine int, source string, line []byte) word {
 		return ""
 	}
 	w.note(engine, source, string(kind[:end]), line)
-	w.orphans.heard(check.Kind(kind[:end]), line)
-	switch check.Kind(kind[:end]) {
-	case check.Submitted, check.Ended, check.Looked:
-		var e check.Event
+	w.orphans.heard(oracle.Kind(kind[:end]), line)
+	switch oracle.Kind(kind[:end]) {
+	case oracle.Submitted, oracle.Ended, oracle.Looked:
+		var e oracle.Event
 		if json.Unmarshal(line, &e) == nil {
 			w.load.heard(e)
 		}
@@ -82,15 +82,15 @@ func (w *watch) note(engine int, source, kind string, line []byte) {
 	if w.share == 1 || w.keeps(instanceIn(line)) {
 		w.sources[source] = append(w.sources[source], line...)
 	}
-	applied := kind == string(check.Answered) && bytes.Contains(line, []byte(appliedText))
-	if applied || kind == string(check.Ended) {
+	applied := kind == string(oracle.Answered) && bytes.Contains(line, []byte(appliedText))
+	if applied || kind == string(oracle.Ended) {
 		w.wentOn++
 	}
 	if w.share > 1 && applied {
-		w.applied = append(w.applied, check.MachineClock()) // about when it was said
+		w.applied = append(w.applied, oracle.MachineClock()) // about when it was said
 	}
 	w.counts[kind]++
-	if kind == string(check.Answered) {
+	if kind == string(oracle.Answered) {
 		w.worked[engine] = true
 	}
 	kept := w.waiting[:0]
@@ -218,23 +218,23 @@ func (w *watch) progress() int {
 }
 
 // history gives everything that was said, in the order of its times.
-func (w *watch) history() (check.History, error) {
+func (w *watch) history() (oracle.History, error) {
 	w.mu.Lock()
 	sources := maps.Clone(w.sources) // it is not read under the lock: who says something waits for that
 	w.mu.Unlock()
-	var parts []check.History
+	var parts []oracle.History
 	for source, text := range sources {
-		part, _, err := check.ReadHistory(bytes.NewReader(text))
+		part, _, err := oracle.ReadHistory(bytes.NewReader(text))
 		if err != nil {
 			return nil, fmt.Errorf("what %s said: %w", source, err)
 		}
 		parts = append(parts, part)
 	}
-	return check.Merge(parts...), nil
+	return oracle.Merge(parts...), nil
 }
 
 // idOf reads an instance's id in an event.
-func idOf(e check.Event) uuid.UUID {
+func idOf(e oracle.Event) uuid.UUID {
 	id, err := uuid.Parse(e.Instance)
 	if err != nil {
 		return uuid.Nil

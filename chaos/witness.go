@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/chaos/check"
 	"pulley/chaos/fault"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
+	"pulley/engine/oracle"
 	"pulley/engine/plan"
 	"pulley/engine/reference"
 )
@@ -23,20 +23,20 @@ import (
 // pipe before the call goes on, or its answer is acted upon.
 type witness struct {
 	Store
-	recorder *check.Recorder
+	recorder *oracle.Recorder
 	calls    atomic.Int64
 	graphs   sync.Map // by instance, of what was leased here: leases name nodes by number
 }
 
 func newWitness(s Store, out *lines, source string) *witness {
-	return &witness{Store: s, recorder: check.NewRecorder(out, check.Recording{Source: source})}
+	return &witness{Store: s, recorder: oracle.NewRecorder(out, oracle.Recording{Source: source})}
 }
 
 // observer tells of what happens between calls.
 func (w *witness) observer(problem func(error)) engine.Observer {
 	return engine.Observer{
 		Started: func(t backend.Task, _ time.Time) {
-			e := attempt(check.Started, t.Program, t.Lease, t.Attempt)
+			e := attempt(oracle.Started, t.Program, t.Lease, t.Attempt)
 			e.Action, e.Args = t.Action, t.Args
 			w.recorder.Record(e)
 		},
@@ -48,15 +48,15 @@ func (w *witness) observer(problem func(error)) engine.Observer {
 func (w *witness) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
 	c := w.begin()
 	ctx = c.marked(ctx, "submit", 0)
-	var events []check.Event
+	var events []oracle.Event
 	for _, s := range subs {
-		events = append(events, c.event(check.Submitting, s.ID))
+		events = append(events, c.event(oracle.Submitting, s.ID))
 	}
 	w.recorder.Record(events...)
 	out, err := w.Store.Submit(ctx, subs, grant)
 	events = events[:0]
 	for i, s := range subs {
-		e := c.event(check.Submitted, s.ID)
+		e := c.event(oracle.Submitted, s.ID)
 		e.Answer = answerOf(out.Outcomes, i, err)
 		events = append(events, e)
 	}
@@ -68,13 +68,13 @@ func (w *witness) Submit(ctx context.Context, subs []backend.Submission, grant b
 func (w *witness) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
 	c := w.begin()
 	ctx = c.marked(ctx, fault.Claiming, shard)
-	w.recorder.Record(c.event(check.Claiming, uuid.Nil))
+	w.recorder.Record(c.event(oracle.Claiming, uuid.Nil))
 	out, err := w.Store.Claim(ctx, shard, grant)
-	e := c.event(check.Claimed, uuid.Nil)
-	if e.Answer = check.AnswerApplied; err != nil {
+	e := c.event(oracle.Claimed, uuid.Nil)
+	if e.Answer = oracle.AnswerApplied; err != nil {
 		e.Answer = answerOf(nil, 0, err)
 	}
-	w.recorder.Record(append([]check.Event{e}, w.brought(c, out)...)...)
+	w.recorder.Record(append([]oracle.Event{e}, w.brought(c, out)...)...)
 	return out, err
 }
 
@@ -82,9 +82,9 @@ func (w *witness) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 func (w *witness) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
 	c := w.begin()
 	ctx = c.marked(ctx, completing(done), shard)
-	var events []check.Event
+	var events []oracle.Event
 	for _, d := range done {
-		e := attempt(check.Offered, d.Program, d.Lease, d.Attempt)
+		e := attempt(oracle.Offered, d.Program, d.Lease, d.Attempt)
 		e.Call, e.Error = c.number, errorOf(d.Failure)
 		events = append(events, e)
 	}
@@ -92,9 +92,9 @@ func (w *witness) Complete(ctx context.Context, shard int, done []backend.Comple
 	out, err := w.Store.Complete(ctx, shard, done, grant)
 	events = events[:0]
 	for i, d := range done {
-		e := attempt(check.Answered, d.Program, d.Lease, d.Attempt)
+		e := attempt(oracle.Answered, d.Program, d.Lease, d.Attempt)
 		e.Call, e.SinceNS, e.Answer = c.number, c.since, answerOf(out.Outcomes, i, err)
-		if d.Failure != nil && e.Answer == check.AnswerApplied {
+		if d.Failure != nil && e.Answer == oracle.AnswerApplied {
 			if e.Again = retried(d); !e.Again {
 				e.Error = errorOf(d.Failure)
 			}
@@ -111,9 +111,9 @@ const handedBack = time.Millisecond
 // Extend implements backend.Backend.
 func (w *witness) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	c := w.begin()
-	asking, answering, operation := check.Extending, check.Extended, "extend"
+	asking, answering, operation := oracle.Extending, oracle.Extended, "extend"
 	if grant.Lease <= handedBack {
-		asking, answering, operation = check.Released, "", "release"
+		asking, answering, operation = oracle.Released, "", "release"
 	}
 	ctx = c.marked(ctx, operation, shard)
 	w.recorder.Record(w.leases(c, asking, leases)...)
@@ -128,9 +128,9 @@ func (w *witness) Extend(ctx context.Context, shard int, leases []backend.Lease,
 		case err != nil:
 			e.Answer = answerOf(nil, i, err)
 		case held[i]:
-			e.Answer, e.UntilNS = check.AnswerApplied, c.since+int64(grant.Lease)
+			e.Answer, e.UntilNS = oracle.AnswerApplied, c.since+int64(grant.Lease)
 		default:
-			e.Answer = check.AnswerStale
+			e.Answer = oracle.AnswerStale
 		}
 	}
 	w.recorder.Record(events...)
@@ -141,16 +141,16 @@ func (w *witness) Extend(ctx context.Context, shard int, leases []backend.Lease,
 func (w *witness) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
 	c := w.begin()
 	ctx = c.marked(ctx, "cancel", 0)
-	var events []check.Event
+	var events []oracle.Event
 	for _, id := range ids {
-		events = append(events, check.Event{Kind: check.Canceling, Instance: id.String()})
+		events = append(events, oracle.Event{Kind: oracle.Canceling, Instance: id.String()})
 	}
 	w.recorder.Record(events...)
 	found, err := w.Store.Cancel(ctx, ids, reason)
 	events = events[:0]
 	for i, in := range found {
 		in.ID = ids[i] // of an unknown one too
-		events = append(events, instanceEvent(check.Looked, in))
+		events = append(events, instanceEvent(oracle.Looked, in))
 	}
 	w.recorder.Record(events...)
 	return found, err
@@ -200,11 +200,11 @@ func markOf(ctx context.Context) fault.Mark {
 // call is a call of the store under way.
 type call struct{ number, since int64 }
 
-func (w *witness) begin() call { return call{number: w.calls.Add(1), since: check.MachineClock()} }
+func (w *witness) begin() call { return call{number: w.calls.Add(1), since: oracle.MachineClock()} }
 
 // event is one of the call's; of none of the instances where id is zero.
-func (c call) event(k check.Kind, id uuid.UUID) check.Event {
-	e := check.Event{Kind: k, Call: c.number}
+func (c call) event(k oracle.Kind, id uuid.UUID) oracle.Event {
+	e := oracle.Event{Kind: k, Call: c.number}
 	if id != uuid.Nil {
 		e.Instance = id.String()
 	}
@@ -212,16 +212,16 @@ func (c call) event(k check.Kind, id uuid.UUID) check.Event {
 }
 
 // brought tells of the tasks that a call leased, and the instances that it ended.
-func (w *witness) brought(c call, out backend.Committed) []check.Event {
-	var events []check.Event
+func (w *witness) brought(c call, out backend.Committed) []oracle.Event {
+	var events []oracle.Event
 	for _, t := range out.Tasks {
 		w.graphs.Store(t.Lease.Key.Instance, t.Program.Graph())
-		e := attempt(check.Leased, t.Program, t.Lease, t.Attempt)
-		e.Call, e.UntilNS = c.number, check.Clock(check.MachineClock).At(t.Expires)
+		e := attempt(oracle.Leased, t.Program, t.Lease, t.Attempt)
+		e.Call, e.UntilNS = c.number, oracle.Clock(oracle.MachineClock).At(t.Expires)
 		events = append(events, e)
 	}
 	for _, in := range out.Ended {
-		e := instanceEvent(check.Ended, in)
+		e := instanceEvent(oracle.Ended, in)
 		e.Call = c.number
 		events = append(events, e)
 	}
@@ -229,8 +229,8 @@ func (w *witness) brought(c call, out backend.Committed) []check.Event {
 }
 
 // leases tells of a call about leases. All of them were leased here.
-func (w *witness) leases(c call, k check.Kind, leases []backend.Lease) []check.Event {
-	var events []check.Event
+func (w *witness) leases(c call, k oracle.Kind, leases []backend.Lease) []oracle.Event {
+	var events []oracle.Event
 	for _, l := range leases {
 		g, known := w.graphs.Load(l.Key.Instance)
 		if !known { // it was not
@@ -244,14 +244,14 @@ func (w *witness) leases(c call, k check.Kind, leases []backend.Lease) []check.E
 }
 
 // answerOf is the answer to the i-th of a call.
-func answerOf(outcomes []backend.Outcome, i int, err error) check.Answer {
+func answerOf(outcomes []backend.Outcome, i int, err error) oracle.Answer {
 	switch {
 	case backend.IsUnknown(err), err == nil && i < len(outcomes) && backend.IsUnknown(outcomes[i].Err):
-		return check.AnswerUnknown
+		return oracle.AnswerUnknown
 	case err != nil || i >= len(outcomes) || outcomes[i].Answer == backend.Again:
-		return check.AnswerNone
+		return oracle.AnswerNone
 	}
-	return check.Answer(outcomes[i].Answer)
+	return oracle.Answer(outcomes[i].Answer)
 }
 
 // retried says whether the program has a failed attempt tried again.
@@ -265,21 +265,21 @@ func retried(c backend.Completion) bool {
 }
 
 // instanceEvent tells how an instance stands.
-func instanceEvent(k check.Kind, in backend.Instance) check.Event {
-	return check.Event{
+func instanceEvent(k oracle.Kind, in backend.Instance) oracle.Event {
+	return oracle.Event{
 		Kind: k, Instance: in.ID.String(), Status: reference.Status(in.Status), Result: in.Result, Error: errorOf(in.Failure),
 	}
 }
 
 // attempt is an event of an attempt.
-func attempt(k check.Kind, p *plan.Program, l backend.Lease, attempt int) check.Event {
+func attempt(k oracle.Kind, p *plan.Program, l backend.Lease, attempt int) oracle.Event {
 	e := runEvent(k, p.Graph(), l)
 	e.Attempt = attempt
 	return e
 }
 
-func runEvent(k check.Kind, g *graph.Graph, l backend.Lease) check.Event {
-	return check.Event{
+func runEvent(k oracle.Kind, g *graph.Graph, l backend.Lease) oracle.Event {
+	return oracle.Event{
 		Kind: k, Instance: l.Key.Instance.String(), Node: g.Nodes[l.Key.Run.Node].Name, Path: string(l.Key.Run.Path), Token: l.Token,
 	}
 }

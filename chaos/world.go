@@ -15,9 +15,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/bench"
-	"pulley/chaos/check"
 	"pulley/chaos/fault"
 	"pulley/chaos/hosts"
+	"pulley/engine/oracle"
 	"pulley/engine/pgserver"
 	"pulley/engine/pgserver/pgwire"
 )
@@ -94,7 +94,7 @@ type engineHost struct {
 	host    *hosts.Host // nil: it is in none
 	wire    *fault.Wire
 	watch   *watch
-	record  func(...check.Event)
+	record  func(...oracle.Event)
 	admin   func(context.Context) (*pgx.Conn, error)
 	life    context.Context // of what goes on after a process
 	endLife context.CancelFunc
@@ -164,7 +164,7 @@ func (h *engineHost) forget(p *process) {
 	defer cancel()
 	for ctx.Err() == nil {
 		if n, err := h.sessions(ctx, p.source); err == nil && n == 0 {
-			h.record(check.Event{Kind: check.Gone, Process: p.source})
+			h.record(oracle.Event{Kind: oracle.Gone, Process: p.source})
 			return
 		}
 		pause(ctx, 20*time.Millisecond)
@@ -229,7 +229,7 @@ func (h *engineHost) Signal(s syscall.Signal) error {
 // doom says that the current process is about to be killed.
 func (h *engineHost) doom() *process {
 	p := h.expect()
-	h.record(check.Event{Kind: check.Killed, Process: p.source})
+	h.record(oracle.Event{Kind: oracle.Killed, Process: p.source})
 	return p
 }
 

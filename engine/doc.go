@@ -41,13 +41,16 @@
 //
 //	package                    | purpose                                                        | may import
 //	engine/ir                  | text to syntax tree, with positions and limits; printer        | –
+//	engine/ir/programs         | programs of the whole language, at random                      | engine/ir
 //	engine/expr                | JSON values and Starlark expressions, both bounded             | engine/ir
 //	engine/graph               | the compiled workflow; builder; DOT and Mermaid                | engine/expr
 //	engine/reference           | the definition of a workflow's result: a direct interpreter    | engine/expr, internal/clip
 //	engine/reference/referencetest | programs and actions for tests of it                           | engine/reference
+//	engine/oracle              | histories of runs, and the oracles that judge them             | engine/graph, engine/reference
 //	engine/plan                | the core: graph, event and inbox in, plan out                  | engine/graph
 //	engine/backend             | the contract that every design implements                      | engine/plan
 //	engine/backend/backendtest | the conformance suite that every backend passes                | engine/backend, internal/depth
+//	engine/backend/differ      | holds a backend against the reference, one case at a time      | engine/oracle, engine/ir/programs, engine/worker
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend
 //	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres
@@ -66,13 +69,10 @@
 //	scenarios/behaviour        | actions that take time, fail and give what a scenario says      | engine/worker, engine/reference, scenarios/dist, scenarios/template, scenarios/wfformat
 //	scenarios/generate         | writes workflows of a shape from parameters and a seed           | engine/graph, scenarios/dist, internal/nearest
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
-//	chaos/check                | oracles over histories of runs                                 | engine/graph, engine/reference
-//	chaos/check/programs       | programs of the whole language, at random                      | engine/ir
-//	chaos/check/differ         | holds a backend against the reference, one case at a time      | engine/reference, chaos/check, chaos/check/programs, engine/worker
 //	chaos/fault                | one kind of fault per file                                      | engine/pgserver, engine/pgserver/pgwire
 //	chaos/hosts                | containers for engines, which can be paused, killed, cut off    | engine/pgserver
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
-//	chaos                      | scenarios under faults, in processes, to history, check, verdict | engine, engine/pgserver, engine/pgserver/pgwire, scenarios, chaos/check, chaos/fault, chaos/hosts, bench
+//	chaos                      | scenarios under faults, in processes, to history, check, verdict | engine, engine/pgserver, engine/pgserver/pgwire, scenarios, engine/oracle, chaos/fault, chaos/hosts, bench
 //	reports/record             | the schema of results, units in its names                      | –
 //	reports                    | renders records                                                | reports/record
 //	bench/stats                | medians, intervals, ratios, slopes                             | reports/record
@@ -86,15 +86,15 @@
 //	bench/history              | what runs measured over months, and where it changed            | bench/changepoint, bench/gobench, bench/stats, reports/record, internal/clip
 //	bench/knee                 | finds the highest rate at which a latency objective holds        | scenarios
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
-//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, chaos/check, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/stages, bench/knee, bench/usl
+//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, engine/oracle, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/stages, bench/knee, bench/usl
 //	bench/capacity             | finds knees of scenarios, and how throughput scales             | bench, bench/knee, bench/usl
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
 //	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench
 //	bench/gate/pairs           | builds two revisions, and lets programs take turns               | –
-//	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, chaos/check
+//	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, engine/oracle
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
-//	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/worker, engine/backend/postgres, engine/backend/postgres/*, scenarios, engine/reference, chaos/check/programs, sim/db
+//	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/worker, engine/backend/postgres, engine/backend/postgres/*, scenarios, engine/reference, engine/ir/programs, sim/db
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
 //	cmd/pulley                 | flags to configuration to run                                  | any

@@ -38,7 +38,7 @@
 // applied, and knows from it what must be ready by now. A lease of a run that was never ready, that is not
 // due or that was called off, a run that is ready twice, a counter that overflows, an end that differs: each is a line in
 // Result.Violations. So are a result that is not the workload's expected one, an instance that ends
-// twice, and whatever the store's own Check finds. With Config.Record the run is also a check.History
+// twice, and whatever the store's own Check finds. With Config.Record the run is also an oracle.History
 // whose lines stand in the order of the commits; Result.Judge holds it against the oracles and, where the
 // workload has a source, against the reference interpreter.
 //

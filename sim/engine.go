@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"pulley/chaos/check"
 	"pulley/engine/backend"
 	"pulley/engine/dispatch"
 	"pulley/engine/graph"
+	"pulley/engine/oracle"
 	"pulley/engine/plan"
 	"pulley/scenarios"
 )
@@ -213,7 +213,7 @@ func (e *engine) call(c dispatch.Call) {
 			break
 		}
 		if key := done.Lease.Key; w.byID[key.Instance].program.Graph().Nodes[key.Run.Node].Kind == graph.Sleep {
-			ev := w.of(check.Offered, w.byID[key.Instance], key.Run) // the machine's own: no attempt of it ends in the world
+			ev := w.of(oracle.Offered, w.byID[key.Instance], key.Run) // the machine's own: no attempt of it ends in the world
 			ev.Token, ev.Attempt = done.Lease.Token, done.Attempt
 			w.record(ev)
 		}
@@ -237,7 +237,7 @@ func (e *engine) start(c dispatch.Start) {
 		return
 	}
 	if w.cfg.Record {
-		ev := w.of(check.Started, inst, key.Run)
+		ev := w.of(oracle.Started, inst, key.Run)
 		ev.Token, ev.Attempt, ev.Action, ev.Args = c.Task.Lease.Token, c.Task.Attempt, c.Task.Action, c.Task.Args
 		w.record(ev)
 	}
@@ -318,7 +318,7 @@ func (e *engine) ended(o *occurrence) {
 		e.w.log(e.String(), "done %d %s", end.Task, what)
 	}
 	if e.w.cfg.Record {
-		ev := e.w.of(check.Offered, e.w.byID[key.Instance], key.Run)
+		ev := e.w.of(oracle.Offered, e.w.byID[key.Instance], key.Run)
 		ev.Token, ev.Attempt = a.task.Lease.Token, a.task.Attempt
 		e.w.record(ev)
 	}
@@ -368,6 +368,6 @@ func (e *engine) answer(c dispatch.Answer) {
 		e.w.fail(fmt.Errorf("instance %d was refused: %w", inst.index, c.Outcome.Err))
 	case c.Err == nil && !inst.answered:
 		inst.answered = true
-		e.w.record(e.w.about(check.Submitted, inst))
+		e.w.record(e.w.about(oracle.Submitted, inst))
 	}
 }

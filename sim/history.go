@@ -1,33 +1,33 @@
 package sim
 
 import (
-	"pulley/chaos/check"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
+	"pulley/engine/oracle"
 	"pulley/engine/reference"
 )
 
 // record keeps an event of the history, if one is kept.
-func (w *world) record(e check.Event) {
+func (w *world) record(e oracle.Event) {
 	if w.cfg.Record {
 		w.result.History = append(w.result.History, e)
 	}
 }
 
 // about makes an event of an instance.
-func (w *world) about(k check.Kind, inst *instance) check.Event {
-	return check.Event{Kind: k, AtNS: int64(w.now), Source: "sim", Instance: inst.id.String()}
+func (w *world) about(k oracle.Kind, inst *instance) oracle.Event {
+	return oracle.Event{Kind: k, AtNS: int64(w.now), Source: "sim", Instance: inst.id.String()}
 }
 
 // of makes an event of a node run.
-func (w *world) of(k check.Kind, inst *instance, run graph.Run) check.Event {
+func (w *world) of(k oracle.Kind, inst *instance, run graph.Run) oracle.Event {
 	e := w.about(k, inst)
 	e.Node, e.Path = inst.program.Graph().Nodes[run.Node].Name, string(run.Path)
 	return e
 }
 
 // endOf makes an event that tells an instance's state.
-func (w *world) endOf(k check.Kind, inst *instance, found backend.Instance) check.Event {
+func (w *world) endOf(k oracle.Kind, inst *instance, found backend.Instance) oracle.Event {
 	e := w.about(k, inst)
 	e.Status, e.Result, e.Error = reference.Status(found.Status), found.Result, errorOf(found.Failure)
 	return e

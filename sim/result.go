@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/chaos/check"
 	"pulley/engine/backend"
 	"pulley/engine/dispatch"
 	"pulley/engine/graph"
+	"pulley/engine/oracle"
 	"pulley/engine/plan"
 	"pulley/engine/reference"
 	"pulley/scenarios"
@@ -59,7 +59,7 @@ type Result struct {
 	ViolationsTotal int
 
 	// History is the run as its oracles read it; nil without Config.Record.
-	History check.History
+	History oracle.History
 
 	mix       *scenarios.Mix
 	act       Act
@@ -134,7 +134,7 @@ func (r *Result) count(op dispatch.Op) {
 // Judge holds the history against the numbered invariants, or all that there are oracles for. It needs
 // Config.Record. Where the workload has a source, the reference interpreter says what should have been
 // called with what, and how it should have ended (I4, I7); it calls Config.Act for that.
-func (r *Result) Judge(invariants ...string) (check.Report, error) {
+func (r *Result) Judge(invariants ...string) (oracle.Report, error) {
 	if r.History == nil {
 		return nil, fmt.Errorf("sim: there is no history to judge; set Config.Record")
 	}
@@ -149,7 +149,7 @@ func (r *Result) Judge(invariants ...string) (check.Report, error) {
 			return nil, err
 		}
 	}
-	return check.Check(r.History, check.Rules{
+	return oracle.Check(r.History, oracle.Rules{
 		Invariants:  invariants,
 		Graph:       func(instance string) *graph.Graph { return r.mix.Workloads[of[instance]].Graph },
 		Outcomes:    func(instance string) []reference.Outcome { return possible[of[instance]] },
@@ -215,12 +215,12 @@ func (w *world) inspect() error {
 			w.violate("I10: %d rows are left in %s", n, table)
 		}
 	}
-	w.record(check.Event{Kind: check.Inspected, AtNS: int64(w.now), Source: "store", Rows: rows})
+	w.record(oracle.Event{Kind: oracle.Inspected, AtNS: int64(w.now), Source: "store", Rows: rows})
 	return nil
 }
 
 func (w *world) lookedUp(inst *instance, found backend.Instance) {
-	w.record(w.endOf(check.Looked, inst, found))
+	w.record(w.endOf(oracle.Looked, inst, found))
 	w.result.Instances = append(w.result.Instances, &Instance{
 		ID: inst.id, Arrived: inst.arrived, Ended: inst.endedAt, Status: found.Status, Result: found.Result, Failure: found.Failure,
 	})

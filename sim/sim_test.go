@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"pulley/chaos/check"
 	"pulley/engine/backend"
 	"pulley/engine/dispatch"
+	"pulley/engine/oracle"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 	"pulley/internal/depth"
@@ -101,7 +101,7 @@ func right(t testing.TB, r *sim.Result) {
 	}
 	for _, v := range report {
 		always := slices.Contains([]string{"I1", "I3", "I8", "I9", "I10"}, v.Invariant)
-		if v.Result == check.Violated || always && v.Result != check.Holds {
+		if v.Result == oracle.Violated || always && v.Result != oracle.Holds {
 			t.Errorf("seed %d: %s", r.Seed, v)
 		}
 	}
@@ -124,16 +124,16 @@ fn main(input: [], output: [n]):
 			t.Fatal(err)
 		}
 		for _, v := range report {
-			if v.Result != check.Holds {
+			if v.Result != oracle.Holds {
 				t.Errorf("%s: %s", w.Name, v)
 			}
 		}
 		for i, e := range r.History {
-			if e.Kind == check.Started && w.Name == "loop" {
+			if e.Kind == oracle.Started && w.Name == "loop" {
 				r.History[i].Args = json.RawMessage(`{"spoilt":1}`)
 			}
 		}
-		if report, err = r.Judge("I4"); err != nil || w.Name == "loop" && report.Result() != check.Violated {
+		if report, err = r.Judge("I4"); err != nil || w.Name == "loop" && report.Result() != oracle.Violated {
 			t.Errorf("%s: spoilt arguments are judged %v, %v", w.Name, report, err)
 		}
 	}
@@ -147,7 +147,7 @@ func TestOraclesHaveEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range report {
-		if v.Result != check.Holds || v.Judged == 0 {
+		if v.Result != oracle.Holds || v.Judged == 0 {
 			t.Errorf("%s", v)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/chaos/check"
 	"pulley/engine/backend"
 	"pulley/engine/backend/memory"
 	"pulley/engine/dispatch"
+	"pulley/engine/oracle"
 	"pulley/engine/plan"
 	"pulley/engine/reference"
 )
@@ -99,7 +99,7 @@ func (w *world) observe(e *engine, who string, c *dispatch.Call, done backend.Co
 			w.log(who, "lease %d %s %d token %d", inst.index, w.runName(inst, t.Lease.Key.Run), t.Attempt, t.Lease.Token)
 		}
 		if w.cfg.Record {
-			ev := w.of(check.Leased, inst, t.Lease.Key.Run)
+			ev := w.of(oracle.Leased, inst, t.Lease.Key.Run)
 			ev.Token, ev.Attempt = t.Lease.Token, t.Attempt
 			w.record(ev)
 		}
@@ -138,9 +138,9 @@ func (w *world) submitted(sub backend.Submission, out backend.Outcome) {
 // answer was lost, stays applied.
 func (w *world) answered(c backend.Completion, out backend.Outcome) {
 	inst := w.byID[c.Lease.Key.Instance]
-	var ev check.Event
+	var ev oracle.Event
 	if w.cfg.Record {
-		ev = w.of(check.Answered, inst, c.Lease.Key.Run)
+		ev = w.of(oracle.Answered, inst, c.Lease.Key.Run)
 		ev.Token, ev.Attempt = c.Lease.Token, c.Attempt
 	}
 	fate := Stale
@@ -150,7 +150,7 @@ func (w *world) answered(c backend.Completion, out backend.Outcome) {
 			w.violate("I8: a completion of instance %d was applied, and the instance never taken", inst.index)
 			return
 		}
-		fate, ev.Answer = Applied, check.AnswerApplied
+		fate, ev.Answer = Applied, oracle.AnswerApplied
 		if inst.twin == nil {
 			break
 		}
@@ -158,9 +158,9 @@ func (w *world) answered(c backend.Completion, out backend.Outcome) {
 			ev.Error = errorOf(c.Failure)
 		}
 	case backend.Stale:
-		ev.Answer = check.AnswerStale
+		ev.Answer = oracle.AnswerStale
 	case backend.Refused:
-		fate, ev.Answer = Refused, check.AnswerRefused
+		fate, ev.Answer = Refused, oracle.AnswerRefused
 	default:
 		return // it comes again
 	}
@@ -187,7 +187,7 @@ func (w *world) ended(who string, end backend.Instance) {
 	w.log(who, "end %d %s %s", inst.index, end.Status, end.Result)
 	w.result.latencies = append(w.result.latencies, w.now-inst.arrived)
 	w.result.Makespan = w.now
-	w.record(w.endOf(check.Ended, inst, end))
+	w.record(w.endOf(oracle.Ended, inst, end))
 	w.followed()
 }
 
@@ -198,7 +198,7 @@ const retryCancel = 100 * time.Millisecond
 func (w *world) cancel(inst *instance) {
 	const who, reason = "client", "its client wants it no more"
 	w.events++
-	w.record(w.about(check.Canceling, inst))
+	w.record(w.about(oracle.Canceling, inst))
 	got, err := w.store.Cancel(context.Background(), []uuid.UUID{inst.id}, reason)
 	if err != nil {
 		w.fail(err)

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"pulley/chaos/check"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
+	"pulley/engine/oracle"
 	"pulley/engine/plan"
 )
 
@@ -213,7 +213,7 @@ func (t *twin) arrive(a plan.Arrival) []plan.Event {
 	if c.completed > c.required {
 		t.wrong("I2", "%s has %d arrivals of %d", t.program.RunName(a.Run), c.completed, c.required)
 	}
-	ev := t.w.of(check.Arrived, t.inst, a.Run)
+	ev := t.w.of(oracle.Arrived, t.inst, a.Run)
 	ev.Completed, ev.Required = c.completed, c.required
 	t.w.record(ev)
 	switch kind := t.program.Graph().Nodes[a.Run.Node].Kind; {
@@ -229,7 +229,7 @@ func (t *twin) enqueue(run graph.Run) {
 		t.wrong("I1", "%s was enqueued twice", t.program.RunName(run))
 	}
 	t.known[run] = true
-	t.w.record(t.w.of(check.Enqueued, t.inst, run))
+	t.w.record(t.w.of(oracle.Enqueued, t.inst, run))
 }
 
 // cancel ends it from outside, if it runs.

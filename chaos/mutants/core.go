@@ -2,7 +2,7 @@ package main
 
 // programs holds generated programs in memory against the reference interpreter.
 var programs = check{
-	Package: "chaos/check/differ", Run: "^TestPrograms$",
+	Package: "engine/backend/differ", Run: "^TestPrograms$",
 	Args: []string{"-backends=memory", "-rapid.seed=1", "-rapid.shrinktime=1s", "-cases=DIR"},
 }
 

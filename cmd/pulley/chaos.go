@@ -16,8 +16,8 @@ import (
 
 	"pulley/bench"
 	"pulley/chaos"
-	"pulley/chaos/check"
 	"pulley/chaos/fault"
+	"pulley/engine/oracle"
 	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
@@ -299,7 +299,7 @@ func (o *chaosCmd) write(res *chaos.Result) error {
 	if err := record.WriteFile(filepath.Join(o.Out, "report.html"), func(w io.Writer) error { return reports.WriteChaosHTML(w, res.Record()) }); err != nil {
 		return err
 	}
-	return record.WriteFile(filepath.Join(o.Out, "history.ndjson"), func(w io.Writer) error { return check.WriteHistory(w, res.History) })
+	return record.WriteFile(filepath.Join(o.Out, "history.ndjson"), func(w io.Writer) error { return oracle.WriteHistory(w, res.History) })
 }
 
 func (o *chaosCmd) print(c *console, res *chaos.Result) error {

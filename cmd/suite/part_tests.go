@@ -123,7 +123,7 @@ func slowest(list []result, most int) []result {
 var budgets = map[string]float64{
 	"cmd/pulley": 28, "chaos": 20, "engine/backend/postgres/pull": 16, "sim/explore": 12, "bench": 12, "engine": 11,
 	"engine/backend/postgres/push": 14, "engine/backend/postgres/eager": 10, "engine/backend/postgres/journal": 10, "engine/pgserver": 11,
-	"chaos/check/differ": 5, "bench/ceiling": 5,
+	"engine/backend/differ": 5, "bench/ceiling": 5,
 }
 
 // smallBudget is the share, in percent, of a package that has no other.

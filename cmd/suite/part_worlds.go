@@ -81,7 +81,7 @@ func runWorlds(ctx context.Context, n *night, until time.Time, o *outcome) error
 }
 
 // The package that holds backends against the reference.
-const languagePackage = "chaos/check/differ"
+const languagePackage = "engine/backend/differ"
 
 // runLanguage generates programs in memory, and a tenth as many on each design on Postgres, with a new seed for each chunk.
 func runLanguage(ctx context.Context, n *night, until time.Time, o *outcome) error {

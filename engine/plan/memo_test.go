@@ -6,9 +6,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pulley/chaos/check/programs"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/engine/ir/programs"
 	"pulley/engine/plan"
 	"pulley/internal/depth"
 )

@@ -8,10 +8,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pulley/chaos/check/programs"
 	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/engine/ir/programs"
 	"pulley/engine/plan"
 	"pulley/engine/reference"
 	"pulley/internal/depth"

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"pulley/chaos/check/programs"
+	"pulley/engine/ir/programs"
 	"pulley/scenarios"
 )
 

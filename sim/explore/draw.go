@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"pulley/chaos/check/programs"
+	"pulley/engine/ir/programs"
 )
 
 // SeedsPerProgram is how many seeds, one after the other, share a program: making one ready costs more than a world.

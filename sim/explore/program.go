@@ -9,11 +9,11 @@ import (
 
 	"go.starlark.net/starlark"
 
-	"pulley/chaos/check/programs"
 	"pulley/engine/backend"
 	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/engine/ir/programs"
 	"pulley/engine/plan"
 	"pulley/engine/reference"
 	"pulley/scenarios"

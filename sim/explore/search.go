@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"pulley/chaos/check/programs"
+	"pulley/engine/ir/programs"
 	"pulley/scenarios"
 )
 

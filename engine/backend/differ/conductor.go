@@ -1,0 +1,454 @@
+package differ
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/oracle"
+	"pulley/engine/plan"
+	"pulley/engine/reference"
+)
+
+// conductor brings one instance to its end, as an engine would, and keeps the history. It is one
+// goroutine, so that everything follows from the schedule.
+type conductor struct {
+	Schedule
+	store   Store
+	program *plan.Program
+	actions *actions
+	input   json.RawMessage
+	rng     *rand.Rand
+
+	id      uuid.UUID
+	shard   int
+	held    []backend.Task
+	offered []backend.Completion // that have been answered
+	away    bool                 // a lease may be held by nobody
+	ended   bool
+	unknown bool      // an answer was lost
+	fuse    int       // steps until the call crashes; below one: it does not
+	idle    int       // claims in a row that gave nothing
+	since   time.Time // of the first of them
+	history oracle.History
+
+	advanced time.Duration // the store's clock, where it does not run by itself
+	sent     int64         // when the call under way was made, on the history's clock
+}
+
+// errCrash is what a call that was made to crash fails with.
+var errCrash = errors.New("crashed on purpose")
+
+const (
+	leaseLong  = time.Hour
+	leaseShort = 20 * time.Millisecond // in real time, where a task is given up
+	idleMax    = 100                   // claims that give nothing, one after the other, before an instance is stuck
+	idleLeast  = 20 * time.Second      // and for how long in real time, where the store has a clock of its own and may be slow
+	idleWait   = 5 * time.Millisecond  // between them, in real time
+)
+
+func newConductor(c Case, s Store, p *plan.Program, a *actions) *conductor {
+	d := &conductor{
+		Schedule: c.Schedule, store: s, program: p, actions: a, input: c.Input,
+		rng: rand.New(rand.NewPCG(c.Schedule.Seed, 1)),
+		id:  uuid.New(),
+	}
+	d.shard = backend.ShardOf(d.id, s.Backend.Shards())
+	return d
+}
+
+// chance is true so many times in a hundred.
+func (d *conductor) chance(percent int) bool { return percent > 0 && d.rng.IntN(100) < percent }
+
+func (d *conductor) grant() backend.Grant {
+	g := backend.Grant{Owner: "conductor", Max: 1 + d.Batch, Lease: d.lease()}
+	if d.Seed != 0 {
+		g.Max = d.rng.IntN(4)
+	}
+	return g
+}
+
+func (d *conductor) lease() time.Duration {
+	if d.Losses > 0 && d.store.Advance == nil {
+		return leaseShort
+	}
+	return leaseLong
+}
+
+// now is the history's clock: the store's, or one that runs as fast. It moves with every event.
+func (d *conductor) now() int64 {
+	if d.store.Advance == nil {
+		return oracle.MachineClock()
+	}
+	return 1 + int64(d.advanced) + int64(len(d.history))
+}
+
+// run submits the instance, works until it has ended, and looks at what is left.
+func (d *conductor) run(ctx context.Context) error {
+	if d.Crashes > 0 && d.store.Crash != nil {
+		d.store.Crash(func(string) error {
+			if d.fuse--; d.fuse == 0 {
+				return errCrash
+			}
+			return nil
+		})
+		defer d.store.Crash(nil)
+	}
+	if err := d.submit(ctx); err != nil {
+		return err
+	}
+	for !d.ended {
+		var err error
+		switch {
+		case len(d.held) == 0 || d.Seed != 0 && d.chance(20):
+			err = d.claim(ctx)
+		default:
+			err = d.complete(ctx)
+		}
+		if err != nil {
+			d.cancel(ctx)
+			return err
+		}
+	}
+	return d.inspect(ctx)
+}
+
+// call makes a call of the backend, again where it crashed.
+func (d *conductor) call(ctx context.Context, what string, f func() (backend.Committed, error)) (backend.Committed, error) {
+	for tries := 0; ; tries++ {
+		d.light(tries)
+		d.sent = d.now()
+		out, err := f()
+		switch {
+		case err == nil:
+			d.note(out)
+			return out, nil
+		case backend.IsUnknown(err):
+			d.unknown, d.away = true, true
+		case errors.Is(err, errCrash):
+		default:
+			return out, fmt.Errorf("%s: %w", what, err)
+		}
+		if ctx.Err() != nil {
+			return out, fmt.Errorf("%s: %w", what, context.Cause(ctx))
+		}
+	}
+}
+
+// light has a call crash at one of its steps, at times: it has from six of them to hundreds. A call that
+// has crashed twice is left alone.
+func (d *conductor) light(tries int) {
+	d.fuse = 0
+	if tries < 2 && d.chance(d.Crashes) {
+		d.fuse = 1 + d.rng.IntN(20)
+	}
+}
+
+func (d *conductor) submit(ctx context.Context) error {
+	sub := []backend.Submission{{ID: d.id, Program: d.program, Input: d.input}}
+	d.event(oracle.Event{Kind: oracle.Submitted})
+	for {
+		out, err := d.call(ctx, "submit", func() (backend.Committed, error) {
+			return d.store.Backend.Submit(ctx, sub, d.grant())
+		})
+		if err != nil {
+			return err
+		}
+		switch o := out.Outcomes[0]; {
+		case o.Answer == backend.Again:
+		case o.Answer == backend.Applied, o.Answer == backend.Duplicate && d.unknown:
+			return nil
+		default:
+			return fmt.Errorf("the submission is answered %s: %v", o.Answer, o.Err)
+		}
+	}
+}
+
+// claim asks for work, and waits a moment where there is none.
+func (d *conductor) claim(ctx context.Context) error {
+	grant := d.grant()
+	grant.Max = max(grant.Max, 1)
+	before := len(d.held)
+	out, err := d.call(ctx, "claim", func() (backend.Committed, error) {
+		return d.store.Backend.Claim(ctx, d.shard, grant)
+	})
+	if err != nil || len(d.held) > before || before > 0 {
+		d.idle = 0
+		return err
+	}
+	if d.unknown { // the end may have been told to nobody
+		if err := d.look(ctx); err != nil || d.ended {
+			return err
+		}
+	}
+	if d.idle++; d.idle == 1 {
+		d.since = time.Now()
+	}
+	if d.idle > idleMax && (d.store.Advance != nil || time.Since(d.since) > idleLeast) {
+		return fmt.Errorf("I9: nothing is ready and the instance has not ended")
+	}
+	d.wait(ctx, out.NextDue)
+	return nil
+}
+
+// wait lets the time pass after which something may be due.
+func (d *conductor) wait(ctx context.Context, due time.Time) {
+	if d.store.Advance == nil {
+		timer := time.NewTimer(min(max(time.Until(due), time.Millisecond), idleWait))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		return
+	}
+	step := time.Minute
+	if d.away && due.IsZero() {
+		step = leaseLong
+	}
+	d.store.Advance(step)
+	d.advanced += step
+}
+
+// complete offers the ends of some of the tasks that are held, and at times of one that was offered before.
+func (d *conductor) complete(ctx context.Context) error {
+	var batch []backend.Completion
+	for range 1 + d.size() {
+		if len(d.held) == 0 {
+			break
+		}
+		t := d.take()
+		if d.chance(d.Losses) {
+			d.away = true
+			continue
+		}
+		batch = append(batch, d.perform(t))
+	}
+	if len(d.offered) > 0 && d.chance(d.Duplicates) {
+		batch = append(batch, d.offered[d.rng.IntN(len(d.offered))])
+	}
+	if len(batch) > 0 && d.chance(d.Duplicates) {
+		batch = append(batch, batch[0])
+	}
+	for len(batch) > 0 {
+		again, err := d.offer(ctx, batch)
+		if err != nil {
+			return err
+		}
+		batch = again
+	}
+	return nil
+}
+
+// size is how many completions more than one a call has.
+func (d *conductor) size() int {
+	switch {
+	case d.Batch < 2:
+		return 0
+	case d.Seed == 0:
+		return d.Batch - 1
+	}
+	return d.rng.IntN(d.Batch)
+}
+
+// take removes a task from those held.
+func (d *conductor) take() backend.Task {
+	at := 0
+	if d.Seed != 0 {
+		at = d.rng.IntN(len(d.held))
+	}
+	t := d.held[at]
+	d.held = slices.Delete(d.held, at, at+1)
+	return t
+}
+
+// perform runs a task. A sleep that is over has nothing to run.
+func (d *conductor) perform(t backend.Task) backend.Completion {
+	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt, Result: json.RawMessage("null")}
+	if t.Action != "" {
+		d.attempt(oracle.Started, t.Lease, t.Attempt, func(e *oracle.Event) { e.Action, e.Args = t.Action, t.Args })
+		c.Result, c.Failure = d.actions.run(t.Action, t.Args, t.Attempt)
+	}
+	return c
+}
+
+// offer makes one call, and gives what is to be offered again.
+func (d *conductor) offer(ctx context.Context, batch []backend.Completion) (again []backend.Completion, err error) {
+	for _, c := range batch {
+		d.attempt(oracle.Offered, c.Lease, c.Attempt, nil)
+	}
+	lost := d.unknown
+	out, err := d.call(ctx, "complete", func() (backend.Committed, error) {
+		out, err := d.store.Backend.Complete(ctx, d.shard, batch, d.grant())
+		if backend.IsUnknown(err) {
+			for _, c := range batch {
+				d.attempt(oracle.Answered, c.Lease, c.Attempt, func(e *oracle.Event) { e.Answer = oracle.AnswerUnknown })
+			}
+		}
+		if err == nil {
+			d.answers(batch, out.Outcomes)
+		}
+		return out, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !lost && d.unknown { // the answers may have been lost with the first call
+		err = d.look(ctx)
+	}
+	for i, o := range out.Outcomes {
+		if o.Answer == backend.Refused {
+			return nil, fmt.Errorf("the completion of %s is refused: %w", d.program.RunName(batch[i].Lease.Key.Run), o.Err)
+		}
+		if o.Answer == backend.Again {
+			again = append(again, batch[i])
+		} else {
+			d.offered = append(d.offered, batch[i])
+		}
+	}
+	return again, err
+}
+
+// answers notes what a call said to its completions.
+func (d *conductor) answers(batch []backend.Completion, outcomes []backend.Outcome) {
+	for i, o := range outcomes {
+		if o.Answer == backend.Again {
+			continue
+		}
+		c := batch[i]
+		d.attempt(oracle.Answered, c.Lease, c.Attempt, func(e *oracle.Event) {
+			e.Answer = oracle.Answer(o.Answer)
+			if c.Failure == nil || o.Answer != backend.Applied {
+				return
+			}
+			if e.Again = d.retried(c); !e.Again {
+				e.Error = errorOf(c.Failure)
+			}
+		})
+	}
+}
+
+// retried says whether the program has a failed attempt tried again.
+func (d *conductor) retried(c backend.Completion) bool {
+	for _, r := range d.program.Graph().Nodes[c.Lease.Key.Run.Node].Retries {
+		if len(r.Types) == 0 || slices.Contains(r.Types, c.Failure.Type) || slices.Contains(r.Types, "Exception") {
+			return c.Attempt <= r.Count
+		}
+	}
+	return false
+}
+
+// note keeps what a call brought, as far as it is of this instance.
+func (d *conductor) note(out backend.Committed) {
+	for _, t := range out.Tasks {
+		if t.Lease.Key.Instance != d.id {
+			continue
+		}
+		d.held = append(d.held, t)
+		d.attempt(oracle.Leased, t.Lease, t.Attempt, func(e *oracle.Event) {
+			e.Owner, e.UntilNS = "conductor", d.sent+int64(d.lease())
+		})
+	}
+	for _, inst := range out.Ended {
+		if inst.ID == d.id {
+			d.end(oracle.Ended, inst)
+			d.ended = true
+		}
+	}
+}
+
+// look reads the instance.
+func (d *conductor) look(ctx context.Context) error {
+	found, err := d.store.Backend.Lookup(ctx, []uuid.UUID{d.id})
+	if err != nil {
+		return fmt.Errorf("lookup: %w", err)
+	}
+	d.end(oracle.Looked, found[0])
+	over := found[0].Status != backend.Running && found[0].Status != ""
+	if over && !d.ended && d.unknown { // who was to be told has not heard it
+		d.end(oracle.Ended, found[0])
+	}
+	d.ended = over
+	return nil
+}
+
+// inspect looks at the instance once more, and at what is left of it after sweeping.
+func (d *conductor) inspect(ctx context.Context) error {
+	if d.store.Crash != nil {
+		d.store.Crash(nil)
+	}
+	if err := d.late(ctx); err != nil {
+		return err
+	}
+	if err := d.look(ctx); err != nil {
+		return err
+	}
+	for more := true; more; {
+		swept, err := d.store.Backend.Sweep(ctx, d.shard)
+		if err != nil {
+			return fmt.Errorf("sweep: %w", err)
+		}
+		more = swept.More
+	}
+	rows, err := d.store.Leftovers(ctx)
+	if err != nil {
+		return fmt.Errorf("leftovers: %w", err)
+	}
+	d.event(oracle.Event{Kind: oracle.Inspected, Rows: rows})
+	return nil
+}
+
+// late offers what is still held when the instance has ended: it is too late.
+func (d *conductor) late(ctx context.Context) error {
+	if d.Duplicates == 0 || len(d.held) == 0 {
+		return nil
+	}
+	c := d.perform(d.held[0])
+	_, err := d.offer(ctx, []backend.Completion{c})
+	return err
+}
+
+// cancel ends an instance that went wrong, so that the store can be used on.
+func (d *conductor) cancel(ctx context.Context) {
+	if c, ok := d.store.Backend.(backend.Canceler); ok {
+		_, _ = c.Cancel(context.WithoutCancel(ctx), []uuid.UUID{d.id}, "the case has failed") // that is what is told
+	}
+}
+
+func (d *conductor) event(e oracle.Event) {
+	e.Instance, e.AtNS = d.id.String(), d.now()
+	d.history = append(d.history, e)
+}
+
+// attempt adds an event of an attempt.
+func (d *conductor) attempt(k oracle.Kind, l backend.Lease, attempt int, change func(*oracle.Event)) {
+	e := runEvent(k, d.program, l.Key.Run)
+	e.Token, e.Attempt = l.Token, attempt
+	if change != nil {
+		change(&e)
+	}
+	d.event(e)
+}
+
+func runEvent(k oracle.Kind, p *plan.Program, run graph.Run) oracle.Event {
+	return oracle.Event{Kind: k, Node: p.Graph().Nodes[run.Node].Name, Path: string(run.Path)}
+}
+
+func (d *conductor) end(k oracle.Kind, inst backend.Instance) {
+	d.event(oracle.Event{Kind: k, Status: reference.Status(inst.Status), Result: inst.Result, Error: errorOf(inst.Failure)})
+}
+
+func errorOf(f *plan.Failure) *reference.Error {
+	if f == nil {
+		return nil
+	}
+	return &reference.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}
+}

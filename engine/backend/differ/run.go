@@ -1,0 +1,133 @@
+package differ
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/oracle"
+	"pulley/engine/plan"
+	"pulley/engine/reference"
+)
+
+// Store is what a case runs on: a backend, and the ways into its store that the contract does not have.
+// It may hold other instances.
+type Store struct {
+	Backend backend.Backend
+
+	// Leftovers counts what the store holds for instances that have ended, by table.
+	Leftovers func(ctx context.Context) (map[string]int, error)
+
+	// Advance moves the store's clock; nil: it runs by itself, in real time.
+	Advance func(d time.Duration)
+
+	// Crash has every step of a call ask whether it fails, until it is given nil. Nil: the store cannot.
+	Crash func(func(point string) error)
+}
+
+// Report is how a case ended.
+type Report struct {
+	Skipped  bool // the reference does not decide: there are too many outcomes that are right
+	Status   reference.Status
+	Caught   bool // an error of an action was caught on the way
+	Calls    int  // of actions, by the reference
+	Outcomes int  // that are right
+}
+
+// outcomesMax is how many runs of the reference are tried. Branches that fail in many ways have more.
+const outcomesMax = 100
+
+// patience bounds one case; none takes a hundredth of it.
+const patience = 5 * time.Minute
+
+// Run runs a case. The error says how the run differs from the reference, or why there was none.
+func Run(ctx context.Context, c Case, s Store) (Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r, err := prepare(c)
+	if err != nil || r.report.Skipped {
+		return r.report, err
+	}
+	d := newConductor(c, s, r.program, r.actions)
+	if err := d.run(ctx); err != nil {
+		return r.report, fmt.Errorf("%w\nthe reference interpreter gives: %s", err, describe(r.outcomes[0]))
+	}
+	return r.report, r.judge(d)
+}
+
+// prepared is a case with what the reference says of it.
+type prepared struct {
+	program  *plan.Program
+	actions  *actions
+	outcomes []reference.Outcome
+	report   Report
+}
+
+func prepare(c Case) (prepared, error) {
+	r := prepared{}
+	tree, err := ir.Parse("case.ir", []byte(c.Source), ir.Limits{})
+	if err != nil {
+		return r, fmt.Errorf("the program does not parse: %w", err)
+	}
+	g, err := graph.Compile(tree, ir.Limits{})
+	if err != nil {
+		return r, fmt.Errorf("the program does not compile: %w", err)
+	}
+	if r.program, err = plan.Compile(g); err != nil {
+		return r, fmt.Errorf("the graph cannot be made ready: %w", err)
+	}
+	interpreter, err := reference.NewInterpreter(tree, ir.Limits{})
+	if err != nil {
+		return r, fmt.Errorf("the reference refuses the program: %w", err)
+	}
+	if r.actions, err = newActions(); err != nil {
+		return r, err
+	}
+	outcomes, all := interpreter.Possible(c.Input, r.actions.reference(), reference.Options{}, outcomesMax)
+	first := outcomes[0]
+	if first.Status == reference.Refused {
+		return r, fmt.Errorf("the reference refuses the input: %w", first.Error)
+	}
+	r.outcomes = outcomes
+	r.report = Report{
+		Skipped: !all || first.Status == reference.Undecided, Status: first.Status, Calls: len(first.Calls), Outcomes: len(outcomes),
+	}
+	for _, call := range first.Calls {
+		r.report.Caught = r.report.Caught || call.Err != nil && first.Status == reference.Completed
+	}
+	return r, nil
+}
+
+// judge holds the history of a run against the oracles.
+func (r *prepared) judge(d *conductor) error {
+	rules := oracle.Rules{
+		Invariants:  []string{"I1", "I3", "I4", "I5", "I7", "I8", "I9", "I10"},
+		Graph:       func(string) *graph.Graph { return r.program.Graph() },
+		Outcomes:    func(string) []reference.Outcome { return r.outcomes },
+		Partial:     d.unknown,
+		CommitOrder: true,
+	}
+	report, err := oracle.Check(d.history, rules)
+	if err != nil {
+		return fmt.Errorf("the history is not valid: %w", err)
+	}
+	needed := map[string]bool{"I7": true, "I9": true, "I10": true}
+	var found []error
+	for _, v := range report {
+		if v.Result == oracle.Violated || v.Result == oracle.Inconclusive && needed[v.Invariant] {
+			found = append(found, errors.New(v.String()))
+		}
+	}
+	return errors.Join(found...)
+}
+
+func describe(o reference.Outcome) string {
+	if o.Error != nil {
+		return fmt.Sprintf("%s with %s", o.Status, o.Error)
+	}
+	return fmt.Sprintf("%s with %s", o.Status, reference.Canonical(o.Result))
+}

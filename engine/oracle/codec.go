@@ -1,0 +1,237 @@
+package oracle
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+)
+
+// lineBytesMax bounds a line of a history: an event holds a few values at most.
+const lineBytesMax = 64 << 20
+
+// ReadHistory reads a history of JSON lines (history.ndjson). It is strict: a first line that does not tell
+// the version, a line that is not a valid event, or a field that events do not have, is an error that names
+// the line, and nothing is returned. Only a last line that was not finished, as a killed process leaves it,
+// is dropped, and torn tells of it. What a recorder that buffers had not written yet is missing without a
+// trace, and calls for Rules.Partial; of one that does not, a torn line is all that can be lost.
+func ReadHistory(r io.Reader) (_ History, torn bool, err error) {
+	in := bufio.NewReaderSize(r, 1<<16)
+	known := words{}
+	var h pieces
+	for number := 1; ; number++ {
+		line, err := readLine(in)
+		ended := errors.Is(err, io.EOF)
+		if err != nil && !ended {
+			return nil, false, fmt.Errorf("history line %d: %w", number, err)
+		}
+		switch {
+		case ended && len(line) == 0:
+			return h.joined(), number == 1, nil
+		case len(bytes.TrimSpace(line)) == 0:
+			return nil, false, fmt.Errorf("history line %d is empty; write one event per line", number)
+		}
+		e, err := decodeEvent(line)
+		if err != nil && ended {
+			return h.joined(), true, nil
+		}
+		if err == nil && number == 1 && e.Kind != Began {
+			err = fmt.Errorf("the first event is %q; a history starts with %q and its version", e.Kind, Began)
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("history line %d: %w", number, err)
+		}
+		known.share(&e)
+		h.add(e)
+		if ended {
+			return h.joined(), false, nil
+		}
+	}
+}
+
+// pieces is a history that grows. Events are large: moving all of them again and again would take longer than
+// reading them.
+type pieces []History
+
+const pieceEvents = 4096
+
+func (p *pieces) add(e Event) {
+	if n := len(*p); n == 0 || len((*p)[n-1]) == pieceEvents {
+		*p = append(*p, make(History, 0, pieceEvents))
+	}
+	last := &(*p)[len(*p)-1]
+	*last = append(*last, e)
+}
+
+func (p pieces) joined() History { return slices.Concat(p...) }
+
+// words holds each name once that many events have.
+type words map[string]string
+
+func (w words) share(e *Event) {
+	for _, s := range []*string{&e.Source, &e.Process, &e.Owner, &e.Instance, &e.Node, &e.Path, &e.Action, (*string)(&e.Kind), (*string)(&e.Answer), (*string)(&e.Status)} {
+		if known, ok := w[*s]; ok {
+			*s = known
+		} else {
+			w[*s] = *s
+		}
+	}
+}
+
+// ReadHistories reads the files of several recorders, one for each life of each process, and merges them.
+// It names the files that end with a torn line.
+func ReadHistories(files ...string) (_ History, torn []string, err error) {
+	parts := make([]History, len(files))
+	for i, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		h, cut, err := ReadHistory(f)
+		_ = f.Close() // only read
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if parts[i] = h; cut {
+			torn = append(torn, name)
+		}
+	}
+	return Merge(parts...), torn, nil
+}
+
+// readLine reads up to the end of the line. The error is io.EOF where the input ends before it.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > lineBytesMax {
+			return nil, fmt.Errorf("it has more than %d bytes", lineBytesMax)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+func decodeEvent(line []byte) (Event, error) {
+	var e Event
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&e); err != nil {
+		return e, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return e, errors.New("there is more than one event")
+	}
+	return e, e.Validate()
+}
+
+// WriteHistory writes a history as JSON lines. One that does not start with Began is given one.
+func WriteHistory(w io.Writer, h History) error {
+	out := bufio.NewWriter(w)
+	if len(h) == 0 || h[0].Kind != Began {
+		if err := writeEvent(out, &Event{Kind: Began, Version: version}); err != nil {
+			return err
+		}
+	}
+	for i := range h {
+		if err := writeEvent(out, &h[i]); err != nil {
+			return fmt.Errorf("history event %d: %w", i+1, err)
+		}
+	}
+	return out.Flush()
+}
+
+func writeEvent(w *bufio.Writer, e *Event) error {
+	if err := e.Validate(); err != nil {
+		return err
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(line, '\n'))
+	return err
+}
+
+// Merge puts the histories of several recorders in the order of their times. Events of one recorder
+// keep their order, also where their times are equal.
+func Merge(parts ...History) History {
+	all := slices.Concat(parts...)
+	order := make([]int, len(all)) // events are large: each is moved once
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(all[a].AtNS, all[b].AtNS), cmp.Compare(a, b)) })
+	merged := make(History, len(all))
+	for i, from := range order {
+		merged[i] = all[from]
+	}
+	return merged
+}
+
+// Recording says who records, and how.
+type Recording struct {
+	Source string // one life of one process
+	Clock  Clock  // that all recorders of the history share; nil: MachineClock
+
+	// Buffered hands events to the writer in large pieces, and on Flush. A process that is killed then
+	// loses the last of them, whose effects others may see. Without it each call of Record is one write.
+	Buffered bool
+}
+
+// Recorder writes a history while it happens. It is safe for concurrent use: the order of the lines is
+// the order in which calls of Record got hold of it.
+type Recorder struct {
+	Recording
+	mu  sync.Mutex
+	out *bufio.Writer
+	err error // the first one; nothing is written after it
+}
+
+// NewRecorder makes a recorder, and writes that it began. It does not close w.
+func NewRecorder(w io.Writer, how Recording) *Recorder {
+	if how.Clock == nil {
+		how.Clock = MachineClock
+	}
+	r := &Recorder{Recording: how, out: bufio.NewWriterSize(w, 1<<16)}
+	r.Record(Event{Kind: Began, Version: version})
+	return r
+}
+
+// Record writes events that happened at once, stamped with the source and the time. An error is kept for
+// Flush: what is being recorded must not fail because of its record.
+func (r *Recorder) Record(events ...Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.Clock()
+	for i := range events {
+		if r.err != nil {
+			return
+		}
+		e := events[i]
+		e.AtNS, e.Source = now, r.Source
+		r.err = writeEvent(r.out, &e)
+	}
+	if r.err == nil && !r.Buffered {
+		r.err = r.out.Flush()
+	}
+}
+
+// Flush hands what was recorded so far to the writer, and gives the first error of any Record or
+// Flush.
+func (r *Recorder) Flush() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = r.out.Flush()
+	}
+	return r.err
+}

@@ -1,0 +1,300 @@
+package oracle
+
+import (
+	"slices"
+
+	"pulley/engine/reference"
+)
+
+// index is a history sorted by what its events are about. Lines are indices of the history.
+type index struct {
+	history   History
+	has       map[Kind]bool
+	runs      []*runRecord // in the order of their first events
+	instances []*instanceRecord
+	byRun     map[runKey]*runRecord
+	byID      map[string]*instanceRecord
+	inspected []int // of all instances together
+	processes map[string]*processRecord
+	begun     map[callID]int // lines of calls
+	open      map[callID]int // of them, those that nothing answered, or that were answered unknown
+	bad       []int          // lines of what was meant to go wrong
+	stamped   bool           // every event has a time
+}
+
+// callID names a call of a process.
+type callID struct {
+	process string
+	call    int64
+}
+
+// processRecord is what a history tells of one process. Lines are -1 where there is none.
+type processRecord struct{ last, killed, gone int }
+
+// instanceRecord is what a history tells of one instance.
+type instanceRecord struct {
+	id        string
+	lines     []int
+	runs      []*runRecord
+	asked     []int // lines that began a submission
+	submitted []int // those that acknowledged one
+	refused   []int // those that turned one down
+	bad       bool  // it is meant to go wrong
+	ended     []int
+	looked    []int
+	terminal  []int // of looked, those that showed an end
+	inspected []int
+	broken    bool // a completion was applied that failed for good, or may have been
+	failing   int  // line of the first offer of such a one; -1 without one
+	failed    bool // it ended so, or was canceled: not all that began came to its end
+	canceled  bool // it ended so
+	canceling []int
+}
+
+// runRecord is what a history tells of one node run.
+type runRecord struct {
+	key      runKey
+	instance *instanceRecord
+	enqueued []int
+	arrived  []int
+	elements []int
+	gathered []int
+	leased   []int
+	started  []int
+	extended []int
+	released []int
+	offered  []int
+	answered []int
+	off      []int
+	mayFail  bool // a completion is, or was answered as, a failure
+}
+
+func newIndex(h History) *index {
+	x := &index{
+		history: h, has: map[Kind]bool{}, byRun: map[runKey]*runRecord{}, byID: map[string]*instanceRecord{},
+		processes: map[string]*processRecord{}, begun: map[callID]int{}, open: map[callID]int{}, stamped: true,
+	}
+	for i := range h {
+		e := &h[i]
+		x.has[e.Kind] = true
+		x.stamped = x.stamped && e.AtNS != 0
+		x.note(e, i)
+		if !kinds[e.Kind].instance && e.Instance == "" {
+			x.whole(e, i)
+			continue
+		}
+		instance := x.instance(e.Instance)
+		instance.lines = append(instance.lines, i)
+		if kinds[e.Kind].run {
+			x.run(e, instance).add(e, i)
+		} else {
+			instance.add(e, i)
+		}
+	}
+	for _, r := range x.runs {
+		if r.mayFail {
+			x.fails(r)
+		}
+	}
+	return x
+}
+
+// fails notes that a completion of a run may have failed its instance, or a branch of it, for good.
+func (x *index) fails(r *runRecord) {
+	open := x.openOffers(r)
+	failed := map[int64]bool{}
+	for _, line := range r.answered {
+		if e := &x.history[line]; e.Answer == AnswerApplied && e.Error != nil && !e.Again {
+			failed[e.Token], r.instance.broken = true, true
+		}
+	}
+	for _, line := range r.offered {
+		e := &x.history[line]
+		if !failed[e.Token] && (e.Error == nil || open[e.Token] == 0) {
+			continue
+		}
+		r.instance.broken = true
+		if r.instance.failing < 0 || line < r.instance.failing {
+			r.instance.failing = line
+		}
+	}
+}
+
+// note enters what an event tells of its process and its call.
+func (x *index) note(e *Event, line int) {
+	if e.Bad != "" && e.Kind != Struck {
+		x.bad = append(x.bad, line)
+	}
+	p := x.processes[e.process()]
+	if p == nil {
+		p = &processRecord{-1, -1, -1}
+		x.processes[e.process()] = p
+	}
+	switch e.Kind {
+	case Killed:
+		p.killed = line
+	case Gone:
+		p.gone = line
+	case Struck:
+	default:
+		p.last = line
+	}
+	if e.Call == 0 {
+		return
+	}
+	key := callID{e.process(), e.Call}
+	switch e.Kind {
+	case Submitting, Claiming, Offered, Extending:
+		if _, begun := x.begun[key]; !begun {
+			x.begun[key], x.open[key] = line, line
+		}
+	case Submitted, Claimed, Answered, Extended:
+		if e.Answer != AnswerUnknown {
+			delete(x.open, key)
+		}
+	}
+}
+
+// whole enters an event that belongs to no instance.
+func (x *index) whole(e *Event, line int) {
+	if e.Kind == Inspected {
+		x.inspected = append(x.inspected, line)
+	}
+}
+
+// add enters an event that belongs to no node run.
+func (r *instanceRecord) add(e *Event, line int) {
+	r.bad = r.bad || e.Bad != ""
+	switch e.Kind {
+	case Submitting:
+		r.asked = append(r.asked, line)
+	case Submitted:
+		switch e.Answer {
+		case "", AnswerApplied, AnswerDuplicate:
+			r.submitted = append(r.submitted, line)
+		case AnswerRefused:
+			r.refused = append(r.refused, line)
+		}
+	case Ended:
+		r.ended = append(r.ended, line)
+		r.saw(e.Status)
+	case Canceling:
+		r.canceling = append(r.canceling, line)
+	case Looked:
+		r.looked = append(r.looked, line)
+		if terminal(e.Status) {
+			r.terminal = append(r.terminal, line)
+			r.saw(e.Status)
+		}
+	case Inspected:
+		r.inspected = append(r.inspected, line)
+	}
+}
+
+func (x *index) instance(id string) *instanceRecord {
+	r := x.byID[id]
+	if r == nil {
+		r = &instanceRecord{id: id, failing: -1}
+		x.byID[id] = r
+		x.instances = append(x.instances, r)
+	}
+	return r
+}
+
+func (x *index) run(e *Event, instance *instanceRecord) *runRecord {
+	key := e.run()
+	r := x.byRun[key]
+	if r == nil {
+		r = &runRecord{key: key, instance: instance}
+		x.byRun[key] = r
+		x.runs = append(x.runs, r)
+		instance.runs = append(instance.runs, r)
+	}
+	return r
+}
+
+func (r *runRecord) add(e *Event, line int) {
+	list := &r.enqueued
+	r.instance.bad = r.instance.bad || e.Bad != ""
+	r.mayFail = r.mayFail || e.Error != nil
+	switch e.Kind {
+	case Extended:
+		list = &r.extended
+	case Released:
+		list = &r.released
+	case Extending:
+		return
+	case Arrived:
+		list = &r.arrived
+	case Element:
+		list = &r.elements
+	case Gathered:
+		list = &r.gathered
+	case Leased:
+		list = &r.leased
+	case Started:
+		list = &r.started
+	case Offered:
+		list = &r.offered
+	case CalledOff:
+		list = &r.off
+	case Answered:
+		list = &r.answered
+	}
+	*list = append(*list, line)
+}
+
+// saw notes how the instance ended.
+func (r *instanceRecord) saw(s reference.Status) {
+	r.failed = r.failed || s != reference.Completed
+	r.canceled = r.canceled || s == reference.Canceled
+}
+
+// final gives the lines of the applied completions that finished the run: those that are not tried
+// again.
+func (x *index) final(r *runRecord) []int {
+	var out []int
+	for _, line := range r.answered {
+		if e := &x.history[line]; e.Answer == AnswerApplied && !e.Again {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// ends gives the lines that show the instance's end: those that tell of it first.
+func (r *instanceRecord) ends() []int { return slices.Concat(r.ended, r.terminal) }
+
+// over tells whether the instance is known to have ended.
+func (r *instanceRecord) over() bool { return len(r.ended)+len(r.terminal) > 0 }
+
+// exists tells whether the store is known to have taken the instance: it said so, or gave out a part of it.
+func (r *instanceRecord) exists() bool {
+	return len(r.submitted) > 0 || len(r.asked) > 0 && slices.ContainsFunc(r.runs, func(run *runRecord) bool { return len(run.leased) > 0 })
+}
+
+// overBy tells whether it is known to have ended before a line.
+func (r *instanceRecord) overBy(line int) bool {
+	return len(r.ended) > 0 && r.ended[0] < line || len(r.terminal) > 0 && r.terminal[0] < line
+}
+
+// context gives lines with their neighbours of the same instances, in order.
+func (x *index) context(lines []int) []Line {
+	shows := map[int]bool{}
+	var all []int
+	for _, line := range lines {
+		shows[line] = true
+		all = append(all, line)
+		if r := x.byID[x.history[line].Instance]; r != nil {
+			at, _ := slices.BinarySearch(r.lines, line)
+			all = append(all, r.lines[max(0, at-around):min(len(r.lines), at+around+1)]...)
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	out := make([]Line, len(all))
+	for i, line := range all {
+		out[i] = Line{Number: line + 1, Shows: shows[line], Event: x.history[line]}
+	}
+	return out
+}

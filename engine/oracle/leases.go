@@ -1,0 +1,164 @@
+package oracle
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// judgeOwners holds I11: while an owner may believe its lease valid, no other has one. A lease begins when
+// its owner heard of it, which is after the store gave it, and ends when the owner's own view of it does; so
+// two that overlap are two that the store gave at once.
+func judgeOwners(j *judgement) {
+	j.Why = "no node run was leased twice with the end of its owner's view (until_ns and at_ns)"
+	for _, r := range j.runs {
+		if len(r.leased) < 2 {
+			continue
+		}
+		beliefs := j.beliefs(r)
+		if len(beliefs) < 2 {
+			continue
+		}
+		j.Judged++
+		j.judgeBeliefs(r, beliefs)
+	}
+}
+
+// belief is the time during which an owner may believe that it holds a lease.
+type belief struct {
+	line     int // of the lease
+	who      holder
+	from, to int64
+}
+
+// beliefs gives those of a run, in the order in which they began. A lease that does not tell its end is
+// left out.
+func (j *judgement) beliefs(r *runRecord) []belief {
+	of := make(map[int64]*belief, len(r.leased)) // by token
+	for _, line := range r.leased {
+		e := &j.history[line]
+		if e.AtNS == 0 || e.UntilNS == 0 || of[e.Token] != nil {
+			continue
+		}
+		of[e.Token] = &belief{line: line, who: e.holder(), from: e.AtNS, to: e.UntilNS}
+	}
+	for _, line := range r.extended {
+		if e := &j.history[line]; e.Answer == AnswerApplied && of[e.Token] != nil {
+			of[e.Token].to = max(of[e.Token].to, e.UntilNS)
+		}
+	}
+	given := j.givenUp(r)
+	out := make([]belief, 0, len(of))
+	for token, b := range of {
+		if at, ok := given[token]; ok {
+			b.to = min(b.to, at)
+		}
+		b.to = min(b.to, j.died(b.who.process))
+		if b.to > b.from { // else it was over when its owner heard of it
+			out = append(out, *b)
+		}
+	}
+	slices.SortFunc(out, func(a, b belief) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
+	return out
+}
+
+// givenUp gives the moments, by token, from which an owner believes in its lease no longer: it offered a
+// completion that was applied or may have been, gave the lease back, or heard that it is lost.
+func (j *judgement) givenUp(r *runRecord) map[int64]int64 {
+	at := map[int64]int64{}
+	note := func(e *Event) {
+		if before, known := at[e.Token]; !known || e.AtNS < before {
+			at[e.Token] = e.AtNS
+		}
+	}
+	for _, line := range r.released {
+		note(&j.history[line])
+	}
+	for _, line := range slices.Concat(r.extended, r.answered) {
+		if e := &j.history[line]; e.Answer == AnswerStale {
+			note(e)
+		}
+	}
+	without := j.withoutEffect(r)
+	for _, line := range r.offered {
+		if e := &j.history[line]; !without[e.Token] {
+			note(e)
+		}
+	}
+	return at
+}
+
+// withoutEffect gives the tokens of which every completion is known to have changed nothing.
+func (j *judgement) withoutEffect(r *runRecord) map[int64]bool {
+	open := j.openOffers(r)
+	without := map[int64]bool{}
+	for _, line := range r.answered {
+		token := j.history[line].Token
+		without[token] = open[token] == 0
+	}
+	for _, line := range r.answered {
+		if e := &j.history[line]; e.Answer == AnswerApplied {
+			without[e.Token] = false
+		}
+	}
+	return without
+}
+
+// openOffers counts, by token, the completions of which nobody was told what became of them. Any of them
+// may have happened.
+func (x *index) openOffers(r *runRecord) map[int64]int {
+	open := map[int64]int{}
+	for _, line := range r.offered {
+		open[x.history[line].Token]++
+	}
+	for _, line := range r.answered {
+		if e := &x.history[line]; e.Answer != AnswerUnknown && open[e.Token] > 0 {
+			open[e.Token]--
+		}
+	}
+	return open
+}
+
+// died gives the moment from which a process believes nothing any more.
+func (x *index) died(process string) int64 {
+	p := x.processes[process]
+	switch {
+	case p == nil:
+	case p.killed >= 0:
+		return x.history[p.killed].AtNS
+	case p.gone >= 0 && p.last >= 0: // it died by itself, at some moment after what it said last
+		return x.history[p.last].AtNS
+	}
+	return math.MaxInt64
+}
+
+// mayBeRetry says whether a lease may rightly have been given while another seemed to be in force: where lines
+// may be missing, one that offered the completion after which the next attempt was due.
+func (j *judgement) mayBeRetry(before, b belief) bool {
+	return j.rules.Partial && j.history[before.line].Attempt != j.history[b.line].Attempt
+}
+
+// judgeBeliefs compares each with the one among those before it that lasts longest and is another's.
+func (j *judgement) judgeBeliefs(r *runRecord, all []belief) {
+	var longest, other *belief // the one that lasts longest, and the one that does of other owners
+	for i := range all {
+		b := &all[i]
+		rival := longest
+		if rival != nil && rival.who == b.who {
+			rival = other
+		}
+		if rival != nil && rival.to > b.from && !j.mayBeRetry(*rival, *b) {
+			j.violate([]int{rival.line, b.line}, "%s has a lease on %s (token %d) for %d ns during which %s may believe in its own (token %d)",
+				b.who, r.key, j.history[b.line].Token, min(rival.to, b.to)-b.from, rival.who, j.history[rival.line].Token)
+		}
+		switch {
+		case longest == nil || b.to > longest.to:
+			if longest != nil && longest.who != b.who {
+				other = longest
+			}
+			longest = b
+		case b.who != longest.who && (other == nil || b.to > other.to):
+			other = b
+		}
+	}
+}

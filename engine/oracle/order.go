@@ -1,0 +1,345 @@
+package oracle
+
+import (
+	"math"
+	"slices"
+
+	"pulley/engine/graph"
+)
+
+// judgeOrder holds I5: an action starts only after what it depends on has committed. The moments are
+// lines of the history: a predecessor counts as done when the completion that was applied had been
+// offered, or, in commit order, answered.
+func judgeOrder(j *judgement) {
+	j.Why = "there is no graph of any instance, or no action that waits for another"
+	for _, r := range j.instances {
+		if j.rules.Graph == nil {
+			return
+		}
+		if g := j.rules.Graph(r.id); g != nil {
+			newOrder(j, r, g).judge()
+		}
+	}
+}
+
+// moment is when something could first have happened.
+type moment struct {
+	line  int        // of the history; one of the two below otherwise
+	blame *runRecord // the action that took until then, or that has not ended; nil where there is none
+	node  string     // for never: the node that was not reached
+}
+
+const (
+	always = -1 // from the start
+	never  = math.MaxInt
+)
+
+// notTaken tells of a way on which something never ran.
+func (m moment) notTaken() bool { return m.line == never && m.blame == nil }
+
+func later(a, b moment) moment {
+	if b.line > a.line {
+		return b
+	}
+	return a
+}
+
+func sooner(a, b moment) moment {
+	if b.line < a.line {
+		return b
+	}
+	return a
+}
+
+// order works out when the node runs of one instance became reachable.
+type order struct {
+	*judgement
+	instance *instanceRecord
+	graph    *graph.Graph
+	nodes    map[string]*graph.Node
+	reached  map[graph.Run]moment // of nodes that are not actions too
+	finished map[*runRecord]moment
+	regions  map[regionKey]*region
+	last     map[graph.Run]moment // when the last run of an action within a path's prefix was done; nil until needed
+}
+
+func newOrder(j *judgement, r *instanceRecord, g *graph.Graph) *order {
+	o := &order{
+		judgement: j, instance: r, graph: g,
+		nodes:   make(map[string]*graph.Node, len(g.Nodes)),
+		reached: map[graph.Run]moment{}, finished: map[*runRecord]moment{},
+		regions: map[regionKey]*region{},
+	}
+	for _, n := range g.Nodes {
+		o.nodes[n.Name] = n
+	}
+	return o
+}
+
+func (o *order) judge() {
+	for _, r := range o.instance.runs {
+		if len(r.started) == 0 {
+			continue
+		}
+		start := r.started[0]
+		n := o.nodes[r.key.node]
+		path := graph.Path(r.key.path)
+		if n == nil || n.Kind != graph.Action || n.Depth != path.Len() {
+			o.Judged++
+			o.violate([]int{start}, "the workflow has no action %s", r.key)
+			continue
+		}
+		m := o.ready(n, path)
+		if m.line == always {
+			continue
+		}
+		o.Judged++
+		switch {
+		case m.line == never:
+			o.violate([]int{start}, "%s started, and %s has not committed", r.key, m.node)
+		case m.line > start:
+			o.violate([]int{start, m.line}, "%s started before %s had committed", r.key, m.blame.key)
+		}
+	}
+}
+
+// ready gives the moment from which a node run can have been reached: after all of its forward edges
+// and one of its soft group, to which the cases of a branch belong.
+func (o *order) ready(n *graph.Node, path graph.Path) moment {
+	run := graph.Run{Node: n.ID, Path: path}
+	m, known := o.reached[run]
+	if !known {
+		if n.Exclusive || n.Kind == graph.LoopHead {
+			m = o.oneWay(n, path)
+		} else {
+			m = o.allWays(n, path)
+		}
+		o.reached[run] = m
+	}
+	return m
+}
+
+func (o *order) allWays(n *graph.Node, path graph.Path) moment {
+	result := moment{line: always}
+	group := moment{line: never, node: n.Name}
+	hasHard, hasSoft, hasGroup := false, false, false
+	for _, e := range o.graph.In(n.ID) {
+		m := o.taken(e, n, path)
+		if e.Kind == graph.Forward {
+			result, hasHard = later(result, m), true
+			continue
+		}
+		group, hasGroup = sooner(group, m), true
+		hasSoft = hasSoft || e.Kind == graph.Soft
+	}
+	if hasGroup && (hasSoft || !hasHard) {
+		result = later(result, group)
+	}
+	return result
+}
+
+// oneWay is for a node that is reached on exactly one of its ways. A way on which an action did not
+// run was not the one, nor, where an error was caught, one on which an action did not end: it was called
+// off. Of the others, the one with the latest action was, since a way without actions is as early as the
+// decision for it.
+func (o *order) oneWay(n *graph.Node, path graph.Path) moment {
+	result := moment{line: never, node: n.Name}
+	found := false
+	for _, e := range o.graph.In(n.ID) {
+		m := o.taken(e, n, path)
+		switch {
+		case m.notTaken(), m.line == never && o.instance.broken:
+			if result.line == never && !m.notTaken() {
+				result = m
+			}
+		case !found:
+			result, found = m, true
+		default:
+			result = later(result, m)
+		}
+	}
+	return result
+}
+
+// taken gives the moment from which an edge into a node run can have been taken.
+func (o *order) taken(e *graph.Edge, n *graph.Node, path graph.Path) moment {
+	from := o.graph.Nodes[e.From]
+	if n.Kind == graph.LoopHead {
+		round := path.Last()
+		switch {
+		case e.Kind == graph.Back && round > 0:
+			return o.passed(from, path.Cut(n.Depth-1).Push(round-1))
+		case e.Kind == graph.Back || round > 0:
+			return moment{line: never, node: from.Name}
+		}
+	}
+	if from.Depth > n.Depth {
+		return o.left(from, n.Depth, path)
+	}
+	if e.Kind == graph.Exception && !o.failed(from, path.Cut(from.Depth)) {
+		return moment{line: never, node: from.Name}
+	}
+	return o.passed(from, path.Cut(from.Depth))
+}
+
+// failed tells whether a run of an action may have ended with an error.
+func (o *order) failed(n *graph.Node, path graph.Path) bool {
+	r := o.byRun[runKey{o.instance.id, n.Name, string(path)}]
+	if o.rules.Partial || r == nil {
+		return o.rules.Partial
+	}
+	if len(o.final(r)) == 0 && o.firstOpen(r) >= 0 {
+		return true
+	}
+	return slices.ContainsFunc(o.final(r), func(line int) bool { return o.history[line].Error != nil })
+}
+
+// passed gives the moment from which a node run can have been done.
+func (o *order) passed(n *graph.Node, path graph.Path) moment {
+	r := o.byRun[runKey{o.instance.id, n.Name, string(path)}]
+	if n.Kind == graph.Sleep && r != nil && len(r.answered) > 0 { // whoever records its end relies on it
+		return o.done(r)
+	}
+	if n.Kind != graph.Action {
+		return o.ready(n, path)
+	}
+	if r == nil {
+		if o.rules.Partial {
+			return moment{line: always}
+		}
+		return moment{line: never, node: n.Name}
+	}
+	return o.done(r)
+}
+
+// done gives the moment at which a run's action was done.
+func (o *order) done(r *runRecord) moment {
+	m, known := o.finished[r]
+	if !known {
+		m = o.finish(r)
+		o.finished[r] = m
+	}
+	return m
+}
+
+func (o *order) finish(r *runRecord) moment {
+	finals := o.final(r)
+	if len(finals) == 0 {
+		if o.rules.Partial {
+			return moment{line: always}
+		}
+		if line := o.firstOpen(r); line >= 0 {
+			return moment{line: line, blame: r}
+		}
+		return moment{line: never, node: r.key.String(), blame: r}
+	}
+	if o.rules.CommitOrder {
+		return moment{line: finals[0], blame: r}
+	}
+	for _, line := range r.offered {
+		if o.history[line].Token == o.history[finals[0]].Token {
+			return moment{line: line, blame: r}
+		}
+	}
+	return moment{line: always} // the offer was not recorded
+}
+
+// firstOpen gives the line of a run's first completion of which nobody knows what became of it, or -1. Whoever
+// records the commits themselves knows.
+func (o *order) firstOpen(r *runRecord) int {
+	if o.rules.CommitOrder {
+		return -1
+	}
+	open := o.openOffers(r)
+	for _, line := range r.offered {
+		if open[o.history[line].Token] > 0 {
+			return line
+		}
+	}
+	return -1
+}
+
+// regionKey names a loop or a spread by the node from which it is left and the depth it is left for.
+type regionKey struct {
+	from  graph.NodeID
+	depth int
+}
+
+// region is the nodes of a loop or a spread.
+type region struct {
+	actions []*graph.Node
+	entries []*graph.Edge
+}
+
+// left gives the moment at which a loop or a spread, of which from is the last node, was over: all of
+// its actions that ran are done, and the way into it could be taken. Where an error was caught, other
+// branches may still be under way.
+func (o *order) left(from *graph.Node, depth int, path graph.Path) moment {
+	reg := o.region(from, depth)
+	in := moment{line: never, node: from.Name}
+	for _, e := range reg.entries {
+		entry := o.graph.Nodes[e.From]
+		in = sooner(in, o.passed(entry, path.Cut(entry.Depth)))
+	}
+	if o.instance.broken {
+		return in
+	}
+	if o.last == nil {
+		o.summarize()
+	}
+	for _, n := range reg.actions {
+		if m, ran := o.last[graph.Run{Node: n.ID, Path: path}]; ran {
+			in = later(in, m)
+		}
+	}
+	return in
+}
+
+// region collects what is deeper than depth on the ways that lead to from.
+func (o *order) region(from *graph.Node, depth int) *region {
+	key := regionKey{from.ID, depth}
+	if r := o.regions[key]; r != nil {
+		return r
+	}
+	r := &region{}
+	seen := map[graph.NodeID]bool{from.ID: true}
+	for queue := []*graph.Node{from}; len(queue) > 0; queue = queue[1:] {
+		if queue[0].Kind == graph.Action {
+			r.actions = append(r.actions, queue[0])
+		}
+		for _, e := range o.graph.In(queue[0].ID) {
+			before := o.graph.Nodes[e.From]
+			switch {
+			case before.Depth <= depth:
+				r.entries = append(r.entries, e)
+			case !seen[before.ID]:
+				seen[before.ID] = true
+				queue = append(queue, before)
+			}
+		}
+	}
+	o.regions[key] = r
+	return r
+}
+
+// summarize works out, for every action and every prefix of its runs' paths, when the last of them was
+// done.
+func (o *order) summarize() {
+	o.last = map[graph.Run]moment{}
+	for _, r := range o.instance.runs {
+		n := o.nodes[r.key.node]
+		if n == nil || n.Kind != graph.Action {
+			continue
+		}
+		m := o.done(r)
+		path := graph.Path(r.key.path)
+		for depth := range path.Len() {
+			prefix := graph.Run{Node: n.ID, Path: path.Cut(depth)}
+			if known, has := o.last[prefix]; has {
+				o.last[prefix] = later(known, m)
+			} else {
+				o.last[prefix] = m
+			}
+		}
+	}
+}
