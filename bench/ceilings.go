@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"pulley/bench/ceiling"
+	"pulley/engine/backend/designs"
 	"pulley/reports/record"
 )
 
-// Ceiling names the way of writing with raw SQL, one of the Ceiling constants of package record, that the backend is
+// ceilingOf names the way of writing with raw SQL, one of the Ceiling constants of package record, that a backend is
 // held against; empty where nothing is durable. A design that groups completions is held against batches, one that
 // takes them one by one against a call for each, and one that appends against appending.
-func (s BackendSpec) Ceiling() string {
+func ceilingOf(s designs.Spec) string {
 	switch {
 	case !s.NeedsPostgres():
 		return ""
-	case s.name == "journal":
+	case s.Name() == "journal":
 		return record.CeilingAppend
 	case s.Batch() == 1:
 		return record.CeilingCall
@@ -35,7 +36,7 @@ type ceilings struct {
 func newCeilings(cfg CompareConfig, progress func(string)) (*ceilings, []record.Method, error) {
 	var wanted []string
 	for _, b := range cfg.Backends {
-		if way := b.Ceiling(); way != "" && !slices.Contains(wanted, way) {
+		if way := ceilingOf(b); way != "" && !slices.Contains(wanted, way) {
 			wanted = append(wanted, way)
 		}
 	}
@@ -100,12 +101,12 @@ func (c *ceilings) round(ctx context.Context) {
 }
 
 // fill puts into the summary what was found, and into every row its fraction or why it has none.
-func (c *ceilings) fill(out *record.Summary, backends []BackendSpec) {
+func (c *ceilings) fill(out *record.Summary, backends []designs.Spec) {
 	out.Ceilings = c.result
 	for i := range out.Rows {
 		row := &out.Rows[i]
-		at := slices.IndexFunc(backends, func(b BackendSpec) bool { return b.String() == row.Backend })
-		row.Ceiling = backends[at].Ceiling()
+		at := slices.IndexFunc(backends, func(b designs.Spec) bool { return b.String() == row.Backend })
+		row.Ceiling = ceilingOf(backends[at])
 		rate := c.result.RateFor(row.Ceiling, row.Nodes)
 		switch {
 		case row.Mode == record.ModeAlone: // what a lone instance does is a latency, and bounded by nothing that many do

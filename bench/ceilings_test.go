@@ -8,6 +8,7 @@ import (
 
 	"pulley/bench"
 	"pulley/bench/ceiling"
+	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 	"pulley/reports/record"
@@ -21,17 +22,17 @@ func TestCeilingOfABackend(t *testing.T) {
 		"eager:batch=1": record.CeilingCall, "pull": record.CeilingCall, "pull:scan=sql": record.CeilingCall, "pull:batch=256": record.CeilingBatched,
 		"journal": record.CeilingAppend, "journal:batch=1": record.CeilingAppend, "memory": "", "memory:batch=1": "",
 	} {
-		s, err := bench.ParseBackend(text)
+		s, err := designs.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Ceiling(); got != want {
+		if got := bench.CeilingOf(s); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
-	for _, s := range bench.Designs() {
-		if s.NeedsPostgres() != (s.Ceiling() != "") {
-			t.Errorf("%s: ceiling %q", s, s.Ceiling())
+	for _, s := range designs.All() {
+		if s.NeedsPostgres() != (bench.CeilingOf(s) != "") {
+			t.Errorf("%s: ceiling %q", s, bench.CeilingOf(s))
 		}
 	}
 }

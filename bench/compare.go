@@ -10,6 +10,7 @@ import (
 
 	"pulley/bench/measure"
 	"pulley/bench/stats"
+	"pulley/engine/backend/designs"
 	"pulley/reports/record"
 	"pulley/scenarios"
 	"pulley/scenarios/arrivals"
@@ -17,9 +18,9 @@ import (
 
 // CompareConfig says what is compared with what.
 type CompareConfig struct {
-	Cases    []Case        // at least one
-	Backends []BackendSpec // at least one
-	Runs     int           // repetitions of every case on every backend; at least 1
+	Cases    []Case         // at least one
+	Backends []designs.Spec // at least one
+	Runs     int            // repetitions of every case on every backend; at least 1
 
 	DSN string // of the database; empty only if no backend needs one
 	Way string // how the server was had, for the manifest
@@ -259,7 +260,7 @@ func (c *comparer) runCase(ctx context.Context, k *Case) error {
 }
 
 // runOnce makes one run, and keeps what it shows.
-func (c *comparer) runOnce(ctx context.Context, k *Case, lot *lot, b BackendSpec, p runPlan, run int) error {
+func (c *comparer) runOnce(ctx context.Context, k *Case, lot *lot, b designs.Spec, p runPlan, run int) error {
 	c.progress(k, b, p.load.Mode, run, nil)
 	sample, lat, err := c.runner.run(ctx, k, lot, b, p)
 	if err != nil {
@@ -277,7 +278,7 @@ func (c *comparer) runOnce(ctx context.Context, k *Case, lot *lot, b BackendSpec
 
 // pilot plans the runs of a case on a backend: where they are to take a certain time, runs that do not count tell how many
 // instances that are.
-func (c *comparer) pilot(ctx context.Context, k *Case, lot *lot, b BackendSpec, load Load) (runPlan, error) {
+func (c *comparer) pilot(ctx context.Context, k *Case, lot *lot, b designs.Spec, load Load) (runPlan, error) {
 	plan := func(perS float64) runPlan {
 		p := load.plan(k.Workload.Nodes, perS)
 		p.instances = lot.wholeTurns(p.instances)
@@ -329,7 +330,7 @@ func (c *comparer) measuring(point string) {
 	}
 }
 
-func (c *comparer) progress(k *Case, b BackendSpec, mode string, run int, s *record.Sample) {
+func (c *comparer) progress(k *Case, b designs.Spec, mode string, run int, s *record.Sample) {
 	if c.cfg.Progress != nil {
 		c.cfg.Progress(Progress{Done: c.done, Total: c.total(), Case: k.String(), Backend: b.String(), Mode: mode, Run: run, Sample: s})
 	}
@@ -419,7 +420,7 @@ func loadsText(loads []Load) string {
 }
 
 // baselineOf is the backend that the others are held against: the first push, else the first.
-func baselineOf(backends []BackendSpec) string {
-	i := slices.IndexFunc(backends, func(b BackendSpec) bool { return b.Name() == "push" })
+func baselineOf(backends []designs.Spec) string {
+	i := slices.IndexFunc(backends, func(b designs.Spec) bool { return b.Name() == "push" })
 	return backends[max(i, 0)].String()
 }

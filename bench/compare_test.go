@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pulley/bench"
+	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 	"pulley/reports/record"
@@ -18,9 +19,9 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func specs(t *testing.T, names ...string) []bench.BackendSpec {
+func specs(t *testing.T, names ...string) []designs.Spec {
 	t.Helper()
-	out, err := bench.ParseBackends(names)
+	out, err := designs.ParseAll(names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func TestEveryScenarioOnEveryBackend(t *testing.T) {
 	whole = append(whole, cases(t, bench.CaseOptions{Scenarios: []string{"trace"}, Traces: traces(t)})...)
 	for _, c := range []struct {
 		list     []bench.Case
-		backends []bench.BackendSpec
+		backends []designs.Spec
 	}{{whole, specs(t, "memory")}, {depth.Of(small, whole), postgres}} {
 		found := compare(t, bench.CompareConfig{Cases: c.list, Backends: c.backends, Runs: 1, MinNodes: 1})
 		if got, want := len(found.Summary.Rows), len(c.list)*len(c.backends); got != want {

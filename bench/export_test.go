@@ -1,7 +1,10 @@
 package bench
 
-// Shapes is shapes, for tests.
-var Shapes = shapes
+// What tests of this package see of its inside.
+var (
+	Shapes    = shapes
+	CeilingOf = ceilingOf
+)
 
 // PlanOf says how many instances a run has, and how many of them are there at once.
 func PlanOf(l Load, nodes int, perS float64) (instances, inFlight int) {

@@ -205,7 +205,7 @@ func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 		}
 	}
 	for _, b := range c.Backends {
-		if b.Ceiling() != "" {
+		if ceilingOf(b) != "" {
 			return took + time.Duration(ceilingPoints*len(shapes(c.Cases)))*c.Ceilings, true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"pulley/bench/measure"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 )
@@ -44,16 +45,16 @@ func (p Plant) warnings() []string {
 const plantTable = "planted"
 
 // table makes the table that is read, with as many rows as a run is to read. It is done before the run.
-func (p Plant) table(ctx context.Context, open OpenOptions, nodeRuns int) error {
+func (p Plant) table(ctx context.Context, open designs.OpenOptions, nodeRuns int) error {
 	return p.exec(ctx, open, fmt.Sprintf("CREATE TABLE %s AS SELECT i FROM generate_series(1, %d) i", pgx.Identifier{open.Schema, plantTable}.Sanitize(), nodeRuns*p.RowsPerNode))
 }
 
 // read reads it once, as part of the run.
-func (p Plant) read(ctx context.Context, open OpenOptions) error {
+func (p Plant) read(ctx context.Context, open designs.OpenOptions) error {
 	return p.exec(ctx, open, "SELECT count(*) FROM "+pgx.Identifier{open.Schema, plantTable}.Sanitize())
 }
 
-func (p Plant) exec(ctx context.Context, open OpenOptions, statement string) error {
+func (p Plant) exec(ctx context.Context, open designs.OpenOptions, statement string) error {
 	if p.RowsPerNode == 0 || open.DSN == "" {
 		return nil
 	}

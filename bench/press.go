@@ -12,6 +12,7 @@ import (
 
 	"pulley/bench/pressure"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
@@ -22,7 +23,7 @@ import (
 type pressed struct{ running *pressure.Running }
 
 // press puts the store of a run under the pressure of its case, and has engines connect as that demands.
-func (r *runner) press(ctx context.Context, k *Case, b backend.Backend, open *OpenOptions) (*pressed, error) {
+func (r *runner) press(ctx context.Context, k *Case, b backend.Backend, open *designs.OpenOptions) (*pressed, error) {
 	if k.Pressure.None() {
 		return nil, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"pulley/bench/measure"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/worker"
 	"pulley/reports/record"
@@ -83,14 +84,14 @@ func (r *runner) close() {
 
 // run makes one run. What goes wrong in it makes the sample invalid; an error means that no run can be
 // made, or that ctx has ended.
-func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec BackendSpec, p runPlan) (*record.Sample, *latencies, error) {
+func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec designs.Spec, p runPlan) (*record.Sample, *latencies, error) {
 	w := k.Workload
 	sample := &record.Sample{
 		Scenario: w.Name, Backend: spec.String(), Size: w.Size, Mode: p.load.Mode, Nodes: w.Nodes, StartedAt: time.Now(), Warnings: []string{},
 		Instances: p.instances, InFlight: p.inFlight, Workers: p.load.Workers, Engines: max(cmp.Or(p.load.Engines, r.cfg.Engines), 1),
 	}
 	if !spec.NeedsPostgres() {
-		lat, err := r.measure(ctx, k, lot, spec, OpenOptions{}, sample)
+		lat, err := r.measure(ctx, k, lot, spec, designs.OpenOptions{}, sample)
 		if !k.Pressure.None() {
 			sample.Warnings = append(sample.Warnings, "no pressure: the backend has no store that could be put under it")
 		}
@@ -98,7 +99,7 @@ func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec BackendSpec, p
 		return sample, lat, err
 	}
 	r.serial++
-	open := OpenOptions{DSN: r.cfg.DSN, Schema: fmt.Sprintf("%s_%d", r.prefix, r.serial), Application: application}
+	open := designs.OpenOptions{DSN: r.cfg.DSN, Schema: fmt.Sprintf("%s_%d", r.prefix, r.serial), Application: application}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
@@ -152,7 +153,7 @@ func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec BackendSpec, p
 }
 
 // measure has the instances run and fills the sample.
-func (r *runner) measure(ctx context.Context, k *Case, lot *lot, spec BackendSpec, open OpenOptions, sample *record.Sample) (*latencies, error) {
+func (r *runner) measure(ctx context.Context, k *Case, lot *lot, spec designs.Spec, open designs.OpenOptions, sample *record.Sample) (*latencies, error) {
 	resident := measure.Resident()
 	watch := newWatch(lot, sample.Instances, sample.InFlight)
 	runCtx, cancel := context.WithTimeout(ctx, r.cfg.RunTimeout)
@@ -209,7 +210,7 @@ type staff struct {
 
 // hire opens the backends and starts the engines. Without a server all share one backend, since nothing else
 // could bring them together.
-func hire(ctx context.Context, actions worker.Executor, spec BackendSpec, open OpenOptions, s staff) (_ *crew, err error) {
+func hire(ctx context.Context, actions worker.Executor, spec designs.Spec, open designs.OpenOptions, s staff) (_ *crew, err error) {
 	c := &crew{}
 	defer func() {
 		if err != nil {

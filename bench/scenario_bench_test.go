@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulley/bench"
+	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/reports/record"
 )
@@ -82,7 +83,7 @@ var betterUnits = []string{"nodes/s better=higher", "p50-ns/hop better=lower", "
 
 // measureRuns makes b.N runs and reports the mean of each figure. One that was not valid fails the benchmark.
 func measureRuns(b *testing.B, scenario, backend string, size int, cfg bench.CompareConfig) {
-	specs, err := bench.ParseBackends([]string{backend})
+	specs, err := designs.ParseAll([]string{backend})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"pulley/bench/measure"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/backend/postgres"
 	"pulley/reports/record"
 	"pulley/scenarios"
@@ -24,7 +25,7 @@ import (
 // TestbedSpec says what is put under load.
 type TestbedSpec struct {
 	Case    Case
-	Backend BackendSpec
+	Backend designs.Spec
 
 	DSN string // of the database; empty only if the backend needs none
 	Way string // how the server was had
@@ -75,7 +76,7 @@ type Testbed struct {
 
 	crew    *crew
 	pressed *pressed
-	open    OpenOptions
+	open    designs.OpenOptions
 	left    bool // instances of an earlier run are still under way
 }
 
@@ -146,10 +147,10 @@ func (t *Testbed) Engines() int { return t.spec.Engines }
 // hire sets a schema up and starts engines on it.
 func (t *Testbed) hire(ctx context.Context) (err error) {
 	spec := t.spec
-	t.open = OpenOptions{}
+	t.open = designs.OpenOptions{}
 	if spec.Backend.NeedsPostgres() {
 		t.runner.serial++
-		t.open = OpenOptions{DSN: spec.DSN, Schema: fmt.Sprintf("%s_%d", t.runner.prefix, t.runner.serial), Application: application}
+		t.open = designs.OpenOptions{DSN: spec.DSN, Schema: fmt.Sprintf("%s_%d", t.runner.prefix, t.runner.serial), Application: application}
 		b, err := spec.Backend.Open(ctx, t.open)
 		if err != nil {
 			return err
@@ -179,7 +180,7 @@ func (t *Testbed) fire(ctx context.Context) error {
 		defer cancel()
 		errs = append(errs, postgres.DropSchema(ctx, t.spec.DSN, t.open.Schema))
 	}
-	t.crew, t.pressed, t.open, t.left = nil, nil, OpenOptions{}, false
+	t.crew, t.pressed, t.open, t.left = nil, nil, designs.OpenOptions{}, false
 	return errors.Join(errs...)
 }
 

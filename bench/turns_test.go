@@ -10,6 +10,7 @@ import (
 
 	"pulley/bench/load"
 	"pulley/engine"
+	"pulley/engine/backend/designs"
 	"pulley/scenarios/arrivals"
 )
 
@@ -20,7 +21,7 @@ func TestEnginesTakeTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	backends, err := ParseBackends([]string{"memory"})
+	backends, err := designs.ParseAll([]string{"memory"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestLeftoversCostTheEngines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	backends, err := ParseBackends([]string{"memory"})
+	backends, err := designs.ParseAll([]string{"memory"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func newTurnsBed(t *testing.T, spec TestbedSpec) *turnsBed {
 		o.Submitted = func(id uuid.UUID, at time.Time) { n.Add(1); told(id, at) }
 		return o
 	}
-	bed.crew, err = hire(t.Context(), bed.lot.executor, bed.spec.Backend, OpenOptions{}, staff{bed.spec.Workers, bed.spec.Engines, observer})
+	bed.crew, err = hire(t.Context(), bed.lot.executor, bed.spec.Backend, designs.OpenOptions{}, staff{bed.spec.Workers, bed.spec.Engines, observer})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"pulley/bench"
 	"pulley/chaos/fault"
+	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
 	"pulley/scenarios"
 )
@@ -30,7 +30,7 @@ type Workload struct {
 type Case struct {
 	Why       string        `json:"why,omitempty"`    // what it showed
 	Workloads []Workload    `json:"workloads"`        // instances take them in turn
-	Backend   string        `json:"backend"`          // as bench.ParseBackend reads it
+	Backend   string        `json:"backend"`          // as designs.Parse reads it
 	Seed      uint64        `json:"seed"`             // of the plan, and of what the processes draw
 	Engines   int           `json:"engines"`          // processes
 	Server    string        `json:"server,omitempty"` // ServerAny or ServerDocker
@@ -154,8 +154,8 @@ func (c Case) Validate() error {
 }
 
 // spec is the backend, which must be durable: there is nothing to be found out about another.
-func (c Case) spec() (bench.BackendSpec, error) {
-	spec, err := bench.ParseBackend(c.Backend)
+func (c Case) spec() (designs.Spec, error) {
+	spec, err := designs.Parse(c.Backend)
 	if err == nil && !spec.NeedsPostgres() {
 		err = fmt.Errorf("backend %s keeps nothing over a crash; name one that is on Postgres", c.Backend)
 	}

@@ -44,7 +44,7 @@ func TestHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, design := range depth.Of(designs[1:2], designs) {
+	for _, design := range depth.Of(durable[1:2], durable) {
 		t.Run(design, func(t *testing.T) {
 			c := shortCase(design) // as much load as there can be: a host that is killed must have something in hand
 			c.Hosts = HostsDocker

@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/bench"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 	"pulley/scenarios"
@@ -142,7 +142,7 @@ func newHost(ctx context.Context, s setup, out io.Writer, hooks Hooks) (*host, e
 }
 
 // open opens the store with what can make it misbehave around it.
-func (h *host) open(ctx context.Context, spec bench.BackendSpec, hooks Hooks) error {
+func (h *host) open(ctx context.Context, spec designs.Spec, hooks Hooks) error {
 	opened, err := spec.Open(ctx, openOptions(h.Case, h.DSN, h.Source, h.edges))
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// designs are all those that are durable.
-var designs = []string{"push", "journal", "eager", "pull:scan=app", "pull:scan=sql"}
+// durable are all designs that keep their books in Postgres.
+var durable = []string{"push", "journal", "eager", "pull:scan=app", "pull:scan=sql"}
 
 // onEach are the kinds that each design has before every change. The others are dealt out to the designs.
 var onEach = []string{"wire.cut", lostCommits, "process.kill"}
@@ -26,10 +26,10 @@ func TestEveryKindOfFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("not here: %v", lacking)
-	for i, design := range designs {
+	for i, design := range durable {
 		var kinds []fault.Kind
 		for j, k := range fault.Kinds() {
-			if k.Left == nil && lacking[k.Name] == "" && (depth.Night() || j%len(designs) == i || slices.Contains(onEach, k.Name)) {
+			if k.Left == nil && lacking[k.Name] == "" && (depth.Night() || j%len(durable) == i || slices.Contains(onEach, k.Name)) {
 				kinds = append(kinds, k)
 			}
 		}
@@ -66,7 +66,7 @@ func TestEveryKindOfFault(t *testing.T) {
 // minutes, on every design: that none of their messages is left takes longer still, and is what pulley chaos says of such a
 // run.
 func TestEveryMessage(t *testing.T) {
-	for _, design := range depth.Of(designs[:1], designs) {
+	for _, design := range depth.Of(durable[:1], durable) {
 		t.Run(design, func(t *testing.T) {
 			t.Parallel()
 			c := easy(shortCase(design))

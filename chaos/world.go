@@ -14,17 +14,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pulley/bench"
 	"pulley/chaos/fault"
 	"pulley/chaos/hosts"
+	"pulley/engine/backend/designs"
 	"pulley/engine/oracle"
 	"pulley/engine/pgserver"
 	"pulley/engine/pgserver/pgwire"
 )
 
 // openOptions say how somebody opens the store of a case; tracer may be nil.
-func openOptions(c Case, dsn, who string, tracer pgx.QueryTracer) bench.OpenOptions {
-	return bench.OpenOptions{
+func openOptions(c Case, dsn, who string, tracer pgx.QueryTracer) designs.OpenOptions {
+	return designs.OpenOptions{
 		DSN: dsn, Application: applicationOf(who), Lease: c.lease(), Tracer: tracer,
 	}
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/bench"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
@@ -35,11 +35,11 @@ func TestChildAttempts(t *testing.T) {
 		return
 	}
 	schema, dsn, _ := strings.Cut(rest, " ")
-	spec, err := bench.ParseBackend(design)
+	spec, err := designs.Parse(design)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := spec.Open(t.Context(), bench.OpenOptions{DSN: dsn, Schema: schema, Lease: time.Second})
+	store, err := spec.Open(t.Context(), designs.OpenOptions{DSN: dsn, Schema: schema, Lease: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

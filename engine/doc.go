@@ -36,8 +36,8 @@
 //
 // # Packages
 //
-// A package may import, of ours, those that its row names and whatever those may import. A test
-// holds this table against the code. "planned" marks what does not stand yet.
+// A package may import, of ours, those that its row names and whatever those may import. A test holds this table against the
+// code, and wants each package that a row names to be imported. "planned" marks what does not stand yet.
 //
 //	package                    | purpose                                                        | may import
 //	engine/ir                  | text to syntax tree, with positions and limits; printer        | –
@@ -54,6 +54,7 @@
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend
 //	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres
+//	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
@@ -72,7 +73,7 @@
 //	chaos/fault                | one kind of fault per file                                      | engine/pgserver, engine/pgserver/pgwire
 //	chaos/hosts                | containers for engines, which can be paused, killed, cut off    | engine/pgserver
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
-//	chaos                      | scenarios under faults, in processes, to history, check, verdict | engine, engine/pgserver, engine/pgserver/pgwire, scenarios, engine/oracle, chaos/fault, chaos/hosts, bench
+//	chaos                      | scenarios under faults, in processes, to history, check, verdict | engine, engine/pgserver, engine/pgserver/pgwire, scenarios, engine/oracle, chaos/fault, chaos/hosts, engine/backend/designs, reports/record
 //	reports/record             | the schema of results, units in its names                      | –
 //	reports                    | renders records                                                | reports/record
 //	bench/stats                | medians, intervals, ratios, slopes                             | reports/record
@@ -81,12 +82,12 @@
 //	bench/pressure             | what production puts on a store beside the load                | engine/pgserver/pgwire, scenarios
 //	bench/changepoint          | where the distribution of a series changes                     | –
 //	bench/gobench              | results in Go's benchmark format, as series per benchmark and unit | –
-//	bench/load                 | offers requests at their times; judges what came of them        | scenarios/arrivals, bench/stats, bench/measure, bench/stages
+//	bench/load                 | offers requests at their times; judges what came of them        | scenarios/arrivals, bench/stats, bench/stages
 //	bench/stages               | how long the stages of node runs took                          | engine/graph
 //	bench/history              | what runs measured over months, and where it changed            | bench/changepoint, bench/gobench, bench/stats, reports/record, internal/clip
 //	bench/knee                 | finds the highest rate at which a latency objective holds        | scenarios
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
-//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/*, engine/backend/postgres/*, engine/pgserver, scenarios, engine/oracle, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/stages, bench/knee, bench/usl
+//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/designs, scenarios, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/stages
 //	bench/capacity             | finds knees of scenarios, and how throughput scales             | bench, bench/knee, bench/usl
 //	bench/claims               | published claims, and our goals, held against measurements     | bench
 //	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench
@@ -94,7 +95,7 @@
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, engine/oracle
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
-//	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/worker, engine/backend/postgres, engine/backend/postgres/*, scenarios, engine/reference, engine/ir/programs, sim/db
+//	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/backend/postgres, engine/backend/postgres/*, scenarios, engine/reference, engine/ir/programs, sim/db
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
 //	cmd/pulley                 | flags to configuration to run                                  | any
@@ -102,6 +103,24 @@
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
+//
+// A package's tests may import what the package itself may, and besides:
+//
+//	tests of                   | may import, too
+//	every package              | engine/pgserver/pgtest, internal/depth
+//	engine/ir/programs         | engine/graph
+//	engine/graph               | engine, engine/backend/memory
+//	engine/reference           | engine/reference/referencetest
+//	engine/oracle              | engine/reference/referencetest
+//	engine/plan                | engine/ir/programs, engine/reference
+//	engine/backend/backendtest | engine/backend/memory
+//	engine/backend/differ      | engine/backend/designs
+//	engine/backend/memory      | engine/backend/backendtest
+//	engine/backend/postgres/*  | engine/backend/backendtest, engine/backend/postgres/*
+//	engine                     | engine/backend/backendtest, engine/backend/designs
+//	scenarios                  | engine/backend/backendtest, engine/backend/memory
+//	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour
+//	bench/ceiling              | bench
 //
 // Package dispatch imports backend, not only plan: its commands are calls of the backend's contract,
 // and a second set of types for the same things would have to be kept equal to the first.

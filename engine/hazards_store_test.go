@@ -16,10 +16,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"pulley/bench"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/designs"
 	"pulley/engine/backend/memory"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
@@ -128,7 +128,7 @@ func TestHazardCountersUpsertedInMapOrder(t *testing.T) {
 	instances := depth.Of(3, 6)
 	onEveryDatabase(t, func(s *site) {
 		// With one shard there is no other that a host could keep to.
-		design, err := bench.ParseBackend(s.design.String() + ":shards=1")
+		design, err := designs.Parse(s.design.String() + ":shards=1")
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestHazardOneOverflowRollsBack200Neighbours(t *testing.T) {
 		"push":  "UPDATE readiness SET completed = required WHERE instance_id = $1",
 		"eager": "UPDATE node_ready_state SET deps_satisfied = deps_required WHERE instance_id = $1 AND NOT is_queued",
 	}
-	for _, design := range bench.Designs() {
+	for _, design := range designs.All() {
 		sql, counts := overflows[design.Name()]
 		if !counts {
 			continue

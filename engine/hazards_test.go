@@ -11,9 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pulley/bench"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/backend/memory"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
@@ -32,7 +32,7 @@ const hazardDeadline = 15 * time.Minute
 type site struct {
 	*testing.T
 	ctx    context.Context
-	design bench.BackendSpec
+	design designs.Spec
 	dsn    string          // where there is a database
 	schema string          // in it
 	lease  time.Duration   // of shards, in designs where they have owners; zero: the design's default
@@ -43,26 +43,21 @@ type site struct {
 // onEveryDesign runs a test on all designs, side by side.
 func onEveryDesign(t *testing.T, test func(*site)) {
 	t.Helper()
-	on(t, bench.Designs(), test)
+	on(t, designs.All(), test)
 }
 
 // onEveryDatabase runs a test on all designs that keep books in Postgres, side by side.
 func onEveryDatabase(t *testing.T, test func(*site)) {
 	t.Helper()
-	var designs []bench.BackendSpec
-	for _, design := range bench.Designs() {
-		if design.NeedsPostgres() {
-			designs = append(designs, design)
-		}
-	}
-	on(t, designs, test)
+	all := slices.DeleteFunc(designs.All(), func(d designs.Spec) bool { return !d.NeedsPostgres() })
+	on(t, all, test)
 }
 
 // on runs a test on designs, side by side, which share a database: each has a schema of its own there.
-func on(t *testing.T, designs []bench.BackendSpec, test func(*site)) {
+func on(t *testing.T, list []designs.Spec, test func(*site)) {
 	t.Helper()
 	_ = pgtest.DSN(t) // one for all
-	for _, design := range designs {
+	for _, design := range list {
 		t.Run(design.String(), func(sub *testing.T) {
 			sub.Parallel()
 			test(siteIn(t, sub, design))
@@ -71,13 +66,13 @@ func on(t *testing.T, designs []bench.BackendSpec, test func(*site)) {
 }
 
 // newSite is a store in a database of the test's own.
-func newSite(t *testing.T, design bench.BackendSpec) *site {
+func newSite(t *testing.T, design designs.Spec) *site {
 	t.Helper()
 	return siteIn(t, t, design)
 }
 
 // siteIn is a store for a test, in the database of another that lasts longer.
-func siteIn(of, t *testing.T, design bench.BackendSpec) *site {
+func siteIn(of, t *testing.T, design designs.Spec) *site {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), hazardDeadline)
 	t.Cleanup(cancel)
@@ -99,9 +94,9 @@ func siteIn(of, t *testing.T, design bench.BackendSpec) *site {
 }
 
 // memoryDesign is the design without a database.
-func memoryDesign(t *testing.T) bench.BackendSpec {
+func memoryDesign(t *testing.T) designs.Spec {
 	t.Helper()
-	spec, err := bench.ParseBackend("memory")
+	spec, err := designs.Parse("memory")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +111,7 @@ func (s *site) open() backend.Backend {
 		s.Cleanup(b.Close)
 		return b
 	}
-	b, err := s.design.Open(s.ctx, bench.OpenOptions{DSN: s.dsn, Schema: s.schema, Application: s.schema, Lease: s.lease})
+	b, err := s.design.Open(s.ctx, designs.OpenOptions{DSN: s.dsn, Schema: s.schema, Application: s.schema, Lease: s.lease})
 	if err != nil {
 		s.Fatal(err)
 	}

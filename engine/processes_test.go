@@ -17,9 +17,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/bench"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
@@ -79,11 +79,11 @@ func TestChildEngine(t *testing.T) {
 
 func childEngine(design, dsn, schema string, hold int) error {
 	ctx := context.Background()
-	spec, err := bench.ParseBackend(design)
+	spec, err := designs.Parse(design)
 	if err != nil {
 		return err
 	}
-	store, err := spec.Open(ctx, bench.OpenOptions{DSN: dsn, Schema: schema, Lease: time.Second})
+	store, err := spec.Open(ctx, designs.OpenOptions{DSN: dsn, Schema: schema, Lease: time.Second})
 	if err != nil {
 		return err
 	}

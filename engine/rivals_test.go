@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"pulley/bench"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
 	"pulley/internal/depth"
 )
@@ -58,7 +58,7 @@ func TestRivalLostWakeUp(t *testing.T) {
 // this: they are indexed by their end, which is how they are found.
 func TestRivalHeartbeatOnAnIndexedColumn(t *testing.T) {
 	width := depth.Of(100, 600)
-	design, err := bench.ParseBackend("push")
+	design, err := designs.Parse("push")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"pulley/bench"
 	"pulley/bench/capacity"
 	"pulley/bench/load"
+	"pulley/engine/backend/designs"
 	"pulley/internal/depth"
 	"pulley/reports/record"
 )
@@ -266,7 +267,7 @@ func TestParseAxis(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	spec, err := bench.ParseBackend("memory")
+	spec, err := designs.Parse("memory")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"pulley/bench/load"
 	"pulley/bench/stats"
 	"pulley/bench/usl"
+	"pulley/engine/backend/designs"
 	"pulley/reports/record"
 	"pulley/scenarios/arrivals"
 )
@@ -69,7 +70,7 @@ func (a Axis) Scale(spec bench.TestbedSpec, n int) (bench.TestbedSpec, error) {
 		return spec, fmt.Errorf("backend %s: its connections are said already, and cannot be scaled", text)
 	}
 	var err error
-	spec.Backend, err = bench.ParseBackend(fmt.Sprintf("%s:connections=%d", text, n))
+	spec.Backend, err = designs.Parse(fmt.Sprintf("%s:connections=%d", text, n))
 	return spec, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"pulley/bench"
 	"pulley/bench/ceiling"
+	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 )
@@ -18,12 +19,12 @@ func TestTheSameRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	journal, err := bench.ParseBackend("journal")
+	journal, err := designs.Parse("journal")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found, err := bench.Compare(t.Context(), bench.CompareConfig{
-		Cases: cases, Backends: []bench.BackendSpec{journal}, Runs: 1, DSN: pgtest.DSN(t), InFlight: 100, MinNodes: depth.Of(1000, 3000),
+		Cases: cases, Backends: []designs.Spec{journal}, Runs: 1, DSN: pgtest.DSN(t), InFlight: 100, MinNodes: depth.Of(1000, 3000),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulley/bench"
+	"pulley/engine/backend/designs"
 	"pulley/reports/record"
 )
 
@@ -173,7 +174,7 @@ const runTimeout = 3 * time.Minute
 
 // compare runs a scenario at sizes on backends.
 func (l *lab) compare(ctx context.Context, scenario string, sizes []int, backends []string, cfg bench.CompareConfig) (*bench.Comparison, error) {
-	specs, err := bench.ParseBackends(backends)
+	specs, err := designs.ParseAll(backends)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"pulley/bench"
 	"pulley/bench/ceiling"
 	"pulley/bench/stats"
+	"pulley/engine/backend/designs"
 	"pulley/reports/record"
 )
 
@@ -34,7 +35,7 @@ func goals() []experiment {
 func pushed() []string {
 	var out []string
 	for _, name := range []string{push, "journal"} {
-		if _, err := bench.ParseBackend(name); err == nil {
+		if _, err := designs.Parse(name); err == nil {
 			out = append(out, name)
 		}
 	}

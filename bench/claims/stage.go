@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/bench"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
 	"pulley/scenarios"
@@ -65,11 +65,11 @@ func (s *stage) start(ctx context.Context, spec string, cfg engine.Config) (err 
 
 // open gives one more handle on the schema.
 func (s *stage) open(ctx context.Context, spec string) (backend.Backend, error) {
-	parsed, err := bench.ParseBackend(spec)
+	parsed, err := designs.Parse(spec)
 	if err != nil {
 		return nil, err
 	}
-	return parsed.Open(ctx, bench.OpenOptions{DSN: s.dsn, Schema: s.schema, Application: stageApplication})
+	return parsed.Open(ctx, designs.OpenOptions{DSN: s.dsn, Schema: s.schema, Application: stageApplication})
 }
 
 // clear removes what ended instances left, and gives how many rows that were.

@@ -15,6 +15,7 @@ import (
 	"pulley/bench"
 	"pulley/bench/load"
 	"pulley/bench/measure"
+	"pulley/engine/backend/designs"
 	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
@@ -56,7 +57,7 @@ func (benchCmd) Help() string {
 		b.WriteString("  " + line)
 	}
 	b.WriteString("\nBackends:\n\n")
-	for line := range strings.Lines(bench.BackendHelp()) {
+	for line := range strings.Lines(designs.Help()) {
 		b.WriteString("  " + line)
 	}
 	return b.String()
@@ -111,7 +112,7 @@ func verdictOf(l *record.Load) error {
 
 // config checks and builds everything that needs no server.
 func (o *benchCmd) config() (spec bench.TestbedSpec, run bench.OpenRun, err error) {
-	backend, err := bench.ParseBackend(o.Backend)
+	backend, err := designs.Parse(o.Backend)
 	if err != nil {
 		return spec, run, err
 	}

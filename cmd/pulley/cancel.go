@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/bench"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver"
 )
@@ -34,7 +34,7 @@ func (cancelCmd) Help() string {
 
 // Run cancels the instance and prints how it stands.
 func (r *cancelCmd) Run(c *console) error {
-	spec, err := bench.ParseBackend(r.Backend)
+	spec, err := designs.Parse(r.Backend)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (r *cancelCmd) Run(c *console) error {
 }
 
 // cancel asks the store. It sets up nothing: where there is no schema there is no instance.
-func (r *cancelCmd) cancel(ctx context.Context, spec bench.BackendSpec, id uuid.UUID) (backend.Instance, error) {
+func (r *cancelCmd) cancel(ctx context.Context, spec designs.Spec, id uuid.UUID) (backend.Instance, error) {
 	ctx, done := context.WithTimeoutCause(ctx, openTimeout, errSlow)
 	defer done()
 	server, err := pgserver.Open(ctx, pgserver.Options{DSN: r.DSN, Ways: []pgserver.Way{pgserver.WayDSN}})
@@ -80,7 +80,7 @@ func (r *cancelCmd) cancel(ctx context.Context, spec bench.BackendSpec, id uuid.
 	if err != nil || !there {
 		return backend.Instance{}, cmp.Or(err, missing)
 	}
-	store, err := spec.Open(ctx, bench.OpenOptions{DSN: server.DSN(), Schema: r.Schema, Application: "pulley cancel"})
+	store, err := spec.Open(ctx, designs.OpenOptions{DSN: server.DSN(), Schema: r.Schema, Application: "pulley cancel"})
 	if err != nil {
 		return backend.Instance{}, err
 	}

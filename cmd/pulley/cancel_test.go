@@ -5,14 +5,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/bench"
+	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver/pgtest"
 )
 
 // TestCancel cancels an instance that another process runs, on every backend that keeps one.
 func TestCancel(t *testing.T) {
 	prog := file(t, "sleeper.ir", sleeper)
-	for _, design := range bench.Designs() {
+	for _, design := range designs.All() {
 		if !design.NeedsPostgres() {
 			continue
 		}

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"pulley/bench"
 	"pulley/chaos"
 	"pulley/chaos/fault"
+	"pulley/engine/backend/designs"
 	"pulley/engine/oracle"
 	"pulley/reports"
 	"pulley/reports/record"
@@ -68,7 +68,7 @@ func (chaosCmd) Help() string {
 		fmt.Fprintf(&b, "  %-20s %s\n", k.Name, k.Doc)
 	}
 	b.WriteString("\nBackends:\n\n")
-	for line := range strings.Lines(bench.BackendHelp()) {
+	for line := range strings.Lines(designs.Help()) {
 		b.WriteString("  " + line)
 	}
 	return b.String()

@@ -17,6 +17,7 @@ import (
 	"pulley/bench"
 	"pulley/bench/ceiling"
 	"pulley/bench/history"
+	"pulley/engine/backend/designs"
 	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
@@ -68,7 +69,7 @@ func (compareCmd) Help() string {
 		fmt.Fprintf(&b, "  %-16s %s; size: %s\n", s.Name, s.Doc, s.SizeMeans)
 	}
 	b.WriteString("\nBackends:\n\n")
-	for line := range strings.Lines(bench.BackendHelp()) {
+	for line := range strings.Lines(designs.Help()) {
 		b.WriteString("  " + line)
 	}
 	return b.String()
@@ -146,7 +147,7 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 	if o.NoCeiling {
 		o.Ceiling = 0
 	}
-	specs, err := bench.ParseBackends(o.Backends)
+	specs, err := designs.ParseAll(o.Backends)
 	if err != nil {
 		return bench.CompareConfig{}, err
 	}
@@ -165,7 +166,7 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 
 // compare opens a server if one is needed, and runs everything.
 func (o *compareCmd) compare(ctx context.Context, c *console, cfg bench.CompareConfig) (*bench.Comparison, error) {
-	if slices.ContainsFunc(cfg.Backends, bench.BackendSpec.NeedsPostgres) {
+	if slices.ContainsFunc(cfg.Backends, designs.Spec.NeedsPostgres) {
 		server, closing, err := o.serve(ctx, c)
 		if err != nil {
 			return nil, err

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"pulley/bench"
 	"pulley/bench/gate"
 	"pulley/bench/gate/pairs"
 	"pulley/bench/gobench"
+	"pulley/engine/backend/designs"
 )
 
 // gateFlags are what pulley compare runs for two revisions, unless something else is said: both designs that push, for latency and
@@ -63,8 +63,8 @@ func needsPostgres(flags []string) bool {
 		if !ok {
 			continue
 		}
-		specs, err := bench.ParseBackends(strings.Split(list, ","))
-		return err != nil || slices.ContainsFunc(specs, bench.BackendSpec.NeedsPostgres)
+		specs, err := designs.ParseAll(strings.Split(list, ","))
+		return err != nil || slices.ContainsFunc(specs, designs.Spec.NeedsPostgres)
 	}
 	return true
 }

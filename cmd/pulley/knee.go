@@ -17,6 +17,7 @@ import (
 	"pulley/bench/knee"
 	"pulley/bench/load"
 	"pulley/bench/measure"
+	"pulley/engine/backend/designs"
 	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
@@ -52,7 +53,7 @@ func (kneeCmd) Help() string {
 		"  pulley knee chain=10 --objective \"p99 < 20ms\" --max-time 5m\n" +
 		"  pulley knee orders.yaml --backend journal --format json\n" +
 		"  pulley knee fanout --scale connections=2,4,8,12,16,24\n\nBackends:\n\n")
-	for line := range strings.Lines(bench.BackendHelp()) {
+	for line := range strings.Lines(designs.Help()) {
 		b.WriteString("  " + line)
 	}
 	return b.String()
@@ -144,7 +145,7 @@ func (o *kneeCmd) config() (*kneeJob, error) {
 	if o.Runs < 1 || o.Runs > 100 {
 		return nil, fmt.Errorf("--runs %d: choose from 1 to 100", o.Runs)
 	}
-	backends, err := bench.ParseBackends(o.Backend)
+	backends, err := designs.ParseAll(o.Backend)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"pulley/bench"
+	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 	"pulley/scenarios"
@@ -26,12 +26,12 @@ func TestProgramsOnEveryBackend(t *testing.T) {
 		t.Fatalf("%d programs were found", len(list))
 	}
 	var durable []string
-	for _, design := range bench.Designs() {
+	for _, design := range designs.All() {
 		if design.NeedsPostgres() {
 			durable = append(durable, design.String())
 		}
 	}
-	for _, design := range bench.Designs() {
+	for _, design := range designs.All() {
 		t.Run(design.String(), func(t *testing.T) {
 			t.Parallel()
 			cmd := runCmd{Backend: design.String(), Workers: 64, Timeout: deadline, Format: "json"}

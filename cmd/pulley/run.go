@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/bench"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
@@ -43,7 +43,7 @@ func (runCmd) Help() string {
 		`  {"status":"completed"|"failed"|"canceled","result":…,"error":{"type","message","action","position"}|null}` +
 		"\n\nInterrupted, it leaves the instance in a database that a DSN names: --id goes on with it, pulley cancel ends it." +
 		"\n\nBackends:\n\n")
-	for line := range strings.Lines(bench.BackendHelp()) {
+	for line := range strings.Lines(designs.Help()) {
 		b.WriteString("  " + line)
 	}
 	b.WriteString("\nActions:\n\n")
@@ -59,7 +59,7 @@ type job struct {
 	id      uuid.UUID
 	program *plan.Program
 	input   json.RawMessage
-	spec    bench.BackendSpec
+	spec    designs.Spec
 	actions *worker.Registry
 	schema  string
 	trace   *traceRecorder // what ran; nil: nobody wants to know
@@ -88,7 +88,7 @@ func (r *runCmd) Run(c *console) error {
 
 // prepare reads and checks everything that needs no server.
 func (r *runCmd) prepare(c *console) (*job, error) {
-	spec, err := bench.ParseBackend(r.Backend)
+	spec, err := designs.Parse(r.Backend)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ const schemaMost = 63
 
 // schemaOf gives the schema that a backend's instances are in by default. The two scans of pull keep
 // their books in different ways, and neither can go on where the other was.
-func schemaOf(spec bench.BackendSpec) string {
+func schemaOf(spec designs.Spec) string {
 	name := "pulley_" + spec.Name()
 	if slices.Contains(strings.Split(spec.String(), ":"), "scan=sql") {
 		name += "_sql"
@@ -232,7 +232,7 @@ func (r *runCmd) execute(ctx context.Context, c *console, j *job) (backend.Insta
 			c.say("pulley: %s", line)
 		}
 	}
-	var o bench.OpenOptions
+	var o designs.OpenOptions
 	kept := false
 	if j.spec.NeedsPostgres() {
 		server, err := r.open(ctx, tell)
@@ -247,7 +247,7 @@ func (r *runCmd) execute(ctx context.Context, c *console, j *job) (backend.Insta
 		if !r.Verbose && r.Format == "text" {
 			c.say("pulley: using %s", server.Describe())
 		}
-		o = bench.OpenOptions{DSN: server.DSN(), Schema: j.schema, Application: "pulley run"}
+		o = designs.OpenOptions{DSN: server.DSN(), Schema: j.schema, Application: "pulley run"}
 		kept = !server.Started()
 	}
 	opening, cancel := context.WithTimeoutCause(ctx, openTimeout, errSlow)

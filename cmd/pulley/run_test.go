@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"pulley/bench"
+	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 )
@@ -40,7 +40,7 @@ func TestDefaultSchemas(t *testing.T) {
 		"push": "pulley_push", "push:batch=1": "pulley_push", "pull": "pulley_pull", "pull:scan=app:batch=2": "pulley_pull",
 		"pull:batch=2:scan=sql": "pulley_pull_sql", "eager": "pulley_eager", "journal": "pulley_journal",
 	} {
-		spec, err := bench.ParseBackend(text)
+		spec, err := designs.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"pulley/bench"
 	"pulley/bench/load"
+	"pulley/engine/backend/designs"
 	"pulley/scenarios"
 )
 
@@ -41,7 +42,7 @@ func (o *testbedFlags) find() (k bench.Case, limits load.Limits, err error) {
 }
 
 // testbed is where the case runs on a backend.
-func (o *testbedFlags) testbed(k bench.Case, backend bench.BackendSpec) bench.TestbedSpec {
+func (o *testbedFlags) testbed(k bench.Case, backend designs.Spec) bench.TestbedSpec {
 	return bench.TestbedSpec{Case: k, Backend: backend, Workers: o.Workers, Engines: o.Engines, InFlight: o.InFlight}
 }
 

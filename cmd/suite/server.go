@@ -10,7 +10,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"pulley/bench"
+	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver"
 	"pulley/engine/pgserver/pgimage"
 	"pulley/engine/pgserver/pgtest"
@@ -44,11 +44,11 @@ func (p *place) withServer(ctx context.Context, work func(env map[string]string)
 
 // setUpDesigns makes the schema of every design in a database.
 func setUpDesigns(ctx context.Context, dsn string) error {
-	for _, design := range bench.Designs() {
+	for _, design := range designs.All() {
 		if !design.NeedsPostgres() {
 			continue
 		}
-		b, err := design.Open(ctx, bench.OpenOptions{DSN: dsn, Schema: pgtest.TemplateSchema(design.String())})
+		b, err := design.Open(ctx, designs.OpenOptions{DSN: dsn, Schema: pgtest.TemplateSchema(design.String())})
 		if err != nil {
 			return fmt.Errorf("%s: %w", design, err)
 		}

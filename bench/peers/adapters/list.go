@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"pulley/bench"
 	"pulley/bench/peers/peer"
+	"pulley/engine/backend/designs"
 )
 
 var rivals []*peer.Adapter
@@ -52,7 +52,7 @@ func parse(text string) (peer.Entry, error) {
 			return peer.ParseEntry(text, a)
 		}
 	}
-	spec, err := bench.ParseBackend(text)
+	spec, err := designs.Parse(text)
 	if err != nil {
 		return peer.Entry{}, fmt.Errorf("%w; and of others: %s", err, names())
 	}
@@ -73,7 +73,7 @@ func names() string {
 // Default lists what is raced where nothing is named: our fastest, and every rival.
 func Default() []string {
 	out := []string{"push"}
-	if _, err := bench.ParseBackend("journal"); err == nil {
+	if _, err := designs.Parse("journal"); err == nil {
 		out = append(out, "journal")
 	}
 	for _, a := range Rivals() {

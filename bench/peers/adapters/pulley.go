@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/bench"
 	"pulley/bench/peers/peer"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
@@ -32,7 +32,7 @@ const (
 )
 
 // ours is the adapter of one of pulley's backends.
-func ours(spec bench.BackendSpec) *peer.Adapter {
+func ours(spec designs.Spec) *peer.Adapter {
 	return &peer.Adapter{
 		Name: spec.String(), Title: "pulley " + spec.String(), Modules: []string{"pulley"}, Databases: 1, Submitters: ourSubmitters,
 		Options: []peer.Option{
@@ -44,7 +44,7 @@ func ours(spec bench.BackendSpec) *peer.Adapter {
 			"fanout": "a spread and an action that is given the list of all results",
 		},
 		Setup: func(ctx context.Context, env peer.Env) error {
-			b, err := spec.Open(ctx, bench.OpenOptions{DSN: env.DSNs[0]})
+			b, err := spec.Open(ctx, designs.OpenOptions{DSN: env.DSNs[0]})
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ type pulley struct {
 	numbers map[uuid.UUID]int // of instances under way
 }
 
-func openPulley(ctx context.Context, spec bench.BackendSpec, env peer.Env, work *peer.Work) (peer.System, error) {
+func openPulley(ctx context.Context, spec designs.Spec, env peer.Env, work *peer.Work) (peer.System, error) {
 	program, err := compile(work.Workload)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func openPulley(ctx context.Context, spec bench.BackendSpec, env peer.Env, work 
 		return nil, err
 	}
 	p := &pulley{program: program, work: work, numbers: map[uuid.UUID]int{}}
-	if p.backend, err = spec.Open(ctx, bench.OpenOptions{DSN: env.DSNs[0]}); err != nil {
+	if p.backend, err = spec.Open(ctx, designs.OpenOptions{DSN: env.DSNs[0]}); err != nil {
 		return nil, err
 	}
 	p.engine, err = engine.New(engine.Config{

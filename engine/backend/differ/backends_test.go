@@ -7,13 +7,9 @@ import (
 	"time"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/backend/differ"
 	"pulley/engine/backend/memory"
-	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/eager"
-	"pulley/engine/backend/postgres/journal"
-	"pulley/engine/backend/postgres/pull"
-	"pulley/engine/backend/postgres/push"
 	"pulley/engine/pgserver/pgtest"
 )
 
@@ -25,26 +21,17 @@ type design struct {
 	open    func(t testing.TB) differ.Store
 }
 
-// designs lists all backends.
-func designs() []design {
-	return []design{
-		{"memory", false, false, onMemory},
-		{"push", true, false, onPostgres("push", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
-			return push.Open(ctx, push.Config{Store: cfg})
-		})},
-		{"journal", true, false, onPostgres("journal", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
-			return journal.Open(ctx, journal.Config{Store: cfg})
-		})},
-		{"eager", true, false, onPostgres("eager", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
-			return eager.Open(ctx, eager.Config{Store: cfg})
-		})},
-		{"pull", true, false, onPostgres("pull:scan=app", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
-			return pull.Open(ctx, pull.Config{Store: cfg, Scan: pull.ScanApp})
-		})},
-		{"pull-sql", true, false, onPostgres("pull:scan=sql", func(ctx context.Context, cfg postgres.Config) (postgresBackend, error) {
-			return pull.Open(ctx, pull.Config{Store: cfg, Scan: pull.ScanSQL})
-		})},
+// genuine lists every backend as it is.
+func genuine() []design {
+	var list []design
+	for _, spec := range designs.All() {
+		d := design{name: spec.String(), waiting: spec.NeedsPostgres(), open: onMemory}
+		if d.waiting {
+			d.open = onPostgres(d.name)
+		}
+		list = append(list, d)
 	}
+	return list
 }
 
 // planted lists memory with a bug each. They show that a bug is found, and run only where they are named.
@@ -124,19 +111,21 @@ func onMemory(testing.TB) differ.Store {
 	}
 }
 
-type postgresBackend interface {
-	backend.Backend
-	Leftovers(ctx context.Context) (map[string]int, error)
-}
-
-// onPostgres gives a store in a schema of its own.
-func onPostgres(design string, open func(context.Context, postgres.Config) (postgresBackend, error)) func(testing.TB) differ.Store {
+// onPostgres gives a store of one shard, in a schema of its own.
+func onPostgres(design string) func(testing.TB) differ.Store {
 	return func(t testing.TB) differ.Store {
-		b, err := open(context.Background(), postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, design), Shards: 1})
+		spec, err := designs.Parse(design + ":shards=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := spec.Open(context.Background(), designs.OpenOptions{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, design)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(b.Close)
-		return differ.Store{Backend: b, Leftovers: b.Leftovers}
+		inside := b.(interface {
+			Leftovers(ctx context.Context) (map[string]int, error)
+		})
+		return differ.Store{Backend: b, Leftovers: inside.Leftovers}
 	}
 }

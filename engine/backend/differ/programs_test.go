@@ -126,7 +126,7 @@ func TestPrograms(t *testing.T) {
 	if *caseFile != "" {
 		t.Skip("one case is asked for")
 	}
-	run := designs()
+	run := genuine()
 	if *backends != "" {
 		run = nil
 		for name := range strings.SplitSeq(*backends, ",") {
@@ -170,12 +170,12 @@ func (l *lines) String() string {
 // named gives a backend of the table, or one with a planted bug.
 func named(t *testing.T, name string) design {
 	t.Helper()
-	all := slices.Concat(designs(), planted())
-	i := slices.IndexFunc(all, func(d design) bool { return d.name == name })
+	list := slices.Concat(genuine(), planted())
+	i := slices.IndexFunc(list, func(d design) bool { return d.name == name })
 	if i < 0 {
 		t.Fatalf("there is no backend %q", name)
 	}
-	return all[i]
+	return list[i]
 }
 
 // many programs show what the generator tries; of few, chance decides.
@@ -239,7 +239,7 @@ func TestCase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	on := designs()
+	on := genuine()
 	if c.Backend != "" {
 		on = []design{named(t, c.Backend)}
 	}
@@ -263,7 +263,7 @@ func TestCases(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, d := range slices.Concat(designs(), planted()) {
+	for _, d := range slices.Concat(genuine(), planted()) {
 		t.Run(d.name, func(t *testing.T) {
 			var store differ.Store
 			for _, file := range slices.Sorted(maps.Keys(cases)) {

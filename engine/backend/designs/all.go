@@ -1,9 +1,9 @@
-package bench
+package designs
 
-// Designs lists every backend in the forms that keep books differently: once for each word of an option
+// All lists every backend in the forms that keep books differently: once for each word of an option
 // that takes words, and once where there is none. Tests that hold for all of them go over this list.
-func Designs() []BackendSpec {
-	var specs []BackendSpec
+func All() []Spec {
+	var specs []Spec
 	for _, k := range kinds {
 		texts := []string{k.name}
 		for _, o := range k.options {
@@ -18,9 +18,9 @@ func Designs() []BackendSpec {
 			}
 		}
 		for _, text := range texts {
-			s, err := ParseBackend(text)
+			s, err := Parse(text)
 			if err != nil {
-				panic(err) // it was made of the table that ParseBackend reads
+				panic(err) // it was made of the table that Parse reads
 			}
 			specs = append(specs, s)
 		}

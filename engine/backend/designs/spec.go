@@ -1,4 +1,5 @@
-package bench
+// Package designs names the backends: it reads what a user calls a design and its options, and opens it.
+package designs
 
 import (
 	"cmp"
@@ -20,8 +21,8 @@ import (
 	"pulley/engine/backend/postgres/push"
 )
 
-// BackendSpec is a backend and its options, as a user names them: "push:batch=1".
-type BackendSpec struct {
+// Spec is a backend and its options, as a user names them: "push:batch=1".
+type Spec struct {
 	name string
 	text string // canonical: options in order, defaults left out where they were
 	opts map[string]string
@@ -62,8 +63,8 @@ var kinds = []kind{
 		[]option{batchOption, shardsOption}},
 }
 
-// BackendHelp lists the backends and their options, a line each.
-func BackendHelp() string {
+// Help lists the backends and their options, a line each.
+func Help() string {
 	var b strings.Builder
 	for _, k := range kinds {
 		fmt.Fprintf(&b, "%-7s %s\n", k.name, k.doc)
@@ -74,14 +75,14 @@ func BackendHelp() string {
 	return b.String()
 }
 
-// ParseBackend reads NAME or NAME:OPTION=VALUE:…; errors say what there is.
-func ParseBackend(text string) (BackendSpec, error) {
+// Parse reads NAME or NAME:OPTION=VALUE:…; errors say what there is.
+func Parse(text string) (Spec, error) {
 	parts := strings.Split(strings.TrimSpace(text), ":")
 	k, err := findKind(parts[0])
 	if err != nil {
-		return BackendSpec{}, err
+		return Spec{}, err
 	}
-	s := BackendSpec{name: k.name, opts: map[string]string{}}
+	s := Spec{name: k.name, opts: map[string]string{}}
 	for _, part := range parts[1:] {
 		name, value, ok := strings.Cut(part, "=")
 		o := slices.IndexFunc(k.options, func(o option) bool { return o.name == name })
@@ -105,15 +106,15 @@ func ParseBackend(text string) (BackendSpec, error) {
 	return s, nil
 }
 
-// ParseBackends reads several, and refuses one that is there twice.
-func ParseBackends(texts []string) ([]BackendSpec, error) {
-	var out []BackendSpec
+// ParseAll reads several, and refuses one that is there twice.
+func ParseAll(texts []string) ([]Spec, error) {
+	var out []Spec
 	for _, text := range texts {
-		s, err := ParseBackend(text)
+		s, err := Parse(text)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(out, func(o BackendSpec) bool { return o.text == s.text }) {
+		if slices.ContainsFunc(out, func(o Spec) bool { return o.text == s.text }) {
 			return nil, fmt.Errorf("backend %s: it is named twice", s.text)
 		}
 		out = append(out, s)
@@ -169,26 +170,26 @@ func (o option) check(value string) error {
 	return nil
 }
 
-// String gives the spec in its canonical form, which ParseBackend reads again.
-func (s BackendSpec) String() string { return s.text }
+// String gives the spec in its canonical form, which Parse reads again.
+func (s Spec) String() string { return s.text }
 
 // Name is the backend's name without options.
-func (s BackendSpec) Name() string { return s.name }
+func (s Spec) Name() string { return s.name }
 
 // NeedsPostgres says whether Open needs a database.
-func (s BackendSpec) NeedsPostgres() bool { return s.name != "memory" }
+func (s Spec) NeedsPostgres() bool { return s.name != "memory" }
 
 // Batch is how many completions may share a commit; zero leaves it to the engine. Pull takes them one
 // by one unless it is told otherwise, as the published design does: grouping them came with pushing.
 // Grouped, many completions share a cycle, which hides most of what rescanning costs in a fan-out.
-func (s BackendSpec) Batch() int {
+func (s Spec) Batch() int {
 	if s.name == "pull" && s.opts["batch"] == "" {
 		return 1
 	}
 	return s.number("batch")
 }
 
-func (s BackendSpec) number(name string) int {
+func (s Spec) number(name string) int {
 	n, err := strconv.Atoi(s.opts[name])
 	if err != nil {
 		return 0
@@ -210,7 +211,7 @@ type OpenOptions struct {
 }
 
 // Open opens the backend, setting its schema up where needed. The caller closes it.
-func (s BackendSpec) Open(ctx context.Context, o OpenOptions) (backend.Backend, error) {
+func (s Spec) Open(ctx context.Context, o OpenOptions) (backend.Backend, error) {
 	store := postgres.Config{
 		DSN: o.DSN, Schema: o.Schema, Application: o.Application,
 		Shards: s.number("shards"), Connections: cmp.Or(o.Connections, s.number("connections")), Tracer: o.Tracer,
