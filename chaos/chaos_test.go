@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -26,7 +25,6 @@ import (
 	"pulley/engine/oracle"
 	"pulley/engine/reference"
 	"pulley/internal/depth"
-	"pulley/reports/record"
 )
 
 // plantVariable names the bug that an engine's process plants in itself.
@@ -304,13 +302,6 @@ func TestACaseIsAFile(t *testing.T) {
 	}
 }
 
-func sum(numbers []int) (total int) {
-	for _, n := range numbers {
-		total += n
-	}
-	return total
-}
-
 // TestContention reads a made-up history: of two joins of four completions each, one has its completions from two
 // engines, one from two lives of the same.
 func TestContention(t *testing.T) {
@@ -350,44 +341,6 @@ func TestPace(t *testing.T) {
 	}
 	if p = (pace{most: 5}); p.due(3, begin) != 2 {
 		t.Error("without a rate, what has ended is not replaced at once")
-	}
-}
-
-// TestRecovery reads a made-up history: ten completions a second before a fault, none for two seconds, then
-// the same rate.
-func TestRecovery(t *testing.T) {
-	var h oracle.History
-	second := int64(time.Second)
-	applied := func(at int64) {
-		h = append(h, oracle.Event{Kind: oracle.Answered, Answer: oracle.AnswerApplied, AtNS: at, Instance: "i"})
-	}
-	for i := range int64(50) {
-		applied(i * second / 10)
-	}
-	over := 5*second + second/2
-	for i := range int64(50) {
-		applied(over + 2*second + i*second/10)
-	}
-	h = append(h, oracle.Event{Kind: oracle.Ended, Status: reference.Completed, AtNS: over + 7*second, Instance: "i"})
-	spans := []span{{fault: fault.Fault{Kind: "process.kill"}, begun: 5 * second, over: over}}
-	rateWas, all := recovery(appliedIn(h), livesOf(h), spans, 0, math.MaxInt64)
-	got := recoveryOf(rateWas, all)
-	want := func(what string, p record.RecoveryPercentiles, ms float64) {
-		if p.N != 1 || p.P50 != ms || p.Max != ms {
-			t.Errorf("%s: %+v, want %v ms once", what, p, ms)
-		}
-	}
-	want("first", got.First, 2000)
-	want("rate", got.Rate, 2000)
-	want("went on", got.WentOn, 2000)
-	want("finished", got.Finished, 7000)
-	want("first, of its kind", got.Kinds["process.kill"].First, 2000)
-	line := timeline(appliedIn(h), spans)
-	if total := sum(line.Completions); total != 100 || line.WindowMS < 100 || len(line.Faults) != 1 || line.Faults[0].BeginMS != 5000 || line.Faults[0].EndMS != 5500 {
-		t.Errorf("the timeline has %d completions of 100, windows of %v ms, faults %v", total, line.WindowMS, line.Faults)
-	}
-	if got.RateWas < 9.9 || got.RateWas > 10.1 {
-		t.Errorf("the rate was %v, want 10", got.RateWas)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulley/chaos/fault"
+	"pulley/chaos/recovery"
 	"pulley/engine/oracle"
 )
 
@@ -30,11 +31,11 @@ func (r *run) everyKinds() []fault.Kind {
 // engines stop and start, one is killed, and its leases are taken back. What came by then is the baseline.
 func (r *run) rehearse(ctx context.Context) error {
 	if len(r.everyKinds()) > 0 {
-		s := span{fault: fault.Fault{Kind: "rehearsal"}, begun: oracle.MachineClock()}
+		s := recovery.Span{Fault: fault.Fault{Kind: "rehearsal"}, Begun: oracle.MachineClock()}
 		if err := r.restartAll(ctx); err != nil {
 			return fmt.Errorf("the rehearsal: %w", err)
 		}
-		s.over = oracle.MachineClock()
+		s.Over = oracle.MachineClock()
 		r.spans = append(r.spans, s)
 	}
 	r.ledger.Places.Baseline()

@@ -10,7 +10,6 @@ import (
 
 	"pulley/chaos/fault"
 	"pulley/chaos/hosts"
-	"pulley/reports/record"
 )
 
 // TestFaultsOfHostsNeedHosts has the kinds left out, with what to do, unless a case has hosts.
@@ -35,17 +34,8 @@ func TestFaultsOfHostsNeedHosts(t *testing.T) {
 	}
 }
 
-// TestAKilledHostIsAKilledEngine holds one against the promises, counts it, and has a soak spare its first engine.
+// TestAKilledHostIsAKilledEngine counts one, and has a soak spare its first engine.
 func TestAKilledHostIsAKilledEngine(t *testing.T) {
-	h, spans := killedAt([]int64{int64(time.Minute)}, []time.Duration{1600 * time.Millisecond})
-	for i := range spans {
-		spans[i].fault.Kind = "host.kill"
-	}
-	_, all := recovery(appliedIn(h), livesOf(h), spans, 0, never)
-	got := Case{LeaseMS: 1000, SweepMS: 250}.recoveryVerdicts(all, 0, 0)
-	if len(got) != 1 || got[0].Kind != "host.kill" || got[0].Verdict != record.RecoveryMissed {
-		t.Errorf("got %+v, want it missed", got)
-	}
 	totals := NewTotals(map[Goal]int{Kills: 2})
 	totals.Add(&Result{Backend: "push", Verdict: Pass, Faults: map[string]int{"host.kill": 2}})
 	if !totals.Enough() {

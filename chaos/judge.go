@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	"pulley/chaos/recovery"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/oracle"
@@ -69,7 +69,7 @@ func (r *run) judge() error {
 
 // times notes how the run went over time, and how work came back after faults.
 func (r *run) times(h oracle.History) {
-	applied := appliedIn(h)
+	applied := recovery.Completions(h)
 	if r.watch.share > 1 {
 		applied = r.watch.applied
 		r.result.Completions = len(applied)
@@ -77,25 +77,10 @@ func (r *run) times(h oracle.History) {
 	if r.soak != nil {
 		r.result.Soak = r.soak.judge()
 	}
-	r.result.Timeline = timeline(applied, r.spans)
-	lives := livesOf(h)
-	rateWas, all := recovery(applied, lives, r.spans, r.steady, r.closed)
-	r.result.RecoveryMS = recoveryOf(rateWas, all)
-	r.result.RecoveryMS.BoundMS = milliseconds(int64(r.takeover()))
-	origin := int64(0)
-	if len(applied) > 0 {
-		origin = applied[0] // as in the timeline
+	found := recovery.Run{
+		History: h, Applied: applied, Spans: r.spans, Since: r.steady, Closed: r.closed, Takeover: r.takeover(), Stalls: &r.stalls,
 	}
-	own := time.Duration(0)
-	if len(r.spans) > 0 {
-		own = lives.ownWork(r.steady, r.spans[0].begun)
-	}
-	for i := range all {
-		s := &all[i]
-		s.stalled = func(ns int64) int64 { return r.stalls.within(s.over, s.over+min(ns, int64(time.Hour))) }
-	}
-	r.result.RecoveryMS.StalledMS = milliseconds(r.stalls.within(0, never))
-	r.result.RecoveryMS.Verdicts = r.recoveryVerdicts(all, own, origin)
+	r.result.Timeline, r.result.RecoveryMS = found.Timeline(), found.Judge()
 }
 
 // excuse drops what instances violate that have not ended, where a fault or a phase went wrong itself before they could.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pulley/chaos/fault"
+	"pulley/chaos/recovery"
 	"pulley/engine/oracle"
 	"pulley/reports/record"
 )
@@ -160,7 +161,7 @@ func (r *Result) Text() string {
 	}
 	coverageText(&b, r.Messages)
 	b.WriteString(r.Lost.text())
-	b.WriteString(recoveryText(r.RecoveryMS))
+	b.WriteString(recovery.Text(r.RecoveryMS))
 	fmt.Fprintf(&b, "  deadlocks: %d by the server, %d seen by the engines; %d joins, %d of them contended\n",
 		r.Deadlocks.Server, r.Deadlocks.Engines, r.Joins.All, r.Joins.Contended)
 	if r.Soak != nil {

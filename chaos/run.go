@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/chaos/fault"
+	"pulley/chaos/recovery"
 	"pulley/engine/backend"
 	"pulley/engine/oracle"
 	"pulley/engine/pgserver"
@@ -63,7 +64,7 @@ type run struct {
 	load   *load
 	store  backend.Backend // past all wires
 	result *Result
-	spans  []span // of the faults that happened
+	spans  []recovery.Span // of the faults that happened
 
 	deadlocks deadlocks
 	soak      *soak         // nil: this is none
@@ -72,7 +73,7 @@ type run struct {
 	closed    int64         // and until when
 	find      func(kind string) (fault.Kind, error)
 
-	stalls   stalls // of the machine
+	stalls   recovery.Stalls // of the machine
 	recorder *oracle.Recorder
 	disk     *disk // the server's own; nil: it has none
 	front    *pgwire.Proxy
@@ -81,13 +82,6 @@ type run struct {
 	revokes  bool     // the store's leases die with the owner of a shard
 	broken   bool     // a fault or a phase went wrong itself
 	lived    bool     // all instances ended in the liveness phase
-}
-
-// span is when a fault was.
-type span struct {
-	fault       fault.Fault
-	begun, over int64  // on oracle.MachineClock
-	killed      string // the engine's process that it ended, if that is what it does
 }
 
 // Run runs a case. An error means that there was no run: the case is not valid, there is no server, or ctx
@@ -226,7 +220,7 @@ func (r *run) phases(ctx context.Context) error {
 	defer tasks.Wait()
 	defer stop()
 	tasks.Go(func() { r.load.run(loading, r.store) })
-	tasks.Go(func() { r.stalls.watch(loading) })
+	tasks.Go(func() { r.stalls.Watch(loading) })
 	r.pacing(ctx)
 	if r.Soak {
 		r.soak = &soak{run: r, series: map[string]*record.SoakSeries{}}
@@ -299,8 +293,7 @@ func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bo
 				f.K = max(1, f.K/2) // its moment may be too far off
 			}
 		}
-		now := oracle.MachineClock()
-		if slow := slowPart*r.stalls.within(begun, now) > now-begun; !slow || growths == growthsMost || r.soak != nil {
+		if !r.stalls.Slow(begun, oracle.MachineClock()) || growths == growthsMost || r.soak != nil {
 			return false, nil
 		}
 		r.say("fault %d, %s, did not happen in %d tries; the machine is slow, and every time of the case is doubled", i+1, f, triesMost)
@@ -313,7 +306,7 @@ func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bo
 // space waits until the next fault may begin, for the sake of what is to be seen before it.
 func (r *run) space(ctx context.Context) {
 	if n := len(r.spans); n > 0 {
-		pause(ctx, r.every()-time.Duration(oracle.MachineClock()-r.spans[n-1].begun))
+		pause(ctx, r.every()-time.Duration(oracle.MachineClock()-r.spans[n-1].Begun))
 	}
 }
 
@@ -345,10 +338,10 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	}
 	injecting, cancel := context.WithTimeout(ctx, f.Hold()+faultWithin)
 	defer cancel()
-	s := span{fault: f, begun: oracle.MachineClock()}
+	s := recovery.Span{Fault: f, Begun: oracle.MachineClock()}
 	r.record(oracle.Event{Kind: oracle.Struck, Bad: f.String()})
 	before, victim := r.ledger.Failed(), ""
-	if slices.Contains(killings, kind.Name) {
+	if recovery.KillsEngine(kind.Name) {
 		victim = r.world.engines[f.Engine].process().source
 	}
 	var over atomic.Int64
@@ -357,7 +350,7 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 		over.Store(oracle.MachineClock())
 		count.Add(1)
 	})
-	s.over, s.killed = over.Load(), victim
+	s.Over, s.Killed = over.Load(), victim
 	if err == nil && !r.failedAsMeant(ctx, kind, before) {
 		err = fault.ErrMissed
 	}
@@ -370,7 +363,7 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	case err != nil:
 		return false, err
 	}
-	r.say("fault: %s, %d times in %d ms", f, count.Load(), (s.over-s.begun)/int64(time.Millisecond))
+	r.say("fault: %s, %d times in %d ms", f, count.Load(), (s.Over-s.Begun)/int64(time.Millisecond))
 	r.result.Faults[f.Kind] += int(count.Load())
 	r.spans = append(r.spans, s)
 	return true, nil

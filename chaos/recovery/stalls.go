@@ -1,4 +1,4 @@
-package chaos
+package recovery
 
 import (
 	"context"
@@ -19,14 +19,14 @@ type stall struct {
 	from, to int64 // on oracle.MachineClock
 }
 
-// stalls are those of a run, in order.
-type stalls struct {
+// Stalls are those of a run, in order.
+type Stalls struct {
 	mu  sync.Mutex
 	all []stall
 }
 
-// watch notes stalls until ctx ends.
-func (s *stalls) watch(ctx context.Context) {
+// Watch notes stalls until ctx ends.
+func (s *Stalls) Watch(ctx context.Context) {
 	tick := time.NewTicker(stallBeat)
 	defer tick.Stop()
 	last := oracle.MachineClock()
@@ -41,7 +41,7 @@ func (s *stalls) watch(ctx context.Context) {
 }
 
 // beat takes a look at the clock, and gives its time.
-func (s *stalls) beat(last, now int64) int64 {
+func (s *Stalls) beat(last, now int64) int64 {
 	if due := last + int64(stallBeat); now-due >= int64(stallLeast) {
 		s.mu.Lock()
 		s.all = append(s.all, stall{due, now})
@@ -50,8 +50,8 @@ func (s *stalls) beat(last, now int64) int64 {
 	return now
 }
 
-// within is how long the machine had no time for the run in a time.
-func (s *stalls) within(from, to int64) (ns int64) {
+// Within is how long the machine had no time for the run in a time.
+func (s *Stalls) Within(from, to int64) (ns int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.all {
@@ -59,3 +59,6 @@ func (s *stalls) within(from, to int64) (ns int64) {
 	}
 	return ns
 }
+
+// Slow says whether the machine had so little time for the run in a time that what it waited for may only be late.
+func (s *Stalls) Slow(from, to int64) bool { return slowPart*s.Within(from, to) > to-from }

@@ -1,4 +1,10 @@
-package chaos
+// Package recovery measures how work came back after faults, and holds that against what is promised of it.
+//
+// A [Run] is read from its history: for each fault, when the first completion came, when they came as fast again as before, and
+// when every instance that was open had gone on and had ended. What is promised has a bound, which p99 of the faults must be
+// within. A fault after which the next came too soon, or beside which the machine had no time for the run ([Stalls]), decides
+// nothing. None of this is part of a run's own verdict: on a machine that has other things to do everything takes longer.
+package recovery
 
 import (
 	"fmt"
@@ -8,9 +14,13 @@ import (
 	"strings"
 	"time"
 
+	"pulley/chaos/fault"
 	"pulley/engine/oracle"
 	"pulley/reports/record"
 )
+
+// beyondMost is how many of the faults that cost too much a text names.
+const beyondMost = 2
 
 func percentiles(ms []float64) record.RecoveryPercentiles {
 	if len(ms) == 0 {
@@ -21,8 +31,8 @@ func percentiles(ms []float64) record.RecoveryPercentiles {
 	return record.RecoveryPercentiles{N: len(ms), P50: at(0.5), P99: at(0.99), Max: ms[len(ms)-1]}
 }
 
-// recoveryText words how work came back, over all faults and by kind, and how that stands to what is promised.
-func recoveryText(r record.Recovery) string {
+// Text words how work came back, over all faults and by kind, and how that stands to what is promised.
+func Text(r record.Recovery) string {
 	var b strings.Builder
 	line := func(what string, p record.RecoveryPercentiles, of int) {
 		if p.N > 0 {
@@ -45,12 +55,52 @@ func recoveryText(r record.Recovery) string {
 		fmt.Fprintf(&b, "  for %.0f ms in all the machine had no time for the run\n", r.StalledMS)
 	}
 	for _, v := range r.Verdicts {
-		fmt.Fprintf(&b, "  recovery from %s: %s\n", v.Kind, recoveryVerdictText(v))
-		for _, one := range v.Beyond[:min(len(v.Beyond), textMost)] {
+		fmt.Fprintf(&b, "  recovery from %s: %s\n", v.Kind, verdictText(v))
+		for _, one := range v.Beyond[:min(len(v.Beyond), beyondMost)] {
 			fmt.Fprintf(&b, "    %s\n", one)
 		}
 	}
 	return b.String()
+}
+
+// Span is when a fault was.
+type Span struct {
+	Fault       fault.Fault
+	Begun, Over int64  // on oracle.MachineClock
+	Killed      string // the engine's process that it ended, if that is what it does
+}
+
+// Run is what is known of a run.
+type Run struct {
+	History  oracle.History
+	Applied  []int64 // when completions were applied, in order
+	Spans    []Span  // of the faults that happened, in order
+	Since    int64   // what was before it says nothing about the rate
+	Closed   int64   // nothing new was submitted from it on
+	Takeover time.Duration
+	Stalls   *Stalls // of the machine
+}
+
+// Judge measures how work came back after the faults, and holds it against what is promised.
+func (r Run) Judge() record.Recovery {
+	lives := livesOf(r.History)
+	rateWas, all := measure(r.Applied, lives, r.Spans, r.Since, r.Closed)
+	out := summarize(rateWas, all)
+	out.BoundMS = milliseconds(int64(r.Takeover))
+	origin, own := int64(0), time.Duration(0)
+	if len(r.Applied) > 0 {
+		origin = r.Applied[0] // as in the timeline
+	}
+	if len(r.Spans) > 0 {
+		own = lives.ownWork(r.Since, r.Spans[0].Begun)
+	}
+	for i := range all {
+		s := &all[i]
+		s.stalled = func(ns int64) int64 { return r.Stalls.Within(s.Over, s.Over+min(ns, int64(time.Hour))) }
+	}
+	out.StalledMS = milliseconds(r.Stalls.Within(0, never))
+	out.Verdicts = verdicts(all, r.Takeover, own, origin)
+	return out
 }
 
 const (
@@ -59,8 +109,8 @@ const (
 	rateLeast  = 10   // completions that it has at least
 )
 
-// applied are the moments at which completions were applied, in order.
-func appliedIn(h oracle.History) []int64 {
+// Completions are the moments at which completions were applied, in order.
+func Completions(h oracle.History) []int64 {
 	var applied []int64
 	for i := range h {
 		if h[i].Kind == oracle.Answered && h[i].Answer == oracle.AnswerApplied {
@@ -73,7 +123,7 @@ func appliedIn(h oracle.History) []int64 {
 
 // seen is how work came back after a fault, in nanoseconds from its end; never: that was not seen.
 type seen struct {
-	span
+	Span
 	window      int64 // until the next fault begins, or without end
 	loaded      int64 // of this, as long as there was load, with a rate to reach
 	first, rate int64
@@ -101,54 +151,54 @@ func within(at, over, window int64) int64 {
 	return at - over
 }
 
-// recovery reads from the completions and instances of a history how work came back after each fault. The earlier rate is
+// measure reads from the completions and instances of a history how work came back after each fault. The earlier rate is
 // that since the fault before, or before the first; what was before a moment says nothing about it, and from closed on
 // nothing new is submitted.
-func recovery(applied []int64, all lives, spans []span, since, closed int64) (rateWas float64, seenOf []seen) {
+func measure(applied []int64, all lives, spans []Span, since, closed int64) (rateWas float64, seenOf []seen) {
 	if len(spans) == 0 {
 		return 0, nil
 	}
 	begin, _ := slices.BinarySearch(applied, since)
-	rateWas = rateBefore(applied[begin:], spans[0].begun)
+	rateWas = rateBefore(applied[begin:], spans[0].Begun)
 	for i, s := range spans {
-		one := seen{span: s, window: never, first: never, rate: never}
+		one := seen{Span: s, window: never, first: never, rate: never}
 		next := int64(never)
 		if i+1 < len(spans) {
-			next = spans[i+1].begun
-			one.window = next - s.over
+			next = spans[i+1].Begun
+			one.window = next - s.Over
 		}
 		earlier := rateWas
 		if i > 0 { // a machine that others use as well is not as fast all the time
-			begin, _ = slices.BinarySearch(applied, spans[i-1].over)
-			earlier = rateBefore(applied[begin:], s.begun)
+			begin, _ = slices.BinarySearch(applied, spans[i-1].Over)
+			earlier = rateBefore(applied[begin:], s.Begun)
 		}
 		if earlier > 0 {
-			one.loaded = max(0, min(next, closed)-s.over)
+			one.loaded = max(0, min(next, closed)-s.Over)
 		}
-		from, _ := slices.BinarySearch(applied, s.over)
+		from, _ := slices.BinarySearch(applied, s.Over)
 		to, _ := slices.BinarySearch(applied, next)
 		after := applied[from:max(from, to)]
 		if len(after) > 0 {
-			one.first = after[0] - s.over
+			one.first = after[0] - s.Over
 		}
 		if at, found := regained(after, earlier); found {
-			one.rate = at - s.over
+			one.rate = at - s.Over
 		}
-		one.open = all.after(s.over, one.window, "")
+		one.open = all.after(s.Over, one.window, "")
 		one.inHand = comeback{wentOn: never, finished: never}
-		if s.killed != "" {
-			one.inHand = all.after(s.over, one.window, s.killed)
+		if s.Killed != "" {
+			one.inHand = all.after(s.Over, one.window, s.Killed)
 		}
 		seenOf = append(seenOf, one)
 	}
 	return rateWas, seenOf
 }
 
-// recoveryOf has the percentiles over all faults, and by kind.
-func recoveryOf(rateWas float64, all []seen) record.Recovery {
+// summarize has the percentiles over all faults, and by kind.
+func summarize(rateWas float64, all []seen) record.Recovery {
 	kinds := map[string][]seen{}
 	for _, s := range all {
-		kinds[s.fault.Kind] = append(kinds[s.fault.Kind], s)
+		kinds[s.Fault.Kind] = append(kinds[s.Fault.Kind], s)
 	}
 	out := record.Recovery{RecoveryTimes: timesOf(all), RateWas: rateWas, Kinds: map[string]record.RecoveryTimes{}}
 	for kind, some := range kinds {
@@ -198,118 +248,15 @@ func regained(applied []int64, rate float64) (at int64, found bool) {
 	return 0, false
 }
 
-// life is an instance from its submission to its end; ended is never where none was seen.
-type life struct {
-	id           string
-	begun, ended int64
-	applied      []int64 // when completions of it were, in order
-	held         []hold
-}
-
-// hold is a time in which an engine's process had something of an instance in hand: it had leased a node run, and no
-// answer to its completion, or it had been asked to submit the instance, and had no answer either.
-type hold struct {
-	process  string
-	from, to int64 // never: it did not get one
-}
-
-func (l *life) isInHand(process string, at int64) bool {
-	return slices.ContainsFunc(l.held, func(h hold) bool { return h.process == process && h.from <= at && at < h.to })
-}
-
-type lives []life
-
-// holding is what begins and ends a hold, of an instance.
-type holding struct {
-	process     string
-	token, call int64
-}
-
-// hold notes what an event says of what its process has in hand. begun are holds of the instance, by their places.
-func (l *life) hold(e *oracle.Event, begun map[holding]int) {
-	var of holding
-	switch e.Kind {
-	case oracle.Leased, oracle.Answered, oracle.Released:
-		of = holding{process: e.Source, token: e.Token}
-	case oracle.Submitting, oracle.Submitted:
-		of = holding{process: e.Source, call: e.Call}
-	default:
-		return
-	}
-	if e.Kind == oracle.Leased || e.Kind == oracle.Submitting {
-		begun[of] = len(l.held)
-		l.held = append(l.held, hold{process: e.Source, from: e.AtNS, to: never})
-	} else if i, known := begun[of]; known {
-		l.held[i].to = min(l.held[i].to, e.AtNS)
-	}
-}
-
-// livesOf collects the instances of a history. An end that nobody told of is when it was found.
-func livesOf(h oracle.History) lives {
-	by := map[string]*life{}
-	begun := map[string]map[holding]int{}
-	for i := range h {
-		e := &h[i]
-		if e.Instance == "" {
-			continue
-		}
-		l := by[e.Instance]
-		if l == nil {
-			l = &life{id: e.Instance, begun: never, ended: never}
-			by[e.Instance], begun[e.Instance] = l, map[holding]int{}
-		}
-		l.hold(e, begun[e.Instance])
-		if e.Kind != oracle.Looked {
-			l.begun = min(l.begun, e.AtNS)
-		}
-		if e.Kind == oracle.Answered && e.Answer == oracle.AnswerApplied {
-			l.applied = append(l.applied, e.AtNS)
-		}
-		if e.Kind == oracle.Ended || e.Kind == oracle.Looked && e.Status != oracle.Running && e.Status != "" {
-			l.ended = min(l.ended, e.AtNS)
-		}
-	}
-	out := make(lives, 0, len(by))
-	for _, id := range slices.Sorted(maps.Keys(by)) {
-		slices.Sort(by[id].applied)
-		out = append(out, *by[id])
-	}
-	return out
-}
-
-// after gives how the instances that were open at a moment came back in the time from it on, or those of them that a process
-// had in hand then: until each had a completion applied or had ended.
-func (l lives) after(at, window int64, process string) comeback {
-	var c comeback
-	for i := range l {
-		one := &l[i]
-		if one.begun >= at || one.ended < at || process != "" && !one.isInHand(process, at) {
-			continue
-		}
-		c.n++
-		next := one.ended
-		if i, _ := slices.BinarySearch(one.applied, at); i < len(one.applied) {
-			next = min(next, one.applied[i])
-		}
-		if c.finished = max(c.finished, one.ended); next > c.wentOn {
-			c.wentOn, c.last = next, one.id
-		}
-	}
-	if c.n == 0 {
-		return comeback{wentOn: never, finished: never}
-	}
-	c.wentOn, c.finished = within(c.wentOn, at, window), within(c.finished, at, window)
-	return c
-}
-
 // windowsMost bounds the windows of a timeline; one is no shorter than windowLeast.
 const (
 	windowsMost = 600
 	windowLeast = 100 * time.Millisecond
 )
 
-// timeline counts completions by time, with the faults beside them.
-func timeline(applied []int64, spans []span) record.Timeline {
+// Timeline counts completions by time, with the faults beside them.
+func (r Run) Timeline() record.Timeline {
+	applied := r.Applied
 	out := record.Timeline{Completions: []int{}, Faults: []record.FaultTime{}}
 	if len(applied) == 0 {
 		return out
@@ -321,9 +268,9 @@ func timeline(applied []int64, spans []span) record.Timeline {
 	for _, at := range applied {
 		out.Completions[(at-origin)/window]++
 	}
-	for _, s := range spans {
+	for _, s := range r.Spans {
 		out.Faults = append(out.Faults, record.FaultTime{
-			Kind: s.fault.Kind, BeginMS: milliseconds(s.begun - origin), EndMS: milliseconds(s.over - origin),
+			Kind: s.Fault.Kind, BeginMS: milliseconds(s.Begun - origin), EndMS: milliseconds(s.Over - origin),
 		})
 	}
 	return out

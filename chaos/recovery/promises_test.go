@@ -1,4 +1,4 @@
-package chaos
+package recovery
 
 import (
 	"slices"
@@ -12,13 +12,16 @@ import (
 	"pulley/reports/record"
 )
 
+// takeover is a lease of a second and two sweeps of a quarter.
+const takeover = 1500 * time.Millisecond
+
 // killedAt makes a history of instances, open from before the kills on, and kills: each instance has a completion applied
 // so long after each, and ends so long after all; zero: never.
-func killedAt(kills []int64, instances ...[]time.Duration) (oracle.History, []span) {
+func killedAt(kills []int64, instances ...[]time.Duration) (oracle.History, []Span) {
 	var h oracle.History
-	var spans []span
+	var spans []Span
 	for _, at := range kills {
-		spans = append(spans, span{fault: fault.Fault{Kind: killing, Engine: 1}, begun: at, over: at})
+		spans = append(spans, Span{Fault: fault.Fault{Kind: killing, Engine: 1}, Begun: at, Over: at})
 	}
 	for i, afters := range instances {
 		id := string(rune('a' + i))
@@ -40,7 +43,6 @@ func killedAt(kills []int64, instances ...[]time.Duration) (oracle.History, []sp
 func TestRecoveryVerdict(t *testing.T) {
 	const second = int64(time.Second)
 	soon, late := 1400*time.Millisecond, 1600*time.Millisecond
-	c := Case{LeaseMS: 1000, SweepMS: 250}
 	for name, w := range map[string]struct {
 		kills     []int64
 		instances [][]time.Duration
@@ -56,8 +58,8 @@ func TestRecoveryVerdict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, spans := killedAt(w.kills, w.instances...)
-			_, all := recovery(appliedIn(h), livesOf(h), spans, 0, never)
-			got := c.recoveryVerdicts(all, 0, 0)
+			_, all := measure(Completions(h), livesOf(h), spans, 0, never)
+			got := verdicts(all, takeover, 0, 0)
 			if len(got) != 1 || got[0].Verdict != w.verdict || got[0].Decided != w.decided || got[0].Faults != len(w.kills) || len(got[0].Beyond) != len(w.beyond) {
 				t.Fatalf("got %+v, want it %s, %d decided, beyond %q", got, w.verdict, w.decided, w.beyond)
 			}
@@ -93,8 +95,8 @@ func TestRateVerdict(t *testing.T) {
 				applied = append(applied, kill+at)
 			}
 			slices.Sort(applied)
-			_, all := recovery(applied, nil, []span{{fault: fault.Fault{Kind: "postgres.kill"}, begun: kill, over: kill}}, 0, kill+w.closed*second)
-			got := Case{}.recoveryVerdicts(all, 0, 0)
+			_, all := measure(applied, nil, []Span{{Fault: fault.Fault{Kind: "postgres.kill"}, Begun: kill, Over: kill}}, 0, kill+w.closed*second)
+			got := verdicts(all, 0, 0, 0)
 			if len(got) != 1 || got[0].Verdict != w.verdict {
 				t.Errorf("got %+v, want it %s", got, w.verdict)
 			}
@@ -105,8 +107,8 @@ func TestRateVerdict(t *testing.T) {
 // TestNothingInHand has an engine be killed where there is nothing that could come back: nothing is said of that.
 func TestNothingInHand(t *testing.T) {
 	h, spans := killedAt([]int64{int64(time.Minute)})
-	_, all := recovery(appliedIn(h), livesOf(h), spans, 0, never)
-	if got := (Case{}).recoveryVerdicts(all, 0, 0); len(got) != 0 {
+	_, all := measure(Completions(h), livesOf(h), spans, 0, never)
+	if got := verdicts(all, 0, 0, 0); len(got) != 0 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -127,9 +129,9 @@ func TestOwnWork(t *testing.T) {
 		t.Errorf("of no instances, own work is %v", got)
 	}
 	h, spans := killedAt([]int64{10 * second}, []time.Duration{1700 * time.Millisecond})
-	_, after := recovery(appliedIn(h), livesOf(h), spans, 0, never)
+	_, after := measure(Completions(h), livesOf(h), spans, 0, never)
 	for own, want := range map[time.Duration]string{0: record.RecoveryMissed, 300 * time.Millisecond: record.RecoveryMet} {
-		got := Case{LeaseMS: 1000, SweepMS: 250}.recoveryVerdicts(after, own, 0)[0]
+		got := verdicts(after, takeover, own, 0)[0]
 		if got.Verdict != want || got.OwnMS != milliseconds(int64(own)) || got.BoundMS != 1500+got.OwnMS {
 			t.Errorf("with %v of own work it is %+v, want it %s", own, got, want)
 		}
@@ -147,11 +149,11 @@ func TestEarlierRate(t *testing.T) {
 			at += second / 40
 		}
 	}
-	var spans []span
+	var spans []Span
 	for _, at := range []int64{10 * second, 20 * second, 30 * second} {
-		spans = append(spans, span{fault: fault.Fault{Kind: crashing}, begun: at, over: at})
+		spans = append(spans, Span{Fault: fault.Fault{Kind: crashing}, Begun: at, Over: at})
 	}
-	_, all := recovery(applied, nil, spans, 0, 40*second)
+	_, all := measure(applied, nil, spans, 0, 40*second)
 	if late := []bool{all[0].rate > second, all[1].rate > second, all[2].rate > second}; !slices.Equal(late, []bool{false, true, false}) {
 		t.Errorf("the rate comes late after %v, want the second alone", late)
 	}
@@ -176,7 +178,7 @@ func TestInHand(t *testing.T) {
 		h = append(h, oracle.Event{Kind: oracle.Ended, Status: reference.Completed, Instance: id, AtNS: at})
 	}
 	at := 10 * second
-	_, all := recovery(nil, livesOf(h), []span{{fault: fault.Fault{Kind: killing}, begun: at, over: at, killed: "killed"}}, 0, never)
+	_, all := measure(nil, livesOf(h), []Span{{Fault: fault.Fault{Kind: killing}, Begun: at, Over: at, Killed: "killed"}}, 0, never)
 	if got := all[0].inHand; got != (comeback{n: 2, wentOn: 2 * second, finished: 2 * second, last: "b"}) {
 		t.Errorf("in hand: %+v, want a and b", got)
 	}
@@ -184,7 +186,7 @@ func TestInHand(t *testing.T) {
 		t.Errorf("open: %+v, want all three", got)
 	}
 	for i, want := range []string{record.RecoveryMet, record.RecoveryMissed} {
-		if got := (Case{LeaseMS: 1000, SweepMS: 500}).recoveryVerdicts(all, 0, 0)[i]; got.Verdict != want {
+		if got := verdicts(all, 2*time.Second, 0, 0)[i]; got.Verdict != want {
 			t.Errorf("%+v, want it %s", got, want)
 		}
 	}
@@ -195,22 +197,83 @@ func TestInHand(t *testing.T) {
 func TestStalls(t *testing.T) {
 	const second = int64(time.Second)
 	at := 10 * second
-	var s stalls
+	var s Stalls
 	last := at
 	for _, now := range []int64{at + int64(stallBeat), at + int64(stallBeat+stallLeast), at + int64(2*stallBeat+stallLeast) + 3*second/10} {
 		last = s.beat(last, now)
 	}
-	if len(s.all) != 1 || s.within(0, never) != 3*second/10 || s.within(at, last-second/10) != 2*second/10 || s.within(0, at) != 0 {
+	if len(s.all) != 1 || s.Within(0, never) != 3*second/10 || s.Within(at, last-second/10) != 2*second/10 || s.Within(0, at) != 0 {
 		t.Fatalf("stalls are %v", s.all)
 	}
 	for took, want := range map[time.Duration]string{
 		1400 * time.Millisecond: record.RecoveryMet, 1700 * time.Millisecond: record.RecoveryUndecided, 1900 * time.Millisecond: record.RecoveryMissed,
 	} {
 		h, spans := killedAt([]int64{at}, []time.Duration{took})
-		_, all := recovery(appliedIn(h), livesOf(h), spans, 0, never)
-		all[0].stalled = func(ns int64) int64 { return s.within(at, at+ns) }
-		if got := (Case{LeaseMS: 1000, SweepMS: 250}).recoveryVerdicts(all, 0, 0)[0]; got.Verdict != want {
+		_, all := measure(Completions(h), livesOf(h), spans, 0, never)
+		all[0].stalled = func(ns int64) int64 { return s.Within(at, at+ns) }
+		if got := verdicts(all, takeover, 0, 0)[0]; got.Verdict != want {
 			t.Errorf("after %v: %+v, want it %s", took, got, want)
 		}
+	}
+}
+
+// TestRecovery reads a made-up history: ten completions a second before a fault, none for two seconds, then
+// the same rate.
+func TestRecovery(t *testing.T) {
+	var h oracle.History
+	second := int64(time.Second)
+	applied := func(at int64) {
+		h = append(h, oracle.Event{Kind: oracle.Answered, Answer: oracle.AnswerApplied, AtNS: at, Instance: "i"})
+	}
+	for i := range int64(50) {
+		applied(i * second / 10)
+	}
+	over := 5*second + second/2
+	for i := range int64(50) {
+		applied(over + 2*second + i*second/10)
+	}
+	h = append(h, oracle.Event{Kind: oracle.Ended, Status: reference.Completed, AtNS: over + 7*second, Instance: "i"})
+	spans := []Span{{Fault: fault.Fault{Kind: "process.kill"}, Begun: 5 * second, Over: over}}
+	rateWas, all := measure(Completions(h), livesOf(h), spans, 0, never)
+	got := summarize(rateWas, all)
+	want := func(what string, p record.RecoveryPercentiles, ms float64) {
+		if p.N != 1 || p.P50 != ms || p.Max != ms {
+			t.Errorf("%s: %+v, want %v ms once", what, p, ms)
+		}
+	}
+	want("first", got.First, 2000)
+	want("rate", got.Rate, 2000)
+	want("went on", got.WentOn, 2000)
+	want("finished", got.Finished, 7000)
+	want("first, of its kind", got.Kinds["process.kill"].First, 2000)
+	line := Run{Applied: Completions(h), Spans: spans}.Timeline()
+	if total := sum(line.Completions); total != 100 || line.WindowMS < 100 || len(line.Faults) != 1 || line.Faults[0].BeginMS != 5000 || line.Faults[0].EndMS != 5500 {
+		t.Errorf("the timeline has %d completions of 100, windows of %v ms, faults %v", total, line.WindowMS, line.Faults)
+	}
+	if got.RateWas < 9.9 || got.RateWas > 10.1 {
+		t.Errorf("the rate was %v, want 10", got.RateWas)
+	}
+}
+
+func sum(numbers []int) (total int) {
+	for _, n := range numbers {
+		total += n
+	}
+	return total
+}
+
+// TestAKilledHostIsAKilledEngine holds one against the promises.
+func TestAKilledHostIsAKilledEngine(t *testing.T) {
+	h, spans := killedAt([]int64{int64(time.Minute)}, []time.Duration{1600 * time.Millisecond})
+	for i := range spans {
+		spans[i].Fault.Kind = felling
+	}
+	_, all := measure(Completions(h), livesOf(h), spans, 0, never)
+	got := verdicts(all, takeover, 0, 0)
+	if len(got) != 1 || got[0].Kind != felling || got[0].Verdict != record.RecoveryMissed {
+		t.Errorf("got %+v, want it missed", got)
+	}
+	if !KillsEngine(felling) || KillsEngine(crashing) {
+		t.Error("a killed host's engine counts as alive, or that of a killed server as killed")
 	}
 }

@@ -1,4 +1,4 @@
-package chaos
+package recovery
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ import (
 // promise is what is promised of how work comes back after a kind of fault.
 type promise struct {
 	kind    string
-	what    string                   // comes within the bound
-	words   string                   // of the bound
-	bound   func(Case) time.Duration // from the fault's end
-	own     bool                     // and an instance's own work besides
-	took    func(seen) int64         // nanoseconds; never: it was not seen
-	watched func(seen) int64         // how long it would have been seen
-	nothing func(seen) bool          // the fault found nothing that could come back
-	beyond  func(seen) string        // what came too late
+	what    string                                     // comes within the bound
+	words   string                                     // of the bound
+	bound   func(takeover time.Duration) time.Duration // from the fault's end
+	own     bool                                       // and an instance's own work besides
+	took    func(seen) int64                           // nanoseconds; never: it was not seen
+	watched func(seen) int64                           // how long it would have been seen
+	nothing func(seen) bool                            // the fault found nothing that could come back
+	beyond  func(seen) string                          // what came too late
 }
 
 // rateBound is how long work may take to be as fast as before once a killed Postgres is there again.
@@ -31,12 +31,12 @@ const (
 	crashing = "postgres.kill"
 )
 
-// killings are the kinds that kill the engine of a fault, once.
-var killings = []string{killing, felling}
+// KillsEngine says whether faults of a kind kill their engine, once.
+func KillsEngine(kind string) bool { return kind == killing || kind == felling }
 
 var promises = slices.Concat(promisesOfKills(killing), promisesOfKills(felling), []promise{
 	{
-		kind: crashing, what: "95 % of the earlier rate", words: "5 s", bound: func(Case) time.Duration { return rateBound },
+		kind: crashing, what: "95 % of the earlier rate", words: "5 s", bound: func(time.Duration) time.Duration { return rateBound },
 		took:    func(s seen) int64 { return s.rate },
 		watched: func(s seen) int64 { return s.loaded },
 		nothing: func(seen) bool { return false },
@@ -44,18 +44,20 @@ var promises = slices.Concat(promisesOfKills(killing), promisesOfKills(felling),
 	},
 })
 
+func itself(takeover time.Duration) time.Duration { return takeover }
+
 // promisesOfKills are those of a kind that kills an engine.
 func promisesOfKills(kind string) []promise {
 	return []promise{
 		{
-			kind: kind, what: "what the engine had in hand went on", words: "lease and two sweeps", bound: Case.takeover,
+			kind: kind, what: "what the engine had in hand went on", words: "lease and two sweeps", bound: itself,
 			took:    func(s seen) int64 { return s.inHand.wentOn },
 			watched: func(s seen) int64 { return s.window },
 			nothing: func(s seen) bool { return s.inHand.n == 0 },
 			beyond:  func(s seen) string { return wentOnText(s, s.inHand) },
 		},
 		{
-			kind: kind, what: "each instance that was open went on", words: "lease, two sweeps and its own work", bound: Case.takeover, own: true,
+			kind: kind, what: "each instance that was open went on", words: "lease, two sweeps and its own work", bound: itself, own: true,
 			took:    func(s seen) int64 { return s.open.wentOn },
 			watched: func(s seen) int64 { return s.window },
 			nothing: func(s seen) bool { return s.open.n == 0 },
@@ -65,25 +67,25 @@ func promisesOfKills(kind string) []promise {
 }
 
 func wentOnText(s seen, c comeback) string {
-	return fmt.Sprintf("engine %d was killed, and instance %s went on", s.fault.Engine, c.last)
+	return fmt.Sprintf("engine %d was killed, and instance %s went on", s.Fault.Engine, c.last)
 }
 
-// recoveryVerdicts holds what was seen against what is promised; own is how long an instance takes to go on by itself, and
+// verdicts holds what was seen against what is promised; own is how long an instance takes to go on by itself, and
 // origin when the run's time begins. They are no part of the run's own verdict: on a machine that has other things to do
 // everything takes longer.
-func (c Case) recoveryVerdicts(all []seen, own time.Duration, origin int64) []record.RecoveryVerdict {
+func verdicts(all []seen, takeover, own time.Duration, origin int64) []record.RecoveryVerdict {
 	out := []record.RecoveryVerdict{}
 	for _, p := range promises {
-		some := slices.DeleteFunc(slices.Clone(all), func(s seen) bool { return s.fault.Kind != p.kind || p.nothing(s) })
+		some := slices.DeleteFunc(slices.Clone(all), func(s seen) bool { return s.Fault.Kind != p.kind || p.nothing(s) })
 		if len(some) == 0 {
 			continue
 		}
-		bound := p.bound(c)
+		bound := p.bound(takeover)
 		if p.own {
 			bound += own
 		}
 		v := p.judge(some, bound, origin)
-		v.OwnMS = milliseconds(int64(bound - p.bound(c)))
+		v.OwnMS = milliseconds(int64(bound - p.bound(takeover)))
 		out = append(out, v)
 	}
 	return out
@@ -156,7 +158,7 @@ func (l lives) ownWork(since, until int64) time.Duration {
 
 // tooLate names a fault that cost more than it may.
 func (p promise) tooLate(s seen, origin int64) string {
-	text := fmt.Sprintf("%s at %.1f s: %s", s.fault.Kind, float64(s.over-origin)/1e9, p.beyond(s))
+	text := fmt.Sprintf("%s at %.1f s: %s", s.Fault.Kind, float64(s.Over-origin)/1e9, p.beyond(s))
 	if took := p.took(s); took != never {
 		return fmt.Sprintf("%s after %.0f ms", text, milliseconds(took))
 	}
@@ -166,8 +168,8 @@ func (p promise) tooLate(s seen, origin int64) string {
 	return text + " never"
 }
 
-// recoveryVerdictText words a verdict.
-func recoveryVerdictText(v record.RecoveryVerdict) string {
+// verdictText words a verdict.
+func verdictText(v record.RecoveryVerdict) string {
 	text := fmt.Sprintf("%s: %s within %s (%.0f ms", v.Verdict, v.What, v.Bound, v.BoundMS)
 	if v.OwnMS > 0 {
 		text = fmt.Sprintf("%s: %s within %s (%.0f + %.0f ms", v.Verdict, v.What, v.Bound, v.BoundMS-v.OwnMS, v.OwnMS)
