@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
@@ -49,9 +50,9 @@ func TestMain(m *testing.M) {
 }
 
 // shortCase is small enough to be run with the race detector in seconds.
-func shortCase(backend string) Case {
-	return Case{
-		Workloads: []Workload{{Scenario: "fanout", Size: 6}, {Scenario: "chain", Size: 5}, {Scenario: "retry_in_spread"}},
+func shortCase(backend string) cases.Case {
+	return cases.Case{
+		Workloads: []cases.Workload{{Scenario: "fanout", Size: 6}, {Scenario: "chain", Size: 5}, {Scenario: "retry_in_spread"}},
 		Backend:   backend, Seed: 1, Engines: 2, InFlight: 3, Cancel: 7, LeaseMS: 1000, SweepMS: 200, CallMS: 800,
 	}.WithDefaults()
 }
@@ -61,7 +62,7 @@ const runsWithin = 10 * time.Minute
 
 // easy has a case's load leave time to others: before each change, many tests run at once. At night it is as much as the
 // engines can do, in shorter calls.
-func easy(c Case) Case {
+func easy(c cases.Case) cases.Case {
 	if !depth.Night() {
 		c.RatePerS, c.InFlight, c.CallMS = 6, 6, 1500
 	}
@@ -70,14 +71,14 @@ func easy(c Case) Case {
 
 // runCase runs a case on engines that are processes of this test binary, with more in their environment. The
 // race detector's runtime waits for a second at the end of every process unless it is told not to.
-func runCase(t *testing.T, c Case, environment ...string) *Result {
+func runCase(t *testing.T, c cases.Case, environment ...string) *Result {
 	t.Helper()
 	return runUntil(t, c, nil, environment...)
 }
 
 // runUntil is runCase for a case that goes from message to message: until enough says of what was covered that it is. Nil:
 // until it was at all.
-func runUntil(t *testing.T, c Case, enough func(fault.Coverage) bool, environment ...string) *Result {
+func runUntil(t *testing.T, c cases.Case, enough func(fault.Coverage) bool, environment ...string) *Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(untilInterrupted, runsWithin, fmt.Errorf("the run of the case was not over within %v", runsWithin))
 	defer cancel()
@@ -254,7 +255,7 @@ func TestShrink(t *testing.T) {
 	for i := range 13 {
 		c.Faults = append(c.Faults, fault.Fault{Kind: "wire.cut", K: i})
 	}
-	failing := func(c Case) *Result {
+	failing := func(c cases.Case) *Result {
 		res := newResult(c)
 		has := func(k int) bool {
 			return slices.ContainsFunc(c.Faults, func(f fault.Fault) bool { return f.K == k })
@@ -271,7 +272,7 @@ func TestShrink(t *testing.T) {
 	if len(got.Faults) != 2 || got.Faults[0].K != 3 || got.Faults[1].K != 11 || len(got.Workloads) != 1 || got.InFlight != 2 {
 		t.Errorf("it shrank to %+v", got)
 	}
-	if none := shrink(failing(c), func(Case) *Result { return nil }).Case; len(none.Faults) != 13 {
+	if none := shrink(failing(c), func(cases.Case) *Result { return nil }).Case; len(none.Faults) != 13 {
 		t.Errorf("without runs it shrank to %d faults", len(none.Faults))
 	}
 }
@@ -284,14 +285,14 @@ func TestACaseIsAFile(t *testing.T) {
 	if err := c.Save(file); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Load(file)
+	got, err := cases.Load(file)
 	if err != nil || !reflect.DeepEqual(got, c) {
 		t.Errorf("%+v, %v; want %+v", got, err, c)
 	}
-	for wrong, says := range map[*Case]string{
+	for wrong, says := range map[*cases.Case]string{
 		{Backend: "memory", Workloads: c.Workloads}: "keeps nothing over a crash",
 		{Backend: "push"}: "no workload",
-		{Backend: "push", Workloads: []Workload{{Scenario: "diamond"}}}:                                 "without a program",
+		{Backend: "push", Workloads: []cases.Workload{{Scenario: "diamond"}}}:                           "without a program",
 		{Backend: "push", Workloads: c.Workloads, Faults: []fault.Fault{{Kind: "wire.curt"}}}:           "there is no fault",
 		{Backend: "push", Workloads: c.Workloads, Faults: []fault.Fault{{Kind: "wire.cut", Engine: 2}}}: "engine 2 of 2",
 		{Backend: "push", Workloads: c.Workloads, Engines: 65, LeaseMS: 1}:                              "engines is 65",
@@ -305,11 +306,11 @@ func TestACaseIsAFile(t *testing.T) {
 // TestContention reads a made-up history: of two joins of four completions each, one has its completions from two
 // engines, one from two lives of the same.
 func TestContention(t *testing.T) {
-	built, err := Case{Workloads: []Workload{{Scenario: "fanout", Size: 6}}}.build(false)
+	built, err := cases.Case{Workloads: []cases.Workload{{Scenario: "fanout", Size: 6}}}.Build(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := built.workloads[0].Graph
+	g := built.Workloads[0].Graph
 	var h oracle.History
 	for instance, sources := range map[string][]string{"a": {"engine 0.1", "engine 1.1"}, "b": {"engine 0.1", "engine 0.2"}} {
 		for i := range 4 {

@@ -9,18 +9,6 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// The servers that a case can ask for.
-const (
-	ServerAny    = ""       // from binaries on this machine; else in a container; else from a download
-	ServerDocker = "docker" // in a container
-)
-
-// The hosts that it can ask for: where its engines are.
-const (
-	HostsNone   = ""       // children of the run's process
-	HostsDocker = "docker" // each in a container of its own
-)
-
 // moving is the container of a world's server. Where it comes back under another address, the wires lead there.
 type moving struct {
 	*pgserver.Container

@@ -14,6 +14,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
@@ -28,7 +29,7 @@ func TestContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := easy(shortCase("push"))
-	c.Server = ServerDocker
+	c.Server = cases.ServerDocker
 	for range depth.Of(1, 4) {
 		c.Faults = append(c.Faults, c.Plan(kinds, 0)...)
 		c.Seed++
@@ -47,7 +48,7 @@ func TestHosts(t *testing.T) {
 	for _, design := range depth.Of(durable[1:2], durable) {
 		t.Run(design, func(t *testing.T) {
 			c := shortCase(design) // as much load as there can be: a host that is killed must have something in hand
-			c.Hosts = HostsDocker
+			c.Hosts = cases.HostsDocker
 			for range depth.Of(1, 2) {
 				c.Faults = append(c.Faults, c.Plan(kinds, 0)...)
 				c.Seed++
@@ -75,7 +76,7 @@ func TestAnInterruptedRunLeavesNoHosts(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(untilInterrupted, runsWithin, fmt.Errorf("no host was paused within %v", runsWithin))
 	defer cancel()
 	c := shortCase("push")
-	c.Hosts, c.Faults = HostsDocker, []fault.Fault{{Kind: "host.pause", HoldMS: 600_000}}
+	c.Hosts, c.Faults = cases.HostsDocker, []fault.Fault{{Kind: "host.pause", HoldMS: 600_000}}
 	paused := false
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -123,7 +124,7 @@ func hostsIn(ctx context.Context, t *testing.T, docker *client.Client, dir strin
 }
 
 // runAll runs a case, which is to pass with every fault having happened.
-func runAll(t *testing.T, c Case) *Result {
+func runAll(t *testing.T, c cases.Case) *Result {
 	t.Helper()
 	c.Cancel = 3 // containers take their time: with fewer, none may be canceled before it ends
 	want := map[string]int{}

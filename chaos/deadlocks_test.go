@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 )
 
@@ -26,7 +27,7 @@ func TestDeadlocksAreViolations(t *testing.T) {
 		t.Errorf("%d deadlocks were seen, want 2", seen)
 	}
 	for kind, want := range map[string]Verdict{"wire.cut": Fail, locksTables[0]: Pass, locksTables[2]: Pass} {
-		r := &run{Case: Case{Faults: []fault.Fault{{Kind: kind}}}, watch: newWatch(), result: newResult(Case{})}
+		r := &run{Case: cases.Case{Faults: []fault.Fault{{Kind: kind}}}, watch: newWatch(), result: newResult(cases.Case{})}
 		r.watch.deadlock = 1
 		r.deadlocked()
 		if r.result.conclude(); r.result.Verdict != want || r.result.Deadlocks.Engines != 1 {
@@ -39,7 +40,7 @@ func TestDeadlocksAreViolations(t *testing.T) {
 func TestDeadlocksOfTheServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	server, err := openServer(ctx, Case{Engines: 1}, nil, func(string) {})
+	server, err := openServer(ctx, cases.Case{Engines: 1}, nil, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 )
 
@@ -86,8 +87,8 @@ func command(name string, args ...string) error {
 	return nil
 }
 
-// mountDisk makes the disk that the plan's faults need, if they need one.
-func (c Case) mountDisk() (*disk, error) {
+// mountDiskFor makes the disk that the plan's faults need, if they need one.
+func mountDiskFor(c cases.Case) (*disk, error) {
 	if !slices.ContainsFunc(c.Faults, func(f fault.Fault) bool { return f.Kind == fault.DiskKind }) {
 		return nil, nil
 	}

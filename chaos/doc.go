@@ -3,7 +3,7 @@
 //
 // # A run
 //
-// A [Case] is all of it as data: the scenarios, the backend, how many engines, and the plan of faults. [Run]
+// A [cases.Case] is all of it as data: the scenarios, the backend, how many engines, and the plan of faults. [Run]
 // gives it a Postgres of its own; each engine is a process ([Engine] is its main function) that reaches the
 // server by a wire of its own. Every process writes what it sees into a pipe, a line for each event, before
 // it goes on: of a process that is killed all is known but what it had not said.

@@ -77,7 +77,7 @@ func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) error
 		}
 		h.follow(ctx, o)
 	}
-	stopping, cancel := context.WithTimeout(ctx, stopWithin*s.Case.call())
+	stopping, cancel := context.WithTimeout(ctx, stopWithin*s.Case.Call())
 	defer cancel()
 	err = h.engine.Stop(stopping)
 	h.submits.Wait()
@@ -103,12 +103,12 @@ type host struct {
 func newHost(ctx context.Context, s setup, out io.Writer, hooks Hooks) (*host, error) {
 	h := &host{setup: s, lines: &lines{out: out}}
 	h.edges = &edges{source: s.Source, deadlocked: func() { h.lines.say(saying{Say: sayDeadlock}) }}
-	built, err := s.Case.build(true)
+	built, err := s.Case.Build(true)
 	if err != nil {
 		return nil, err
 	}
 	compiled := map[*graph.Graph]*plan.Program{}
-	for _, w := range built.workloads {
+	for _, w := range built.Workloads {
 		if compiled[w.Graph] == nil {
 			if compiled[w.Graph], err = plan.Compile(w.Graph); err != nil {
 				return nil, err
@@ -116,13 +116,13 @@ func newHost(ctx context.Context, s setup, out io.Writer, hooks Hooks) (*host, e
 		}
 		h.programs, h.inputs = append(h.programs, compiled[w.Graph]), append(h.inputs, w.Input)
 	}
-	actions, err := scenarios.Executor(built.workloads...)
+	actions, err := scenarios.Executor(built.Workloads...)
 	if err != nil {
 		return nil, err
 	}
 	h.slow = &slowness{Executor: actions, told: h.misbehaved}
 	h.clock = &clock{told: h.misbehaved}
-	spec, err := s.Case.spec()
+	spec, err := s.Case.Spec()
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +131,8 @@ func newHost(ctx context.Context, s setup, out io.Writer, hooks Hooks) (*host, e
 	}
 	h.engine, err = engine.New(engine.Config{
 		Backend: h.store, Workers: h.slow, Owner: s.Source, Batch: spec.Batch(),
-		Slots: s.Case.Slots, Lease: s.Case.lease(), Poll: s.Case.sweep() / 2, Sweep: s.Case.sweep(),
-		RetryMax: s.Case.sweep(), CallTimeout: s.Case.call(), Drain: s.Case.lease(),
+		Slots: s.Case.Slots, Lease: s.Case.Lease(), Poll: s.Case.Sweep() / 2, Sweep: s.Case.Sweep(),
+		RetryMax: s.Case.Sweep(), CallTimeout: s.Case.Call(), Drain: s.Case.Lease(),
 		Clock: h.clock.now, Observer: h.witness.observer(h.problem),
 	})
 	if err != nil {
@@ -200,7 +200,7 @@ func (h *host) follow(ctx context.Context, o order) {
 
 // cancel asks once: where it is not known what came of that, the instance may go on to its own end.
 func (h *host) cancel(ctx context.Context, id uuid.UUID) {
-	ctx, cancel := context.WithTimeout(ctx, h.Case.call())
+	ctx, cancel := context.WithTimeout(ctx, h.Case.Call())
 	defer cancel()
 	if _, err := h.engine.Cancel(ctx, id, "by chance"); err != nil {
 		h.problem(err)
@@ -209,7 +209,7 @@ func (h *host) cancel(ctx context.Context, id uuid.UUID) {
 
 // submit has an instance stored. There are no more of these at once than instances in flight.
 func (h *host) submit(ctx context.Context, s submission) {
-	ctx, cancel := context.WithTimeout(ctx, 2*h.Case.call())
+	ctx, cancel := context.WithTimeout(ctx, 2*h.Case.Call())
 	defer cancel()
 	_, err := h.engine.Submit(ctx, engine.SubmitRequest{ID: s.ID, Program: h.programs[s.Workload], Input: h.inputs[s.Workload]})
 	if err != nil {

@@ -73,8 +73,8 @@ func (r *run) restartAll(ctx context.Context) error {
 		if err := h.Start(ctx); err != nil {
 			return err
 		}
-		pause(ctx, r.lease()+r.sweep()) // the leases run out, and are taken back
-		r.watch.await(ctx, string(oracle.Ended), r.InFlight, r.lease())
+		pause(ctx, r.Lease()+r.Sweep()) // the leases run out, and are taken back
+		r.watch.await(ctx, string(oracle.Ended), r.InFlight, r.Lease())
 	}
 	return nil
 }

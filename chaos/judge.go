@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/recovery"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
@@ -78,7 +79,7 @@ func (r *run) times(h oracle.History) {
 		r.result.Soak = r.soak.judge()
 	}
 	found := recovery.Run{
-		History: h, Applied: applied, Spans: r.spans, Since: r.steady, Closed: r.closed, Takeover: r.takeover(), Stalls: &r.stalls,
+		History: h, Applied: applied, Spans: r.spans, Since: r.steady, Closed: r.closed, Takeover: r.Takeover(), Stalls: &r.stalls,
 	}
 	r.result.Timeline, r.result.RecoveryMS = found.Timeline(), found.Judge()
 }
@@ -137,13 +138,13 @@ type truth struct {
 	outcomes [][]reference.Outcome
 }
 
-func newTruth(c Case, of map[string]int) (*truth, error) {
-	built, err := c.build(true)
+func newTruth(c cases.Case, of map[string]int) (*truth, error) {
+	built, err := c.Build(true)
 	if err != nil {
 		return nil, err
 	}
 	t := &truth{of: of}
-	for _, w := range built.workloads {
+	for _, w := range built.Workloads {
 		outcomes, err := outcomesOf(w)
 		if err != nil {
 			return nil, err

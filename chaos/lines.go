@@ -7,15 +7,16 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 )
 
 // setup is the first line that an engine's process reads: what it is.
 type setup struct {
-	Case   Case   `json:"case"` // without faults
-	DSN    string `json:"dsn"`
-	Index  int    `json:"index"`  // of the engine
-	Source string `json:"source"` // what it calls itself in the history
+	Case   cases.Case `json:"case"` // without faults
+	DSN    string     `json:"dsn"`
+	Index  int        `json:"index"`  // of the engine
+	Source string     `json:"source"` // what it calls itself in the history
 }
 
 // order is every later line. One field is set. The end of the input has the process stop in an orderly way.

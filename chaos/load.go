@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/chaos/cases"
 	"pulley/engine/backend"
 	"pulley/engine/oracle"
 	"pulley/engine/reference"
@@ -86,7 +87,7 @@ func (l *load) setPace(most int, perS float64) {
 	l.changed()
 }
 
-func newLoad(c Case, send func(int, submission) error, record func(oracle.Event)) *load {
+func newLoad(c cases.Case, send func(int, submission) error, record func(oracle.Event)) *load {
 	return &load{
 		cancelOf: c.Cancel, cancel: func(int, uuid.UUID) {},
 		pace: pace{most: c.InFlight, perS: c.RatePerS, since: time.Now()}, soak: c.Soak, cleared: map[uuid.UUID]bool{}, engines: c.Engines, send: send, record: record, patience: patienceOf(c),
@@ -95,10 +96,10 @@ func newLoad(c Case, send func(int, submission) error, record func(oracle.Event)
 }
 
 // patienceOf is how long a submission has that is not acknowledged.
-func patienceOf(c Case) time.Duration { return 3 * c.call() }
+func patienceOf(c cases.Case) time.Duration { return 3 * c.Call() }
 
 // setPatience has submissions have the time from now on that a case gives them.
-func (l *load) setPatience(c Case) {
+func (l *load) setPatience(c cases.Case) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.patience = patienceOf(c)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/chaos/cases"
 	"pulley/engine/backend"
 	"pulley/engine/oracle"
 	"pulley/engine/reference"
@@ -33,7 +34,7 @@ func TestEndsAreFoundUnderLoad(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var found []time.Duration
 		begun := time.Now()
-		l := newLoad(Case{InFlight: 1, Workloads: make([]Workload, 1), Engines: 1, CallMS: 1000},
+		l := newLoad(cases.Case{InFlight: 1, Workloads: make([]cases.Workload, 1), Engines: 1, CallMS: 1000},
 			func(int, submission) error { return nil },
 			func(e oracle.Event) {
 				if e.Kind == oracle.Looked {
@@ -60,7 +61,7 @@ func TestEndsAreFoundUnderLoad(t *testing.T) {
 // TestCancelsUntilOneIsCanceled wants every instance behind the first that was to be canceled to be, too, until one was; and then
 // one of so many again.
 func TestCancelsUntilOneIsCanceled(t *testing.T) {
-	l := newLoad(Case{InFlight: 1, Workloads: make([]Workload, 1), Engines: 1, CallMS: 1000, Cancel: 4},
+	l := newLoad(cases.Case{InFlight: 1, Workloads: make([]cases.Workload, 1), Engines: 1, CallMS: 1000, Cancel: 4},
 		func(int, submission) error { return nil }, func(oracle.Event) {})
 	var wanted []int
 	ends := func(n int, status reference.Status) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 	"pulley/scenarios"
 )
@@ -40,7 +41,7 @@ arrivals: poisson:200/s
 }
 
 // ownWorkload is one of these scenarios, whose file is gone.
-func ownWorkload(t *testing.T, name string) Workload {
+func ownWorkload(t *testing.T, name string) cases.Workload {
 	t.Helper()
 	dir := t.TempDir()
 	for file, text := range ownFiles {
@@ -55,14 +56,14 @@ func ownWorkload(t *testing.T, name string) Workload {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	return Workload{Scenario: s.Name, Bundle: s.Bundle()}
+	return cases.Workload{Scenario: s.Name, Bundle: s.Bundle()}
 }
 
 // TestOwnScenario runs a person's own scenarios while things go wrong, in processes that have no other file than the case.
 func TestOwnScenario(t *testing.T) {
 	c := easy(shortCase("push"))
 	both := ownWorkload(t, "both.yaml")
-	c.Workloads = []Workload{both, {Scenario: "chain", Size: 2}}
+	c.Workloads = []cases.Workload{both, {Scenario: "chain", Size: 2}}
 	var kinds []fault.Kind
 	for _, name := range []string{"wire.cut", "process.kill"} {
 		kind, err := fault.Find(name)
@@ -76,7 +77,7 @@ func TestOwnScenario(t *testing.T) {
 	if err := c.Save(file); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := Load(file)
+	loaded, err := cases.Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,25 +92,25 @@ func TestOwnScenario(t *testing.T) {
 
 // TestStreams deals the workloads of several mixes out to the instances in turn.
 func TestStreams(t *testing.T) {
-	c := Case{Workloads: []Workload{ownWorkload(t, "orders.yaml"), {Scenario: "chain", Size: 2}, {Scenario: "shop", Size: 1, Set: map[string]string{"region": "us"}}}}
-	s, err := c.build(true)
+	c := cases.Case{Workloads: []cases.Workload{ownWorkload(t, "orders.yaml"), {Scenario: "chain", Size: 2}, {Scenario: "shop", Size: 1, Set: map[string]string{"region": "us"}}}}
+	s, err := c.Build(true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.workloads) != 8+1+16 {
-		t.Fatalf("%d workloads", len(s.workloads))
+	if len(s.Workloads) != 8+1+16 {
+		t.Fatalf("%d workloads", len(s.Workloads))
 	}
 	for i := range 3 * 40 {
-		w := s.workloads[s.of(i)]
+		w := s.Workloads[s.Of(i)]
 		if want := []string{"orders", "chain", "shop"}[i%3]; w.Name != want {
 			t.Errorf("instance %d runs %s, want %s", i, w.Name, want)
 		}
-		if i%3 == 0 && s.of(i) != i/3%8 || i%3 == 2 && s.of(i) != 9+i/3%16 || w.Ends != nil {
-			t.Errorf("instance %d runs workload %d", i, s.of(i))
+		if i%3 == 0 && s.Of(i) != i/3%8 || i%3 == 2 && s.Of(i) != 9+i/3%16 || w.Ends != nil {
+			t.Errorf("instance %d runs workload %d", i, s.Of(i))
 		}
 	}
-	if !strings.Contains(string(s.workloads[9].Input), `"us"`) {
-		t.Errorf("the parameter was not set: %s", s.workloads[9].Input)
+	if !strings.Contains(string(s.Workloads[9].Input), `"us"`) {
+		t.Errorf("the parameter was not set: %s", s.Workloads[9].Input)
 	}
 }
 
@@ -118,18 +119,18 @@ func TestOwnScenariosThatCannotBeJudged(t *testing.T) {
 	for name, want := range map[string]string{
 		"late.yaml": "late.ir:2:9: @charge has a timeout of 5s, which may pass", "vague.yaml": "results are not checked", "diamond.yaml": "is a graph without a program",
 	} {
-		c := Case{Backend: "push", Workloads: []Workload{ownWorkload(t, name)}}.WithDefaults()
+		c := cases.Case{Backend: "push", Workloads: []cases.Workload{ownWorkload(t, name)}}.WithDefaults()
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
-	patient := Case{Backend: "push", LeaseMS: 500, Workloads: []Workload{ownWorkload(t, "late.yaml")}}.WithDefaults()
+	patient := cases.Case{Backend: "push", LeaseMS: 500, Workloads: []cases.Workload{ownWorkload(t, "late.yaml")}}.WithDefaults()
 	if err := patient.Validate(); err != nil {
 		t.Errorf("a timeout of ten leases: %v", err)
 	}
 	lost := ownWorkload(t, "orders.yaml")
 	delete(lost.Bundle.Files, "orders.ir")
-	if _, err := (Case{Workloads: []Workload{lost}}).build(true); err == nil || !strings.Contains(err.Error(), "not among those that were kept") {
+	if _, err := (cases.Case{Workloads: []cases.Workload{lost}}).Build(true); err == nil || !strings.Contains(err.Error(), "not among those that were kept") {
 		t.Errorf("a case that lacks a file: %v", err)
 	}
 }

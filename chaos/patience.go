@@ -29,7 +29,7 @@ func (r *run) warm(ctx context.Context) error {
 	if r.RatePerS > 0 { // InFlight is a bound then
 		want = min(want, warmRounds*warmPaced*r.Engines)
 	}
-	within := warmWithin + r.every()
+	within := warmWithin + r.Every()
 	for growths := 0; ; growths++ {
 		there, err := r.warmFor(ctx, want, within)
 		if there || err != nil {
@@ -38,7 +38,7 @@ func (r *run) warm(ctx context.Context) error {
 		ended, _ := r.load.count()
 		said := fmt.Sprintf("%d of %d instances ended and %d of %d engines worked within %v", ended, want, r.watch.working(), r.Engines, within)
 		if growths == growthsMost || r.soak != nil {
-			return fmt.Errorf("the load before the first fault was not there: %s, with leases of %v and calls of %v", said, r.lease(), r.call())
+			return fmt.Errorf("the load before the first fault was not there: %s, with leases of %v and calls of %v", said, r.Lease(), r.Call())
 		}
 		r.say("load: %s; the machine is slow, and every time of the case is doubled", said)
 		if err := r.grow(ctx); err != nil {
@@ -52,7 +52,7 @@ func (r *run) warm(ctx context.Context) error {
 func (r *run) warmFor(ctx context.Context, want int, within time.Duration) (there bool, err error) {
 	for begun := time.Now(); ; {
 		ended, _ := r.load.count()
-		if ended >= want && r.watch.working() == r.Engines && time.Since(begun) >= r.every() {
+		if ended >= want && r.watch.working() == r.Engines && time.Since(begun) >= r.Every() {
 			r.say("load: %d instances have ended", ended)
 			return true, nil
 		}
@@ -77,7 +77,7 @@ func (r *run) grow(ctx context.Context) error {
 		r.Faults[i].HoldMS *= 2 // what is to be longer than a lease still is
 	}
 	r.result.Case = r.Case
-	r.result.warn("the machine is slow: the run had leases of %v, and calls of at most %v", r.lease(), r.call())
+	r.result.warn("the machine is slow: the run had leases of %v, and calls of at most %v", r.Lease(), r.Call())
 	r.load.setPatience(r.Case)
 	return r.world.all(func(h *engineHost) error {
 		if err := h.Signal(syscall.SIGKILL); err != nil {
@@ -100,7 +100,7 @@ var errStill = errors.New("nothing went on")
 // the machine is, and then for as long as it may take until somebody has what an engine left.
 func (r *run) live(ctx context.Context) error {
 	begun := time.Now()
-	bound := r.takeover() + r.call() + max(livenessMin, livenessSlow*r.longest)
+	bound := r.Takeover() + r.Call() + max(livenessMin, livenessSlow*r.longest)
 	r.closed = oracle.MachineClock()
 	r.load.close()
 	err := r.untilIdle(ctx, bound)

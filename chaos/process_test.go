@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 	"pulley/engine/oracle"
 )
@@ -61,7 +62,7 @@ func TestAProcessIsKilledAtItsFirstMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	watch := newWatch()
-	watch.load = newLoad(Case{InFlight: 1, Workloads: make([]Workload, 1), Engines: 1, CallMS: 1000}, nil, nil)
+	watch.load = newLoad(cases.Case{InFlight: 1, Workloads: make([]cases.Workload, 1), Engines: 1, CallMS: 1000}, nil, nil)
 	var killed []string
 	h := &engineHost{wire: wire, watch: watch, admin: func(context.Context) (*pgx.Conn, error) { return nil, io.EOF },
 		record: func(events ...oracle.Event) {

@@ -34,7 +34,7 @@ func (r *Result) Record() *record.Chaos {
 func (r *Result) loadFact() string {
 	var names []string
 	for _, w := range r.Workloads {
-		names = append(names, w.name())
+		names = append(names, w.Name())
 	}
 	text := fmt.Sprintf("%s in turn, ", strings.Join(names, ", "))
 	switch {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 	"pulley/chaos/recovery"
 	"pulley/engine/oracle"
@@ -42,29 +43,29 @@ type Result struct {
 	RecoveryMS record.Recovery `json:"recovery_ms"`
 	Seed       uint64          `json:"seed"`
 
-	Backend     string         `json:"backend"`
-	Workloads   []Workload     `json:"workloads"`
-	Engines     int            `json:"engines"`
-	Judged      map[string]int `json:"judged"`      // how much each oracle looked at
-	Queue       oracle.Queue   `json:"queue"`       // what went in and came out, counted by itself
-	Instances   int            `json:"instances"`   // that were submitted
-	Canceled    int            `json:"canceled"`    // of these, as far as was heard
-	Completions int            `json:"completions"` // that were applied, as far as was heard
-	Unknown     int            `json:"unknown"`     // calls whose outcome could not be found out at once
-	Stale       int            `json:"stale"`       // completions that were turned down
-	Events      int            `json:"events"`      // lines of the history
-	RatePerS    float64        `json:"rate_per_s"`  // instances that were submitted in a second; 0: whenever one had ended
-	KneePerS    float64        `json:"knee_per_s"`  // the highest rate of instances that was reached; 0: it was not looked for
-	Deadlocks   Deadlocks      `json:"deadlocks"`
-	Joins       Joins          `json:"joins"`
-	LivenessMS  int64          `json:"liveness_ms"` // from the last fault's end until every instance had ended
-	Warnings    []string       `json:"warnings"`
-	Repeat      string         `json:"repeat,omitempty"` // the command that runs the case again
+	Backend     string           `json:"backend"`
+	Workloads   []cases.Workload `json:"workloads"`
+	Engines     int              `json:"engines"`
+	Judged      map[string]int   `json:"judged"`      // how much each oracle looked at
+	Queue       oracle.Queue     `json:"queue"`       // what went in and came out, counted by itself
+	Instances   int              `json:"instances"`   // that were submitted
+	Canceled    int              `json:"canceled"`    // of these, as far as was heard
+	Completions int              `json:"completions"` // that were applied, as far as was heard
+	Unknown     int              `json:"unknown"`     // calls whose outcome could not be found out at once
+	Stale       int              `json:"stale"`       // completions that were turned down
+	Events      int              `json:"events"`      // lines of the history
+	RatePerS    float64          `json:"rate_per_s"`  // instances that were submitted in a second; 0: whenever one had ended
+	KneePerS    float64          `json:"knee_per_s"`  // the highest rate of instances that was reached; 0: it was not looked for
+	Deadlocks   Deadlocks        `json:"deadlocks"`
+	Joins       Joins            `json:"joins"`
+	LivenessMS  int64            `json:"liveness_ms"` // from the last fault's end until every instance had ended
+	Warnings    []string         `json:"warnings"`
+	Repeat      string           `json:"repeat,omitempty"` // the command that runs the case again
 
 	Timeline record.Timeline `json:"timeline"`
 	Soak     *record.Soak    `json:"soak,omitempty"`
 
-	Case    Case           `json:"-"`
+	Case    cases.Case     `json:"-"`
 	Places  *fault.Places  `json:"-"` // what was done at which messages, with what was known before
 	History oracle.History `json:"-"`
 }
@@ -76,7 +77,7 @@ type Violation struct {
 	Lines     []oracle.Line `json:"lines,omitempty"` // of the history, around it
 }
 
-func newResult(c Case) *Result {
+func newResult(c cases.Case) *Result {
 	named := slices.Clone(c.Workloads) // their texts are in the case
 	for i := range named {
 		named[i].Bundle = nil

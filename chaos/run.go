@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 	"pulley/chaos/recovery"
 	"pulley/engine/backend"
@@ -57,7 +58,7 @@ const (
 
 // run is a run under way.
 type run struct {
-	Case
+	cases.Case
 	Config
 	world  *world
 	watch  *watch
@@ -86,7 +87,7 @@ type run struct {
 
 // Run runs a case. An error means that there was no run: the case is not valid, there is no server, or ctx
 // has ended. Everything that a run finds, or that goes wrong once it has begun, is in the result.
-func Run(ctx context.Context, c Case, cfg Config) (*Result, error) {
+func Run(ctx context.Context, c cases.Case, cfg Config) (*Result, error) {
 	c = c.WithDefaults()
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func Run(ctx context.Context, c Case, cfg Config) (*Result, error) {
 	}
 	starting, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	d, err := c.mountDisk()
+	d, err := mountDiskFor(c)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func Run(ctx context.Context, c Case, cfg Config) (*Result, error) {
 
 // perform goes through the phases. An error is ctx's; every other is in the result.
 func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
-	spec, err := r.spec()
+	spec, err := r.Spec()
 	if err != nil {
 		return err
 	}
@@ -135,15 +136,15 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	}
 	defer r.store.Close()
 	r.revokes = spec.Name() == "journal"
-	built, err := r.build(true)
+	built, err := r.Build(true)
 	if err != nil {
 		return err
 	}
 	r.load = newLoad(r.Case, r.send, func(e oracle.Event) { r.record(e) })
-	r.load.of = built.of
+	r.load.of = built.Of
 	r.load.cancel = func(engine int, id uuid.UUID) { _ = r.tell(engine, order{Cancel: id}) }
 	r.watch.load, r.watch.orphans = r.load, newOrphans(r.store.Shards())
-	r.watch.share = r.share()
+	r.watch.share = r.Share()
 	r.recorder = oracle.NewRecorder(r, oracle.Recording{Source: ownSource})
 	if r.world, err = r.openWorld(ctx, server); err != nil {
 		return err
@@ -170,15 +171,15 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 
 // Lacking says of each kind that a run of a case on this machine cannot have, why not. It starts a server as the case
 // names it to find out, if it has to; of the case nothing else counts but its hosts.
-func Lacking(ctx context.Context, c Case, kinds []fault.Kind, log func(string)) (map[string]string, error) {
+func Lacking(ctx context.Context, c cases.Case, kinds []fault.Kind, log func(string)) (map[string]string, error) {
 	if !slices.ContainsFunc(kinds, func(k fault.Kind) bool { return k.Lacks != nil }) {
 		return map[string]string{}, nil
 	}
-	opened, err := openServer(ctx, Case{Engines: 1, Server: c.Server}, nil, log)
+	opened, err := openServer(ctx, cases.Case{Engines: 1, Server: c.Server}, nil, log)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{server: opened, hosted: c.Hosts == HostsDocker}
+	w := &world{server: opened, hosted: c.Hosts == cases.HostsDocker}
 	w.disk, w.noDisk = mountDisk()
 	return lacking(w, kinds), errors.Join(opened.Close(context.WithoutCancel(ctx)), w.disk.close())
 }
@@ -275,7 +276,7 @@ func (r *run) faults(ctx context.Context) error {
 		}
 	}
 	if r.space(ctx); len(r.Faults) > 0 { // so that recovery can be seen
-		r.watch.await(ctx, string(oracle.Ended), r.InFlight, r.lease())
+		r.watch.await(ctx, string(oracle.Ended), r.InFlight, r.Lease())
 	}
 	return nil
 }
@@ -306,7 +307,7 @@ func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bo
 // space waits until the next fault may begin, for the sake of what is to be seen before it.
 func (r *run) space(ctx context.Context) {
 	if n := len(r.spans); n > 0 {
-		pause(ctx, r.every()-time.Duration(oracle.MachineClock()-r.spans[n-1].Begun))
+		pause(ctx, r.Every()-time.Duration(oracle.MachineClock()-r.spans[n-1].Begun))
 	}
 }
 
@@ -437,7 +438,7 @@ func (r *run) clear(ctx context.Context) (left map[string]int, err error) {
 	if !ok {
 		return nil, fmt.Errorf("backend %s does not count what is left", r.Backend)
 	}
-	for until := time.Now().Add(2*r.lease() + 2*r.sweep()); ; {
+	for until := time.Now().Add(2*r.Lease() + 2*r.Sweep()); ; {
 		for shard := range r.store.Shards() {
 			for more := true; more; {
 				var swept backend.Swept
@@ -453,7 +454,7 @@ func (r *run) clear(ctx context.Context) (left map[string]int, err error) {
 		if total(left) == 0 || time.Now().After(until) {
 			return left, nil
 		}
-		pause(ctx, r.sweep()) // of a ctx that has ended the next sweep tells
+		pause(ctx, r.Sweep()) // of a ctx that has ended the next sweep tells
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 	"pulley/internal/depth"
 )
@@ -21,7 +22,7 @@ const lostCommits = "wire.commits"
 // replies to COMMIT that are lost again and again: what became of each must be found out, and rightly. At night every kind
 // happens on every design, and replies are lost for longer.
 func TestEveryKindOfFault(t *testing.T) {
-	lacking, err := Lacking(t.Context(), Case{}, fault.Kinds(), func(string) {})
+	lacking, err := Lacking(t.Context(), cases.Case{}, fault.Kinds(), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 )
 
@@ -18,7 +19,7 @@ func Shrink(ctx context.Context, failed *Result, cfg Config, most time.Duration)
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	return shrink(failed, func(c Case) *Result {
+	return shrink(failed, func(c cases.Case) *Result {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -35,9 +36,9 @@ func Shrink(ctx context.Context, failed *Result, cfg Config, most time.Duration)
 const shrinkTries = 2
 
 // shrink tries smaller cases with a function that runs one; nil: there was no run.
-func shrink(failed *Result, try func(Case) *Result) *Result {
+func shrink(failed *Result, try func(cases.Case) *Result) *Result {
 	best := failed
-	fails := func(c Case) bool {
+	fails := func(c cases.Case) bool {
 		for range shrinkTries {
 			res := try(c)
 			if res != nil && res.Verdict == Fail && slices.ContainsFunc(res.Invariants(), func(i string) bool { return slices.Contains(failed.Invariants(), i) }) {

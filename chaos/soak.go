@@ -33,79 +33,13 @@ var (
 
 // What a soak goes by.
 const (
-	soakSamples  = 360 // over its length, about
-	soakKept     = 400_000
-	soakEvents   = 6000             // in a second, at most, about: of these so many are kept
-	soakClear    = 2 * time.Second  // between two times that ended instances are cleared
-	soakRetained = 10 * time.Second // how long an instance stays that has ended, but no longer than
-	soakStays    = 5                // the fifth part of it
-	soakSettle   = 6                // the sixth part of it is left out before the first window: engines fill their pools, tables their pages
-	soakWindow   = 10               // the tenth part of it is a window, if that is not shorter than a round of the faults
-	soakMost     = 1.1              // the last window's median may be so many times the first's
+	soakSamples = 360             // over its length, about
+	soakClear   = 2 * time.Second // between two times that ended instances are cleared
+	soakMost    = 1.1             // the last window's median may be so many times the first's
 )
-
-// share is of how many instances one is in the history: of a long run all would be too many.
-func (c Case) share() uint32 {
-	if !c.Soak {
-		return 1
-	}
-	return uint32(max(1, time.Duration(c.LastMS)*time.Millisecond/time.Second*soakEvents/soakKept))
-}
-
-// A soak stands for a day of load. The server's vacuum comes round once a minute; in a soak it does so as often as in
-// that day, as far as the server's setting goes: with a fault every few seconds, of which many have it begin anew, it
-// would hardly come round at all.
-const (
-	soakStandsFor = 24 * time.Hour
-	napUsual      = time.Minute
-	napLeast      = time.Second
-)
-
-// nap is the time between two rounds of the server's vacuum; zero: its own.
-func (c Case) nap() time.Duration {
-	length := time.Duration(c.LastMS) * time.Millisecond
-	if !c.Soak || length >= soakStandsFor {
-		return 0
-	}
-	return max(napLeast, time.Duration(float64(napUsual)*float64(length)/float64(soakStandsFor)).Truncate(napLeast))
-}
-
-// windows are the seconds in which what may grow begins and ends: at the end of the settling, and before the end of the
-// soak. Each has every kind of fault once if there is the time, since what they leave differs.
-func (c Case) windows() (settled, window float64) {
-	length := float64(c.LastMS) / 1000
-	settled = length / soakSettle
-	kinds := map[string]bool{}
-	for _, f := range c.Faults {
-		kinds[f.Kind] = true
-	}
-	round := float64(len(kinds)) * c.every().Seconds()
-	return settled, min(max(length/soakWindow, round), (length-settled)/2)
-}
 
 // growth stands for an invariant in violations: what must not grow grew.
 const growth = "growth"
-
-// ends are the kinds that end an engine's process. The first engine is spared by them in a soak: what grows in a
-// process is seen in one that lives long.
-var ends = []string{"process.kill", "process.edge", "process.stop", "host.kill"}
-
-// SoakPlan draws faults for a soak of so long, with EveryMS between two. The first of each kind is a long one: files do not
-// become smaller, and how large they are goes by the longest time in which work has piled up. It is to have come before
-// what grows is measured.
-func (c Case) SoakPlan(kinds []fault.Kind, length time.Duration) []fault.Fault {
-	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k fault.Kind) bool { return k.Name == "process.every" })
-	n := int(length/max(c.every(), time.Second)) - 1
-	n = max(0, min(n, faultsMost))
-	plan := fault.Longest(c.Seed, kinds, c.Engines, c.Timing())
-	plan = append(plan, fault.Draw(c.Seed, kinds, max(0, n-len(plan)), c.Engines, c.Timing())...)[:n]
-	for i, f := range plan {
-		if f.Engine == 0 && c.Engines > 1 && slices.Contains(ends, f.Kind) {
-			plan[i].Engine = 1 + i%(c.Engines-1)
-		}
-	}
-	return plan
-}
 
 // soak samples what may grow, and clears ended instances as a user would.
 type soak struct {
@@ -126,7 +60,7 @@ func (s *soak) goOn(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		step, cancel := context.WithTimeout(ctx, s.call())
+		step, cancel := context.WithTimeout(ctx, s.Call())
 		s.sample(step)
 		if time.Since(cleared) >= soakClear {
 			s.clear(step)
@@ -211,14 +145,9 @@ func residentBytes(pid int) (float64, bool) {
 	return float64(pages) * float64(os.Getpagesize()), err == nil && pages > 0
 }
 
-// retained is how long an instance stays that has ended.
-func (c Case) retained() time.Duration {
-	return min(soakRetained, time.Duration(c.LastMS)*time.Millisecond/soakStays)
-}
-
 // clear reads instances that ended some time ago once more, and removes them.
 func (s *soak) clear(ctx context.Context) {
-	ids := s.load.takeEnded(time.Now().Add(-s.retained()))
+	ids := s.load.takeEnded(time.Now().Add(-s.Retained()))
 	for len(ids) > 0 {
 		n := min(len(ids), lookBatch)
 		if err := s.clearSome(ctx, ids[:n]); err != nil {
@@ -271,12 +200,12 @@ func (r *run) looked(ids []uuid.UUID, found []backend.Instance) {
 // judge holds the end of each series against its begin.
 func (s *soak) judge() *record.Soak {
 	length := float64(s.LastMS) / 1000
-	settled, long := s.windows()
+	settled, long := s.Windows()
 	out := &record.Soak{
 		EveryS: length / soakSamples,
 		Method: fmt.Sprintf("Over %.0f s of load, with faults. The first %.0f s are left out; begin and end are medians over the %.0f s after them and over the "+
 			"last %.0f s. What is judged may end %.0f %% above its begin. The first fault of each kind is a long one. Engine 0 lives through the whole run; %d instances were removed %v after they had ended. %s",
-			length, settled, long, long, 100*(soakMost-1), s.cleared, s.retained(), s.napText()),
+			length, settled, long, long, 100*(soakMost-1), s.cleared, s.Retained(), s.NapText()),
 	}
 	judged := []string{seriesMemory, seriesGoroutines, seriesConnections, seriesTables, seriesIndexes}
 	names := slices.Sorted(maps.Keys(s.series))
@@ -298,14 +227,6 @@ func (s *soak) judge() *record.Soak {
 		}
 	}
 	return out
-}
-
-// napText says how often the server's vacuum came round, where that is not as usual.
-func (c Case) napText() string {
-	if c.nap() == 0 {
-		return ""
-	}
-	return fmt.Sprintf("The server's vacuum came round every %v instead of every %v, since the run stands for %v.", c.nap(), napUsual, soakStandsFor)
 }
 
 // rank is a name's place in a list, its length if it is not there.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 	"pulley/chaos/hosts"
 	"pulley/engine/backend/designs"
@@ -23,9 +24,9 @@ import (
 )
 
 // openOptions say how somebody opens the store of a case; tracer may be nil.
-func openOptions(c Case, dsn, who string, tracer pgx.QueryTracer) designs.OpenOptions {
+func openOptions(c cases.Case, dsn, who string, tracer pgx.QueryTracer) designs.OpenOptions {
 	return designs.OpenOptions{
-		DSN: dsn, Application: applicationOf(who), Lease: c.lease(), Tracer: tracer,
+		DSN: dsn, Application: applicationOf(who), Lease: c.Lease(), Tracer: tracer,
 	}
 }
 
@@ -89,7 +90,7 @@ func (w *world) Admin(ctx context.Context) (*pgx.Conn, error) {
 // fault.Engine.
 type engineHost struct {
 	index   int
-	kase    Case
+	kase    cases.Case
 	launch  launcher
 	host    *hosts.Host // nil: it is in none
 	wire    *fault.Wire
@@ -182,7 +183,7 @@ func (h *engineHost) sessions(ctx context.Context, source string) (n int, err er
 }
 
 // use has the processes that are started from now on have the times of a case.
-func (h *engineHost) use(c Case) {
+func (h *engineHost) use(c cases.Case) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.kase = c
@@ -280,7 +281,7 @@ func (h *engineHost) close() {
 
 // openWorld makes a wire and a place for each engine; start starts them.
 func (r *run) openWorld(ctx context.Context, server *pgserver.Server) (*world, error) {
-	w := &world{server: server, front: r.front, disk: r.disk, ledger: r.ledger, hosted: r.Hosts == HostsDocker}
+	w := &world{server: server, front: r.front, disk: r.disk, ledger: r.ledger, hosted: r.Hosts == cases.HostsDocker}
 	err := w.openHosts(ctx, r.Config) // which may take its time, for an image
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -309,9 +310,9 @@ func (r *run) addEngine(ctx context.Context, w *world, i int) error {
 }
 
 // listen listens where an engine reaches its wire.
-func (w *world) listen(ctx context.Context, c Case) (net.Listener, error) {
+func (w *world) listen(ctx context.Context, c cases.Case) (net.Listener, error) {
 	if w.hosts != nil {
-		return w.hosts.Listen(ctx, 3*c.lease()/2)
+		return w.hosts.Listen(ctx, 3*c.Lease()/2)
 	}
 	return net.Listen("tcp", "127.0.0.1:0")
 }
@@ -372,9 +373,9 @@ var noticingLoss = map[string]string{
 }
 
 // openServer starts a Postgres that is the run's own, on a disk of its own if one is given.
-func openServer(ctx context.Context, c Case, d *disk, log func(string)) (*pgserver.Server, error) {
+func openServer(ctx context.Context, c cases.Case, d *disk, log func(string)) (*pgserver.Server, error) {
 	settings := map[string]string{"max_connections": strconv.Itoa(connectionsOwn + connectionsEngine*c.Engines)}
-	if nap := c.nap(); nap > 0 {
+	if nap := c.Nap(); nap > 0 {
 		settings["autovacuum_naptime"] = strconv.Itoa(int(nap/time.Second)) + "s"
 	}
 	dir := ""
@@ -382,7 +383,7 @@ func openServer(ctx context.Context, c Case, d *disk, log func(string)) (*pgserv
 		dir = d.dir()
 	}
 	ways := []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}
-	if c.Server == ServerDocker {
+	if c.Server == cases.ServerDocker {
 		ways = []pgserver.Way{pgserver.WayDocker}
 		maps.Copy(settings, noticingLoss)
 	}

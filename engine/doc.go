@@ -72,9 +72,10 @@
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
 //	chaos/fault                | one kind of fault per file                                      | engine/pgserver, engine/pgserver/pgwire
 //	chaos/hosts                | containers for engines, which can be paused, killed, cut off    | engine/pgserver
+//	chaos/cases                | runs of chaos as data, and their plans of faults               | chaos/fault, scenarios, engine/backend/designs
 //	chaos/recovery             | how work came back after faults, held against what is promised | engine/oracle, chaos/fault, reports/record
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
-//	chaos                      | scenarios under faults, in processes, to history, check, verdict | engine, engine/pgserver, engine/pgserver/pgwire, scenarios, chaos/recovery, chaos/hosts, engine/backend/designs
+//	chaos                      | scenarios under faults, in processes, to history, check, verdict | engine, engine/pgserver, engine/pgserver/pgwire, chaos/cases, chaos/recovery, chaos/hosts, engine/backend/designs
 //	reports/record             | the schema of results, units in its names                      | –
 //	reports                    | renders records                                                | reports/record
 //	bench/stats                | medians, intervals, ratios, slopes                             | reports/record

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pulley/chaos"
+	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 	"pulley/engine/backend/designs"
 	"pulley/engine/oracle"
@@ -131,32 +132,32 @@ func engineConfig(c *console) (chaos.Config, error) {
 }
 
 // kase makes the case, without its faults, and the kinds that were asked for.
-func (o *chaosCmd) kase() (chaos.Case, []fault.Kind, error) {
+func (o *chaosCmd) kase() (cases.Case, []fault.Kind, error) {
 	if o.Shrink < 0 || o.Duration < 0 {
-		return chaos.Case{}, nil, errors.New("--duration and --shrink must not be negative")
+		return cases.Case{}, nil, errors.New("--duration and --shrink must not be negative")
 	}
 	if o.Replay != "" {
-		kase, err := chaos.Load(o.Replay)
+		kase, err := cases.Load(o.Replay)
 		return kase, nil, err
 	}
 	kinds, err := fault.Select(o.Faults)
 	if err != nil {
-		return chaos.Case{}, nil, fmt.Errorf("--faults: %w", err)
+		return cases.Case{}, nil, fmt.Errorf("--faults: %w", err)
 	}
 	if o.Soak {
 		o.Rate = cmp.Or(o.Rate, "60%")
 		o.Every = cmp.Or(o.Every, soakEvery)
 	}
-	kase := chaos.Case{
+	kase := cases.Case{
 		Backend: o.Backend, Seed: o.Seed, Engines: o.Engines, InFlight: o.InFlight, Cancel: o.Cancel, Slots: o.Slots,
 		EveryMS: int(o.Every.Milliseconds()), MessagesMS: int(o.Messages.Milliseconds()), Instances: o.Instances,
 		LeaseMS: int(o.Lease.Milliseconds()), CallMS: int(o.Lease.Milliseconds()), SweepMS: int(o.Lease.Milliseconds() / 4),
 	}
-	if o.Server == chaos.ServerDocker || slices.ContainsFunc(o.Faults, func(word string) bool { return strings.HasPrefix(word, "container") }) {
-		kase.Server = chaos.ServerDocker
+	if o.Server == cases.ServerDocker || slices.ContainsFunc(o.Faults, func(word string) bool { return strings.HasPrefix(word, "container") }) {
+		kase.Server = cases.ServerDocker
 	}
-	if o.Hosts == chaos.HostsDocker || slices.ContainsFunc(o.Faults, func(word string) bool { return strings.HasPrefix(word, "host") }) {
-		kase.Hosts = chaos.HostsDocker
+	if o.Hosts == cases.HostsDocker || slices.ContainsFunc(o.Faults, func(word string) bool { return strings.HasPrefix(word, "host") }) {
+		kase.Hosts = cases.HostsDocker
 	}
 	if kase.Soak = o.Soak; o.Soak {
 		kase.LastMS = int(o.Duration.Milliseconds())
@@ -208,7 +209,7 @@ func rate(text string) (perS, share float64, err error) {
 }
 
 // workloads reads NAME or NAME=SIZE, where NAME may be that of a file. A case has the text of files.
-func workloads(words, setting []string) ([]chaos.Workload, error) {
+func workloads(words, setting []string) ([]cases.Workload, error) {
 	if len(words) == 0 {
 		words = []string{"fanout", "chain", "loop", "spread", "retry_in_spread"}
 	}
@@ -217,7 +218,7 @@ func workloads(words, setting []string) ([]chaos.Workload, error) {
 		return nil, fmt.Errorf("--set: %w", err)
 	}
 	taken := map[string]bool{}
-	var out []chaos.Workload
+	var out []cases.Workload
 	for _, word := range words {
 		name, size, sized, err := scenarios.ParseName(word)
 		if err != nil {
@@ -226,7 +227,7 @@ func workloads(words, setting []string) ([]chaos.Workload, error) {
 		if sized && size < 1 {
 			return nil, fmt.Errorf("scenario %q: %d is no size here; write a whole number from 1 on, as in fanout=10", word, size)
 		}
-		w := chaos.Workload{Scenario: name, Size: size}
+		w := cases.Workload{Scenario: name, Size: size}
 		if s, err := scenarios.Find(name); err == nil {
 			w.Scenario, w.Bundle = s.Name, s.Bundle()
 			for parameter, value := range set {
@@ -258,7 +259,7 @@ func with(m map[string]string, key, value string) map[string]string {
 }
 
 // plan draws the faults of the kinds that this machine can have, and gives the others.
-func (o *chaosCmd) plan(ctx context.Context, c *console, kase *chaos.Case, kinds []fault.Kind) (leftOut map[string]string, err error) {
+func (o *chaosCmd) plan(ctx context.Context, c *console, kase *cases.Case, kinds []fault.Kind) (leftOut map[string]string, err error) {
 	leftOut, err = chaos.Lacking(ctx, *kase, kinds, func(string) {})
 	if err != nil {
 		return nil, err

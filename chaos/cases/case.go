@@ -1,4 +1,5 @@
-package chaos
+// Package cases has the runs of package chaos as data: what a run is of, and the plan of its faults.
+package cases
 
 import (
 	"bytes"
@@ -7,24 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"pulley/chaos/fault"
 	"pulley/engine/backend/designs"
-	"pulley/engine/ir"
-	"pulley/scenarios"
 )
-
-// Workload is a scenario in a size, or one of scenarios.Programs, which have none.
-type Workload struct {
-	Scenario string            `json:"scenario"`
-	Size     int               `json:"size,omitempty"` // zero: the scenario's smallest default
-	Set      map[string]string `json:"set,omitempty"`  // parameters of the scenario, with other values
-
-	// Bundle is the text of a scenario that does not ship: a case can be run again when the scenario's files have changed.
-	Bundle *scenarios.Bundle `json:"bundle,omitempty"`
-}
 
 // Case is a run as data.
 type Case struct {
@@ -60,6 +48,18 @@ type Case struct {
 	MessagesMS int `json:"messages_ms"` // how much longer faults go on that go from message to message, until they were at all; -1: they need not be
 }
 
+// The servers that a case can ask for.
+const (
+	ServerAny    = ""       // from binaries on this machine; else in a container; else from a download
+	ServerDocker = "docker" // in a container
+)
+
+// The hosts that it can ask for: where its engines are.
+const (
+	HostsNone   = ""       // children of the run's process
+	HostsDocker = "docker" // each in a container of its own
+)
+
 // Bounds of a case.
 const (
 	enginesMost   = 64
@@ -68,9 +68,9 @@ const (
 	faultsMost    = 100_000
 	slotsDefault  = 16
 	lastMost      = 7 * 24 * 3_600_000
-	soakLeastMS   = 10_000
-	slotsMost     = 1000
-	rateMost      = 1_000_000 // instances in a second
+
+	slotsMost = 1000
+	rateMost  = 1_000_000 // instances in a second
 )
 
 // WithDefaults fills in what is zero: two engines, eight instances in flight, a lease of 2 s, sweeps every
@@ -91,16 +91,23 @@ func (c Case) WithDefaults() Case {
 	return c
 }
 
-func (c Case) lease() time.Duration { return time.Duration(c.LeaseMS) * time.Millisecond }
-func (c Case) sweep() time.Duration { return time.Duration(c.SweepMS) * time.Millisecond }
-func (c Case) every() time.Duration { return time.Duration(c.EveryMS) * time.Millisecond }
-func (c Case) call() time.Duration  { return time.Duration(c.CallMS) * time.Millisecond }
+// Lease is that of tasks, and of shards.
+func (c Case) Lease() time.Duration { return time.Duration(c.LeaseMS) * time.Millisecond }
 
-// takeover is how long an engine's end may keep its work from others.
-func (c Case) takeover() time.Duration { return c.lease() + 2*c.sweep() }
+// Sweep is the longest time between two looks for work.
+func (c Case) Sweep() time.Duration { return time.Duration(c.SweepMS) * time.Millisecond }
+
+// Every is the least time from a fault's begin to the next one's.
+func (c Case) Every() time.Duration { return time.Duration(c.EveryMS) * time.Millisecond }
+
+// Call is the longest call of the store.
+func (c Case) Call() time.Duration { return time.Duration(c.CallMS) * time.Millisecond }
+
+// Takeover is how long an engine's end may keep its work from others.
+func (c Case) Takeover() time.Duration { return c.Lease() + 2*c.Sweep() }
 
 // Timing is what faults are drawn by.
-func (c Case) Timing() fault.Timing { return fault.Timing{Lease: c.lease(), Call: c.call()} }
+func (c Case) Timing() fault.Timing { return fault.Timing{Lease: c.Lease(), Call: c.Call()} }
 
 // Validate says all that is wrong with a case that has its defaults.
 func (c Case) Validate() error {
@@ -120,8 +127,8 @@ func (c Case) Validate() error {
 	within("last_ms", c.LastMS, 0, lastMost)
 	within("instances", c.Instances, 0, instancesMost)
 	within("slots", c.Slots, 1, slotsMost)
-	if c.Soak && (c.Engines < 2 || c.LastMS < soakLeastMS) {
-		errs = append(errs, fmt.Errorf("a soak has %d engines for %d ms; it needs 2, of which one lives long, and %d ms", c.Engines, c.LastMS, soakLeastMS))
+	if c.Soak && (c.Engines < 2 || c.LastMS < SoakLeastMS) {
+		errs = append(errs, fmt.Errorf("a soak has %d engines for %d ms; it needs 2, of which one lives long, and %d ms", c.Engines, c.LastMS, SoakLeastMS))
 	}
 	if c.RatePerS < 0 || c.RatePerS > rateMost {
 		errs = append(errs, fmt.Errorf("rate_per_s is %v, must be from 0 to %d", c.RatePerS, rateMost))
@@ -137,10 +144,10 @@ func (c Case) Validate() error {
 	if c.Hosts != HostsNone && c.Hosts != HostsDocker {
 		errs = append(errs, fmt.Errorf("hosts is %q; write %q, or nothing for none", c.Hosts, HostsDocker))
 	}
-	if _, err := c.spec(); err != nil {
+	if _, err := c.Spec(); err != nil {
 		errs = append(errs, err)
 	}
-	if _, err := c.build(true); err != nil {
+	if _, err := c.Build(true); err != nil {
 		errs = append(errs, err)
 	}
 	for i, f := range c.Faults {
@@ -153,112 +160,13 @@ func (c Case) Validate() error {
 	return errors.Join(errs...)
 }
 
-// spec is the backend, which must be durable: there is nothing to be found out about another.
-func (c Case) spec() (designs.Spec, error) {
+// Spec is the backend, which must be durable: there is nothing to be found out about another.
+func (c Case) Spec() (designs.Spec, error) {
 	spec, err := designs.Parse(c.Backend)
 	if err == nil && !spec.NeedsPostgres() {
 		err = fmt.Errorf("backend %s keeps nothing over a crash; name one that is on Postgres", c.Backend)
 	}
 	return spec, err
-}
-
-// streams are what the instances of a case run: each of several mixes in turn.
-type streams struct {
-	mixes     []*scenarios.Mix
-	first     []int                // of each mix, where its workloads begin among all
-	workloads []scenarios.Workload // of all mixes
-}
-
-// of gives the i-th instance's workload, by its place among all.
-func (s *streams) of(i int) int {
-	m := i % len(s.mixes)
-	order := s.mixes[m].Order
-	return s.first[m] + order[i/len(s.mixes)%len(order)]
-}
-
-// build makes the workloads. Whoever only runs them needs no judgment.
-func (c Case) build(unjudged bool) (*streams, error) {
-	if len(c.Workloads) == 0 {
-		return nil, errors.New("no workload; name a scenario")
-	}
-	s := &streams{}
-	for _, l := range c.Workloads {
-		m, err := l.build(unjudged)
-		if err != nil {
-			return nil, err
-		}
-		for i := range m.Workloads {
-			if err := l.judgeable(&m.Workloads[i], timeoutLeases*c.lease()); err != nil {
-				return nil, err
-			}
-		}
-		s.mixes, s.first = append(s.mixes, m), append(s.first, len(s.workloads))
-		s.workloads = append(s.workloads, m.Workloads...)
-	}
-	return s, nil
-}
-
-// timeoutLeases is how many leases a timeout lasts at least that no process stands still for.
-const timeoutLeases = 10
-
-// judgeable refuses a workload of which nobody knows what is right while things go wrong. Timeouts of a scenario that does
-// not ship last so long at least.
-func (l Workload) judgeable(w *scenarios.Workload, timeout time.Duration) error {
-	switch {
-	case w.Source == "":
-		return fmt.Errorf("scenario %s is a graph without a program, so that there is no reference to hold it against; choose another", w.Name)
-	case w.Unchecked.Results:
-		return fmt.Errorf("scenario %s says that results are not checked, and here they are what is judged; choose another", w.Name)
-	}
-	for _, n := range w.Graph.Nodes {
-		if n.Timeout > 0 && n.Timeout < timeout && l.Bundle != nil {
-			return fmt.Errorf("%s: @%s has a timeout of %v, which may pass while processes stand still, and how the instance ends then is not known beforehand; give it %v or more, or leave it out", n.Pos, n.Action, n.Timeout, timeout)
-		}
-	}
-	return nil
-}
-
-// name is the scenario as a person names it.
-func (l Workload) name() string {
-	if l.Size > 0 {
-		return fmt.Sprintf("%s=%d", l.Scenario, l.Size)
-	}
-	return l.Scenario
-}
-
-func (l Workload) build(unjudged bool) (*scenarios.Mix, error) {
-	var s scenarios.Scenario
-	var err error
-	if l.Bundle != nil {
-		s, err = scenarios.FromBundle(*l.Bundle)
-	} else if s, err = scenarios.Find(l.Scenario); err != nil {
-		return l.program(err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	size := l.Size
-	if size == 0 {
-		size = s.DefaultSizes[0]
-	}
-	return s.Mix(size, scenarios.Options{Seed: 1, Set: l.Set, Unjudged: unjudged})
-}
-
-// program builds the workload of one of the programs. noScenario is why it is none of a scenario.
-func (l Workload) program(noScenario error) (*scenarios.Mix, error) {
-	list, err := scenarios.Programs()
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(list, func(p scenarios.Program) bool { return p.Name == l.Scenario })
-	switch {
-	case i < 0:
-		return nil, fmt.Errorf("%w; nor is there such a program in scenarios/programs", noScenario)
-	case l.Size != 0 || len(l.Set) > 0:
-		return nil, fmt.Errorf("%s is a program, which has no size and no parameters", l.Scenario)
-	}
-	w, err := list[i].Workload(ir.Limits{})
-	return scenarios.Alone(w), err
 }
 
 // Load reads a case from a file.

@@ -1,4 +1,4 @@
-package chaos
+package cases
 
 import (
 	"time"
@@ -15,7 +15,7 @@ func (c Case) Plan(kinds []fault.Kind, length time.Duration) []fault.Fault {
 	plan := fault.Draw(c.Seed, kinds, min(most, faultsMost), c.Engines, c.Timing())
 	took := time.Duration(0)
 	for i, f := range plan {
-		took += max(c.every(), faultCost+f.Hold()+time.Duration(f.When.AfterMS)*time.Millisecond)
+		took += max(c.Every(), faultCost+f.Hold()+time.Duration(f.When.AfterMS)*time.Millisecond)
 		if took > length && i+1 >= len(kinds) {
 			return plan[:i+1]
 		}

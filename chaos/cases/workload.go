@@ -1,0 +1,120 @@
+package cases
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"pulley/engine/ir"
+	"pulley/scenarios"
+)
+
+// Workload is a scenario in a size, or one of scenarios.Programs, which have none.
+type Workload struct {
+	Scenario string            `json:"scenario"`
+	Size     int               `json:"size,omitempty"` // zero: the scenario's smallest default
+	Set      map[string]string `json:"set,omitempty"`  // parameters of the scenario, with other values
+
+	// Bundle is the text of a scenario that does not ship: a case can be run again when the scenario's files have changed.
+	Bundle *scenarios.Bundle `json:"bundle,omitempty"`
+}
+
+// Streams are what the instances of a case run: each of several mixes in turn.
+type Streams struct {
+	mixes     []*scenarios.Mix
+	first     []int                // of each mix, where its workloads begin among all
+	Workloads []scenarios.Workload // of all mixes
+}
+
+// Of gives the i-th instance's workload, by its place among all.
+func (s *Streams) Of(i int) int {
+	m := i % len(s.mixes)
+	order := s.mixes[m].Order
+	return s.first[m] + order[i/len(s.mixes)%len(order)]
+}
+
+// Build makes the workloads. Whoever only runs them needs no judgment.
+func (c Case) Build(unjudged bool) (*Streams, error) {
+	if len(c.Workloads) == 0 {
+		return nil, errors.New("no workload; name a scenario")
+	}
+	s := &Streams{}
+	for _, l := range c.Workloads {
+		m, err := l.build(unjudged)
+		if err != nil {
+			return nil, err
+		}
+		for i := range m.Workloads {
+			if err := l.judgeable(&m.Workloads[i], timeoutLeases*c.Lease()); err != nil {
+				return nil, err
+			}
+		}
+		s.mixes, s.first = append(s.mixes, m), append(s.first, len(s.Workloads))
+		s.Workloads = append(s.Workloads, m.Workloads...)
+	}
+	return s, nil
+}
+
+// timeoutLeases is how many leases a timeout lasts at least that no process stands still for.
+const timeoutLeases = 10
+
+// judgeable refuses a workload of which nobody knows what is right while things go wrong. Timeouts of a scenario that does
+// not ship last so long at least.
+func (l Workload) judgeable(w *scenarios.Workload, timeout time.Duration) error {
+	switch {
+	case w.Source == "":
+		return fmt.Errorf("scenario %s is a graph without a program, so that there is no reference to hold it against; choose another", w.Name)
+	case w.Unchecked.Results:
+		return fmt.Errorf("scenario %s says that results are not checked, and here they are what is judged; choose another", w.Name)
+	}
+	for _, n := range w.Graph.Nodes {
+		if n.Timeout > 0 && n.Timeout < timeout && l.Bundle != nil {
+			return fmt.Errorf("%s: @%s has a timeout of %v, which may pass while processes stand still, and how the instance ends then is not known beforehand; give it %v or more, or leave it out", n.Pos, n.Action, n.Timeout, timeout)
+		}
+	}
+	return nil
+}
+
+// Name is the scenario as a person names it.
+func (l Workload) Name() string {
+	if l.Size > 0 {
+		return fmt.Sprintf("%s=%d", l.Scenario, l.Size)
+	}
+	return l.Scenario
+}
+
+func (l Workload) build(unjudged bool) (*scenarios.Mix, error) {
+	var s scenarios.Scenario
+	var err error
+	if l.Bundle != nil {
+		s, err = scenarios.FromBundle(*l.Bundle)
+	} else if s, err = scenarios.Find(l.Scenario); err != nil {
+		return l.program(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	size := l.Size
+	if size == 0 {
+		size = s.DefaultSizes[0]
+	}
+	return s.Mix(size, scenarios.Options{Seed: 1, Set: l.Set, Unjudged: unjudged})
+}
+
+// program builds the workload of one of the programs. noScenario is why it is none of a scenario.
+func (l Workload) program(noScenario error) (*scenarios.Mix, error) {
+	list, err := scenarios.Programs()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(list, func(p scenarios.Program) bool { return p.Name == l.Scenario })
+	switch {
+	case i < 0:
+		return nil, fmt.Errorf("%w; nor is there such a program in scenarios/programs", noScenario)
+	case l.Size != 0 || len(l.Set) > 0:
+		return nil, fmt.Errorf("%s is a program, which has no size and no parameters", l.Scenario)
+	}
+	w, err := list[i].Workload(ir.Limits{})
+	return scenarios.Alone(w), err
+}
