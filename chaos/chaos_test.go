@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,12 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"pulley/chaos/cases"
 	"pulley/chaos/fault"
-	"pulley/engine/backend"
+	"pulley/chaos/process"
+	"pulley/chaos/world"
 	"pulley/engine/graph"
 	"pulley/engine/oracle"
 	"pulley/engine/reference"
@@ -36,14 +35,14 @@ var untilInterrupted context.Context
 
 // TestMain makes this test binary an engine's process where it is started as one.
 func TestMain(m *testing.M) {
-	if os.Getenv(EngineVariable) == "" {
+	if os.Getenv(process.EngineVariable) == "" {
 		var stop context.CancelFunc
 		untilInterrupted, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
 		return
 	}
-	if err := Engine(context.Background(), os.Stdin, os.Stdout, Hooks{Wrap: plants[os.Getenv(plantVariable)]}); err != nil {
+	if err := process.Engine(context.Background(), os.Stdin, os.Stdout, process.Hooks{Wrap: plants[os.Getenv(plantVariable)]}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -89,26 +88,6 @@ func runUntil(t *testing.T, c cases.Case, enough func(fault.Coverage) bool, envi
 	}
 	t.Log(res.Text())
 	return res
-}
-
-// TestAnswerOfACallOfUnknownOutcome tells what may have been applied from what was not.
-func TestAnswerOfACallOfUnknownOutcome(t *testing.T) {
-	unknown := fmt.Errorf("lost: %w", backend.ErrUnknown)
-	for i, c := range []struct {
-		outcomes []backend.Outcome
-		err      error
-		want     oracle.Answer
-	}{
-		{nil, unknown, oracle.AnswerUnknown},
-		{nil, context.Canceled, oracle.AnswerNone},
-		{[]backend.Outcome{{Answer: backend.Again, Err: unknown}}, nil, oracle.AnswerUnknown},
-		{[]backend.Outcome{{Answer: backend.Again, Err: context.Canceled}}, nil, oracle.AnswerNone},
-		{[]backend.Outcome{{Answer: backend.Stale}}, nil, oracle.AnswerStale},
-	} {
-		if got := answerOf(c.outcomes, 0, c.err); got != c.want {
-			t.Errorf("answer %d is %s, want %s", i, got, c.want)
-		}
-	}
 }
 
 // TestLostReplies counts commits by what the engine made of them.
@@ -178,7 +157,7 @@ func TestMissedFaultsOnASlowMachine(t *testing.T) {
 		want  Verdict
 	}{{true, 400, 2*triesMost + 1, Pass}, {false, 400, triesMost, Inconclusive}, {true, 1 << 20, (growthsMost + 1) * triesMost, Inconclusive}} {
 		tries := 0
-		r := &run{watch: newWatch(), ledger: fault.NewLedger(), world: &world{}, load: &load{}}
+		r := &run{watch: newWatch(), ledger: fault.NewLedger(), world: &world.World{}, load: &load{}}
 		r.find = func(string) (fault.Kind, error) {
 			return fault.Kind{Name: "slow", Inject: func(_ context.Context, _ fault.World, f fault.Fault, over func()) error {
 				if tries++; f.HoldMS >= c.needs {
@@ -186,7 +165,7 @@ func TestMissedFaultsOnASlowMachine(t *testing.T) {
 					return nil
 				}
 				if now := oracle.MachineClock(); c.slow {
-					r.stalls.all = append(r.stalls.all, stall{now - 1_000_000, now + 1_000_000_000})
+					r.stalls.Add(now-1_000_000, now+1_000_000_000)
 				}
 				return fault.ErrMissed
 			}}, nil
@@ -292,6 +271,7 @@ func TestACaseIsAFile(t *testing.T) {
 	for wrong, says := range map[*cases.Case]string{
 		{Backend: "memory", Workloads: c.Workloads}: "keeps nothing over a crash",
 		{Backend: "push"}: "no workload",
+		{Backend: "push", Workloads: c.Workloads, Hosts: "dokcer"}:                                      `"docker"`,
 		{Backend: "push", Workloads: []cases.Workload{{Scenario: "diamond"}}}:                           "without a program",
 		{Backend: "push", Workloads: c.Workloads, Faults: []fault.Fault{{Kind: "wire.curt"}}}:           "there is no fault",
 		{Backend: "push", Workloads: c.Workloads, Faults: []fault.Fault{{Kind: "wire.cut", Engine: 2}}}: "engine 2 of 2",
@@ -343,38 +323,4 @@ func TestPace(t *testing.T) {
 	if p = (pace{most: 5}); p.due(3, begin) != 2 {
 		t.Error("without a rate, what has ended is not replaced at once")
 	}
-}
-
-// TestGivingBackIsARelease has leases given back as the engine does it: nobody may believe in them from then on.
-func TestGivingBackIsARelease(t *testing.T) {
-	for lease, want := range map[time.Duration][]string{time.Millisecond: {"released"}, time.Second: {"extending", "extended"}} {
-		var out bytes.Buffer
-		w := newWitness(noStore{}, &lines{out: &out}, "engine")
-		g := &graph.Graph{Nodes: []*graph.Node{{Name: "node"}}}
-		l := backend.Lease{Key: backend.Key{Instance: uuid.New()}, Token: 1}
-		w.graphs.Store(l.Key.Instance, g)
-		if _, err := w.Extend(t.Context(), 0, []backend.Lease{l}, backend.Grant{Lease: lease}); err != nil {
-			t.Fatal(err)
-		}
-		h, _, err := oracle.ReadHistory(&out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, e := range h {
-			if e.Kind != oracle.Began {
-				got = append(got, string(e.Kind))
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("with a lease of %v the history has %v, want %v", lease, got, want)
-		}
-	}
-}
-
-// noStore prolongs every lease.
-type noStore struct{ Store }
-
-func (noStore) Extend(_ context.Context, _ int, leases []backend.Lease, _ backend.Grant) ([]bool, error) {
-	return slices.Repeat([]bool{true}, len(leases)), nil
 }

@@ -18,6 +18,7 @@ import (
 	"pulley/chaos/fault"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pause"
 	"pulley/reports/record"
 )
 
@@ -83,7 +84,7 @@ func TestAnInterruptedRunLeavesNoHosts(t *testing.T) {
 	watching.Go(func() { // until the run has ended
 		for ctx.Err() == nil && !paused {
 			paused = slices.ContainsFunc(hostsIn(ctx, t, docker, dir), func(state string) bool { return state == "paused" })
-			pause(ctx, 10*time.Millisecond)
+			_ = pause.For(ctx, 10*time.Millisecond)
 		}
 		cancel()
 	})

@@ -4,7 +4,7 @@
 // # A run
 //
 // A [cases.Case] is all of it as data: the scenarios, the backend, how many engines, and the plan of faults. [Run]
-// gives it a Postgres of its own; each engine is a process ([Engine] is its main function) that reaches the
+// gives it a Postgres of its own; each engine is a process ([process.Engine] is its main function) that reaches the
 // server by a wire of its own. Every process writes what it sees into a pipe, a line for each event, before
 // it goes on: of a process that is killed all is known but what it had not said.
 //
@@ -22,7 +22,7 @@
 //
 // # Where the engines are
 //
-// They are children of the run's process, or, if the case says so (Case.Hosts), each is in a container of its own, which
+// They are children of the run's process, or, if the case says so, each is in a container of its own, which
 // package hosts makes: then a host can be paused, killed and taken off its network as well. An engine's only way to the
 // server is its wire, which listens where the host reaches it. What it says comes by a pipe that needs no network. All
 // kinds of faults happen to both.

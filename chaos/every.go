@@ -9,7 +9,9 @@ import (
 
 	"pulley/chaos/fault"
 	"pulley/chaos/recovery"
+	"pulley/chaos/world"
 	"pulley/engine/oracle"
+	"pulley/internal/pause"
 )
 
 // everyKinds are the kinds of the plan that go from one message to the next, each once.
@@ -46,14 +48,15 @@ func (r *run) rehearse(ctx context.Context) error {
 const rehearsalRounds = 3
 
 func (r *run) restartAll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	ctx, cancel := context.WithTimeout(ctx, world.StartWithin)
 	defer cancel()
 	rounds := rehearsalRounds
 	if r.covered != nil { // not all is to be gone to
 		rounds = 1
 	}
 	for range rounds {
-		for _, h := range r.world.engines {
+		for i := range r.world.Engines() {
+			h := r.world.Engine(i)
 			if err := h.Stop(ctx); err != nil {
 				return err
 			}
@@ -61,7 +64,7 @@ func (r *run) restartAll(ctx context.Context) error {
 				return err
 			}
 		}
-		h := r.world.engines[0]
+		h := r.world.Engine(0)
 		if err := h.Signal(syscall.SIGKILL); err != nil {
 			return err
 		}
@@ -73,7 +76,7 @@ func (r *run) restartAll(ctx context.Context) error {
 		if err := h.Start(ctx); err != nil {
 			return err
 		}
-		pause(ctx, r.Lease()+r.Sweep()) // the leases run out, and are taken back
+		_ = pause.For(ctx, r.Lease()+r.Sweep()) // the leases run out, and are taken back
 		r.watch.await(ctx, string(oracle.Ended), r.InFlight, r.Lease())
 	}
 	return nil

@@ -46,7 +46,7 @@ func (r *run) judge() error {
 	res.Messages.Left = append(res.Messages.Left, r.left...)
 	r.times(h)
 	r.deadlocked()
-	for _, text := range r.world.unasked() {
+	for _, text := range r.world.Unasked() {
 		res.Violations = append(res.Violations, Violation{Invariant: "process", Message: text})
 	}
 	for i, p := range r.watch.problems {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pulley/engine/oracle"
+	"pulley/internal/pause"
 )
 
 // The knee is the rate beyond which more instances at once do not end sooner. It is looked for in steps, each with
@@ -21,10 +22,10 @@ func (r *run) knee(ctx context.Context) float64 {
 	best := 0.0
 	for open := kneeFirst * r.Engines; ctx.Err() == nil; open *= 2 {
 		r.load.setPace(min(open, r.InFlight), 0)
-		pause(ctx, kneeSettle)
+		_ = pause.For(ctx, kneeSettle)
 		before, _ := r.load.count()
 		begun := time.Now()
-		pause(ctx, kneeStep)
+		_ = pause.For(ctx, kneeStep)
 		after, _ := r.load.count()
 		rate := float64(after-before) / time.Since(begun).Seconds()
 		r.say("knee: %.1f instances/s with %d at once", rate, min(open, r.InFlight))

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/chaos/cases"
+	"pulley/chaos/process"
 	"pulley/engine/backend"
 	"pulley/engine/oracle"
 	"pulley/engine/reference"
@@ -17,12 +18,12 @@ import (
 // load keeps instances in flight. Engines are asked in turn to submit them; a submission that was not
 // acknowledged is made again by another engine, under the same id.
 type load struct {
-	of       func(i int) int                      // the workload of the i-th instance; nil: the same for all
-	cancelOf int                                  // of so many one is canceled; zero: none
-	canceled bool                                 // one was, and not only asked to be; until then each is to be, from the first on
-	cancels  []flight                             // to be canceled now
-	cancel   func(engine int, id uuid.UUID)       // asks for it
-	send     func(engine int, s submission) error // fails where the engine's process has ended
+	of       func(i int) int                              // the workload of the i-th instance; nil: the same for all
+	cancelOf int                                          // of so many one is canceled; zero: none
+	canceled bool                                         // one was, and not only asked to be; until then each is to be, from the first on
+	cancels  []flight                                     // to be canceled now
+	cancel   func(engine int, id uuid.UUID)               // asks for it
+	send     func(engine int, s process.Submission) error // fails where the engine's process has ended
 	engines  int
 	record   func(oracle.Event)
 	patience time.Duration // after which a submission is made again
@@ -45,7 +46,7 @@ type load struct {
 
 // flight is an instance that has not ended, as far as is known.
 type flight struct {
-	submission
+	process.Submission
 	engine int  // which was asked last; -1: none
 	stored bool // it was acknowledged
 	begun  time.Time
@@ -87,7 +88,7 @@ func (l *load) setPace(most int, perS float64) {
 	l.changed()
 }
 
-func newLoad(c cases.Case, send func(int, submission) error, record func(oracle.Event)) *load {
+func newLoad(c cases.Case, send func(int, process.Submission) error, record func(oracle.Event)) *load {
 	return &load{
 		cancelOf: c.Cancel, cancel: func(int, uuid.UUID) {},
 		pace: pace{most: c.InFlight, perS: c.RatePerS, since: time.Now()}, soak: c.Soak, cleared: map[uuid.UUID]bool{}, engines: c.Engines, send: send, record: record, patience: patienceOf(c),
@@ -337,7 +338,7 @@ func (l *load) fill() time.Duration {
 	for range more {
 		id := uuid.New()
 		canceled := l.cancelOf > 0 && (len(l.all)%l.cancelOf == l.cancelOf-1 || len(l.all) >= l.cancelOf && !l.canceled)
-		l.open[id] = &flight{submission: submission{ID: id, Workload: l.workload(len(l.all))}, engine: -1, begun: time.Now(), cancel: canceled}
+		l.open[id] = &flight{Submission: process.Submission{ID: id, Workload: l.workload(len(l.all))}, engine: -1, begun: time.Now(), cancel: canceled}
 		l.all = append(l.all, id)
 	}
 	var due []flight
@@ -363,7 +364,7 @@ func (l *load) fill() time.Duration {
 // ask has an engine submit an instance: the one that is meant to, or, where it has ended, another.
 func (l *load) ask(f flight) {
 	for range l.engines {
-		if l.send(f.engine, f.submission) == nil {
+		if l.send(f.engine, f.Submission) == nil {
 			break
 		}
 		f.engine = (f.engine + 1) % l.engines
@@ -408,7 +409,7 @@ func (l *load) look(ctx context.Context, store backend.Backend) {
 		}
 		l.mu.Unlock()
 		if f != nil {
-			l.record(instanceEvent(oracle.Looked, in))
+			l.record(process.InstanceEvent(oracle.Looked, in))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/chaos/cases"
+	"pulley/chaos/process"
 	"pulley/engine/backend"
 	"pulley/engine/oracle"
 	"pulley/engine/reference"
@@ -35,7 +36,7 @@ func TestEndsAreFoundUnderLoad(t *testing.T) {
 		var found []time.Duration
 		begun := time.Now()
 		l := newLoad(cases.Case{InFlight: 1, Workloads: make([]cases.Workload, 1), Engines: 1, CallMS: 1000},
-			func(int, submission) error { return nil },
+			func(int, process.Submission) error { return nil },
 			func(e oracle.Event) {
 				if e.Kind == oracle.Looked {
 					found = append(found, time.Since(begun))
@@ -62,7 +63,7 @@ func TestEndsAreFoundUnderLoad(t *testing.T) {
 // one of so many again.
 func TestCancelsUntilOneIsCanceled(t *testing.T) {
 	l := newLoad(cases.Case{InFlight: 1, Workloads: make([]cases.Workload, 1), Engines: 1, CallMS: 1000, Cancel: 4},
-		func(int, submission) error { return nil }, func(oracle.Event) {})
+		func(int, process.Submission) error { return nil }, func(oracle.Event) {})
 	var wanted []int
 	ends := func(n int, status reference.Status) {
 		l.fill()

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 	"time"
 
+	"pulley/chaos/world"
 	"pulley/engine/oracle"
 )
 
@@ -69,7 +69,7 @@ func (r *run) warmFor(ctx context.Context, want int, within time.Duration) (ther
 // grow has every engine begin again, with all times of the case twice as long. Nothing is done to the case of whoever
 // called Run; the result has the times that were used.
 func (r *run) grow(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	ctx, cancel := context.WithTimeout(ctx, world.StartWithin)
 	defer cancel()
 	r.LeaseMS, r.SweepMS, r.CallMS = 2*r.LeaseMS, 2*r.SweepMS, 2*r.CallMS
 	r.Faults = slices.Clone(r.Faults)
@@ -79,18 +79,7 @@ func (r *run) grow(ctx context.Context) error {
 	r.result.Case = r.Case
 	r.result.warn("the machine is slow: the run had leases of %v, and calls of at most %v", r.Lease(), r.Call())
 	r.load.setPatience(r.Case)
-	return r.world.all(func(h *engineHost) error {
-		if err := h.Signal(syscall.SIGKILL); err != nil {
-			return err
-		}
-		select {
-		case <-h.Gone():
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the end of engine %d: %w", h.index, context.Cause(ctx))
-		}
-		h.use(r.Case)
-		return h.Start(ctx)
-	})
+	return r.world.Restart(ctx, r.Case)
 }
 
 // errStill says that nothing goes on any more.

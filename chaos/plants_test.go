@@ -8,21 +8,22 @@ import (
 	"time"
 
 	"pulley/chaos/fault"
+	"pulley/chaos/process"
 	"pulley/engine/backend"
 	"pulley/internal/depth"
 )
 
 // plants are bugs, by name. An engine's process of these tests plants the one that its environment names.
-var plants = map[string]func(Store) Store{
-	"forgets":           func(s Store) Store { return &forgets{Store: s} },
-	"applies twice":     func(s Store) Store { return appliesTwice{s} },
-	"answers early":     func(s Store) Store { return answersEarly{s} },
-	"gives nothing out": func(s Store) Store { return givesNothingOut{s} },
+var plants = map[string]func(process.Store) process.Store{
+	"forgets":           func(s process.Store) process.Store { return &forgets{Store: s} },
+	"applies twice":     func(s process.Store) process.Store { return appliesTwice{s} },
+	"answers early":     func(s process.Store) process.Store { return answersEarly{s} },
+	"gives nothing out": func(s process.Store) process.Store { return givesNothingOut{s} },
 }
 
 // forgets answers some completions as applied and forgets them.
 type forgets struct {
-	Store
+	process.Store
 	calls atomic.Int64
 }
 
@@ -38,7 +39,7 @@ func allApplied(done []backend.Completion) backend.Committed {
 }
 
 // appliesTwice says of stale completions that they were applied.
-type appliesTwice struct{ Store }
+type appliesTwice struct{ process.Store }
 
 func (a appliesTwice) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
 	out, err := a.Store.Complete(ctx, shard, done, grant)
@@ -51,7 +52,7 @@ func (a appliesTwice) Complete(ctx context.Context, shard int, done []backend.Co
 }
 
 // answersEarly answers completions as applied, and commits them a little later.
-type answersEarly struct{ Store }
+type answersEarly struct{ process.Store }
 
 func (a answersEarly) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
 	done = slices.Clone(done)
@@ -62,7 +63,7 @@ func (a answersEarly) Complete(ctx context.Context, shard int, done []backend.Co
 }
 
 // givesNothingOut never gives out what was leased to an engine that died.
-type givesNothingOut struct{ Store }
+type givesNothingOut struct{ process.Store }
 
 // Claim gives nothing to anybody.
 func (d givesNothingOut) Claim(context.Context, int, backend.Grant) (backend.Committed, error) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,17 +13,20 @@ import (
 
 	"pulley/chaos/cases"
 	"pulley/chaos/fault"
+	"pulley/chaos/process"
 	"pulley/chaos/recovery"
+	"pulley/chaos/world"
 	"pulley/engine/backend"
 	"pulley/engine/oracle"
 	"pulley/engine/pgserver"
 	"pulley/engine/pgserver/pgwire"
+	"pulley/internal/pause"
 	"pulley/reports/record"
 )
 
 // Config is what a run needs beside its case.
 type Config struct {
-	// Command is the program, with its arguments, whose main function is Engine. Not empty.
+	// Command is the program, with its arguments, whose main function is process.Engine. Not empty.
 	Command []string
 
 	// Progress hears of what goes on, a line each, without a newline. Nil: nobody does.
@@ -60,7 +62,7 @@ const (
 type run struct {
 	cases.Case
 	Config
-	world  *world
+	world  *world.World
 	watch  *watch
 	load   *load
 	store  backend.Backend // past all wires
@@ -76,7 +78,7 @@ type run struct {
 
 	stalls   recovery.Stalls // of the machine
 	recorder *oracle.Recorder
-	disk     *disk // the server's own; nil: it has none
+	disk     *world.Disk // the server's own; nil: it has none
 	front    *pgwire.Proxy
 	ledger   *fault.Ledger
 	left     []string // messages to which faults of the plan should have come
@@ -95,18 +97,18 @@ func Run(ctx context.Context, c cases.Case, cfg Config) (*Result, error) {
 	if len(cfg.Command) == 0 {
 		return nil, errors.New("chaos: no command for the engines' processes")
 	}
-	starting, cancel := context.WithTimeout(ctx, startWithin)
+	starting, cancel := context.WithTimeout(ctx, world.StartWithin)
 	defer cancel()
-	d, err := mountDiskFor(c)
+	d, err := world.MountDisk(c)
 	if err != nil {
 		return nil, err
 	}
-	server, err := openServer(starting, c, d, func(line string) { cfg.say("%s", line) })
+	server, err := world.OpenServer(starting, c, d, func(line string) { cfg.say("%s", line) })
 	if err != nil {
-		return nil, errors.Join(err, d.close())
+		return nil, errors.Join(err, d.Close())
 	}
 	defer func() {
-		if err := errors.Join(server.Close(context.WithoutCancel(ctx)), d.close()); err != nil {
+		if err := errors.Join(server.Close(context.WithoutCancel(ctx)), d.Close()); err != nil {
 			cfg.say("ending the server: %v", err)
 		}
 	}()
@@ -127,11 +129,11 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	if err != nil {
 		return err
 	}
-	if r.front, err = openFront(server); err != nil {
+	if r.front, err = world.OpenFront(server); err != nil {
 		return err
 	}
 	defer r.front.Close()
-	if r.store, err = spec.Open(ctx, openOptions(r.Case, r.front.DSN(), ownSource, nil)); err != nil {
+	if r.store, err = spec.Open(ctx, process.OpenOptions(r.Case, r.front.DSN(), ownSource, nil)); err != nil {
 		return err
 	}
 	defer r.store.Close()
@@ -142,15 +144,18 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	}
 	r.load = newLoad(r.Case, r.send, func(e oracle.Event) { r.record(e) })
 	r.load.of = built.Of
-	r.load.cancel = func(engine int, id uuid.UUID) { _ = r.tell(engine, order{Cancel: id}) }
+	r.load.cancel = func(engine int, id uuid.UUID) { _ = r.world.Tell(engine, process.Order{Cancel: id}) }
 	r.watch.load, r.watch.orphans = r.load, newOrphans(r.store.Shards())
 	r.watch.share = r.Share()
 	r.recorder = oracle.NewRecorder(r, oracle.Recording{Source: ownSource})
-	if r.world, err = r.openWorld(ctx, server); err != nil {
+	if r.world, err = world.Open(ctx, world.Config{
+		Case: r.Case, Command: r.Command, Server: server, Front: r.front, Disk: r.disk, Ledger: r.ledger,
+		Hear: r.watch.hear, Lost: r.watch.lost, Due: r.watch.orphans.due, Record: r.record, Say: func(line string) { r.say("%s", line) },
+	}); err != nil {
 		return err
 	}
 	defer func() {
-		if err := r.world.close(); err != nil {
+		if err := r.world.Close(); err != nil {
 			r.say("ending the engines' hosts: %v", err)
 		}
 	}()
@@ -169,34 +174,6 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	return r.judge()
 }
 
-// Lacking says of each kind that a run of a case on this machine cannot have, why not. It starts a server as the case
-// names it to find out, if it has to; of the case nothing else counts but its hosts.
-func Lacking(ctx context.Context, c cases.Case, kinds []fault.Kind, log func(string)) (map[string]string, error) {
-	if !slices.ContainsFunc(kinds, func(k fault.Kind) bool { return k.Lacks != nil }) {
-		return map[string]string{}, nil
-	}
-	opened, err := openServer(ctx, cases.Case{Engines: 1, Server: c.Server}, nil, log)
-	if err != nil {
-		return nil, err
-	}
-	w := &world{server: opened, hosted: c.Hosts == cases.HostsDocker}
-	w.disk, w.noDisk = mountDisk()
-	return lacking(w, kinds), errors.Join(opened.Close(context.WithoutCancel(ctx)), w.disk.close())
-}
-
-func lacking(w *world, kinds []fault.Kind) map[string]string {
-	out := map[string]string{}
-	for _, k := range kinds {
-		if k.Lacks == nil {
-			continue
-		}
-		if why := k.Lacks(w); why != "" {
-			out[k.Name] = why
-		}
-	}
-	return out
-}
-
 // lacking is for the kinds of the plan.
 func (r *run) lacking() map[string]string {
 	var kinds []fault.Kind
@@ -205,13 +182,13 @@ func (r *run) lacking() map[string]string {
 			kinds = append(kinds, k)
 		}
 	}
-	return lacking(r.world, kinds)
+	return r.world.Lacks(kinds)
 }
 
 // phases has the load, the faults, the liveness phase and the inspection. An error says where it ended.
 func (r *run) phases(ctx context.Context) error {
-	starting, cancel := context.WithTimeout(ctx, startWithin)
-	err := r.world.start(starting)
+	starting, cancel := context.WithTimeout(ctx, world.StartWithin)
+	err := r.world.Start(starting)
 	cancel()
 	if err != nil {
 		return err
@@ -307,13 +284,13 @@ func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bo
 // space waits until the next fault may begin, for the sake of what is to be seen before it.
 func (r *run) space(ctx context.Context) {
 	if n := len(r.spans); n > 0 {
-		pause(ctx, r.Every()-time.Duration(oracle.MachineClock()-r.spans[n-1].Begun))
+		_ = pause.For(ctx, r.Every()-time.Duration(oracle.MachineClock()-r.spans[n-1].Begun))
 	}
 }
 
 // enough waits until the load has lasted, and as many instances have ended, as was asked for.
 func (r *run) enough(ctx context.Context) error {
-	pause(ctx, time.Duration(r.LastMS)*time.Millisecond-time.Duration(oracle.MachineClock()-r.steady))
+	_ = pause.For(ctx, time.Duration(r.LastMS)*time.Millisecond-time.Duration(oracle.MachineClock()-r.steady))
 	for ended, _ := r.load.count(); ended < r.Instances; {
 		if !r.watch.await(ctx, string(oracle.Ended), 1, enoughWithin) {
 			if ctx.Err() != nil {
@@ -333,7 +310,7 @@ func (r *run) enough(ctx context.Context) error {
 
 // inject waits for a fault's moment, and has it happen.
 func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happened bool, err error) {
-	pause(ctx, time.Duration(f.When.AfterMS)*time.Millisecond)
+	_ = pause.For(ctx, time.Duration(f.When.AfterMS)*time.Millisecond)
 	if f.When.Event != "" {
 		r.watch.await(ctx, f.When.Event, max(1, f.When.N), whenWithin)
 	}
@@ -343,7 +320,7 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	r.record(oracle.Event{Kind: oracle.Struck, Bad: f.String()})
 	before, victim := r.ledger.Failed(), ""
 	if recovery.KillsEngine(kind.Name) {
-		victim = r.world.engines[f.Engine].process().source
+		victim = r.world.Process(f.Engine).Source()
 	}
 	var over atomic.Int64
 	var count atomic.Int64
@@ -378,7 +355,7 @@ const failedWithin = 3 * time.Second
 func (r *run) failedAsMeant(ctx context.Context, kind fault.Kind, before map[string]int) bool {
 	after := r.ledger.Failed()
 	for end := time.Now().Add(failedWithin); !kind.Happened(before, after) && time.Now().Before(end) && ctx.Err() == nil; after = r.ledger.Failed() {
-		pause(ctx, time.Millisecond)
+		_ = pause.For(ctx, time.Millisecond)
 	}
 	states := r.result.States[kind.Name]
 	for state, n := range after {
@@ -393,16 +370,6 @@ func (r *run) failedAsMeant(ctx context.Context, kind fault.Kind, before map[str
 	return kind.Happened(before, after)
 }
 
-// pause waits, unless ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // inspect reads every instance, stops the engines, sweeps, and counts what is left.
 func (r *run) inspect(ctx context.Context) error {
 	ids := r.load.left()
@@ -411,9 +378,9 @@ func (r *run) inspect(ctx context.Context) error {
 			return fmt.Errorf("reading the instances at the end: %w", err)
 		}
 	}
-	stopping, cancel := context.WithTimeout(ctx, startWithin)
+	stopping, cancel := context.WithTimeout(ctx, world.StartWithin)
 	defer cancel()
-	if err := r.world.stop(stopping); err != nil {
+	if err := r.world.Stop(stopping); err != nil {
 		r.result.warn("%v", err)
 	}
 	sweeping, cancel := context.WithTimeout(ctx, sweepWithin)
@@ -454,7 +421,7 @@ func (r *run) clear(ctx context.Context) (left map[string]int, err error) {
 		if total(left) == 0 || time.Now().After(until) {
 			return left, nil
 		}
-		pause(ctx, r.Sweep()) // of a ctx that has ended the next sweep tells
+		_ = pause.For(ctx, r.Sweep()) // of a ctx that has ended the next sweep tells
 	}
 }
 
@@ -490,20 +457,13 @@ func insist(ctx context.Context, ask func() error) error {
 		if err == nil || try == insistTries || ctx.Err() != nil {
 			return err
 		}
-		pause(ctx, insistPause)
+		_ = pause.For(ctx, insistPause)
 	}
 }
 
 // send asks an engine for a submission.
-func (r *run) send(engine int, s submission) error { return r.tell(engine, order{Submit: &s}) }
-
-// tell gives an engine an order.
-func (r *run) tell(engine int, o order) error {
-	p := r.world.engines[engine].process()
-	if !p.alive() {
-		return errGone
-	}
-	return p.tell(o)
+func (r *run) send(engine int, s process.Submission) error {
+	return r.world.Tell(engine, process.Order{Submit: &s})
 }
 
 // ownSource is the source of what the run itself records.

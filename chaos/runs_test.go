@@ -6,6 +6,7 @@ import (
 
 	"pulley/chaos/cases"
 	"pulley/chaos/fault"
+	"pulley/chaos/world"
 	"pulley/internal/depth"
 )
 
@@ -22,7 +23,7 @@ const lostCommits = "wire.commits"
 // replies to COMMIT that are lost again and again: what became of each must be found out, and rightly. At night every kind
 // happens on every design, and replies are lost for longer.
 func TestEveryKindOfFault(t *testing.T) {
-	lacking, err := Lacking(t.Context(), cases.Case{}, fault.Kinds(), func(string) {})
+	lacking, err := world.Lacking(t.Context(), cases.Case{}, fault.Kinds(), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

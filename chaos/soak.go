@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/chaos/fault"
+	"pulley/chaos/process"
 	"pulley/engine/backend"
 	"pulley/engine/oracle"
 	"pulley/reports/record"
@@ -98,8 +99,8 @@ const bytesUnit = "bytes"
 
 func (s *soak) sample(ctx context.Context) {
 	at := float64(oracle.MachineClock()-s.steady) / 1e9
-	for i, e := range s.world.engines {
-		rss, ok := residentBytes(e.process().system.PID())
+	for i := range s.world.Engines() {
+		rss, ok := residentBytes(s.world.Process(i).PID())
 		s.add(at, fmt.Sprintf("memory of engine %d", i), bytesUnit, rss, ok)
 		g, ok := s.watch.gauge(i)
 		s.add(at, fmt.Sprintf("goroutines of engine %d", i), "", float64(g), ok)
@@ -188,7 +189,7 @@ func (r *run) looked(ids []uuid.UUID, found []backend.Instance) {
 	for i, in := range found {
 		in.ID = ids[i] // of an unknown one too
 		if r.watch.keeps(in.ID.String()) {
-			r.record(instanceEvent(oracle.Looked, in))
+			r.record(process.InstanceEvent(oracle.Looked, in))
 		} else if in.Status == backend.Running || in.Status == "" {
 			r.result.Violations = append(r.result.Violations, Violation{
 				Invariant: "I8", Message: fmt.Sprintf("instance %s was acknowledged, and its status is %q in the end", in.ID, in.Status),

@@ -1,8 +1,10 @@
 package chaos
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pulley/chaos/fault"
 )
@@ -40,5 +42,23 @@ func TestTotalsCover(t *testing.T) {
 	first, second := totals.Known("push"), totals.Known("push")
 	if first == second || totals.Known("journal") == nil {
 		t.Error("what is known is not the caller's own")
+	}
+}
+
+// TestAKilledHostIsAKilledEngine counts one, and has a soak spare its first engine.
+func TestAKilledHostIsAKilledEngine(t *testing.T) {
+	totals := NewTotals(map[Goal]int{Kills: 2})
+	totals.Add(&Result{Backend: "push", Verdict: Pass, Faults: map[string]int{"host.kill": 2}})
+	if !totals.Enough() {
+		t.Errorf("%d kills, want 2", totals.Reached[Kills])
+	}
+	kill, err := fault.Find("host.kill")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := shortCase("push")
+	c.EveryMS = 1000
+	if plan := c.SoakPlan([]fault.Kind{kill}, 20*time.Second); len(plan) == 0 || slices.ContainsFunc(plan, func(f fault.Fault) bool { return f.Engine == 0 }) {
+		t.Errorf("the plan of a soak is %v", plan)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/chaos/process"
 	"pulley/engine/oracle"
 )
 
@@ -55,7 +56,7 @@ func newWatch() *watch {
 const eventPrefix = `{"kind":"`
 
 // hear takes a line, and gives what it says if it is no event.
-func (w *watch) hear(engine int, source string, line []byte) word {
+func (w *watch) hear(engine int, source string, line []byte) process.Word {
 	kind, isEvent := bytes.CutPrefix(line, []byte(eventPrefix))
 	if !isEvent {
 		return w.listen(engine, line)
@@ -139,23 +140,23 @@ func (w *watch) gauge(engine int) (n int, said bool) {
 }
 
 // listen takes a saying.
-func (w *watch) listen(engine int, line []byte) word {
-	var s saying
+func (w *watch) listen(engine int, line []byte) process.Word {
+	var s process.Saying
 	if json.Unmarshal(line, &s) != nil {
 		return ""
 	}
 	switch s.Say {
-	case sayUnsubmitted:
+	case process.SayUnsubmitted:
 		w.load.unsubmitted(s.ID)
-	case sayGoroutines:
+	case process.SayGoroutines:
 		w.mu.Lock()
 		w.gauges[engine] = s.N
 		w.mu.Unlock()
-	case sayDeadlock:
+	case process.SayDeadlock:
 		w.mu.Lock()
 		w.deadlock++
 		w.mu.Unlock()
-	case sayProblem:
+	case process.SayProblem:
 		w.problem(fmt.Sprintf("engine %d: %s", engine, s.Text))
 	}
 	return s.Say

@@ -56,7 +56,7 @@
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
-//	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest
+//	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | –
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
@@ -67,15 +67,17 @@
 //	scenarios/yamlfile         | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/clip, internal/nearest
 //	scenarios/template         | values of such files that have expressions in them              | engine/expr, scenarios/yamlfile
 //	scenarios/dist             | distributions that are written as text                          | internal/nearest
-//	scenarios/behaviour        | actions that take time, fail and give what a scenario says      | engine/worker, engine/reference, scenarios/dist, scenarios/template, scenarios/wfformat
+//	scenarios/behaviour        | actions that take time, fail and give what a scenario says      | engine/worker, engine/reference, scenarios/dist, scenarios/template, scenarios/wfformat, internal/pause
 //	scenarios/generate         | writes workflows of a shape from parameters and a seed           | engine/graph, scenarios/dist, internal/nearest
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
-//	chaos/fault                | one kind of fault per file                                      | engine/pgserver, engine/pgserver/pgwire
+//	chaos/fault                | one kind of fault per file                                      | engine/pgserver, engine/pgserver/pgwire, internal/pause
 //	chaos/hosts                | containers for engines, which can be paused, killed, cut off    | engine/pgserver
 //	chaos/cases                | runs of chaos as data, and their plans of faults               | chaos/fault, scenarios, engine/backend/designs
+//	chaos/process              | an engine in a process of its own, and both ends of the pipe to it | engine, chaos/cases, internal/pause, engine/oracle
+//	chaos/world                | what a run happens to: server, engines and their wires         | chaos/process, chaos/hosts
 //	chaos/recovery             | how work came back after faults, held against what is promised | engine/oracle, chaos/fault, reports/record
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
-//	chaos                      | scenarios under faults, in processes, to history, check, verdict | engine, engine/pgserver, engine/pgserver/pgwire, chaos/cases, chaos/recovery, chaos/hosts, engine/backend/designs
+//	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery
 //	reports/record             | the schema of results, units in its names                      | –
 //	reports                    | renders records                                                | reports/record
 //	bench/stats                | medians, intervals, ratios, slopes                             | reports/record
@@ -91,7 +93,7 @@
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/designs, scenarios, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/stages
 //	bench/capacity             | finds knees of scenarios, and how throughput scales             | bench, bench/knee, bench/usl
-//	bench/claims               | published claims, and our goals, held against measurements     | bench
+//	bench/claims               | published claims, and our goals, held against measurements     | bench, internal/pause
 //	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench
 //	bench/gate/pairs           | builds two revisions, and lets programs take turns               | –
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, engine/oracle
@@ -105,6 +107,7 @@
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
+//	internal/pause             | waits                                                          | –
 //
 // A package's tests may import what the package itself may, and besides:
 //

@@ -12,6 +12,7 @@ import (
 	"pulley/bench/stats"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/internal/pause"
 )
 
 // pollEvery stands for the 5 s of the claim, which would be long to wait for.
@@ -109,7 +110,7 @@ func (b *bed) close(ctx context.Context) {
 func (b *bed) run(ctx context.Context, tasks int, seed uint64) (polled, pushed []time.Duration, err error) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	for range tasks {
-		if err := pause(ctx, time.Duration(random.Int64N(int64(pollEvery)))); err != nil {
+		if err := pause.For(ctx, time.Duration(random.Int64N(int64(pollEvery)))); err != nil {
 			return nil, nil, err
 		}
 		wait, err := b.task(ctx, func(id uuid.UUID) (time.Time, error) {
@@ -150,16 +151,4 @@ func (b *bed) task(ctx context.Context, submit func(uuid.UUID) (time.Time, error
 		return 0, err
 	}
 	return max(at.Sub(from), 0), b.one.check(in)
-}
-
-// pause waits, unless ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+
+	"pulley/internal/pause"
 )
 
 // containerDisconnect has it happen to the container that the server is in.
@@ -26,7 +28,7 @@ func disconnectContainer(ctx context.Context, c Container, f Fault, over func())
 	if err := c.Disconnect(ctx); err != nil {
 		return err
 	}
-	err := wait(ctx, f.Hold())
+	err := pause.For(ctx, f.Hold())
 	err = errors.Join(err, c.Connect(context.WithoutCancel(ctx)))
 	over()
 	return err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+
+	"pulley/internal/pause"
 )
 
 // containerPause has it happen to the container that the server is in.
@@ -28,7 +30,7 @@ func pauseContainer(ctx context.Context, c Container, f Fault, over func()) erro
 		_ = c.Unpause(context.WithoutCancel(ctx)) // nothing is to stay paused; it fails where nothing was
 		return fmt.Errorf("%w: %w", ErrMissed, err)
 	}
-	err := wait(ctx, f.Hold())
+	err := pause.For(ctx, f.Hold())
 	err = errors.Join(err, c.Unpause(context.WithoutCancel(ctx)))
 	over()
 	return err

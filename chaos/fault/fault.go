@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/pgserver"
+	"pulley/internal/pause"
 )
 
 // Fault is one thing that goes wrong.
@@ -273,12 +274,12 @@ func between(r *rand.Rand, least, most time.Duration) int {
 // until has a fault go on for its time, and then until an error with a state has reached an engine, more than there were
 // before, if that takes no longer than armedFor.
 func until(ctx context.Context, w World, f Fault, state string, before int) error {
-	err := wait(ctx, f.Hold())
+	err := pause.For(ctx, f.Hold())
 	for end := time.Now().Add(armedFor); err == nil && w.Failed()[state] == before; {
 		if time.Now().After(end) {
 			return fmt.Errorf("%w: no statement failed with %s", ErrMissed, state)
 		}
-		err = wait(ctx, time.Millisecond)
+		err = pause.For(ctx, time.Millisecond)
 	}
 	return err
 }
@@ -286,16 +287,4 @@ func until(ctx context.Context, w World, f Fault, state string, before int) erro
 // Happened says whether one of the kind's states, if it has some, came between two counts of World.Failed.
 func (k Kind) Happened(before, after map[string]int) bool {
 	return len(k.States) == 0 || slices.ContainsFunc(k.States, func(s string) bool { return after[s] > before[s] })
-}
-
-// wait returns when a time is over, and fails when ctx ends before.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

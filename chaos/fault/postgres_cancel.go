@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"pulley/internal/pause"
 )
 
 //go:embed sql/cancel.sql
@@ -35,7 +37,7 @@ var postgresCancel = Kind{
 			if canceled += n; time.Now().After(end.Add(armedFor)) {
 				return fmt.Errorf("%w: %d statements were canceled, and none failed by that", ErrMissed, canceled)
 			}
-			if err := wait(ctx, time.Millisecond); err != nil {
+			if err := pause.For(ctx, time.Millisecond); err != nil {
 				return err
 			}
 		}

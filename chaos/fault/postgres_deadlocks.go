@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulley/internal/pause"
 )
 
 //go:embed sql/deadlock.sql
@@ -35,7 +37,7 @@ var postgresDeadlocks = Kind{
 				if err := crossLocks(ctx, admin); err != nil {
 					return err
 				}
-				if err := wait(ctx, 5*time.Millisecond); err != nil {
+				if err := pause.For(ctx, 5*time.Millisecond); err != nil {
 					return err
 				}
 			}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"pulley/internal/pause"
 )
 
 // DiskKind is the kind that needs a server on a disk of its own.
@@ -67,7 +69,7 @@ func back(ctx context.Context, w World) error {
 			}
 			err = e
 		}
-		if waited := wait(ctx, 20*time.Millisecond); waited != nil {
+		if waited := pause.For(ctx, 20*time.Millisecond); waited != nil {
 			return fmt.Errorf("%w: %w", waited, err)
 		}
 	}

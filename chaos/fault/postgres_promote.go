@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+
+	"pulley/internal/pause"
 )
 
 // postgresPromote has the server fail over. The standby is there for the fault only: so it is made under load, the next
@@ -27,7 +29,7 @@ var postgresPromote = Kind{
 		if err := server.Follow(ctx); err != nil {
 			return err
 		}
-		if err := wait(ctx, f.Hold()); err != nil {
+		if err := pause.For(ctx, f.Hold()); err != nil {
 			return errors.Join(err, server.Unfollow(context.WithoutCancel(ctx)))
 		}
 		if err := server.Promote(context.WithoutCancel(ctx)); err != nil {

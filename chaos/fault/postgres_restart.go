@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"pulley/engine/pgserver"
+	"pulley/internal/pause"
 )
 
 // postgresRestart restarts the server in an orderly way.
@@ -26,7 +27,7 @@ func serverStop(name, doc string, mode pgserver.StopMode) Kind {
 			if err := w.Server().Stop(ctx, mode); err != nil {
 				return fmt.Errorf("stopping the server: %w", err)
 			}
-			err := wait(ctx, f.Hold())
+			err := pause.For(ctx, f.Hold())
 			if startErr := w.Server().Start(context.WithoutCancel(ctx)); startErr != nil {
 				return fmt.Errorf("starting the server again: %w", startErr)
 			}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"syscall"
+
+	"pulley/internal/pause"
 )
 
 // processPause stops an engine for longer than its leases last.
@@ -17,7 +19,7 @@ var processPause = Kind{
 		if err := e.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
-		err := wait(ctx, f.Hold())
+		err := pause.For(ctx, f.Hold())
 		err = errors.Join(err, e.Signal(syscall.SIGCONT))
 		over()
 		return err

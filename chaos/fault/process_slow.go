@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"pulley/internal/pause"
 )
 
 // processSlow makes an engine's workers slow.
@@ -26,9 +28,9 @@ func misbehave(ctx context.Context, e Engine, o Order, f Fault, over func()) err
 	if err := e.Order(o); err != nil {
 		return err
 	}
-	err := wait(ctx, f.Hold())
+	err := pause.For(ctx, f.Hold())
 	for end := time.Now().Add(armedFor); err == nil && e.Told() == before && time.Now().Before(end); {
-		err = wait(ctx, time.Millisecond)
+		err = pause.For(ctx, time.Millisecond)
 	}
 	err = errors.Join(err, e.Order(Order{}))
 	over()

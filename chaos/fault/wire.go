@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pulley/engine/pgserver/pgwire"
+	"pulley/internal/pause"
 )
 
 // armedFor is how long a fault at the k-th message waits for it.
@@ -110,7 +111,7 @@ func (w *Wire) set(r rule) {
 func (w *Wire) during(ctx context.Context, r rule, d time.Duration) error {
 	w.set(r)
 	defer w.set(nil)
-	return wait(ctx, d)
+	return pause.For(ctx, d)
 }
 
 // counter counts messages, and says when the k-th has come.

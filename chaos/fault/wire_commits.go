@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"pulley/engine/pgserver/pgwire"
+	"pulley/internal/pause"
 )
 
 // wireCommits loses the replies to many commits, one after the other: after each the engine has to find out by itself.
@@ -25,7 +26,7 @@ var wireCommits = Kind{
 			})
 			defer wire.set(nil)
 		}
-		return pace.close(wait(ctx, f.Hold()))
+		return pace.close(pause.For(ctx, f.Hold()))
 	},
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulley/engine/pgserver/pgwire"
+	"pulley/internal/pause"
 )
 
 // wireEvery cuts connections at messages at which none was cut before, whichever come: in the end at each
@@ -36,7 +37,7 @@ var wireEvery = Kind{
 			})
 			defer wire.set(nil)
 		}
-		err := wait(ctx, f.Hold())
+		err := pause.For(ctx, f.Hold())
 		if err == nil { // what is done once in a life is met as well
 			err = anew(ctx, w.Engine(f.Engine))
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"pulley/engine/pgserver/pgwire"
+	"pulley/internal/pause"
 )
 
 // wireSwallow makes a connection deaf in one direction: it stays open, and from the k-th message on nothing
@@ -43,7 +44,7 @@ var wireSwallow = Kind{
 		if err := count.await(ctx, fmt.Sprintf("message %d", f.K)); err != nil {
 			return err
 		}
-		err := wait(ctx, f.Hold())
+		err := pause.For(ctx, f.Hold())
 		over()
 		return err
 	},

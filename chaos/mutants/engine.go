@@ -41,7 +41,7 @@ func engineMutants() []mutant {
 		Sim: inBoth("I9"),
 	}, {
 		Name: "canary-synchronous-commit-off", What: "the server acknowledges commits before they are on disk, and is killed", Invariant: "I8",
-		Edits: []edit{{"chaos/world.go", `	settings := map[string]string{"max_connections"`, `	settings := map[string]string{"synchronous_commit": "off", "wal_writer_delay": "10s", "max_connections"`}},
+		Edits: []edit{{"chaos/world/server.go", `	settings := map[string]string{"max_connections"`, `	settings := map[string]string{"synchronous_commit": "off", "wal_writer_delay": "10s", "max_connections"`}},
 		Check: check{Case: "server-killed.json", Seeds: 3},
 	}}
 }

@@ -43,11 +43,16 @@ func (s *Stalls) Watch(ctx context.Context) {
 // beat takes a look at the clock, and gives its time.
 func (s *Stalls) beat(last, now int64) int64 {
 	if due := last + int64(stallBeat); now-due >= int64(stallLeast) {
-		s.mu.Lock()
-		s.all = append(s.all, stall{due, now})
-		s.mu.Unlock()
+		s.Add(due, now)
 	}
 	return now
+}
+
+// Add notes one.
+func (s *Stalls) Add(from, to int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, stall{from, to})
 }
 
 // Within is how long the machine had no time for the run in a time.

@@ -17,6 +17,8 @@ import (
 	"pulley/chaos"
 	"pulley/chaos/cases"
 	"pulley/chaos/fault"
+	"pulley/chaos/process"
+	"pulley/chaos/world"
 	"pulley/engine/backend/designs"
 	"pulley/engine/oracle"
 	"pulley/reports"
@@ -260,7 +262,7 @@ func with(m map[string]string, key, value string) map[string]string {
 
 // plan draws the faults of the kinds that this machine can have, and gives the others.
 func (o *chaosCmd) plan(ctx context.Context, c *console, kase *cases.Case, kinds []fault.Kind) (leftOut map[string]string, err error) {
-	leftOut, err = chaos.Lacking(ctx, *kase, kinds, func(string) {})
+	leftOut, err = world.Lacking(ctx, *kase, kinds, func(string) {})
 	if err != nil {
 		return nil, err
 	}
@@ -331,5 +333,5 @@ type chaosEngineCmd struct{}
 
 // Run is the engine's life.
 func (chaosEngineCmd) Run(c *console) error {
-	return chaos.Engine(context.Background(), c.in, c.out, chaos.Hooks{})
+	return process.Engine(context.Background(), c.in, c.out, process.Hooks{})
 }

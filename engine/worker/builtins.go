@@ -13,6 +13,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"pulley/engine/expr"
+	"pulley/internal/pause"
 )
 
 // Builtins gives the actions that come with the program: small ones for trying things, the five of the
@@ -121,14 +122,7 @@ func sleep(ctx context.Context, a *values) (expr.Value, error) {
 	if !(ms >= 0 && ms < most) {
 		return nil, a.call.argument("argument ms is %v, must be at least 0 and less than %.0f", v, most)
 	}
-	timer := time.NewTimer(time.Duration(ms * float64(time.Millisecond)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return starlark.None, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return starlark.None, pause.For(ctx, time.Duration(ms*float64(time.Millisecond)))
 }
 
 func fail(_ context.Context, a *values) (expr.Value, error) {

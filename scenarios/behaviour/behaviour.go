@@ -15,6 +15,7 @@ import (
 	"pulley/engine/ir"
 	"pulley/engine/reference"
 	"pulley/engine/worker"
+	"pulley/internal/pause"
 	"pulley/scenarios/dist"
 	"pulley/scenarios/template"
 	"pulley/scenarios/wfformat"
@@ -155,7 +156,7 @@ func task(ctx context.Context, call worker.Call, timed bool) (any, error) {
 		return nil, &worker.Error{Type: worker.TypeArgument, Message: err.Error()}
 	}
 	if timed {
-		if err := wait(ctx, t.Wait()); err != nil {
+		if err := pause.For(ctx, t.Wait()); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +183,7 @@ func (a *Actions) behave(b worker.Action, d Description, timed bool) worker.Acti
 	run := b.Run
 	b.Run = func(ctx context.Context, call worker.Call) (any, error) {
 		if timed && d.Service != nil {
-			if err := wait(ctx, time.Duration(d.Service.Draw(attemptKey(call).Rand(a.seed)))); err != nil {
+			if err := pause.For(ctx, time.Duration(d.Service.Draw(attemptKey(call).Rand(a.seed)))); err != nil {
 				return nil, err
 			}
 		}
@@ -192,21 +193,6 @@ func (a *Actions) behave(b worker.Action, d Description, timed bool) worker.Acti
 		return run(ctx, call)
 	}
 	return b
-}
-
-// wait waits, and gives why ctx has ended if it does before.
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // attemptKey names an attempt at a node run.

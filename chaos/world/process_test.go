@@ -1,4 +1,4 @@
-package chaos
+package world
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pulley/chaos/cases"
 	"pulley/chaos/fault"
+	"pulley/chaos/process"
 	"pulley/engine/oracle"
 )
 
@@ -61,10 +61,8 @@ func TestAProcessIsKilledAtItsFirstMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch := newWatch()
-	watch.load = newLoad(cases.Case{InFlight: 1, Workloads: make([]cases.Workload, 1), Engines: 1, CallMS: 1000}, nil, nil)
 	var killed []string
-	h := &engineHost{wire: wire, watch: watch, admin: func(context.Context) (*pgx.Conn, error) { return nil, io.EOF },
+	h := &engineHost{wire: wire, lost: func(int, string) {}, hears: func(int, string, []byte) process.Word { return "" }, admin: func(context.Context) (*pgx.Conn, error) { return nil, io.EOF },
 		record: func(events ...oracle.Event) {
 			for _, e := range events {
 				if e.Kind == oracle.Killed {
@@ -74,7 +72,7 @@ func TestAProcessIsKilledAtItsFirstMessage(t *testing.T) {
 		}}
 	h.life, h.endLife = context.WithCancel(t.Context())
 	defer h.close()
-	h.launch = func(context.Context, io.Writer) (execution, io.WriteCloser, io.Reader, error) {
+	h.launch = func(context.Context, io.Writer) (process.Execution, io.WriteCloser, io.Reader, error) {
 		p, out := newToldProcess(func() {
 			if err := h.Signal(syscall.SIGKILL); err != nil {
 				t.Error(err)
@@ -95,12 +93,12 @@ func TestAProcessIsKilledAtItsFirstMessage(t *testing.T) {
 // TestASetupComesFirst has somebody tell a process something as soon as there is one: it is told that behind its setup.
 func TestASetupComesFirst(t *testing.T) {
 	told, out := newToldProcess(func() {})
-	launch := func(context.Context, io.Writer) (execution, io.WriteCloser, io.Reader, error) {
+	launch := func(context.Context, io.Writer) (process.Execution, io.WriteCloser, io.Reader, error) {
 		return told, told, out, nil
 	}
 	telling := make(chan error, 1)
-	p, err := startProcess(t.Context(), launch, setup{Source: "engine 0.1"}, func(*process, []byte) {}, func(p *process) {
-		go func() { telling <- p.tell(order{}) }()
+	p, err := process.Start(t.Context(), launch, process.Setup{Source: "engine 0.1"}, func(*process.Process, []byte) {}, func(p *process.Process) {
+		go func() { telling <- p.Tell(process.Order{}) }()
 		for range 1000 {
 			runtime.Gosched() // it has every opportunity to come first
 		}
@@ -112,5 +110,5 @@ func TestASetupComesFirst(t *testing.T) {
 		t.Errorf("the process was told %q, %v; want its setup first", told.lines, err)
 	}
 	_ = told.Signal(syscall.SIGKILL)
-	<-p.gone
+	<-p.Gone()
 }

@@ -1,4 +1,4 @@
-package chaos
+package process
 
 import (
 	"context"
@@ -150,7 +150,7 @@ func (w *witness) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 	events = events[:0]
 	for i, in := range found {
 		in.ID = ids[i] // of an unknown one too
-		events = append(events, instanceEvent(oracle.Looked, in))
+		events = append(events, InstanceEvent(oracle.Looked, in))
 	}
 	w.recorder.Record(events...)
 	return found, err
@@ -221,7 +221,7 @@ func (w *witness) brought(c call, out backend.Committed) []oracle.Event {
 		events = append(events, e)
 	}
 	for _, in := range out.Ended {
-		e := instanceEvent(oracle.Ended, in)
+		e := InstanceEvent(oracle.Ended, in)
 		e.Call = c.number
 		events = append(events, e)
 	}
@@ -264,8 +264,8 @@ func retried(c backend.Completion) bool {
 	return false
 }
 
-// instanceEvent tells how an instance stands.
-func instanceEvent(k oracle.Kind, in backend.Instance) oracle.Event {
+// InstanceEvent tells how an instance stands.
+func InstanceEvent(k oracle.Kind, in backend.Instance) oracle.Event {
 	return oracle.Event{
 		Kind: k, Instance: in.ID.String(), Status: reference.Status(in.Status), Result: in.Result, Error: errorOf(in.Failure),
 	}

@@ -1,4 +1,4 @@
-package chaos
+package world
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ func TestADiskThatIsLeftGoes(t *testing.T) {
 	if err := errors.Join(used.Fill(), used.Free()); err != nil {
 		t.Errorf("a disk in use was taken away: %v", err)
 	}
-	if err := used.close(); err != nil {
+	if err := used.Close(); err != nil {
 		t.Error(err)
 	}
 }

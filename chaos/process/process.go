@@ -1,4 +1,4 @@
-package chaos
+package process
 
 import (
 	"bufio"
@@ -15,15 +15,13 @@ import (
 	"time"
 )
 
-// process is one run of an engine's process.
-type process struct {
+// Process is one run of an engine's process, seen from whoever started it.
+type Process struct {
 	source string
-	system execution
+	system Execution
 	ready  chan struct{} // closed when its engine works
 	gone   chan struct{} // closed when it has ended and all that it said was heard
 	stderr tail
-
-	expected bool // its end was asked for; under its host's lock
 
 	mu     sync.Mutex // of stdin
 	stdin  io.WriteCloser
@@ -31,32 +29,53 @@ type process struct {
 	err    error // how it ended; read after gone
 }
 
-// hearing takes what a process says, a line at a time, from one goroutine for each process.
-type hearing func(p *process, line []byte)
+// Source is what it calls itself in the history.
+func (p *Process) Source() string { return p.source }
 
-// execution is a process of the system.
-type execution interface {
+// PID is the system's number for it, on this machine.
+func (p *Process) PID() int { return p.system.PID() }
+
+// Signal signals it.
+func (p *Process) Signal(s os.Signal) error { return p.system.Signal(s) }
+
+// Ready is closed when its engine works.
+func (p *Process) Ready() <-chan struct{} { return p.ready }
+
+// Gone is closed when it has ended and all that it said was heard.
+func (p *Process) Gone() <-chan struct{} { return p.gone }
+
+// Err is how it ended, once it is gone.
+func (p *Process) Err() error { return p.err }
+
+// Complaint is the end of what it wrote to its standard error, on one line.
+func (p *Process) Complaint() string { return p.stderr.String() }
+
+// Hearing takes what a process says, a line at a time, from one goroutine for each process.
+type Hearing func(p *Process, line []byte)
+
+// Execution is a process of the system.
+type Execution interface {
 	PID() int // on this machine
 	Signal(s os.Signal) error
 	Wait() error // once its output has ended; how it ended
 }
 
-// launcher starts processes, which have their input and output with them. What they say on their standard error goes to
+// Launcher starts processes, which have their input and output with them. What they say on their standard error goes to
 // said.
-type launcher func(ctx context.Context, said io.Writer) (system execution, in io.WriteCloser, out io.Reader, err error)
+type Launcher func(ctx context.Context, said io.Writer) (system Execution, in io.WriteCloser, out io.Reader, err error)
 
 // child is a child of this process.
 type child struct{ *exec.Cmd }
 
-// PID implements execution.
+// PID implements Execution.
 func (c child) PID() int { return c.Process.Pid }
 
-// Signal implements execution.
+// Signal implements Execution.
 func (c child) Signal(s os.Signal) error { return c.Process.Signal(s) }
 
-// launchChild launches a command, which is the program and its arguments, as a child.
-func launchChild(command []string) launcher {
-	return func(_ context.Context, said io.Writer) (execution, io.WriteCloser, io.Reader, error) {
+// LaunchChild launches a command, which is the program and its arguments, as a child.
+func LaunchChild(command []string) Launcher {
+	return func(_ context.Context, said io.Writer) (Execution, io.WriteCloser, io.Reader, error) {
 		cmd := exec.Command(command[0], command[1:]...)
 		cmd.Env = append(os.Environ(), EngineVariable+"=1")
 		cmd.Stderr = said
@@ -73,10 +92,10 @@ func launchChild(command []string) launcher {
 	}
 }
 
-// startProcess starts an engine. It is handed to launched before it does anything, so that who kills the engine for what it does
+// Start starts an engine. It is handed to launched before it does anything, so that who kills the engine for what it does
 // kills this process; and whatever it is told then, it is told behind its setup.
-func startProcess(ctx context.Context, launch launcher, s setup, hear hearing, launched func(*process)) (*process, error) {
-	p := &process{source: s.Source, ready: make(chan struct{}), gone: make(chan struct{})}
+func Start(ctx context.Context, launch Launcher, s Setup, hear Hearing, launched func(*Process)) (*Process, error) {
+	p := &Process{source: s.Source, ready: make(chan struct{}), gone: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out io.Reader
@@ -96,7 +115,7 @@ func startProcess(ctx context.Context, launch launcher, s setup, hear hearing, l
 }
 
 // listen hears whole lines; what a killed process had not finished it has not said.
-func (p *process) listen(out io.Reader, hear hearing) {
+func (p *Process) listen(out io.Reader, hear Hearing) {
 	in := bufio.NewReaderSize(out, 1<<16)
 	ready := false
 	for {
@@ -104,7 +123,7 @@ func (p *process) listen(out io.Reader, hear hearing) {
 		if err != nil {
 			return
 		}
-		if !ready && bytes.HasPrefix(line, []byte(isSaying+`"`+string(sayReady))) {
+		if !ready && bytes.HasPrefix(line, []byte(isSaying+`"`+string(SayReady))) {
 			ready = true
 			close(p.ready)
 		}
@@ -112,41 +131,41 @@ func (p *process) listen(out io.Reader, hear hearing) {
 	}
 }
 
-// errGone says that a process cannot be told anything any more.
-var errGone = errors.New("the engine's process has ended")
+// ErrGone says that a process cannot be told anything any more.
+var ErrGone = errors.New("the engine's process has ended")
 
-// tell writes a line to the process.
-func (p *process) tell(what any) error {
+// Tell writes a line to the process.
+func (p *Process) Tell(what any) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.write(what)
 }
 
-// write is tell, for who has the lock.
-func (p *process) write(what any) error {
+// write is Tell, for who has the lock.
+func (p *Process) write(what any) error {
 	text, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
 	if p.closed {
-		return errGone
+		return ErrGone
 	}
 	if _, err := p.stdin.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("%w: %w", errGone, err)
+		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	return nil
 }
 
-// finish asks the process to stop in an orderly way.
-func (p *process) finish() {
+// Finish asks the process to stop in an orderly way.
+func (p *Process) Finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
 	_ = p.stdin.Close() // of a process that has ended it is closed
 }
 
-// alive says whether the process can be worked with.
-func (p *process) alive() bool {
+// Alive says whether the process can be worked with.
+func (p *Process) Alive() bool {
 	select {
 	case <-p.gone:
 		return false

@@ -1,4 +1,4 @@
-package chaos
+package process
 
 import (
 	"bufio"
@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
+	"pulley/chaos/cases"
+	"pulley/chaos/fault"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
@@ -43,14 +46,14 @@ const stopWithin = 10
 const setupMost = 256 << 20
 
 // Engine is the main function of an engine's process: it reads what it is and what it shall do from in, and
-// writes what it sees to out, until in ends. It is no use but to Run.
+// writes what it sees to out, until in ends. It is no use but to chaos.Run.
 func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) error {
 	input := bufio.NewScanner(in)
 	input.Buffer(nil, setupMost)
 	if !input.Scan() {
 		return errors.New("an engine of a chaos run was not told what it is; it is started by pulley chaos")
 	}
-	var s setup
+	var s Setup
 	if err := json.Unmarshal(input.Bytes(), &s); err != nil {
 		return fmt.Errorf("what an engine of a chaos run is told first: %w", err)
 	}
@@ -62,7 +65,7 @@ func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) error
 	if err := h.engine.Start(ctx); err != nil {
 		return err
 	}
-	h.lines.say(saying{Say: sayReady})
+	h.lines.say(Saying{Say: SayReady})
 	gauging, stop := context.WithCancel(ctx)
 	var gauges sync.WaitGroup
 	defer gauges.Wait()
@@ -71,7 +74,7 @@ func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) error
 		gauges.Go(func() { h.gauge(gauging) })
 	}
 	for input.Scan() {
-		var o order
+		var o Order
 		if err := json.Unmarshal(input.Bytes(), &o); err != nil {
 			return fmt.Errorf("an order of a chaos run: %w", err)
 		}
@@ -86,7 +89,7 @@ func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) error
 
 // host is an engine's process from within.
 type host struct {
-	setup
+	Setup
 	lines    *lines
 	witness  *witness
 	programs []*plan.Program
@@ -100,9 +103,9 @@ type host struct {
 	submits  sync.WaitGroup
 }
 
-func newHost(ctx context.Context, s setup, out io.Writer, hooks Hooks) (*host, error) {
-	h := &host{setup: s, lines: &lines{out: out}}
-	h.edges = &edges{source: s.Source, deadlocked: func() { h.lines.say(saying{Say: sayDeadlock}) }}
+func newHost(ctx context.Context, s Setup, out io.Writer, hooks Hooks) (*host, error) {
+	h := &host{Setup: s, lines: &lines{out: out}}
+	h.edges = &edges{source: s.Source, deadlocked: func() { h.lines.say(Saying{Say: SayDeadlock}) }}
 	built, err := s.Case.Build(true)
 	if err != nil {
 		return nil, err
@@ -143,7 +146,7 @@ func newHost(ctx context.Context, s setup, out io.Writer, hooks Hooks) (*host, e
 
 // open opens the store with what can make it misbehave around it.
 func (h *host) open(ctx context.Context, spec designs.Spec, hooks Hooks) error {
-	opened, err := spec.Open(ctx, openOptions(h.Case, h.DSN, h.Source, h.edges))
+	opened, err := spec.Open(ctx, OpenOptions(h.Case, h.DSN, h.Source, h.edges))
 	if err != nil {
 		return err
 	}
@@ -169,7 +172,7 @@ func (h *host) gauge(ctx context.Context) {
 	tick := time.NewTicker(gaugeEvery)
 	defer tick.Stop()
 	for {
-		h.lines.say(saying{Say: sayGoroutines, N: runtime.NumGoroutine()})
+		h.lines.say(Saying{Say: SayGoroutines, N: runtime.NumGoroutine()})
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -178,12 +181,12 @@ func (h *host) gauge(ctx context.Context) {
 	}
 }
 
-func (h *host) misbehaved() { h.lines.say(saying{Say: sayMisbehaved}) }
+func (h *host) misbehaved() { h.lines.say(Saying{Say: SayMisbehaved}) }
 
-func (h *host) problem(err error) { h.lines.say(saying{Say: sayProblem, Text: err.Error()}) }
+func (h *host) problem(err error) { h.lines.say(Saying{Say: SayProblem, Text: err.Error()}) }
 
 // follow does what an order says.
-func (h *host) follow(ctx context.Context, o order) {
+func (h *host) follow(ctx context.Context, o Order) {
 	if o.Submit != nil {
 		h.submits.Go(func() { h.submit(ctx, *o.Submit) })
 	}
@@ -208,11 +211,21 @@ func (h *host) cancel(ctx context.Context, id uuid.UUID) {
 }
 
 // submit has an instance stored. There are no more of these at once than instances in flight.
-func (h *host) submit(ctx context.Context, s submission) {
+func (h *host) submit(ctx context.Context, s Submission) {
 	ctx, cancel := context.WithTimeout(ctx, 2*h.Case.Call())
 	defer cancel()
 	_, err := h.engine.Submit(ctx, engine.SubmitRequest{ID: s.ID, Program: h.programs[s.Workload], Input: h.inputs[s.Workload]})
 	if err != nil {
-		h.lines.say(saying{Say: sayUnsubmitted, ID: s.ID, Text: err.Error()})
+		h.lines.say(Saying{Say: SayUnsubmitted, ID: s.ID, Text: err.Error()})
 	}
 }
+
+// OpenOptions say how somebody opens the store of a case; tracer may be nil.
+func OpenOptions(c cases.Case, dsn, who string, tracer pgx.QueryTracer) designs.OpenOptions {
+	return designs.OpenOptions{
+		DSN: dsn, Application: Application(who), Lease: c.Lease(), Tracer: tracer,
+	}
+}
+
+// Application is the application_name of the sessions of a process.
+func Application(who string) string { return fault.Application + " " + who }

@@ -1,7 +1,8 @@
-package chaos
+package process
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"pulley/engine/backend"
@@ -15,7 +16,7 @@ type applying struct {
 
 func (a *applying) Complete(_ context.Context, _ int, done []backend.Completion, _ backend.Grant) (backend.Committed, error) {
 	a.offered += len(done)
-	return allApplied(done), nil
+	return backend.Committed{Outcomes: slices.Repeat([]backend.Outcome{{Answer: backend.Applied}}, len(done))}, nil
 }
 
 // TestRepeatsTellOfWhatWasRepeated has nothing told of a completion that was offered once only: a run in which

@@ -1,4 +1,4 @@
-package chaos
+package world
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 
 	"pulley/chaos/fault"
 	"pulley/chaos/hosts"
+	"pulley/chaos/process"
 )
 
 // errNoHosts says what to do about engines without containers.
 var errNoHosts = errors.New("the engines are in no containers; with Docker, --hosts docker has each in one of its own")
 
 // Host implements fault.World.
-func (w *world) Host(i int) (fault.Container, error) {
+func (w *World) Host(i int) (fault.Container, error) {
 	if !w.hosted {
 		return nil, errNoHosts
 	}
@@ -40,15 +41,15 @@ func (c engineContainer) Restart(ctx context.Context) error {
 }
 
 // openHosts makes the network of the engines' hosts, if they have some.
-func (w *world) openHosts(ctx context.Context, cfg Config) (err error) {
+func (w *World) openHosts(ctx context.Context, say func(line string)) (err error) {
 	if w.hosted {
-		w.hosts, err = hosts.Open(ctx, func(line string) { cfg.say("%s", line) })
+		w.hosts, err = hosts.Open(ctx, say)
 	}
 	return err
 }
 
 // giveHost gives an engine a host, if engines have some.
-func (w *world) giveHost(ctx context.Context, h *engineHost, command []string) (err error) {
+func (w *World) giveHost(ctx context.Context, h *engineHost, command []string) (err error) {
 	if w.hosts == nil {
 		return nil
 	}
@@ -78,9 +79,9 @@ func hostedCommand(command []string) []string {
 }
 
 // launchHosted launches a command in a host.
-func launchHosted(host *hosts.Host, command []string) launcher {
-	return func(ctx context.Context, said io.Writer) (execution, io.WriteCloser, io.Reader, error) {
-		p, err := host.Start(ctx, command, []string{EngineVariable + "=1"}, said)
+func launchHosted(host *hosts.Host, command []string) process.Launcher {
+	return func(ctx context.Context, said io.Writer) (process.Execution, io.WriteCloser, io.Reader, error) {
+		p, err := host.Start(ctx, command, []string{process.EngineVariable + "=1"}, said)
 		if err != nil {
 			return nil, nil, nil, err
 		}

@@ -1,4 +1,4 @@
-package chaos
+package world
 
 import (
 	"errors"
@@ -15,14 +15,14 @@ import (
 	"pulley/chaos/fault"
 )
 
-// disk is a small disk in memory, mounted for a server to have its data on. It is in a directory of its own, beside a
+// Disk is a small disk in memory, mounted for a server to have its data on. It is in a directory of its own, beside a
 // lock: the kernel gives that up with the process, so that others can tell what is in use from what was left.
-type disk struct {
+type Disk struct {
 	home string
 	lock *os.File
 }
 
-var _ fault.Disk = (*disk)(nil)
+var _ fault.Disk = (*Disk)(nil)
 
 const (
 	// diskSize has room for a server and some minutes of its log.
@@ -32,20 +32,20 @@ const (
 )
 
 // mountDisk makes one. Only who may mount can have it: root, on Linux. What runs that were killed have left goes.
-func mountDisk() (*disk, error) {
+func mountDisk() (*Disk, error) {
 	unmountLeft(os.TempDir())
 	home, err := os.MkdirTemp("", diskPrefix)
 	if err != nil {
 		return nil, err
 	}
-	d := &disk{home: home}
+	d := &Disk{home: home}
 	if err := d.mount(); err != nil {
 		return nil, errors.Join(fmt.Errorf("no small disk can be mounted for the server: %w", err), d.remove())
 	}
 	return d, nil
 }
 
-func (d *disk) mount() (err error) {
+func (d *Disk) mount() (err error) {
 	if d.lock, err = lockDisk(d.home, os.O_CREATE); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func unmountLeft(root string) {
 	homes, _ := filepath.Glob(filepath.Join(root, diskPrefix+"*")) // fails for a malformed pattern only
 	for _, home := range homes {
 		if lock, err := lockDisk(home, 0); err == nil {
-			_ = (&disk{home: home, lock: lock}).close()
+			_ = (&Disk{home: home, lock: lock}).Close()
 		}
 	}
 }
@@ -87,8 +87,8 @@ func command(name string, args ...string) error {
 	return nil
 }
 
-// mountDiskFor makes the disk that the plan's faults need, if they need one.
-func mountDiskFor(c cases.Case) (*disk, error) {
+// MountDisk makes the disk that the plan's faults need, if they need one.
+func MountDisk(c cases.Case) (*Disk, error) {
 	if !slices.ContainsFunc(c.Faults, func(f fault.Fault) bool { return f.Kind == fault.DiskKind }) {
 		return nil, nil
 	}
@@ -96,9 +96,9 @@ func mountDiskFor(c cases.Case) (*disk, error) {
 }
 
 // dir is where it is mounted.
-func (d *disk) dir() string { return filepath.Join(d.home, "disk") }
+func (d *Disk) dir() string { return filepath.Join(d.home, "disk") }
 
-func (d *disk) ballast() string { return filepath.Join(d.dir(), "ballast") }
+func (d *Disk) ballast() string { return filepath.Join(d.dir(), "ballast") }
 
 // zeros are without end.
 type zeros struct{}
@@ -106,7 +106,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // Fill implements fault.Disk.
-func (d *disk) Fill() error {
+func (d *Disk) Fill() error {
 	f, err := os.Create(d.ballast())
 	if err != nil {
 		return err
@@ -119,10 +119,10 @@ func (d *disk) Fill() error {
 }
 
 // Free implements fault.Disk.
-func (d *disk) Free() error { return os.Remove(d.ballast()) }
+func (d *Disk) Free() error { return os.Remove(d.ballast()) }
 
-// close unmounts it. Nothing on it may be in use. Closing none is fine.
-func (d *disk) close() error {
+// Close unmounts it. Nothing on it may be in use. Closing none is fine.
+func (d *Disk) Close() error {
 	if d == nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (d *disk) close() error {
 }
 
 // remove removes what is there when nothing is mounted.
-func (d *disk) remove() error {
+func (d *Disk) remove() error {
 	err := os.RemoveAll(d.home)
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())

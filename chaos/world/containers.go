@@ -1,4 +1,4 @@
-package chaos
+package world
 
 import (
 	"context"
@@ -6,13 +6,12 @@ import (
 
 	"pulley/chaos/fault"
 	"pulley/engine/pgserver"
-	"pulley/engine/pgserver/pgwire"
 )
 
 // moving is the container of a world's server. Where it comes back under another address, the wires lead there.
 type moving struct {
 	*pgserver.Container
-	world *world
+	world *World
 }
 
 var _ fault.Container = moving{}
@@ -31,7 +30,7 @@ func (m moving) Connect(ctx context.Context) error {
 var errNoContainer = errors.New("the server is in no container; with Docker, --server docker has it in one")
 
 // Container implements fault.World.
-func (w *world) Container() (fault.Container, error) {
+func (w *World) Container() (fault.Container, error) {
 	c, err := w.server.Container()
 	if err != nil {
 		return nil, errNoContainer
@@ -40,18 +39,11 @@ func (w *world) Container() (fault.Container, error) {
 }
 
 // point has all wires lead to where the server is now.
-func (w *world) point() error {
+func (w *World) point() error {
 	dsn := w.server.DSN()
 	errs := []error{w.front.Point(dsn)}
 	for _, h := range w.engines {
 		errs = append(errs, h.wire.Point(dsn))
 	}
 	return errors.Join(errs...)
-}
-
-// openFront makes the wire of the run itself, which lets everything pass.
-func openFront(server *pgserver.Server) (*pgwire.Proxy, error) {
-	return pgwire.Listen(server.DSN(), func(uint64) pgwire.Judge {
-		return func(*pgwire.Message) pgwire.Verdict { return pgwire.Verdict{Deliver: true} }
-	})
 }

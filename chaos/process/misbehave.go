@@ -1,4 +1,4 @@
-package chaos
+package process
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
+	"pulley/internal/pause"
 )
 
 // edges kills its own process at an edge of a statement: its beginning, or its end. It sees batches, copies
@@ -131,12 +132,7 @@ func (s *slowness) set(d time.Duration) { s.delay.Store(int64(d)) }
 func (s *slowness) Execute(ctx context.Context, t backend.Task) (json.RawMessage, *plan.Failure) {
 	if d := time.Duration(s.delay.Load()); d > 0 {
 		s.told()
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
+		_ = pause.For(ctx, d) // the action sees itself that ctx has ended
 	}
 	return s.Executor.Execute(ctx, t)
 }

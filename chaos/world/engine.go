@@ -1,0 +1,223 @@
+package world
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/chaos/cases"
+	"pulley/chaos/fault"
+	"pulley/chaos/hosts"
+	"pulley/chaos/process"
+	"pulley/engine/oracle"
+	"pulley/internal/pause"
+)
+
+//go:embed sql/sessions.sql
+var sessionsSQL string
+
+// engineHost is the place of one engine: a wire, and the process that has it now. It implements
+// fault.Engine.
+type engineHost struct {
+	index   int
+	kase    cases.Case
+	launch  process.Launcher
+	host    *hosts.Host // nil: it is in none
+	wire    *fault.Wire
+	hears   func(engine int, source string, line []byte) process.Word
+	lost    func(engine int, source string)
+	record  func(...oracle.Event)
+	admin   func(context.Context) (*pgx.Conn, error)
+	life    context.Context // of what goes on after a process
+	endLife context.CancelFunc
+
+	mu      sync.Mutex
+	current *run
+	runs    int
+	told    int
+	unasked []string // how processes ended that nobody had killed or stopped
+	past    sync.WaitGroup
+}
+
+// run is a process that has, or had, the place.
+type run struct {
+	*process.Process
+	expected bool // its end was asked for; under the host's lock
+}
+
+// Start implements fault.Engine.
+func (h *engineHost) Start(ctx context.Context) error {
+	h.mu.Lock()
+	h.runs++
+	s := process.Setup{Case: h.kase, DSN: h.wire.DSN(), Index: h.index, Source: fmt.Sprintf("engine %d.%d", h.index, h.runs)}
+	s.Case.Faults = nil
+	h.mu.Unlock()
+	h.wire.Starting(true)
+	defer h.wire.Starting(false)
+	p, err := process.Start(ctx, h.launch, s, h.hear, func(p *process.Process) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		current := &run{Process: p}
+		h.current = current
+		h.past.Go(func() { h.ended(current) })
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.Ready():
+		return nil
+	case <-p.Gone():
+		return fmt.Errorf("engine %d did not start: %w: %s", h.index, p.Err(), p.Complaint())
+	case <-ctx.Done():
+		return fmt.Errorf("engine %d did not start in time: %w", h.index, context.Cause(ctx))
+	}
+}
+
+// ended waits for the end of a process, and notes one that nobody asked for.
+func (h *engineHost) ended(p *run) {
+	<-p.Gone()
+	p.Finish()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var started bool
+	select {
+	case <-p.Ready():
+		started = true
+	default:
+	}
+	if started && !p.expected {
+		h.unasked = append(h.unasked, fmt.Sprintf("the process of %s ended by itself: %v: %s", p.Source(), p.Err(), p.Complaint()))
+	}
+	h.lost(h.index, p.Source())
+	h.past.Go(func() { h.forget(p) })
+}
+
+// goneWithin bounds how long the sessions of a process that has ended are watched.
+const goneWithin = 20 * time.Second
+
+// forget waits until the server has no session of a process that has ended, and records that. Where that
+// cannot be seen, it is not recorded: then its last calls may have happened at any time.
+func (h *engineHost) forget(p *run) {
+	ctx, cancel := context.WithTimeout(h.life, goneWithin)
+	defer cancel()
+	for ctx.Err() == nil {
+		if n, err := h.sessions(ctx, p.Source()); err == nil && n == 0 {
+			h.record(oracle.Event{Kind: oracle.Gone, Process: p.Source()})
+			return
+		}
+		_ = pause.For(ctx, 20*time.Millisecond)
+	}
+}
+
+// sessions counts those of a process.
+func (h *engineHost) sessions(ctx context.Context, source string) (n int, err error) {
+	conn, err := h.admin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return n, conn.QueryRow(ctx, sessionsSQL, process.Application(source)).Scan(&n)
+}
+
+// use has the processes that are started from now on have the times of a case.
+func (h *engineHost) use(c cases.Case) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kase = c
+}
+
+// hear takes a line of a process.
+func (h *engineHost) hear(p *process.Process, line []byte) {
+	if h.hears(h.index, p.Source(), line) == process.SayMisbehaved {
+		h.mu.Lock()
+		h.told++
+		h.mu.Unlock()
+	}
+}
+
+// process is the one that has the place now.
+func (h *engineHost) process() *run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.current
+}
+
+// expect says that the current process is about to be ended.
+func (h *engineHost) expect() *run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.current != nil {
+		h.current.expected = true
+	}
+	return h.current
+}
+
+// Signal implements fault.Engine.
+func (h *engineHost) Signal(s syscall.Signal) error {
+	p := h.process()
+	if s == syscall.SIGKILL {
+		p = h.doom()
+	}
+	if err := p.Signal(s); err != nil {
+		return fmt.Errorf("signal %v to %s: %w", s, p.Source(), err)
+	}
+	return nil
+}
+
+// doom says that the current process is about to be killed.
+func (h *engineHost) doom() *run {
+	p := h.expect()
+	h.record(oracle.Event{Kind: oracle.Killed, Process: p.Source()})
+	return p
+}
+
+// Gone implements fault.Engine.
+func (h *engineHost) Gone() <-chan struct{} { return h.process().Gone() }
+
+// Stop implements fault.Engine.
+func (h *engineHost) Stop(ctx context.Context) error {
+	p := h.expect()
+	p.Finish()
+	select {
+	case <-p.Gone():
+	case <-ctx.Done():
+		return fmt.Errorf("%s has not stopped: %w", p.Source(), context.Cause(ctx))
+	}
+	if p.Err() != nil {
+		return fmt.Errorf("%s stopped with %w: %s", p.Source(), p.Err(), p.Complaint())
+	}
+	return nil
+}
+
+// Order implements fault.Engine.
+func (h *engineHost) Order(o fault.Order) error {
+	p := h.process()
+	if o.Die > 0 {
+		p = h.expect()
+	}
+	return p.Tell(process.Order{Fault: &o})
+}
+
+// Told implements fault.Engine.
+func (h *engineHost) Told() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.told
+}
+
+// close kills what is left, and waits for it.
+func (h *engineHost) close() {
+	if p := h.expect(); p != nil {
+		_ = p.Signal(syscall.SIGKILL) // it may have ended
+		<-p.Gone()
+	}
+	h.endLife()
+	h.past.Wait()
+	h.wire.Close()
+}
