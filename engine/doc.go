@@ -70,7 +70,7 @@
 //	scenarios/behaviour        | actions that take time, fail and give what a scenario says      | engine/worker, engine/reference, scenarios/dist, scenarios/template, scenarios/wfformat, internal/pause
 //	scenarios/generate         | writes workflows of a shape from parameters and a seed           | engine/graph, scenarios/dist, internal/nearest
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
-//	chaos/fault                | one kind of fault per file                                      | engine/pgserver, engine/pgserver/pgwire, internal/pause
+//	chaos/fault                | kinds of faults, by what they hit                                 | engine/pgserver, engine/pgserver/pgwire, internal/pause
 //	chaos/hosts                | containers for engines, which can be paused, killed, cut off    | engine/pgserver
 //	chaos/cases                | runs of chaos as data, and their plans of faults               | chaos/fault, scenarios, engine/backend/designs
 //	chaos/process              | an engine in a process of its own, and both ends of the pipe to it | engine, chaos/cases, internal/pause, engine/oracle

@@ -1,4 +1,4 @@
-// Package fault holds what can go wrong, one kind a file. A [Fault] is data: its kind, when it begins,
+// Package fault holds what can go wrong; the kinds stand by what they hit. A [Fault] is data: its kind, when it begins,
 // whom it hits and how hard. [Find] gives the kind of a name, whose Inject makes it happen in a [World].
 //
 // # Protocol

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"pulley/engine/pgserver/pgwire"
+	"pulley/internal/pause"
 )
 
 // wireCommit loses the reply to a commit: it took place, and the engine cannot know.
@@ -30,3 +31,28 @@ var wireCommit = Kind{
 		return nil
 	},
 }
+
+// wireCommits loses the replies to many commits, one after the other: after each the engine has to find out by itself.
+var wireCommits = Kind{
+	Name: "wire.commits",
+	Doc:  "for a while, the server's replies to commits of all engines that wrote something are lost again and again, and the connections with them",
+	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.K, f.HoldMS = commitsGap, between(r, t.Lease, 2*t.Lease) },
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		pace := newPacer(f.K)
+		for i := range w.Engines() {
+			wire := w.Wire(i)
+			wire.set(func(_ *pgwire.Message, s sight) pgwire.Verdict {
+				if !s.commit || !pace.due() {
+					return pass
+				}
+				pace.went(over)
+				return pgwire.Verdict{End: pgwire.Close}
+			})
+			defer wire.set(nil)
+		}
+		return pace.close(pause.For(ctx, f.Hold()))
+	},
+}
+
+// commitsGap is the least time between two losses, in milliseconds.
+const commitsGap = 10

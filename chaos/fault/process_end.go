@@ -6,9 +6,75 @@ import (
 	"math/rand/v2"
 	"sync"
 	"syscall"
+	"time"
 
 	"pulley/engine/pgserver/pgwire"
 )
+
+// processKill kills an engine.
+var processKill = Kind{
+	Name: "process.kill",
+	Doc:  "an engine's process is killed with SIGKILL, and started again",
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		return kill(ctx, w.Engine(f.Engine), over)
+	},
+}
+
+// kill kills an engine, and starts it again.
+func kill(ctx context.Context, e Engine, over func()) error {
+	if err := e.Signal(syscall.SIGKILL); err != nil {
+		return fmt.Errorf("killing an engine: %w", err)
+	}
+	over()
+	select {
+	case <-e.Gone():
+	case <-ctx.Done():
+		return fmt.Errorf("a killed engine has not ended: %w", context.Cause(ctx))
+	}
+	return e.Start(ctx)
+}
+
+// processEdge has an engine kill itself just before or after a statement.
+var processEdge = Kind{
+	Name: "process.edge",
+	Doc:  "an engine's process kills itself at its k-th statement edge, before or after a statement, and is started again",
+	Nth:  true,
+	Draw: func(r *rand.Rand, _ Timing, f *Fault) { f.K = 1 + r.IntN(40) },
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		e := w.Engine(f.Engine)
+		if err := e.Order(Order{Die: f.K}); err != nil {
+			return err
+		}
+		timer := time.NewTimer(armedFor)
+		defer timer.Stop()
+		select {
+		case <-e.Gone():
+			over()
+			return e.Start(ctx)
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		// It would die some time later, unasked.
+		if err := kill(ctx, e, over); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: statement edge %d was not reached within %v", ErrMissed, f.K, armedFor)
+	},
+}
+
+// processStop stops an engine in an orderly way while it has work.
+var processStop = Kind{
+	Name: "process.stop",
+	Doc:  "an engine stops in an orderly way under load, and another process takes its place",
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		e := w.Engine(f.Engine)
+		if err := e.Stop(ctx); err != nil {
+			return err
+		}
+		over()
+		return e.Start(ctx)
+	},
+}
 
 // startWays are the ways that are gone at the messages of a start.
 var startWays = []Way{Before, Kill}

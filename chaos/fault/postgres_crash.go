@@ -1,0 +1,76 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"pulley/engine/pgserver"
+	"pulley/internal/pause"
+)
+
+// postgresRestart restarts the server in an orderly way.
+var postgresRestart = serverStop("postgres.restart", "the server is restarted under load, in the fast way: sessions are ended, a checkpoint is written", pgserver.StopFast)
+
+// serverStop makes a kind that stops the server in a mode, and starts it again a little later.
+func serverStop(name, doc string, mode pgserver.StopMode) Kind {
+	return Kind{
+		Name: name, Doc: doc,
+		Lacks: func(w World) string {
+			if w.Server() == nil {
+				return "the server was not started from binaries, so it cannot be stopped"
+			}
+			return ""
+		},
+		Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, 0, t.Lease/2) },
+		Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+			if err := w.Server().Stop(ctx, mode); err != nil {
+				return fmt.Errorf("stopping the server: %w", err)
+			}
+			err := pause.For(ctx, f.Hold())
+			if startErr := w.Server().Start(context.WithoutCancel(ctx)); startErr != nil {
+				return fmt.Errorf("starting the server again: %w", startErr)
+			}
+			over()
+			return err
+		},
+	}
+}
+
+// postgresImmediate stops the server without a checkpoint.
+var postgresImmediate = serverStop("postgres.immediate", "the server is stopped at once, without a checkpoint, and recovers from its log", pgserver.StopImmediate)
+
+// postgresKill kills the server's first process.
+var postgresKill = serverStop("postgres.kill", "the server's first process is killed with SIGKILL; it recovers from its log when it starts again", pgserver.StopKill)
+
+// postgresPromote has the server fail over. The standby is there for the fault only: so it is made under load, the next
+// one is made of the server that this one becomes, and nothing waits for it in between.
+var postgresPromote = Kind{
+	Name: "postgres.promote",
+	Doc:  "the server gets a synchronous standby and, a while later, is killed with SIGKILL; the standby takes its place under the same address",
+	Lacks: func(w World) string {
+		if _, err := w.Standby(); err != nil {
+			return err.Error()
+		}
+		return ""
+	},
+	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		server, err := w.Standby()
+		if err != nil {
+			return err
+		}
+		if err := server.Follow(ctx); err != nil {
+			return err
+		}
+		if err := pause.For(ctx, f.Hold()); err != nil {
+			return errors.Join(err, server.Unfollow(context.WithoutCancel(ctx)))
+		}
+		if err := server.Promote(context.WithoutCancel(ctx)); err != nil {
+			return fmt.Errorf("the standby of a killed server: %w", err)
+		}
+		over()
+		return nil
+	},
+}

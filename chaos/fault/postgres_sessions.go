@@ -1,0 +1,156 @@
+package fault
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulley/internal/pause"
+)
+
+//go:embed sql/terminate.sql
+var terminateSQL string
+
+// Application begins the application_name of every session that faults may hit.
+const Application = "pulley chaos"
+
+// postgresTerminate ends the server's sessions.
+var postgresTerminate = Kind{
+	Name:   "postgres.terminate",
+	Doc:    "every session of the engines is ended with pg_terminate_backend; each counts",
+	States: []string{"57P01"},
+	Inject: func(ctx context.Context, w World, _ Fault, over func()) error {
+		admin, err := w.Admin(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = admin.Close(context.WithoutCancel(ctx)) }()
+		var ended int
+		if err := admin.QueryRow(ctx, terminateSQL, Application).Scan(&ended); err != nil {
+			return fmt.Errorf("ending sessions: %w", err)
+		}
+		if ended == 0 {
+			return fmt.Errorf("%w: the engines had no session", ErrMissed)
+		}
+		for range ended {
+			over()
+		}
+		return nil
+	},
+}
+
+// tooManyConnections is the server's code for having none left.
+const tooManyConnections = "53300"
+
+// connectionsMost bounds how many are opened to exhaust a server.
+const connectionsMost = 2000
+
+// postgresConnections takes every connection that the server has, and the engines' too.
+var postgresConnections = Kind{
+	Name:   "postgres.connections",
+	Doc:    "the engines' sessions are ended, and for a while others have all connections of the server",
+	States: []string{tooManyConnections},
+	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		admin, err := w.Admin(ctx)
+		if err != nil {
+			return err
+		}
+		before, taken := w.Failed()[tooManyConnections], []*pgx.Conn{admin}
+		defer func() {
+			for _, conn := range taken {
+				_ = conn.Close(context.WithoutCancel(ctx))
+			}
+			over()
+		}()
+		// What is free is taken, then what the engines have; they may get some of it back meanwhile.
+		for range 3 {
+			if taken, err = exhaust(ctx, w, taken); err != nil {
+				return err
+			}
+			if _, err := admin.Exec(ctx, terminateSQL, Application); err != nil {
+				return fmt.Errorf("ending sessions: %w", err)
+			}
+		}
+		if taken, err = exhaust(ctx, w, taken); err != nil {
+			return err
+		}
+		return until(ctx, w, f, tooManyConnections, before)
+	},
+}
+
+// exhaust opens connections until the server refuses one.
+func exhaust(ctx context.Context, w World, taken []*pgx.Conn) ([]*pgx.Conn, error) {
+	for len(taken) < connectionsMost {
+		conn, err := w.Admin(ctx)
+		var refused *pgconn.PgError
+		switch {
+		case err == nil:
+			taken = append(taken, conn)
+		case errors.As(err, &refused) && refused.Code == tooManyConnections:
+			return taken, nil
+		default:
+			return taken, fmt.Errorf("taking connections: %w", err)
+		}
+	}
+	return taken, fmt.Errorf("%w: the server has more than %d connections", ErrMissed, connectionsMost)
+}
+
+//go:embed sql/cancel.sql
+var cancelSQL string
+
+// queryCanceled is the server's code for a statement that was canceled, or ran out of its time.
+const queryCanceled = "57014"
+
+// postgresCancel has statements end as a statement timeout ends them, with the same error.
+var postgresCancel = Kind{
+	Name:   "postgres.cancel",
+	Doc:    "for a while, statements of the engines that happen to run are canceled, as by a statement timeout",
+	States: []string{queryCanceled},
+	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		admin, err := w.Admin(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = admin.Close(context.WithoutCancel(ctx)) }()
+		before, canceled := w.Failed()[queryCanceled], 0
+		for end := time.Now().Add(f.Hold()); w.Failed()[queryCanceled] == before || time.Now().Before(end); {
+			var n int
+			if err := admin.QueryRow(ctx, cancelSQL, Application).Scan(&n); err != nil {
+				return fmt.Errorf("canceling statements: %w", err)
+			}
+			if canceled += n; time.Now().After(end.Add(armedFor)) {
+				return fmt.Errorf("%w: %d statements were canceled, and none failed by that", ErrMissed, canceled)
+			}
+			if err := pause.For(ctx, time.Millisecond); err != nil {
+				return err
+			}
+		}
+		over()
+		return nil
+	},
+}
+
+// postgresSerializable provokes serialization failures.
+var postgresSerializable = Kind{
+	Name:   "postgres.serializable",
+	Doc:    "for a while, transactions are serializable unless they say otherwise, so that those at once fail with serialization failures",
+	States: []string{serializationFailure},
+	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/2, t.Lease) },
+	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+		before := w.Failed()[serializationFailure]
+		return withDefault(ctx, w, "default_transaction_isolation", "serializable", over, func(*pgx.Conn) error {
+			return until(ctx, w, f, serializationFailure, before)
+		})
+	},
+}
+
+// serializationFailure is the server's code for it.
+const serializationFailure = "40001"
