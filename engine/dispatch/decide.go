@@ -414,21 +414,23 @@ func (m *Machine) Next() time.Time {
 	if m.wantNotify && !m.notifying {
 		by(m.notifyAt)
 	}
+	room := m.room()
+	spare := room > m.kept() && !m.stocked() // which all shards are asked for, and is therefore found out once
 	for i := range m.shards {
-		m.nextOf(&m.shards[i], by)
+		m.nextOf(&m.shards[i], room > 0, spare, by)
 	}
 	return next
 }
 
-// nextOf offers the times of one shard. Lanes that wait for a reply, a slot or a committer have none:
-// the event that frees them comes first.
-func (m *Machine) nextOf(s *shard, by func(time.Time)) {
-	if m.room() > 0 && !s.claiming && m.claims < m.cfg.Committers {
+// nextOf offers the times of one shard: those of claims only where there is room, and of one for a backlog where there is
+// room to spare. Lanes that wait for a reply, a slot or a committer have none: the event that frees them comes first.
+func (m *Machine) nextOf(s *shard, room, spare bool, by func(time.Time)) {
+	if room && !s.claiming && m.claims < m.cfg.Committers {
 		at := s.poll
 		if !s.due.IsZero() && s.due.Before(at) {
 			at = s.due
 		}
-		if s.more && m.room() > m.kept() && !m.stocked() {
+		if s.more && spare {
 			at = s.claimPause.until
 		}
 		by(later(at, s.claimPause.until))

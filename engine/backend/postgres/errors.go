@@ -49,9 +49,10 @@ func Poisoned(err error) bool {
 	if !errors.As(err, &server) {
 		return false
 	}
-	switch server.Code[:2] {
-	case "22", "23", "54": // data exception, integrity violation, program limit
-		return true
+	for _, class := range []string{"22", "23", "54"} { // data exception, integrity violation, program limit
+		if strings.HasPrefix(server.Code, class) {
+			return true
+		}
 	}
 	return false
 }

@@ -35,6 +35,18 @@ func TestUnconfirmed(t *testing.T) {
 	}
 }
 
+// TestPoisoned tells the fault of the data from others. A proxy may send an error whose code is too short, or none.
+func TestPoisoned(t *testing.T) {
+	for code, want := range map[string]bool{"22003": true, "23505": true, "54000": true, "40001": false, "2": false, "": false} {
+		if got := Poisoned(fmt.Errorf("at a statement: %w", &pgconn.PgError{Code: code})); got != want {
+			t.Errorf("with code %q it is %t, want %t", code, got, want)
+		}
+	}
+	if Poisoned(io.ErrUnexpectedEOF) {
+		t.Error("a connection that was lost is held for the fault of the data")
+	}
+}
+
 func TestExplain(t *testing.T) {
 	full := &pgconn.PgError{Severity: "ERROR", Code: "53100", Message: "no space left"}
 	for _, c := range []struct {
