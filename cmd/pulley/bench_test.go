@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,39 +9,9 @@ import (
 
 	"pulley/bench"
 	"pulley/bench/load"
+	"pulley/cmd/pulley/console"
 	"pulley/reports/record"
 )
-
-// TestBenchEnds wants the exit status that each verdict has.
-func TestBenchEnds(t *testing.T) {
-	finding := func(kind string) []record.LoadFinding { return []record.LoadFinding{{Kind: kind, Text: kind}} }
-	held, missed := []record.LoadObjective{{Held: true}}, []record.LoadObjective{{Held: true}, {}}
-	for name, c := range map[string]struct {
-		run  record.Load
-		want int
-	}{
-		"valid":                  {record.Load{Valid: true}, 0},
-		"objectives hold":        {record.Load{Valid: true, Objectives: held}, 0},
-		"one does not":           {record.Load{Valid: true, Objectives: missed}, exitFailed},
-		"invalid":                {record.Load{Findings: finding(load.KindLag)}, exitInconclusive},
-		"invalid, one does not":  {record.Load{Findings: finding(load.KindLag), Objectives: missed}, exitInconclusive},
-		"overload":               {record.Load{Findings: finding(load.KindOverload), Overloaded: true}, exitInconclusive},
-		"overload, one does not": {record.Load{Findings: finding(load.KindOverload), Overloaded: true, Objectives: missed}, exitFailed},
-		"wrong":                  {record.Load{Findings: append(finding(load.KindLag), finding(load.KindWrong)...)}, exitFailed},
-	} {
-		code := 0
-		if err := verdictOf(&c.run); err != nil {
-			var s *status
-			if !errors.As(err, &s) {
-				t.Fatalf("%s: %v", name, err)
-			}
-			code = s.code
-		}
-		if code != c.want {
-			t.Errorf("%s: exit status %d, want %d", name, code, c.want)
-		}
-	}
-}
 
 // benched runs pulley bench, whose exit status depends on the machine where nothing is wrong, and gives its record.
 func benched(t *testing.T, args ...string) (*record.Load, result) {
@@ -53,7 +22,7 @@ func benched(t *testing.T, args ...string) (*record.Load, result) {
 	if err != nil {
 		t.Fatalf("%v; exit status %d: %s%s", err, got.code, got.out, got.err)
 	}
-	if want := map[bool]int{true: 0, false: exitInconclusive}[l.Valid]; got.code != want {
+	if want := map[bool]int{true: 0, false: console.ExitInconclusive}[l.Valid]; got.code != want {
 		t.Errorf("exit status %d, want %d: %s", got.code, want, got.err)
 	}
 	for _, file := range bench.LoadFiles() {
@@ -121,7 +90,7 @@ func TestBenchRefused(t *testing.T) {
 			args = append(args, "--out", t.TempDir())
 		}
 		got := call(t, nil, append([]string{"bench"}, args...)...)
-		if got.code != exitUsage || got.out != "" {
+		if got.code != console.ExitUsage || got.out != "" {
 			t.Errorf("%v: exit status %d: %s", args, got.code, got.out)
 		}
 		wantParts(t, got.err, want)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
 	"pulley/engine/backend/postgres"
@@ -33,7 +34,7 @@ func (cancelCmd) Help() string {
 }
 
 // Run cancels the instance and prints how it stands.
-func (r *cancelCmd) Run(c *console) error {
+func (r *cancelCmd) Run(c *console.Console) error {
 	spec, err := designs.Parse(r.Backend)
 	if err != nil {
 		return err
@@ -47,21 +48,21 @@ func (r *cancelCmd) Run(c *console) error {
 	case r.Schema == "":
 		r.Schema = schemaOf(spec)
 	}
-	ctx, stop := interruptible()
+	ctx, stop := console.Interruptible()
 	defer stop()
 	inst, err := r.cancel(ctx, spec, id)
 	if err != nil {
-		return ended(ctx, err)
+		return console.Ended(ctx, err)
 	}
 	text, err := words(inst, r.Format)
 	if err != nil {
 		return err
 	}
-	if err := c.print(text); err != nil {
+	if err := c.Print(text); err != nil {
 		return err
 	}
 	if inst.Status != backend.Canceled {
-		return &status{code: exitFailed}
+		return &console.Status{Code: console.ExitFailed}
 	}
 	return nil
 }

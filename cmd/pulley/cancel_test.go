@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver/pgtest"
 )
@@ -26,14 +27,14 @@ func TestCancel(t *testing.T) {
 			if canceled.code != 0 || canceled.out != want || canceled.err != "" {
 				t.Errorf("pulley cancel: %+v", canceled)
 			}
-			if code, last := s.wait(t); code != exitFailed || s.stdout.String() != want {
+			if code, last := s.wait(t); code != console.ExitFailed || s.stdout.String() != want {
 				t.Errorf("pulley run: exit status %d, output %q, %q", code, s.stdout.String(), last)
 			}
 			if again := call(t, nil, append([]string{"cancel", id}, where...)...); again.code != 0 || again.out != want {
 				t.Errorf("canceled again: %+v", again)
 			}
 			ran := call(t, nil, append([]string{"run", prog, "--id", id}, where...)...)
-			if ran.code != exitFailed || ran.out != want {
+			if ran.code != console.ExitFailed || ran.out != want {
 				t.Errorf("run again: %+v", ran)
 			}
 		})
@@ -45,7 +46,7 @@ func TestCancelInWords(t *testing.T) {
 	where := []string{"--dsn", pgtest.DSN(t), "--schema", pgtest.Schema(t)}
 	id := uuid.NewString()
 	unknown := call(t, nil, append([]string{"cancel", id}, where...)...)
-	if unknown.code != exitUsage || unknown.out != "" {
+	if unknown.code != console.ExitUsage || unknown.out != "" {
 		t.Errorf("no schema: %+v", unknown)
 	}
 	wantLine(t, unknown.err, "pulley: there is no instance "+id+" in schema ")
@@ -54,10 +55,10 @@ func TestCancelInWords(t *testing.T) {
 	if got := call(t, nil, done...); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	if late := call(t, nil, append([]string{"cancel", id}, where...)...); late.code != exitFailed || late.out != "completed: 1\n" {
+	if late := call(t, nil, append([]string{"cancel", id}, where...)...); late.code != console.ExitFailed || late.out != "completed: 1\n" {
 		t.Errorf("too late: %+v", late)
 	}
-	if other := call(t, nil, append([]string{"cancel", uuid.NewString()}, where...)...); other.code != exitUsage {
+	if other := call(t, nil, append([]string{"cancel", uuid.NewString()}, where...)...); other.code != console.ExitUsage {
 		t.Errorf("no such instance: %+v", other)
 	}
 
@@ -65,7 +66,7 @@ func TestCancelInWords(t *testing.T) {
 	if got := call(t, nil, append([]string{"cancel", "01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6"}, where...)...); got.code != 0 || got.out != "canceled: canceled by hand\n" {
 		t.Errorf("in words: %+v", got)
 	}
-	if code, _ := s.wait(t); code != exitFailed || s.stdout.String() != "canceled: canceled by hand\n" {
+	if code, _ := s.wait(t); code != console.ExitFailed || s.stdout.String() != "canceled: canceled by hand\n" {
 		t.Errorf("in words, of pulley run: exit status %d, %q", code, s.stdout.String())
 	}
 }
@@ -81,7 +82,7 @@ func TestCancelRefusals(t *testing.T) {
 		{[]string{uuid.NewString(), "--backend", "pusch"}, []string{`no backend "pusch"`}},
 	} {
 		got := call(t, nil, append([]string{"cancel"}, c.args...)...)
-		if got.code != exitUsage || got.out != "" {
+		if got.code != console.ExitUsage || got.out != "" {
 			t.Errorf("%v: %+v", c.args, got)
 		}
 		wantLine(t, got.err, c.parts...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 	"pulley/reports/record"
@@ -126,7 +127,7 @@ func TestCeilingRefusals(t *testing.T) {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			t.Parallel()
 			got := call(t, nil, append([]string{"ceiling"}, c.args...)...)
-			if got.code != exitUsage || got.out != "" {
+			if got.code != console.ExitUsage || got.out != "" {
 				t.Errorf("%+v", got)
 			}
 			wantLine(t, got.err, c.parts...)
@@ -202,7 +203,7 @@ func TestCompareHasCeilings(t *testing.T) {
 		t.Errorf("schemas are left: %q", names)
 	}
 	got := call(t, nil, "compare", "chain", "--ceiling", "1ms", "--out", t.TempDir())
-	if got.code != exitUsage {
+	if got.code != console.ExitUsage {
 		t.Errorf("%+v", got)
 	}
 	wantLine(t, got.err, "--ceiling 1ms: choose from 10ms to 1m, or --no-ceiling")

@@ -19,6 +19,7 @@ import (
 	"pulley/chaos/fault"
 	"pulley/chaos/process"
 	"pulley/chaos/world"
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
 	"pulley/engine/oracle"
 	"pulley/reports"
@@ -26,9 +27,6 @@ import (
 	"pulley/scenarios"
 	"pulley/scenarios/yamlfile"
 )
-
-// exitInconclusive is the status of a run that decides nothing, or shows less than was asked for.
-const exitInconclusive = 3
 
 // engineCommand is the hidden command of an engine's process.
 const engineCommand = "chaos-engine"
@@ -78,22 +76,22 @@ func (chaosCmd) Help() string {
 }
 
 // Run runs, shrinks what fails, writes, and prints the verdict.
-func (o *chaosCmd) Run(c *console) error {
+func (o *chaosCmd) Run(c *console.Console) error {
 	cfg, err := engineConfig(c)
 	if err != nil {
 		return err
 	}
 	if _, _, err := o.kase(); err != nil {
-		return refuse(err)
+		return console.Refuse(err)
 	}
-	if err := writable(o.Out); err != nil {
+	if err := console.Writable(o.Out); err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := console.Interruptible()
 	defer stop()
 	res, err := o.run(ctx, c, cfg)
 	if err != nil {
-		return ended(ctx, err)
+		return console.Ended(ctx, err)
 	}
 	if err := o.write(res); err != nil {
 		return err
@@ -102,7 +100,7 @@ func (o *chaosCmd) Run(c *console) error {
 }
 
 // run runs the case, and smaller ones if it fails.
-func (o *chaosCmd) run(ctx context.Context, c *console, cfg chaos.Config) (*chaos.Result, error) {
+func (o *chaosCmd) run(ctx context.Context, c *console.Console, cfg chaos.Config) (*chaos.Result, error) {
 	kase, kinds, err := o.kase()
 	if err != nil {
 		return nil, err
@@ -125,12 +123,12 @@ func (o *chaosCmd) run(ctx context.Context, c *console, cfg chaos.Config) (*chao
 }
 
 // engineConfig has engines started as this program's hidden command.
-func engineConfig(c *console) (chaos.Config, error) {
+func engineConfig(c *console.Console) (chaos.Config, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return chaos.Config{}, fmt.Errorf("finding this program's own file, which the engines' processes run: %w", err)
 	}
-	return chaos.Config{Command: []string{self, engineCommand}, Progress: func(line string) { c.say("%s", line) }}, nil
+	return chaos.Config{Command: []string{self, engineCommand}, Progress: func(line string) { c.Say("%s", line) }}, nil
 }
 
 // kase makes the case, without its faults, and the kinds that were asked for.
@@ -261,7 +259,7 @@ func with(m map[string]string, key, value string) map[string]string {
 }
 
 // plan draws the faults of the kinds that this machine can have, and gives the others.
-func (o *chaosCmd) plan(ctx context.Context, c *console, kase *cases.Case, kinds []fault.Kind) (leftOut map[string]string, err error) {
+func (o *chaosCmd) plan(ctx context.Context, c *console.Console, kase *cases.Case, kinds []fault.Kind) (leftOut map[string]string, err error) {
 	leftOut, err = world.Lacking(ctx, *kase, kinds, func(string) {})
 	if err != nil {
 		return nil, err
@@ -269,7 +267,7 @@ func (o *chaosCmd) plan(ctx context.Context, c *console, kase *cases.Case, kinds
 	var have []fault.Kind
 	for _, k := range kinds {
 		if why := leftOut[k.Name]; why != "" {
-			c.say("%s is left out: %s", k.Name, why)
+			c.Say("%s is left out: %s", k.Name, why)
 			continue
 		}
 		have = append(have, k)
@@ -305,7 +303,7 @@ func (o *chaosCmd) write(res *chaos.Result) error {
 	return record.WriteFile(filepath.Join(o.Out, "history.ndjson"), func(w io.Writer) error { return oracle.WriteHistory(w, res.History) })
 }
 
-func (o *chaosCmd) print(c *console, res *chaos.Result) error {
+func (o *chaosCmd) print(c *console.Console, res *chaos.Result) error {
 	var b bytes.Buffer
 	if o.Format == "json" {
 		text, err := res.JSON()
@@ -316,22 +314,22 @@ func (o *chaosCmd) print(c *console, res *chaos.Result) error {
 	} else {
 		b.WriteString(res.Text())
 	}
-	if err := c.print(b.String()); err != nil {
+	if err := c.Print(b.String()); err != nil {
 		return err
 	}
 	switch res.Verdict {
 	case chaos.Pass:
 		return nil
 	case chaos.Fail:
-		return &status{code: exitFailed}
+		return &console.Status{Code: console.ExitFailed}
 	}
-	return &status{code: exitInconclusive}
+	return &console.Status{Code: console.ExitInconclusive}
 }
 
 // chaosEngineCmd is an engine's process. It is started by pulley chaos.
 type chaosEngineCmd struct{}
 
 // Run is the engine's life.
-func (chaosEngineCmd) Run(c *console) error {
-	return process.Engine(context.Background(), c.in, c.out, process.Hooks{})
+func (chaosEngineCmd) Run(c *console.Console) error {
+	return process.Engine(context.Background(), c.In, c.Out, process.Hooks{})
 }

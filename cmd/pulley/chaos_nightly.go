@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"pulley/chaos"
+	"pulley/cmd/pulley/console"
 )
 
 // chaosNightlyCmd is pulley chaos-nightly: many runs, one after the other, until enough has gone wrong.
@@ -60,7 +61,7 @@ var dense = []struct {
 var everyMessage = []string{"wire.every", "process.every", "process.start"}
 
 // Run goes from run to run.
-func (o *chaosNightlyCmd) Run(c *console) error {
+func (o *chaosNightlyCmd) Run(c *console.Console) error {
 	cfg, err := engineConfig(c)
 	if err != nil {
 		return err
@@ -73,10 +74,10 @@ func (o *chaosNightlyCmd) Run(c *console) error {
 			return err
 		}
 	}
-	if err := writable(o.Out); err != nil {
+	if err := console.Writable(o.Out); err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := console.Interruptible()
 	defer stop()
 	totals := chaos.NewTotals(map[chaos.Goal]int{
 		chaos.Cuts: o.Cuts, chaos.Kills: o.Kills, chaos.Terminated: o.Terminated, chaos.Crashes: o.Crashes, chaos.Lost: o.Lost,
@@ -84,17 +85,17 @@ func (o *chaosNightlyCmd) Run(c *console) error {
 	n := &nightly{chaosNightlyCmd: o, c: c, cfg: cfg, totals: totals, begun: time.Now()}
 	if o.For > 0 {
 		if err := n.within(ctx); err != nil {
-			return ended(ctx, err)
+			return console.Ended(ctx, err)
 		}
 		return o.finish(c, totals)
 	}
 	for seed := o.Seed; seed == o.Seed || !totals.Enough() && time.Since(n.begun) < o.Most; seed++ {
 		if err := n.round(ctx, seed); err != nil {
-			return ended(ctx, err)
+			return console.Ended(ctx, err)
 		}
 	}
 	if err := n.everywhere(ctx); err != nil {
-		return ended(ctx, err)
+		return console.Ended(ctx, err)
 	}
 	return o.finish(c, totals)
 }
@@ -102,7 +103,7 @@ func (o *chaosNightlyCmd) Run(c *console) error {
 // nightly is the command under way.
 type nightly struct {
 	*chaosNightlyCmd
-	c     *console
+	c     *console.Console
 	cfg   chaos.Config
 	begun time.Time
 
@@ -189,12 +190,12 @@ func (n *nightly) run(ctx context.Context, one *chaosCmd) error {
 		if err == nil {
 			unwritten = one.write(res)
 		}
-		n.c.say("%s: %s: %v", one.Out, res.Verdict, append(res.Why, res.Invariants()...))
+		n.c.Say("%s: %s: %v", one.Out, res.Verdict, append(res.Why, res.Invariants()...))
 	}
 	if err := errors.Join(unwritten, n.write(n.totals)); err != nil {
 		return err
 	}
-	n.c.say("%s", n.totals.Line())
+	n.c.Say("%s", n.totals.Line())
 	return nil
 }
 
@@ -222,16 +223,16 @@ func (o *chaosNightlyCmd) write(t *chaos.Totals) error {
 }
 
 // finish prints the totals, and gives the status that they stand for.
-func (o *chaosNightlyCmd) finish(c *console, t *chaos.Totals) error {
-	if err := c.print(t.Line() + "\n"); err != nil {
+func (o *chaosNightlyCmd) finish(c *console.Console, t *chaos.Totals) error {
+	if err := c.Print(t.Line() + "\n"); err != nil {
 		return err
 	}
 	goals := o.For == 0
 	switch {
 	case t.Verdicts[chaos.Fail] > 0 || goals && !t.Enough():
-		return &status{code: exitFailed}
+		return &console.Status{Code: console.ExitFailed}
 	case t.Verdicts[chaos.Pass] < t.Runs || t.Runs == 0:
-		return &status{code: exitInconclusive}
+		return &console.Status{Code: console.ExitInconclusive}
 	}
 	return nil
 }

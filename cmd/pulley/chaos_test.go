@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pulley/chaos"
+	"pulley/cmd/pulley/console"
 	"pulley/internal/depth"
 )
 
@@ -66,7 +67,7 @@ func TestChaosRefuses(t *testing.T) {
 		{"is no case", []string{"--replay", file(t, "case.json", `{"scenario": "fanout"}`)}},
 	} {
 		got := run(t, nil, append([]string{"chaos", "--out", t.TempDir()}, c.args...)...)
-		if got.code != exitUsage || got.out != "" {
+		if got.code != console.ExitUsage || got.out != "" {
 			t.Errorf("%v: exit status %d, %q", c.args, got.code, got.out)
 		}
 		wantLine(t, got.err, c.says)
@@ -109,7 +110,7 @@ func TestChaosNightly(t *testing.T) {
 		t.Errorf("the next night begins with run %d, %v", next, err)
 	}
 	for _, wrong := range []string{"memory", "pish"} {
-		if got := run(t, nil, "chaos-nightly", "--backends", wrong, "--out", dir); got.code != exitUsage {
+		if got := run(t, nil, "chaos-nightly", "--backends", wrong, "--out", dir); got.code != console.ExitUsage {
 			t.Errorf("--backends %s: exit status %d", wrong, got.code)
 		}
 	}
@@ -182,10 +183,10 @@ func TestVerdictOfANight(t *testing.T) {
 		want   int
 	}{
 		{time.Hour, []chaos.Verdict{chaos.Pass}, 0},
-		{time.Hour, []chaos.Verdict{chaos.Pass, chaos.Inconclusive}, exitInconclusive},
-		{time.Hour, []chaos.Verdict{chaos.Inconclusive, chaos.Fail}, exitFailed},
-		{time.Hour, nil, exitInconclusive},
-		{0, []chaos.Verdict{chaos.Pass}, exitFailed},
+		{time.Hour, []chaos.Verdict{chaos.Pass, chaos.Inconclusive}, console.ExitInconclusive},
+		{time.Hour, []chaos.Verdict{chaos.Inconclusive, chaos.Fail}, console.ExitFailed},
+		{time.Hour, nil, console.ExitInconclusive},
+		{0, []chaos.Verdict{chaos.Pass}, console.ExitFailed},
 	} {
 		all := chaos.NewTotals(map[chaos.Goal]int{chaos.Cuts: 1})
 		for _, v := range c.runs {
@@ -193,10 +194,10 @@ func TestVerdictOfANight(t *testing.T) {
 		}
 		var out bytes.Buffer
 		code := 0
-		err := (&chaosNightlyCmd{For: c.budget}).finish(&console{out: &out, err: &out}, all)
-		var s *status
+		err := (&chaosNightlyCmd{For: c.budget}).finish(&console.Console{Out: &out, Err: &out}, all)
+		var s *console.Status
 		if errors.As(err, &s) {
-			code = s.code
+			code = s.Code
 		}
 		if code != c.want || code == 0 && err != nil {
 			t.Errorf("a night of %v with %v ends with %d, %v; want %d", c.budget, c.runs, code, err, c.want)

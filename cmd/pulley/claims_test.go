@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pulley/bench/claims"
+	"pulley/cmd/pulley/benchmarks"
+	"pulley/cmd/pulley/console"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 )
@@ -18,7 +20,7 @@ func TestClaimsRefuses(t *testing.T) {
 		"--format":                      {"claims", "--format", "xml"},
 	} {
 		got := call(t, nil, args...)
-		if got.code != exitUsage || got.out != "" {
+		if got.code != console.ExitUsage || got.out != "" {
 			t.Errorf("%v: exit status %d, %q", args, got.code, got.out)
 		}
 		wantLine(t, got.err, want)
@@ -29,7 +31,7 @@ func TestClaimsRefuses(t *testing.T) {
 func TestClaims(t *testing.T) {
 	only := depth.Of([]string{"memory", "dispatch"}, []string{"growth", "memory", "dispatch"})
 	got := run(t, nil, "claims", "--dsn", pgtest.DSN(t), "--only", strings.Join(only, ","), "--quick", "--runs", "1", "--format", "json")
-	var report claimsReport
+	var report benchmarks.ClaimsReport
 	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != 0 {
 		t.Fatalf("exit status %d, %v: %s", got.code, err, got.err)
 	}

@@ -6,12 +6,13 @@ import (
 	"os"
 	"strings"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/pgserver"
 )
 
 // doctorCmd is pulley doctor.
 type doctorCmd struct {
-	serverFlags
+	console.ServerFlags
 	Format string `enum:"text,json" default:"text" help:"text or json."`
 	Quiet  bool   `short:"q" help:"Print nothing; the exit status tells."`
 }
@@ -30,12 +31,12 @@ type diagnosis struct {
 }
 
 // Run looks at every way to a Postgres.
-func (d *doctorCmd) Run(c *console) error {
-	ctx, stop := interruptible()
+func (d *doctorCmd) Run(c *console.Console) error {
+	ctx, stop := console.Interruptible()
 	defer stop()
 	found, err := pgserver.Probe(ctx, pgserver.Options{DSN: d.DSN})
 	if ctx.Err() != nil {
-		return ended(ctx, err)
+		return console.Ended(ctx, err)
 	}
 	if err != nil {
 		return err
@@ -46,12 +47,12 @@ func (d *doctorCmd) Run(c *console) error {
 		if err != nil {
 			return err
 		}
-		if err := c.print(text); err != nil {
+		if err := c.Print(text); err != nil {
 			return err
 		}
 	}
 	if result.Takes == nil {
-		return &status{code: exitFailed}
+		return &console.Status{Code: console.ExitFailed}
 	}
 	return nil
 }
@@ -75,7 +76,7 @@ func (d *diagnosis) format(format string) (string, error) {
 		return d.text(), nil
 	}
 	var b bytes.Buffer
-	if err := encodeJSON(&b, d); err != nil {
+	if err := console.EncodeJSON(&b, d); err != nil {
 		return "", err
 	}
 	return b.String(), nil
@@ -85,7 +86,7 @@ func (d *diagnosis) text() string {
 	var b strings.Builder
 	line := func(head, text string) {
 		if text != "" {
-			fmt.Fprintf(&b, "%-9s %s\n", head, oneLine(text))
+			fmt.Fprintf(&b, "%-9s %s\n", head, console.OneLine(text))
 		}
 	}
 	for _, f := range d.Ways {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/pgserver"
 	"pulley/engine/pgserver/pgtest"
 )
@@ -45,7 +46,7 @@ func TestADSNThatDoesNotWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	dsn := "postgres://somebody:s3cret@" + l.Addr().String() + "/db"
-	if got := call(t, nil, "doctor", "--dsn", dsn, "--quiet"); got != (result{code: exitFailed}) {
+	if got := call(t, nil, "doctor", "--dsn", dsn, "--quiet"); got != (result{code: console.ExitFailed}) {
 		t.Errorf("%+v", got)
 	}
 	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    x = 1\n")
@@ -61,7 +62,7 @@ func TestADSNThatDoesNotWork(t *testing.T) {
 		{"no user", withUser(t, pgtest.DSN(t), "nobody_here"), []string{"nobody_here"}},
 	} {
 		got := call(t, nil, "run", prog, "--dsn", c.dsn, "--format", "json")
-		if got.code != exitUsage || got.out != "" || strings.Contains(got.err, "s3cret") {
+		if got.code != console.ExitUsage || got.out != "" || strings.Contains(got.err, "s3cret") {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 		wantLine(t, got.err, c.parts...)

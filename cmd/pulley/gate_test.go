@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pulley/bench/gate"
+	"pulley/cmd/pulley/benchmarks"
+	"pulley/cmd/pulley/console"
 	"pulley/internal/depth"
 	"pulley/reports/record"
 )
@@ -85,13 +87,13 @@ func TestGateWritesWhatItFound(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &r); err != nil || r.Outcome != gate.Regression || got.code != 1 {
 		t.Fatalf("exit status %d, %v: %s", got.code, err, got.out)
 	}
-	written, err := os.ReadFile(filepath.Join(out, gateJSON))
+	written, err := os.ReadFile(filepath.Join(out, benchmarks.GateJSON))
 	if err != nil || string(written) != got.out {
-		t.Errorf("%s is not what was printed: %v", gateJSON, err)
+		t.Errorf("%s is not what was printed: %v", benchmarks.GateJSON, err)
 	}
-	text, err := os.ReadFile(filepath.Join(out, gateText))
+	text, err := os.ReadFile(filepath.Join(out, benchmarks.GateText))
 	if err != nil || !strings.HasPrefix(string(text), r.Sentence) {
-		t.Errorf("%s: %v %s", gateText, err, text)
+		t.Errorf("%s: %v %s", benchmarks.GateText, err, text)
 	}
 	if again := call(t, nil, args...); again.code != 1 {
 		t.Errorf("its own files are not replaced: %s", again.err)
@@ -125,7 +127,7 @@ func TestGateRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := call(t, nil, append([]string{"gate"}, c.args...)...)
-			if got.code != exitUsage || got.out != "" {
+			if got.code != console.ExitUsage || got.out != "" {
 				t.Errorf("exit status %d, output %q", got.code, got.out)
 			}
 			wantLine(t, got.err, c.says)
@@ -174,7 +176,7 @@ func TestGateBuildsRevisions(t *testing.T) {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
 	wantParts(t, out, "Regression: m.Work", "allocs/op", "10", "100", "exact", "worse")
-	if code, _, stderr := gate("HEAD~1", "HEAD", "--runs", "2"); code != exitUsage || !strings.Contains(stderr, "has no cmd/pulley") {
+	if code, _, stderr := gate("HEAD~1", "HEAD", "--runs", "2"); code != console.ExitUsage || !strings.Contains(stderr, "has no cmd/pulley") {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
 	if list := git("worktree", "list"); strings.Count(list, "\n") != 1 {
@@ -186,7 +188,7 @@ func TestGateBuildsRevisions(t *testing.T) {
 	if !depth.Night() {
 		return // the rest builds it all again
 	}
-	if code, _, stderr := gate("HEAD", "HEAD", "--bench", "Play", "--runs", "2"); code != exitUsage || !strings.Contains(stderr, "no benchmark of either revision matches --bench Play") {
+	if code, _, stderr := gate("HEAD", "HEAD", "--bench", "Play", "--runs", "2"); code != console.ExitUsage || !strings.Contains(stderr, "no benchmark of either revision matches --bench Play") {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
 }

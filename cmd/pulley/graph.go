@@ -4,13 +4,14 @@ import (
 	"io"
 	"os"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/graph"
 	"pulley/reports/record"
 )
 
 // graphCmd is pulley graph.
 type graphCmd struct {
-	programArg
+	console.ProgramArg
 	Format string `enum:"text,dot,mermaid" default:"text" help:"text (a list), dot (Graphviz) or mermaid."`
 	Out    string `short:"o" placeholder:"FILE" help:"Write to FILE, whole or not at all. Without it: standard output."`
 }
@@ -21,14 +22,14 @@ func (graphCmd) Help() string {
 }
 
 // Run compiles the program and draws it.
-func (g *graphCmd) Run(c *console) error {
-	program, err := g.compile(c)
+func (g *graphCmd) Run(c *console.Console) error {
+	program, err := g.Compile(c)
 	if err != nil {
 		return err
 	}
 	text := draw(program.Graph(), g.Format)
 	if g.Out == "" {
-		return c.print(text)
+		return c.Print(text)
 	}
 	return writeOut(g.Out, text)
 }

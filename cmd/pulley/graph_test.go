@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pulley/cmd/pulley/console"
 )
 
 func TestGraphFormats(t *testing.T) {
@@ -57,7 +59,7 @@ func TestGraphRefusals(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			got := call(t, strings.NewReader(c.stdin), append([]string{"graph"}, c.args...)...)
-			if got.code != exitUsage || got.out != "" {
+			if got.code != console.ExitUsage || got.out != "" {
 				t.Errorf("exit status %d, output %q", got.code, got.out)
 			}
 			wantLine(t, got.err, c.parts...)
@@ -70,7 +72,7 @@ func TestManyMistakesAreBounded(t *testing.T) {
 	src := "fn main(input: [], output: []):\n" + strings.Repeat("    x = y\n", 100)
 	got := call(t, strings.NewReader(src), "graph", "-")
 	lines := strings.Split(strings.TrimSuffix(got.err, "\n"), "\n")
-	if got.code != exitUsage || len(lines) > reasonsMost+1 {
+	if got.code != console.ExitUsage || len(lines) > console.ReasonsMost+1 {
 		t.Fatalf("exit status %d, %d lines", got.code, len(lines))
 	}
 	wantParts(t, lines[0], "<stdin>:2:9: ")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pulley/bench/history"
+	"pulley/cmd/pulley/console"
 )
 
 // dayCommit is the commit of a day.
@@ -55,31 +56,31 @@ func TestHistoryNamesTheCommitsOfAChange(t *testing.T) {
 		args []string
 		code int
 	}{
-		{[]string{"--fail-on-change"}, exitFailed},
+		{[]string{"--fail-on-change"}, console.ExitFailed},
 		{[]string{"--fail-on-change", "--last", "7"}, 0},
 		{[]string{"--fail-on-change", "--min-change", "0.5"}, 0},
 		{[]string{"--fail-on-change", "--series", "rows/op"}, 0},
-		{[]string{"--fail-on-change", "--since", "2026-01-20"}, exitInconclusive},
+		{[]string{"--fail-on-change", "--since", "2026-01-20"}, console.ExitInconclusive},
 		{[]string{"--since", "2026-01-20"}, 0},
-		{[]string{"--series", "nothing"}, exitUsage},
-		{[]string{"--since", "lately"}, exitUsage},
-		{[]string{"--last", "0"}, exitUsage},
-		{[]string{"--min-change", "-1"}, exitUsage},
-		{[]string{"--plot", "x.pdf"}, exitUsage},
-		{[]string{"--plot", filepath.Join(dir, "x.svg")}, exitUsage}, // of two series
-		{[]string{"--revision", "abc"}, exitUsage},
-		{[]string{"--add", dir}, exitUsage},
-		{[]string{"--add", filepath.Join(dir, "missing")}, exitUsage},
+		{[]string{"--series", "nothing"}, console.ExitUsage},
+		{[]string{"--since", "lately"}, console.ExitUsage},
+		{[]string{"--last", "0"}, console.ExitUsage},
+		{[]string{"--min-change", "-1"}, console.ExitUsage},
+		{[]string{"--plot", "x.pdf"}, console.ExitUsage},
+		{[]string{"--plot", filepath.Join(dir, "x.svg")}, console.ExitUsage}, // of two series
+		{[]string{"--revision", "abc"}, console.ExitUsage},
+		{[]string{"--add", dir}, console.ExitUsage},
+		{[]string{"--add", filepath.Join(dir, "missing")}, console.ExitUsage},
 	} {
 		got := run(t, nil, append([]string{"history", dir}, c.args...)...)
-		if got.code != c.code || c.code == exitUsage && (strings.Count(got.err, "\n") != 1 || !strings.HasPrefix(got.err, "pulley: ")) {
+		if got.code != c.code || c.code == console.ExitUsage && (strings.Count(got.err, "\n") != 1 || !strings.HasPrefix(got.err, "pulley: ")) {
 			t.Errorf("%v: exit status %d, want %d, and one line for a mistake: %s", c.args, got.code, c.code, got.err)
 		}
 	}
-	if got := run(t, nil, "history", filepath.Join(t.TempDir(), "none")); got.code != exitUsage || !strings.Contains(got.err, "--add") {
+	if got := run(t, nil, "history", filepath.Join(t.TempDir(), "none")); got.code != console.ExitUsage || !strings.Contains(got.err, "--add") {
 		t.Errorf("no history: exit status %d, %q: want 2, and how to begin one", got.code, got.err)
 	}
-	if got := run(t, nil, "history", file(t, "bench.txt", "BenchmarkX 1 5 ns/op\nBenchmarkX 1 5 ns/op\n")); got.code != exitUsage || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, "--add") {
+	if got := run(t, nil, "history", file(t, "bench.txt", "BenchmarkX 1 5 ns/op\nBenchmarkX 1 5 ns/op\n")); got.code != console.ExitUsage || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, "--add") {
 		t.Errorf("another file: exit status %d, %q: want 2, and one line that says how to add it", got.code, got.err)
 	}
 	torn := strings.Repeat("{\n", 30)
@@ -115,7 +116,7 @@ func TestCompareAppendsToAHistory(t *testing.T) {
 	if got := run(t, nil, "history", path, "--add", out); got.code != 0 || !strings.Contains(got.err, "0 runs added") || !strings.Contains(got.out, "too few runs") {
 		t.Errorf("the same record again: exit status %d, %s%s", got.code, got.err, got.out)
 	}
-	if got := run(t, nil, "compare", "chain=3", "--backends", "memory", "--quick", "--out", out, "--history", dir); got.code != exitUsage {
+	if got := run(t, nil, "compare", "chain=3", "--backends", "memory", "--quick", "--out", out, "--history", dir); got.code != console.ExitUsage {
 		t.Errorf("a directory as history: exit status %d, %s", got.code, got.err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"pulley/bench/knee"
 	"pulley/bench/load"
+	"pulley/cmd/pulley/console"
 	"pulley/reports"
 	"pulley/reports/record"
 )
@@ -23,7 +24,7 @@ func TestKneeOfAScenario(t *testing.T) {
 	file, out := ownScenario(t), t.TempDir()
 	got := run(t, nil, "knee", file+"=1", "--backend", "memory", "--objective", "p99 < 1s", "--objective", "max < 1m", "--max-time", "10s", "--tolerance", "50%",
 		"--others", "100%", "--out", out)
-	if !slices.Contains([]int{0, exitFailed, exitInconclusive}, got.code) {
+	if !slices.Contains([]int{0, console.ExitFailed, console.ExitInconclusive}, got.code) {
 		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
 	wantParts(t, got.out, "orders 1 on memory: ", "Closed loops", "alone", "saturated")
@@ -35,7 +36,7 @@ func TestKneeOfAScenario(t *testing.T) {
 	if len(r.Knees) != 1 || k.Scenario != "orders" || k.Arrivals != "poisson" || len(k.Objectives) != 2 || k.Workers != 2000 || k.Engines != 1 || len(k.Closed) < 2 || r.Interrupted {
 		t.Errorf("%+v", k)
 	}
-	if want := (map[string]int{"found": 0, "always": 0, "never": exitFailed, "undecided": exitInconclusive})[k.Kind]; got.code != want {
+	if want := (map[string]int{"found": 0, "always": 0, "never": console.ExitFailed, "undecided": console.ExitInconclusive})[k.Kind]; got.code != want {
 		t.Errorf("%s ends with exit status %d", k.Kind, got.code)
 	}
 	for _, r := range k.Closed {
@@ -47,7 +48,7 @@ func TestKneeOfAScenario(t *testing.T) {
 	if drawn := reports.KneeChart(&k) != nil; drawn != (err == nil) {
 		t.Errorf("there is something to draw: %v, and the file: %v", drawn, err)
 	}
-	if got := run(t, nil, "knee", file+"=1", "--backend", "memory", "--scale", "workers=1,2,4", "--runs", "1", "--others", "100%", "--out", out, "--format", "json"); got.code != 0 && got.code != exitInconclusive {
+	if got := run(t, nil, "knee", file+"=1", "--backend", "memory", "--scale", "workers=1,2,4", "--runs", "1", "--others", "100%", "--out", out, "--format", "json"); got.code != 0 && got.code != console.ExitInconclusive {
 		t.Errorf("exit status %d: %s", got.code, got.err)
 	} else if s := decodeKnees(t, got.out).Scalings; len(s) != 1 || len(s[0].Runs) != 3 || s[0].What != "workers" {
 		t.Errorf("%+v", s)
@@ -120,7 +121,7 @@ func TestKneeRefuses(t *testing.T) {
 			}
 		}
 		got := call(t, nil, all...)
-		if got.code != exitUsage || got.out != "" || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, want) {
+		if got.code != console.ExitUsage || got.out != "" || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, want) {
 			t.Errorf("%q: exit status %d, %q; want %q", args, got.code, got.err, want)
 		}
 	}

@@ -11,36 +11,33 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"pulley/cmd/pulley/benchmarks"
+	"pulley/cmd/pulley/console"
+	"pulley/cmd/pulley/simulate"
+	"pulley/scenarios"
 	"pulley/sim/explore"
-)
-
-// The exit statuses besides 0 and those of signals.
-const (
-	exitFailed = 1  // the instance failed, or the answer is no
-	exitUsage  = 2  // there is no result
-	exitBug    = 70 // a panic
 )
 
 // cli is the command line.
 type cli struct {
 	VersionFlag versionFlag `name:"version" help:"Print the version."`
 
-	Run       runCmd          `cmd:"" help:"Run one instance of a workflow, and print its result."`
-	Cancel    cancelCmd       `cmd:"" help:"End an instance that is in a database."`
-	Compare   compareCmd      `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
-	Bench     benchCmd        `cmd:"" help:"Put a scenario under load that does not wait, and say what its latencies are."`
-	Knee      kneeCmd         `cmd:"" help:"Search for the highest rate at which latencies keep an objective."`
-	Claims    claimsCmd       `cmd:"" help:"Hold published claims about schedulers against measurements."`
-	History   historyCmd      `cmd:"" help:"List what runs measured over time, and between which commits it changed."`
-	Gate      gateCmd         `cmd:"" help:"Say whether a candidate is slower or dearer than a baseline: records, Go benchmarks, or revisions."`
-	Ceiling   ceilingCmd      `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
-	Chaos     chaosCmd        `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
-	Nightly   chaosNightlyCmd `cmd:"" name:"chaos-nightly" help:"Run all schedulers while things go wrong, again and again, until enough has."`
-	Sim       simCmd          `cmd:"" help:"Play schedulers in simulated worlds, seed by seed, and check every step."`
-	Scenarios scenariosCmd    `cmd:"" help:"List, show, check, import and export what can be run."`
-	Graph     graphCmd        `cmd:"" help:"Print the graph that a workflow compiles to."`
-	Doctor    doctorCmd       `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
-	Version   versionCmd      `cmd:"" help:"Print the version."`
+	Run       runCmd                `cmd:"" help:"Run one instance of a workflow, and print its result."`
+	Cancel    cancelCmd             `cmd:"" help:"End an instance that is in a database."`
+	Compare   benchmarks.CompareCmd `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
+	Bench     benchmarks.BenchCmd   `cmd:"" help:"Put a scenario under load that does not wait, and say what its latencies are."`
+	Knee      benchmarks.KneeCmd    `cmd:"" help:"Search for the highest rate at which latencies keep an objective."`
+	Claims    benchmarks.ClaimsCmd  `cmd:"" help:"Hold published claims about schedulers against measurements."`
+	History   benchmarks.HistoryCmd `cmd:"" help:"List what runs measured over time, and between which commits it changed."`
+	Gate      benchmarks.GateCmd    `cmd:"" help:"Say whether a candidate is slower or dearer than a baseline: records, Go benchmarks, or revisions."`
+	Ceiling   benchmarks.CeilingCmd `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
+	Chaos     chaosCmd              `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
+	Nightly   chaosNightlyCmd       `cmd:"" name:"chaos-nightly" help:"Run all schedulers while things go wrong, again and again, until enough has."`
+	Sim       simulate.Cmd          `cmd:"" help:"Play schedulers in simulated worlds, seed by seed, and check every step."`
+	Scenarios scenariosCmd          `cmd:"" help:"List, show, check, import and export what can be run."`
+	Graph     graphCmd              `cmd:"" help:"Print the graph that a workflow compiles to."`
+	Doctor    doctorCmd             `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
+	Version   versionCmd            `cmd:"" help:"Print the version."`
 
 	ChaosEngine chaosEngineCmd `cmd:"" hidden:"" help:"An engine of pulley chaos, which starts it."`
 }
@@ -55,40 +52,40 @@ func main() {
 	// Only a channel, not Ignore, which the server that we start would inherit: with it a closed pipe
 	// is an error of the write, and whatever is open is closed in order.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	os.Exit(pulley(os.Args[1:], &console{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	os.Exit(pulley(os.Args[1:], &console.Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
 // pulley runs a command line and gives the exit status.
-func pulley(args []string, c *console) (code int) {
+func pulley(args []string, c *console.Console) (code int) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.say("pulley: %v; this is a bug in pulley, please report it (PULLEY_STACK=1 shows where)", v)
+			c.Say("pulley: %v; this is a bug in pulley, please report it (PULLEY_STACK=1 shows where)", v)
 			if os.Getenv("PULLEY_STACK") == "1" {
-				_, _ = c.err.Write(debug.Stack())
+				_, _ = c.Err.Write(debug.Stack())
 			}
-			code = exitBug
+			code = console.ExitBug
 		}
 	}()
 	parser, err := kong.New(&cli{}, kong.Name("pulley"), kong.Description(description),
-		kong.Writers(c.out, c.err), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Writers(c.Out, c.Err), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Vars{"scenarios": scenarioNames(), "bugs": strings.Join(explore.BugNames(""), ", ")}, kong.Bind(c))
 	if err != nil {
 		panic(err)
 	}
 	ctx, err := parser.Parse(args)
 	if err != nil {
-		return c.fail(usage(err))
+		return c.Fail(usage(err))
 	}
 	if err := twice(ctx); err != nil {
-		return c.fail(err)
+		return c.Fail(err)
 	}
-	return c.fail(ctx.Run())
+	return c.Fail(ctx.Run())
 }
 
 // usage words a mistake in the command line, and says where the right form stands.
 func usage(err error) error {
 	if errors.Is(err, syscall.EPIPE) { // of --help
-		return fmt.Errorf("writing the output: %w", cause(err))
+		return fmt.Errorf("writing the output: %w", console.Cause(err))
 	}
 	help := "pulley --help"
 	var parse *kong.ParseError
@@ -113,4 +110,13 @@ func twice(ctx *kong.Context) error {
 		seen[p.Flag] = true
 	}
 	return nil
+}
+
+// scenarioNames lists the scenarios for help.
+func scenarioNames() string {
+	var names []string
+	for _, s := range scenarios.Library() {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, ", ")
 }

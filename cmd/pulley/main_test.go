@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/pgserver/pgtest"
 )
 
@@ -61,7 +62,7 @@ func call(t *testing.T, stdin io.Reader, args ...string) result {
 		stdin = strings.NewReader("")
 	}
 	var out, stderr bytes.Buffer
-	code := pulley(args, &console{in: stdin, out: &out, err: &stderr})
+	code := pulley(args, &console.Console{In: stdin, Out: &out, Err: &stderr})
 	return result{code: code, out: out.String(), err: stderr.String()}
 }
 
@@ -132,8 +133,8 @@ func (panicking) Write([]byte) (int, error) { panic("out of order") }
 func TestAPanicIsOneLine(t *testing.T) {
 	t.Setenv("PULLEY_STACK", "")
 	var stderr bytes.Buffer
-	if code := pulley([]string{"version"}, &console{in: strings.NewReader(""), out: panicking{}, err: &stderr}); code != exitBug {
-		t.Errorf("exit status %d, want %d", code, exitBug)
+	if code := pulley([]string{"version"}, &console.Console{In: strings.NewReader(""), Out: panicking{}, Err: &stderr}); code != console.ExitBug {
+		t.Errorf("exit status %d, want %d", code, console.ExitBug)
 	}
 	wantLine(t, stderr.String(), "pulley: out of order; this is a bug")
 }
@@ -172,7 +173,7 @@ func TestCommandLine(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			got := call(t, nil, c.args...)
-			if got.code != exitUsage || got.out != "" {
+			if got.code != console.ExitUsage || got.out != "" {
 				t.Errorf("exit status %d, output %q", got.code, got.out)
 			}
 			wantLine(t, got.err, c.parts...)
@@ -202,7 +203,7 @@ func TestAClosedOutputIsAnError(t *testing.T) {
 		var stderr bytes.Buffer
 		cmd := command(t, args...)
 		cmd.Stdout, cmd.Stderr = w, &stderr
-		if code := exitStatus(t, cmd.Run()); code != exitUsage {
+		if code := exitStatus(t, cmd.Run()); code != console.ExitUsage {
 			t.Errorf("%v: exit status %d", args, code)
 		}
 		_ = w.Close()

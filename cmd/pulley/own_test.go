@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulley/cmd/pulley/console"
 	"pulley/reports/record"
 )
 
@@ -117,14 +118,14 @@ func TestOwnScenarioIsSimulated(t *testing.T) {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
 	got := call(t, nil, "sim", file, "--bug", "token-ignored", "--seeds", "0..2000", "--shrink", "2s", "--out", out)
-	if got.code != exitFailed || !strings.Contains(got.out, "violation, seed") {
+	if got.code != console.ExitFailed || !strings.Contains(got.out, "violation, seed") {
 		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
 	if err := os.RemoveAll(filepath.Dir(file)); err != nil {
 		t.Fatal(err)
 	}
 	got = call(t, nil, "sim", "--replay", filepath.Join(out, "case.json"))
-	if got.code != exitFailed || !strings.Contains(got.out, "\nI3: ") {
+	if got.code != console.ExitFailed || !strings.Contains(got.out, "\nI3: ") {
 		t.Errorf("exit status %d: %.300s%s", got.code, got.out, got.err)
 	}
 }
@@ -145,7 +146,7 @@ func TestOwnScenarioRefused(t *testing.T) {
 			args = append(args, "--out", t.TempDir())
 		}
 		got := call(t, nil, args...)
-		if got.code != exitUsage || got.out != "" {
+		if got.code != console.ExitUsage || got.out != "" {
 			t.Errorf("%v: exit status %d: %s", args, got.code, got.out)
 		}
 		wantParts(t, got.err, want...)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
@@ -57,8 +58,8 @@ func checkProgram(t *testing.T, p scenarios.Program, r scenarios.ProgramRun, cmd
 	path := filepath.Join(root, "scenarios", "programs", p.Name+".ir")
 	cmd.File, cmd.Input = path, string(r.Input)
 	var out, stderr bytes.Buffer
-	c := &console{in: strings.NewReader(""), out: &out, err: &stderr}
-	got := result{code: c.fail(cmd.Run(c)), out: out.String(), err: stderr.String()}
+	c := &console.Console{In: strings.NewReader(""), Out: &out, Err: &stderr}
+	got := result{code: c.Fail(cmd.Run(c)), out: out.String(), err: stderr.String()}
 	code, want := wantedOutput(t, path, r)
 	if got != (result{code: code, out: want}) {
 		t.Errorf("%s with %s: %+v; want status %d, output %s", p.Name, r.Input, got, code, want)
@@ -78,7 +79,7 @@ func wantedOutput(t *testing.T, path string, r scenarios.ProgramRun) (code int, 
 			}
 			return strings.TrimSpace(b.String())
 		}
-		return exitFailed, fmt.Sprintf(`{"status":"failed","result":null,"error":{"type":%s,"message":%s,"action":%s,"position":%s}}`+"\n",
+		return console.ExitFailed, fmt.Sprintf(`{"status":"failed","result":null,"error":{"type":%s,"message":%s,"action":%s,"position":%s}}`+"\n",
 			text(f.Type), text(f.Message), text(f.Action), text(path+":"+f.Position))
 	}
 	var compact bytes.Buffer

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pulley/cmd/pulley/console"
 )
 
 const root = "../.."
@@ -87,7 +89,7 @@ func TestReadmeScenario(t *testing.T) {
 	}
 	write(strings.Replace(scenario, "lognormal", "lognorm", 1), strings.Replace(program, "@charge", "@chrage", 1))
 	shown := block("orders.ir:2:15: @chrage")
-	if got := call(t, nil, "scenarios", "check", "orders.yaml"); got.code != exitUsage || got.err != shown {
+	if got := call(t, nil, "scenarios", "check", "orders.yaml"); got.code != console.ExitUsage || got.err != shown {
 		t.Errorf("exit status %d:\n%s\nthe README says\n%s", got.code, got.err, shown)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
@@ -22,8 +23,8 @@ import (
 
 // runCmd is pulley run.
 type runCmd struct {
-	programArg
-	serverFlags
+	console.ProgramArg
+	console.ServerFlags
 	Input    string        `default:"{}" placeholder:"JSON" help:"What main takes, as a JSON object; @FILE reads it from a file, - from standard input. Default: {}."`
 	Backend  string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons: push, journal, pull:scan=sql, eager, memory, … Default: push."`
 	Schema   string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_journal, pulley_eager, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
@@ -66,12 +67,12 @@ type job struct {
 }
 
 // Run runs one instance and prints how it ended.
-func (r *runCmd) Run(c *console) error {
+func (r *runCmd) Run(c *console.Console) error {
 	j, err := r.prepare(c)
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := console.Interruptible()
 	defer stop()
 	instance, err := r.execute(ctx, c, j)
 	if err != nil {
@@ -87,7 +88,7 @@ func (r *runCmd) Run(c *console) error {
 }
 
 // prepare reads and checks everything that needs no server.
-func (r *runCmd) prepare(c *console) (*job, error) {
+func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	spec, err := designs.Parse(r.Backend)
 	if err != nil {
 		return nil, err
@@ -115,14 +116,14 @@ func (r *runCmd) prepare(c *console) (*job, error) {
 	if j.schema == "" {
 		j.schema = schemaOf(spec)
 	}
-	if j.program, err = r.compile(c); err != nil {
+	if j.program, err = r.Compile(c); err != nil {
 		return nil, err
 	}
 	j.actions = behaviour.Plain().Timed()
 	if err := j.actions.Check(j.program.Graph()); err != nil {
-		return nil, refuse(err, "pulley: the actions are "+actionNames(j.actions))
+		return nil, console.Refuse(err, "pulley: the actions are "+console.ActionNames(j.actions))
 	}
-	j.input, err = r.readInput(c, j.program)
+	j.input, err = c.ReadInput(r.Input, j.program)
 	return j, err
 }
 
@@ -139,46 +140,17 @@ func schemaOf(spec designs.Spec) string {
 	return name
 }
 
-func actionNames(r *worker.Registry) string {
-	var names []string
-	for _, a := range r.Describe() {
-		names = append(names, "@"+a.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
-// readInput reads the input and has the program take it.
-func (r *runCmd) readInput(c *console, program *plan.Program) (json.RawMessage, error) {
-	name, data := "--input", []byte(r.Input)
-	path, isFile := strings.CutPrefix(r.Input, "@")
-	if isFile || r.Input == "-" {
-		var err error
-		most := program.Graph().Limits.WithDefaults().ValueBytes
-		if name, data, err = c.read(path, most); err != nil {
-			return nil, err
-		}
-	}
-	// A check only; the backend plans the start again, and commits it.
-	var wrong *plan.InputError
-	if _, err := program.Start(data); errors.As(err, &wrong) {
-		return nil, fmt.Errorf("%s: %s", name, wrong.Msg)
-	} else if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return data, nil
-}
-
 // report prints how the instance ended.
-func (r *runCmd) report(c *console, in backend.Instance) error {
+func (r *runCmd) report(c *console.Console, in backend.Instance) error {
 	text, err := words(in, r.Format)
 	if err != nil {
 		return err
 	}
-	if err := c.print(text); err != nil {
+	if err := c.Print(text); err != nil {
 		return err
 	}
 	if in.Status != backend.Completed {
-		return &status{code: exitFailed}
+		return &console.Status{Code: console.ExitFailed}
 	}
 	return nil
 }
@@ -202,11 +174,11 @@ type failure struct {
 func words(in backend.Instance, format string) (string, error) {
 	switch {
 	case format == "text" && in.Status == backend.Canceled && in.Failure != nil:
-		return "canceled: " + oneLine(in.Failure.Message) + "\n", nil
+		return "canceled: " + console.OneLine(in.Failure.Message) + "\n", nil
 	case format == "text" && in.Failure != nil:
-		return fmt.Sprintf("%s: %s\n", in.Status, oneLine(in.Failure.String())), nil
+		return fmt.Sprintf("%s: %s\n", in.Status, console.OneLine(in.Failure.String())), nil
 	case format == "text":
-		return fmt.Sprintf("%s: %s\n", in.Status, oneLine(string(in.Result))), nil
+		return fmt.Sprintf("%s: %s\n", in.Status, console.OneLine(string(in.Result))), nil
 	}
 	out := outcome{Status: in.Status, Result: in.Result}
 	if f := in.Failure; f != nil {
@@ -226,26 +198,26 @@ func words(in backend.Instance, format string) (string, error) {
 
 // execute gets a server where one is needed, and runs the instance. All that it started has ended
 // when it returns.
-func (r *runCmd) execute(ctx context.Context, c *console, j *job) (backend.Instance, error) {
+func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backend.Instance, error) {
 	tell := func(line string) {
 		if r.Verbose {
-			c.say("pulley: %s", line)
+			c.Say("pulley: %s", line)
 		}
 	}
 	var o designs.OpenOptions
 	kept := false
 	if j.spec.NeedsPostgres() {
-		server, err := r.open(ctx, tell)
+		server, err := r.Open(ctx, tell)
 		if err != nil {
 			return backend.Instance{}, err
 		}
 		defer func() {
 			if err := server.Close(context.Background()); err != nil {
-				c.say("pulley: ending the server: %v", err)
+				c.Say("pulley: ending the server: %v", err)
 			}
 		}()
 		if !r.Verbose && r.Format == "text" {
-			c.say("pulley: using %s", server.Describe())
+			c.Say("pulley: using %s", server.Describe())
 		}
 		o = designs.OpenOptions{DSN: server.DSN(), Schema: j.schema, Application: "pulley run"}
 		kept = !server.Started()
@@ -254,7 +226,7 @@ func (r *runCmd) execute(ctx context.Context, c *console, j *job) (backend.Insta
 	defer cancel()
 	store, err := j.spec.Open(opening, o)
 	if err != nil {
-		return backend.Instance{}, ended(ctx, err)
+		return backend.Instance{}, console.Ended(ctx, err)
 	}
 	defer store.Close()
 	d := &drive{job: j, workers: r.Workers, timeout: r.Timeout, tell: tell}
@@ -269,5 +241,5 @@ func (r *runCmd) execute(ctx context.Context, c *console, j *job) (backend.Insta
 	if kept {
 		err = fmt.Errorf("%w; instance %s stays in schema %s: with --id %s the same command goes on", err, j.id, j.schema, j.id)
 	}
-	return in, ended(ctx, err)
+	return in, console.Ended(ctx, err)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
@@ -171,7 +172,7 @@ func TestBadInput(t *testing.T) {
 			for _, format := range depth.Of([]string{[]string{"json", "text"}[i%2]}, []string{"json", "text"}) {
 				// The default backend: a refusal comes before a server is looked for.
 				got := call(t, nil, append([]string{"run", "--format", format}, c.args...)...)
-				if got.code != exitUsage || got.out != "" {
+				if got.code != console.ExitUsage || got.out != "" {
 					t.Errorf("exit status %d, output %q", got.code, got.out)
 				}
 				wantLine(t, got.err, c.parts...)
@@ -184,7 +185,7 @@ func TestEveryUnknownActionIsNamed(t *testing.T) {
 	prog := file(t, "p.ir", "fn main(input: [], output: []):\n    @fetch_item(count=1)\n    @nowhere.to.be.found()\n")
 	got := call(t, nil, "run", prog, "--format", "json")
 	lines := strings.Split(strings.TrimSuffix(got.err, "\n"), "\n")
-	if got.code != exitUsage || got.out != "" || len(lines) != 3 {
+	if got.code != console.ExitUsage || got.out != "" || len(lines) != 3 {
 		t.Fatalf("%+v", got)
 	}
 	wantParts(t, lines[0], prog+":2:5: unknown action @fetch_item; did you mean @fetch_items?")

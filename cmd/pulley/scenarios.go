@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/reference"
 	"pulley/internal/clip"
 	"pulley/reports/record"
@@ -58,7 +59,7 @@ type listed struct {
 }
 
 // Run lists.
-func (o *scenariosListCmd) Run(c *console) error {
+func (o *scenariosListCmd) Run(c *console.Console) error {
 	var rows []listed
 	var b strings.Builder
 	for _, s := range scenarios.Library() {
@@ -71,13 +72,13 @@ func (o *scenariosListCmd) Run(c *console) error {
 		fmt.Fprintf(&b, "%-16s %s\n", s.Name, s.Doc)
 	}
 	if o.Format == "text" {
-		return c.print(b.String())
+		return c.Print(b.String())
 	}
 	text, err := json.MarshalIndent(rows, "", "  ")
 	if err != nil {
 		return err
 	}
-	return c.print(string(text) + "\n")
+	return c.Print(string(text) + "\n")
 }
 
 // scenariosShowCmd is pulley scenarios show.
@@ -89,14 +90,14 @@ type scenariosShowCmd struct {
 }
 
 // Run shows.
-func (o *scenariosShowCmd) Run(c *console) error {
+func (o *scenariosShowCmd) Run(c *console.Console) error {
 	name, size, sized, err := scenarios.ParseName(o.Scenario)
 	if err != nil {
 		return err
 	}
 	s, err := scenarios.Find(name)
 	if err != nil {
-		return refuse(err)
+		return console.Refuse(err)
 	}
 	if !sized {
 		size = s.DefaultSizes[0]
@@ -107,11 +108,11 @@ func (o *scenariosShowCmd) Run(c *console) error {
 	}
 	m, err := s.Mix(size, scenarios.Options{Set: set, Seed: o.Seed})
 	if err != nil {
-		return refuse(err)
+		return console.Refuse(err)
 	}
 	w := m.Of(0)
 	if only, is := strings.CutPrefix(o.Graph, "only-"); is {
-		return c.print(draw(w.Graph, only))
+		return c.Print(draw(w.Graph, only))
 	}
 	var b strings.Builder
 	for _, t := range s.Texts() {
@@ -124,7 +125,7 @@ func (o *scenariosShowCmd) Run(c *console) error {
 	if o.Graph != "none" {
 		fmt.Fprintf(&b, "\n# its graph\n%s", draw(w.Graph, o.Graph))
 	}
-	return c.print(b.String())
+	return c.Print(b.String())
 }
 
 // shownMost is how much of a file other than the scenario and its program is printed.
@@ -192,7 +193,7 @@ func endText(end reference.End) string {
 
 func nodesText(w *scenarios.Workload) string {
 	if w.Optional == 0 {
-		return count(w.Nodes, "node run")
+		return console.Count(w.Nodes, "node run")
 	}
 	return fmt.Sprintf("%d to %d node runs", w.Nodes-w.Optional, w.Nodes)
 }
@@ -203,7 +204,7 @@ type scenariosCheckCmd struct {
 }
 
 // Run checks all files, and fails if one has a mistake.
-func (o *scenariosCheckCmd) Run(c *console) error {
+func (o *scenariosCheckCmd) Run(c *console.Console) error {
 	var b strings.Builder
 	var wrong []string
 	for _, file := range o.Files {
@@ -222,11 +223,11 @@ func (o *scenariosCheckCmd) Run(c *console) error {
 		}
 		b.WriteString(text)
 	}
-	if err := c.print(b.String()); err != nil {
+	if err := c.Print(b.String()); err != nil {
 		return err
 	}
 	if len(wrong) > 0 {
-		return &refused{lines: wrong}
+		return &console.Refused{Lines: wrong}
 	}
 	return nil
 }
@@ -241,7 +242,7 @@ func checked(file string, s scenarios.Scenario) (string, error) {
 			return "", err
 		}
 		least, most := m.Nodes(len(m.Order))
-		nodes := count(most, "node run")
+		nodes := console.Count(most, "node run")
 		if least < most {
 			nodes = fmt.Sprintf("%d to %d node runs", least, most)
 		}
@@ -253,7 +254,7 @@ func checked(file string, s scenarios.Scenario) (string, error) {
 		}
 		fails := ""
 		if failing > 0 {
-			fails = fmt.Sprintf("; %s fails, or may", count(failing, "workload"))
+			fails = fmt.Sprintf("; %s fails, or may", console.Count(failing, "workload"))
 		}
 		name := fmt.Sprintf("size %d", size)
 		if s.SizeMin == s.SizeMax {
@@ -283,7 +284,7 @@ type scenariosImportCmd struct {
 const importedMost = 1_000_000
 
 // Run imports.
-func (o *scenariosImportCmd) Run(c *console) error {
+func (o *scenariosImportCmd) Run(c *console.Console) error {
 	if !(o.TimeScale >= 0) || o.TimeScale > 1e6 {
 		return fmt.Errorf("--time-scale %v: choose from 0 to 1000000", o.TimeScale)
 	}
@@ -298,7 +299,7 @@ func (o *scenariosImportCmd) Run(c *console) error {
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return fmt.Errorf("--name %q: write a name without a folder", name)
 	}
-	about := fmt.Sprintf("%s: a recorded workflow of %s, %.4g s of work on the longest path", t.Label(), count(len(t.Tasks), "task"), t.CriticalPathSeconds())
+	about := fmt.Sprintf("%s: a recorded workflow of %s, %.4g s of work on the longest path", t.Label(), console.Count(len(t.Tasks), "task"), t.CriticalPathSeconds())
 	text := fmt.Sprintf("# Imported from %s.\nabout: %s\ntrace: {file: %s, time_scale: %s}\n",
 		strconv.Quote(filepath.Base(o.Trace)), strconv.Quote(about), strconv.Quote(name+".json"), strconv.FormatFloat(o.TimeScale, 'g', -1, 64))
 	scenario, trace := filepath.Join(o.Out, name+".yaml"), filepath.Join(o.Out, name+".json")
@@ -314,9 +315,9 @@ func (o *scenariosImportCmd) Run(c *console) error {
 		return err
 	}
 	for _, warning := range t.Warnings {
-		c.say("pulley: %s", warning)
+		c.Say("pulley: %s", warning)
 	}
-	return c.print(fmt.Sprintf("%s: %s, %s; run it as pulley compare %s\n", scenario, count(len(t.Tasks), "task"), plural(t.Edges(), "dependency", "dependencies"), scenario))
+	return c.Print(fmt.Sprintf("%s: %s, %s; run it as pulley compare %s\n", scenario, console.Count(len(t.Tasks), "task"), plural(t.Edges(), "dependency", "dependencies"), scenario))
 }
 
 // plural is a number with its noun.
@@ -337,13 +338,13 @@ func same(a, b string) bool {
 // newFiles makes the folder, and refuses to write over files that are there.
 func newFiles(dir string, files ...string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, cause(err))
+		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, console.Cause(err))
 	}
 	for _, file := range files {
 		if _, err := os.Lstat(file); err == nil {
 			return fmt.Errorf("%s is there already; remove it, or choose another --out", file)
 		} else if !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s: %w", file, cause(err))
+			return fmt.Errorf("%s: %w", file, console.Cause(err))
 		}
 	}
 	return nil
@@ -356,10 +357,10 @@ type scenariosExportCmd struct {
 }
 
 // Run exports.
-func (o *scenariosExportCmd) Run(c *console) error {
+func (o *scenariosExportCmd) Run(c *console.Console) error {
 	s, err := scenarios.Find(o.Scenario)
 	if err != nil {
-		return refuse(err)
+		return console.Refuse(err)
 	}
 	texts, err := s.Export()
 	if err != nil {
@@ -381,5 +382,5 @@ func (o *scenariosExportCmd) Run(c *console) error {
 			return err
 		}
 	}
-	return c.print(fmt.Sprintf("%s; run it as pulley compare %s\n", strings.Join(files, "\n"), files[0]))
+	return c.Print(fmt.Sprintf("%s; run it as pulley compare %s\n", strings.Join(files, "\n"), files[0]))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulley/cmd/pulley/console"
 	"pulley/scenarios"
 	"pulley/scenarios/wfformat"
 )
@@ -49,7 +50,7 @@ func TestScenariosShow(t *testing.T) {
 		t.Errorf("%.100s", got.out)
 	}
 	for _, args := range [][]string{{"nothing"}, {"fanout=1"}, {"fanout=x"}, {"chain", "--set", "a=1"}, {"chain", "--set", "a"}, {"no.yaml"}} {
-		if got := call(t, nil, append([]string{"scenarios", "show"}, args...)...); got.code != exitUsage || got.out != "" || got.err == "" {
+		if got := call(t, nil, append([]string{"scenarios", "show"}, args...)...); got.code != console.ExitUsage || got.out != "" || got.err == "" {
 			t.Errorf("%v: exit status %d: %s%s", args, got.code, got.out, got.err)
 		}
 	}
@@ -93,7 +94,7 @@ func TestScenariosExport(t *testing.T) {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
 	got = call(t, nil, "scenarios", "export", "fanout", "--out", dir)
-	if got.code != exitUsage || !strings.Contains(got.err, "fanout.yaml is there already; remove it, or choose another --out") {
+	if got.code != console.ExitUsage || !strings.Contains(got.err, "fanout.yaml is there already; remove it, or choose another --out") {
 		t.Errorf("exit status %d: %s", got.code, got.err)
 	}
 }
@@ -180,7 +181,7 @@ func TestScenariosImport(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "out", "none.json"), []byte("{}"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got := call(t, nil, append([]string{"scenarios", "import"}, args...)...); got.code != exitUsage || !strings.Contains(got.err, want) || got.out != "" {
+		if got := call(t, nil, append([]string{"scenarios", "import"}, args...)...); got.code != console.ExitUsage || !strings.Contains(got.err, want) || got.out != "" {
 			t.Errorf("%v: exit status %d: %s", args, got.code, got.err)
 		}
 	}
@@ -194,7 +195,7 @@ func TestScenariosCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := call(t, nil, "scenarios", "check", bad, file, "no.yaml", "fanout")
-	if got.code != exitUsage {
+	if got.code != console.ExitUsage {
 		t.Errorf("exit status %d", got.code)
 	}
 	wantParts(t, got.err, bad+":1:1: the scenario runs nothing", "no.yaml:1:1: no such file or directory")
@@ -229,7 +230,7 @@ func TestTraceOfARun(t *testing.T) {
 		t.Errorf("exit status %d: %s", got.code, got.err)
 	}
 	got = call(t, nil, "run", program, "--input", `{"n": 4}`, "--backend", "memory", "--trace-out", program+"/x.json")
-	if got.code != exitUsage || got.out != "completed: 14\n" || !strings.Contains(got.err, "x.json") {
+	if got.code != console.ExitUsage || got.out != "completed: 14\n" || !strings.Contains(got.err, "x.json") {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
 }

@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"pulley/cmd/pulley/console"
+	"pulley/cmd/pulley/simulate"
 	"pulley/internal/depth"
 	"pulley/scenarios/wfformat"
 )
 
 // forecasted runs pulley sim with JSON as its output.
-func forecasted(t *testing.T, args ...string) (f forecast, dir string) {
+func forecasted(t *testing.T, args ...string) (f simulate.Forecast, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	got := call(t, nil, append(append([]string{"sim"}, args...), "--format", "json", "--out", dir)...)
@@ -130,9 +132,9 @@ func TestMakespanInputs(t *testing.T) {
 
 // TestLargeTrace has readiness of a large trace counted, and small ones planned, without anybody seeing it.
 func TestLargeTrace(t *testing.T) {
-	defer func(most int) { plannedMost = most }(plannedMost)
-	plannedMost = depth.Of(200, plannedMost)
-	tasks := plannedMost + 1
+	defer func(most int) { simulate.PlannedMost = most }(simulate.PlannedMost)
+	simulate.PlannedMost = depth.Of(200, simulate.PlannedMost)
+	tasks := simulate.PlannedMost + 1
 	f, dir := forecasted(t, fmt.Sprintf("trace=%d", tasks), "--workers", depth.Of("20", "500"), "--service", "exp:1s", "--runs", "1")
 	if f.Attempts != tasks || f.MakespanMS.Median > f.Bounds.UpperMS.Median || len(schedule(t, dir)) != tasks+1 {
 		t.Errorf("%+v", f)
@@ -170,16 +172,16 @@ func TestMakespanMistakes(t *testing.T) {
 		"choose from 1 to 1000000":     {"fanout", "--instances=-4", "--service", "exp:1s"},
 	} {
 		got := call(t, nil, append(append([]string{"sim"}, args...), "--workers", "2", "--out", t.TempDir())...)
-		if got.code != exitUsage || !strings.Contains(got.err, want) || strings.Count(got.err, "\n") != 1 || got.out != "" {
+		if got.code != console.ExitUsage || !strings.Contains(got.err, want) || strings.Count(got.err, "\n") != 1 || got.out != "" {
 			t.Errorf("%v: exit status %d: %s; want %q", args, got.code, got.err, want)
 		}
 	}
 	for _, flag := range []string{"--service=exp:1s", "--arrivals=1/s", "--runs=3", "--format=json", "--trace=x"} {
-		if got := call(t, nil, "sim", flag); got.code != exitUsage || !strings.Contains(got.err, "give --workers too") {
+		if got := call(t, nil, "sim", flag); got.code != console.ExitUsage || !strings.Contains(got.err, "give --workers too") {
 			t.Errorf("%s without --workers: exit status %d: %s", flag, got.code, got.err)
 		}
 	}
-	if got := call(t, nil, "sim", "fanout", "--workers=-1"); got.code != exitUsage {
+	if got := call(t, nil, "sim", "fanout", "--workers=-1"); got.code != console.ExitUsage {
 		t.Errorf("--workers -1: exit status %d: %s", got.code, got.err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulley/cmd/pulley/console"
 	"pulley/internal/depth"
 )
 
@@ -30,11 +31,11 @@ func TestSim(t *testing.T) {
 	}
 	got = call(t, nil, "sim", "--bug", "token-ignored", "--seeds", "0..999", "--shrink", "1s", "--out", out)
 	file := filepath.Join(out, "case.json")
-	if got.code != exitFailed || !strings.Contains(got.out, "pulley sim --replay "+file) {
+	if got.code != console.ExitFailed || !strings.Contains(got.out, "pulley sim --replay "+file) {
 		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
 	got = call(t, nil, "sim", "--replay", file)
-	if got.code != exitFailed || !strings.Contains(got.out, "\nI3: ") {
+	if got.code != console.ExitFailed || !strings.Contains(got.out, "\nI3: ") {
 		t.Errorf("exit status %d: %.300s%s", got.code, got.out, got.err)
 	}
 	if svg, err := os.ReadFile(filepath.Join(out, "case.svg")); err != nil || !strings.HasPrefix(string(svg), "<svg") {
@@ -51,7 +52,7 @@ func TestSim(t *testing.T) {
 		Took         []uint64
 		Wrong        string
 	}
-	if err := json.Unmarshal([]byte(got.out), &rows); err != nil || got.code != exitFailed || len(rows) < 30 || rows[0].Searches != 1 {
+	if err := json.Unmarshal([]byte(got.out), &rows); err != nil || got.code != console.ExitFailed || len(rows) < 30 || rows[0].Searches != 1 {
 		t.Errorf("exit status %d, %v: %d rows: %s%s", got.code, err, len(rows), got.out, got.err)
 	}
 	got = call(t, nil, "sim", "--searches", "2", "--seeds", fmt.Sprintf("0..%d", seeds/2-1), "--out", out)
@@ -62,7 +63,7 @@ func TestSim(t *testing.T) {
 		{"--seeds", "9..1"}, {"--seeds", "x"}, {"--backend", "nobody"}, {"--bug", "none"}, {"--backend", "all"}, {"--searches", "-1"}, {"--searches", "2", "--twice"}, {"--searches", "2", "--workers", "2"},
 		{"--format", "json"}, {"diamond"}, {"nothing"}, {"fanout=0"}, {"chain", "--set", "x=1"}, {"--replay", "missing.json"},
 	} {
-		if got := call(t, nil, append([]string{"sim", "--out", out}, args...)...); got.code != exitUsage || got.err == "" {
+		if got := call(t, nil, append([]string{"sim", "--out", out}, args...)...); got.code != console.ExitUsage || got.err == "" {
 			t.Errorf("%v: exit status %d: %s", args, got.code, got.err)
 		}
 	}

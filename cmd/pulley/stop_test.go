@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/pgserver"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
@@ -176,7 +177,7 @@ func TestAnInstanceGoesOnUnderItsID(t *testing.T) {
 func TestATimeoutIsNoResult(t *testing.T) {
 	t.Parallel()
 	got := call(t, nil, "run", file(t, "sleeper.ir", sleeper), "--backend", "memory", "--timeout", "50ms", "--format", "json")
-	if got.code != exitUsage || got.out != "" {
+	if got.code != console.ExitUsage || got.out != "" {
 		t.Errorf("%+v", got)
 	}
 	wantLine(t, got.err, "pulley: the instance did not end within 50ms; --timeout gives it longer")
@@ -202,7 +203,7 @@ func TestALostDatabaseIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, last := s.wait(t)
-	if code != exitUsage || s.stdout.Len() != 0 {
+	if code != console.ExitUsage || s.stdout.Len() != 0 {
 		t.Errorf("exit status %d, output %q", code, s.stdout.String())
 	}
 	wantParts(t, last, "pulley: no progress for ", "postgres: ", "instance ", " stays in schema pulley_push")

@@ -7,21 +7,22 @@ import (
 	"github.com/alecthomas/kong"
 
 	"pulley/bench/measure"
+	"pulley/cmd/pulley/console"
 )
 
 // versionCmd is pulley version.
 type versionCmd struct{}
 
 // Run prints the version.
-func (versionCmd) Run(c *console) error { return c.print(versionLine()) }
+func (versionCmd) Run(c *console.Console) error { return c.Print(versionLine()) }
 
 // versionFlag is --version.
 type versionFlag bool
 
 // BeforeReset prints the version and ends the program, whatever else the command line says.
-func (versionFlag) BeforeReset(k *kong.Kong, c *console) error {
-	err := c.print(versionLine())
-	k.Exit(c.fail(err))
+func (versionFlag) BeforeReset(k *kong.Kong, c *console.Console) error {
+	err := c.Print(versionLine())
+	k.Exit(c.Fail(err))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package main
+package benchmarks
 
 import (
 	"bytes"
@@ -12,21 +12,20 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"pulley/bench"
 	"pulley/bench/ceiling"
 	"pulley/bench/history"
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
 	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
 )
 
-// compareCmd is pulley compare.
-type compareCmd struct {
+// CompareCmd is pulley compare.
+type CompareCmd struct {
 	Scenarios []string `arg:"" optional:"" help:"What to run: ${scenarios}, or a scenario's file, as in orders.yaml; with =SIZE for one size. Default: the first seven."`
-	serverFlags
+	console.ServerFlags
 	Backends    []string      `default:"push,pull" help:"The schedulers, with their options after colons, joined by commas. Default: push,pull."`
 	Sizes       []string      `sep:"none" placeholder:"SIZES" help:"Sizes of every scenario, as in 10,100, or of one, as in fanout=10,100; may be repeated. Default: each scenario's own."`
 	Set         []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
@@ -58,7 +57,7 @@ type compareCmd struct {
 }
 
 // Help is the end of the command's help.
-func (compareCmd) Help() string {
+func (CompareCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Every result is checked against the expected one. Written are manifest.json, summary.json, samples.ndjson, " +
 		"hop.hlog, instance.hlog and report.html. Ctrl-C ends the comparison with what it has. " +
@@ -76,15 +75,15 @@ func (compareCmd) Help() string {
 }
 
 // Run compares, writes the record and the report, and prints the table.
-func (o *compareCmd) Run(c *console) error {
+func (o *CompareCmd) Run(c *console.Console) error {
 	cfg, err := o.config()
 	if err != nil {
-		return refuse(err)
+		return console.Refuse(err)
 	}
-	if err := writable(o.Out); err != nil {
+	if err := console.Writable(o.Out); err != nil {
 		return err
 	}
-	if err := mayReplace(o.Out, compareFiles...); err != nil {
+	if err := console.MayReplace(o.Out, compareFiles...); err != nil {
 		return err
 	}
 	if o.History != "" {
@@ -92,12 +91,12 @@ func (o *compareCmd) Run(c *console) error {
 			return fmt.Errorf("--history: %w", err)
 		}
 	}
-	tuneGC()
-	ctx, stop := interruptible()
+	console.TuneGC()
+	ctx, stop := console.Interruptible()
 	defer stop()
 	found, err := o.compare(ctx, c, cfg)
 	if err != nil {
-		return ended(ctx, err)
+		return console.Ended(ctx, err)
 	}
 	found.Manifest.Tool.Revision = cmp.Or(found.Manifest.Tool.Revision, o.Revision)
 	if err := o.write(found); err != nil {
@@ -107,7 +106,7 @@ func (o *compareCmd) Run(c *console) error {
 		return err
 	}
 	if found.Manifest.Interrupted {
-		return ended(ctx, nil)
+		return console.Ended(ctx, nil)
 	}
 	if o.History != "" {
 		if err := appendHistory(c, o.History, recordRuns(c, found.Summary, found.Manifest)); err != nil {
@@ -115,13 +114,13 @@ func (o *compareCmd) Run(c *console) error {
 		}
 	}
 	if !found.Valid() {
-		return &status{code: exitFailed, err: fmt.Errorf("some runs were not valid: see the warnings in %s", filepath.Join(o.Out, record.SummaryFile))}
+		return &console.Status{Code: console.ExitFailed, Err: fmt.Errorf("some runs were not valid: see the warnings in %s", filepath.Join(o.Out, record.SummaryFile))}
 	}
 	return nil
 }
 
 // config checks and builds everything that needs no server.
-func (o *compareCmd) config() (bench.CompareConfig, error) {
+func (o *CompareCmd) config() (bench.CompareConfig, error) {
 	if err := checkTimeScale(o.TimeScale); err != nil {
 		return bench.CompareConfig{}, err
 	}
@@ -165,22 +164,22 @@ func (o *compareCmd) config() (bench.CompareConfig, error) {
 }
 
 // compare opens a server if one is needed, and runs everything.
-func (o *compareCmd) compare(ctx context.Context, c *console, cfg bench.CompareConfig) (*bench.Comparison, error) {
+func (o *CompareCmd) compare(ctx context.Context, c *console.Console, cfg bench.CompareConfig) (*bench.Comparison, error) {
 	if slices.ContainsFunc(cfg.Backends, designs.Spec.NeedsPostgres) {
-		server, closing, err := o.serve(ctx, c)
+		server, closing, err := o.Serve(ctx, c)
 		if err != nil {
 			return nil, err
 		}
 		defer closing()
 		cfg.DSN, cfg.Way = server.DSN(), server.Describe()
 	}
-	c.say("%s", estimate(cfg, o.Quick))
-	cfg.Progress = bench.ProgressPrinter(c.err, isTerminal(c.err), time.Now)
+	c.Say("%s", estimate(cfg, o.Quick))
+	cfg.Progress = bench.ProgressPrinter(c.Err, console.IsTerminal(c.Err), time.Now)
 	return bench.Compare(ctx, cfg)
 }
 
 // write puts the record and the report into the directory.
-func (o *compareCmd) write(found *bench.Comparison) error {
+func (o *CompareCmd) write(found *bench.Comparison) error {
 	if err := found.Write(o.Out); err != nil {
 		return err
 	}
@@ -189,28 +188,28 @@ func (o *compareCmd) write(found *bench.Comparison) error {
 	})
 }
 
-func (o *compareCmd) print(c *console, found *bench.Comparison) error {
+func (o *CompareCmd) print(c *console.Console, found *bench.Comparison) error {
 	var b bytes.Buffer
 	if o.Format == "json" {
 		summary, err := record.ReadSummary(filepath.Join(o.Out, record.SummaryFile))
 		if err != nil {
 			return err
 		}
-		if err := encodeJSON(&b, summary); err != nil {
+		if err := console.EncodeJSON(&b, summary); err != nil {
 			return err
 		}
 	} else if err := reports.WriteText(&b, found.Summary, found.Manifest); err != nil {
 		return err
 	}
-	if err := c.print(b.String()); err != nil {
+	if err := c.Print(b.String()); err != nil {
 		return err
 	}
-	c.say("report: %s", filepath.Join(o.Out, record.ReportFile))
+	c.Say("report: %s", filepath.Join(o.Out, record.ReportFile))
 	return nil
 }
 
 // defaults fills in what was not said.
-func (o *compareCmd) defaults() {
+func (o *CompareCmd) defaults() {
 	o.ownLoads = o.InFlight == 0 && o.Load == "both" && o.Workers == 0 && o.RunTime == 0 && o.MinNodes == 0 && !o.Quick
 	if o.Runs == 0 {
 		if o.Runs = 6; o.Quick {
@@ -230,7 +229,7 @@ func (o *compareCmd) defaults() {
 const aloneShare = 0.25
 
 // loads are the modes of the comparison.
-func (o *compareCmd) loads() ([]bench.Load, error) {
+func (o *CompareCmd) loads() ([]bench.Load, error) {
 	alone, saturated := bench.AloneLoad(), bench.SaturatedLoad()
 	alone.RunTime, saturated.RunTime = time.Duration(aloneShare*float64(o.RunTime)), o.RunTime
 	var loads []bench.Load
@@ -279,44 +278,3 @@ func estimateGrain(took time.Duration) time.Duration {
 
 // compareFiles are what a comparison writes.
 var compareFiles = []string{record.ManifestFile, record.SummaryFile, record.SamplesFile, record.ReportFile, "hop.hlog", "instance.hlog"}
-
-// mayReplace refuses a directory in which files of these names are not of an earlier run of ours.
-func mayReplace(dir string, names ...string) error {
-	if _, err := record.ReadManifest(filepath.Join(dir, record.ManifestFile)); err == nil {
-		return nil
-	}
-	for _, name := range names {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return fmt.Errorf("--out %s: there is a %s that no run of pulley wrote, or not all of one; choose another directory, or move it away", dir, name)
-		}
-	}
-	return nil
-}
-
-// writable makes the directory and sees that a file can be written there, before hours are spent.
-func writable(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, err)
-	}
-	f, err := os.CreateTemp(dir, ".writable-*")
-	if err != nil {
-		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, err)
-	}
-	_ = f.Close()
-	return os.Remove(f.Name())
-}
-
-// isTerminal says whether somebody watches.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// scenarioNames lists the scenarios for help.
-func scenarioNames() string {
-	var names []string
-	for _, s := range scenarios.Library() {
-		names = append(names, s.Name)
-	}
-	return strings.Join(names, ", ")
-}

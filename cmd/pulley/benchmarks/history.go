@@ -1,4 +1,4 @@
-package main
+package benchmarks
 
 import (
 	"bytes"
@@ -16,12 +16,13 @@ import (
 
 	"pulley/bench/gobench"
 	"pulley/bench/history"
+	"pulley/cmd/pulley/console"
 	"pulley/reports"
 	"pulley/reports/record"
 )
 
-// historyCmd is pulley history.
-type historyCmd struct {
+// HistoryCmd is pulley history.
+type HistoryCmd struct {
 	History      string   `arg:"" optional:"" default:"out/history" placeholder:"FILE|DIR" help:"The history, or a directory with a history.ndjson. Default: out/history."`
 	Add          []string `sep:"none" placeholder:"RECORD" help:"First append what this holds: a directory that pulley compare has written, or a file in Go's benchmark format; may be repeated."`
 	Revision     string   `placeholder:"COMMIT" help:"The commit of what is added and does not tell it itself."`
@@ -35,7 +36,7 @@ type historyCmd struct {
 }
 
 // Help is the end of the command's help.
-func (historyCmd) Help() string {
+func (HistoryCmd) Help() string {
 	return "A history has a line for each run: what one workload on one design came to, at one revision on one machine. pulley compare --history FILE and --add " +
 		"append to it; a run that is there already is not added again. A series is one figure of it over time, with one value for each run. Machines, servers and " +
 		"loads are never mixed.\n\n" +
@@ -55,7 +56,7 @@ func (historyCmd) Help() string {
 const skippedMost = 10
 
 // Run adds, analyzes and prints.
-func (o *historyCmd) Run(c *console) error {
+func (o *HistoryCmd) Run(c *console.Console) error {
 	since, err := o.check(time.Now())
 	if err != nil {
 		return err
@@ -79,10 +80,10 @@ func (o *historyCmd) Run(c *console) error {
 	}
 	for i, s := range skipped {
 		if i == skippedMost {
-			c.say("pulley: %s: %d more lines are skipped", path, len(skipped)-i)
+			c.Say("pulley: %s: %d more lines are skipped", path, len(skipped)-i)
 			break
 		}
-		c.say("pulley: %s:%d %s; the line is skipped", path, s.Line, s.Why)
+		c.Say("pulley: %s:%d %s; the line is skipped", path, s.Line, s.Why)
 	}
 	runs = slices.DeleteFunc(runs, func(r history.Run) bool { return r.Time.Before(since) })
 	report, err := o.analyze(path, runs, skipped)
@@ -101,7 +102,7 @@ func (o *historyCmd) Run(c *console) error {
 }
 
 // check looks at the flags, and gives the time from which runs count.
-func (o *historyCmd) check(now time.Time) (time.Time, error) {
+func (o *HistoryCmd) check(now time.Time) (time.Time, error) {
 	switch ext := filepath.Ext(o.Plot); {
 	case !(o.MinChange >= 0) || math.IsInf(o.MinChange, 0):
 		return time.Time{}, fmt.Errorf("--min-change %v: choose 0 or more", o.MinChange)
@@ -141,7 +142,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 }
 
 // add appends what --add names. Everything is read before anything is written.
-func (o *historyCmd) add(c *console, path string) error {
+func (o *HistoryCmd) add(c *console.Console, path string) error {
 	var all []history.Run
 	for _, from := range o.Add {
 		runs, err := o.runsOf(c, from)
@@ -157,7 +158,7 @@ func (o *historyCmd) add(c *console, path string) error {
 }
 
 // appendHistory appends, and says so.
-func appendHistory(c *console, path string, runs []history.Run) error {
+func appendHistory(c *console.Console, path string, runs []history.Run) error {
 	added, err := history.Append(path, runs)
 	if err != nil {
 		return err
@@ -166,15 +167,15 @@ func appendHistory(c *console, path string, runs []history.Run) error {
 	if known := len(runs) - added; known > 0 {
 		text += fmt.Sprintf("; %s there already", runsText(known))
 	}
-	c.say("%s", text)
+	c.Say("%s", text)
 	return nil
 }
 
 // runsOf reads a record or a benchmark's file.
-func (o *historyCmd) runsOf(c *console, from string) ([]history.Run, error) {
+func (o *HistoryCmd) runsOf(c *console.Console, from string) ([]history.Run, error) {
 	info, err := os.Stat(from)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", from, cause(err))
+		return nil, fmt.Errorf("read %s: %w", from, console.Cause(err))
 	}
 	if !info.IsDir() {
 		f, err := gobench.ReadFile(from)
@@ -182,7 +183,7 @@ func (o *historyCmd) runsOf(c *console, from string) ([]history.Run, error) {
 			return nil, fmt.Errorf("%w; a record of pulley compare is named by its directory", err)
 		}
 		for _, w := range f.Warnings {
-			c.say("pulley: %s", w)
+			c.Say("pulley: %s", w)
 		}
 		runs, err := history.FromGoBench(f, history.BenchOrigin{Time: info.ModTime(), Revision: o.Revision})
 		if err != nil {
@@ -203,16 +204,16 @@ func (o *historyCmd) runsOf(c *console, from string) ([]history.Run, error) {
 }
 
 // recordRuns takes the runs out of a record, and tells of rows that it leaves out.
-func recordRuns(c *console, s *record.Summary, m *record.Manifest) []history.Run {
+func recordRuns(c *console.Console, s *record.Summary, m *record.Manifest) []history.Run {
 	runs, left := history.FromRecord(s, m)
 	for _, l := range left {
-		c.say("history: left out %s", l)
+		c.Say("history: left out %s", l)
 	}
 	return runs
 }
 
 // analyze makes the report of the series that are chosen.
-func (o *historyCmd) analyze(path string, runs []history.Run, skipped []history.Skipped) (*history.Report, error) {
+func (o *HistoryCmd) analyze(path string, runs []history.Run, skipped []history.Skipped) (*history.Report, error) {
 	report := &history.Report{Schema: history.Schema, History: path, Runs: len(runs), Skipped: skipped, Series: []history.Finding{}}
 	if skipped == nil {
 		report.Skipped = []history.Skipped{}
@@ -242,7 +243,7 @@ func chosen(name string, texts []string) bool {
 }
 
 // plot draws the one series.
-func (o *historyCmd) plot(report *history.Report) error {
+func (o *HistoryCmd) plot(report *history.Report) error {
 	if n := len(report.Series); n != 1 {
 		return fmt.Errorf("--plot draws one series, and %d are chosen; choose with --series", n)
 	}
@@ -271,29 +272,29 @@ func (o *historyCmd) plot(report *history.Report) error {
 	return record.WriteFile(o.Plot, func(w io.Writer) error { return chart.Write(w, filepath.Ext(o.Plot)[1:]) })
 }
 
-func (o *historyCmd) print(c *console, report *history.Report) error {
+func (o *HistoryCmd) print(c *console.Console, report *history.Report) error {
 	var b bytes.Buffer
 	if o.Format == "json" {
-		if err := encodeJSON(&b, report); err != nil {
+		if err := console.EncodeJSON(&b, report); err != nil {
 			return err
 		}
 	} else if err := report.WriteText(&b); err != nil {
 		return err
 	}
-	return c.print(b.String())
+	return c.Print(b.String())
 }
 
 // verdict is the exit status of --fail-on-change.
-func (o *historyCmd) verdict(report *history.Report) error {
+func (o *HistoryCmd) verdict(report *history.Report) error {
 	if !o.FailOnChange {
 		return nil
 	}
 	if worse := report.RecentWorse(); len(worse) > 0 {
-		return &status{code: exitFailed, err: fmt.Errorf("%d of %d series changed for the worse within the last %s; the first is %s",
+		return &console.Status{Code: console.ExitFailed, Err: fmt.Errorf("%d of %d series changed for the worse within the last %s; the first is %s",
 			len(worse), len(report.Series), runsText(o.Last), worse[0].Name())}
 	}
 	if report.Undecided() {
-		return &status{code: exitInconclusive, err: errors.New("no series has enough runs for a change to be told: ten are the least")}
+		return &console.Status{Code: console.ExitInconclusive, Err: errors.New("no series has enough runs for a change to be told: ten are the least")}
 	}
 	return nil
 }

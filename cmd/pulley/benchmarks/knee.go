@@ -1,4 +1,4 @@
-package main
+package benchmarks
 
 import (
 	"bytes"
@@ -17,14 +17,15 @@ import (
 	"pulley/bench/knee"
 	"pulley/bench/load"
 	"pulley/bench/measure"
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
 	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
 )
 
-// kneeCmd is pulley knee.
-type kneeCmd struct {
+// KneeCmd is pulley knee.
+type KneeCmd struct {
 	Backend   []string      `default:"push" help:"The schedulers, with their options after colons, joined by commas. Default: push."`
 	Objective []string      `sep:"none" placeholder:"OBJECTIVE" help:"What must hold, as in \"p99 < 50ms\" or \"max < 1s\"; may be repeated. Default: what the scenario says, else p99 below three times what it is in a closed loop at half of saturation."`
 	MaxTime   time.Duration `default:"4m" placeholder:"TIME" help:"How long the search may take for each scheduler. Default: 4m."`
@@ -38,7 +39,7 @@ type kneeCmd struct {
 }
 
 // Help is the end of the command's help.
-func (kneeCmd) Help() string {
+func (KneeCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Searches for the highest rate of arrivals at which latencies keep an objective. A closed loop with a tenth of --in-flight " +
 		"tells where to begin; then instances come at rates of their own, whatever the scheduler does, until the highest rate that holds and the " +
@@ -72,23 +73,23 @@ type kneeJob struct {
 }
 
 // Run searches, writes the record and the charts, and prints what was found.
-func (o *kneeCmd) Run(c *console) error {
+func (o *KneeCmd) Run(c *console.Console) error {
 	job, err := o.config()
 	if err != nil {
-		return refuse(err)
+		return console.Refuse(err)
 	}
-	if err := writable(o.Out); err != nil {
+	if err := console.Writable(o.Out); err != nil {
 		return err
 	}
 	if err := o.mayReplace(job); err != nil {
 		return err
 	}
-	tuneGC()
-	ctx, stop := interruptible()
+	console.TuneGC()
+	ctx, stop := console.Interruptible()
 	defer stop()
 	report, err := o.measure(ctx, c, job)
 	if err != nil && (ctx.Err() == nil || len(report.Knees)+len(report.Scalings) == 0) {
-		return ended(ctx, err)
+		return console.Ended(ctx, err)
 	}
 	if err := o.write(report); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (o *kneeCmd) Run(c *console) error {
 		return err
 	}
 	if report.Interrupted {
-		return ended(ctx, nil)
+		return console.Ended(ctx, nil)
 	}
 	return kneeVerdict(report)
 }
@@ -108,10 +109,10 @@ func kneeVerdict(r *record.KneeReport) error {
 	for i := range r.Knees {
 		k := &r.Knees[i]
 		if text := wrongResult(k); text != "" {
-			return &status{code: exitFailed, err: errors.New(text)}
+			return &console.Status{Code: console.ExitFailed, Err: errors.New(text)}
 		}
 		if k.Kind == string(knee.Never) {
-			return &status{code: exitFailed, err: fmt.Errorf("the objective holds at no rate on %s", k.Backend)}
+			return &console.Status{Code: console.ExitFailed, Err: fmt.Errorf("the objective holds at no rate on %s", k.Backend)}
 		}
 		undecided = undecided || k.Kind == string(knee.Undecided)
 	}
@@ -119,7 +120,7 @@ func kneeVerdict(r *record.KneeReport) error {
 		undecided = undecided || r.Scalings[i].Law == nil
 	}
 	if undecided {
-		return &status{code: exitInconclusive}
+		return &console.Status{Code: console.ExitInconclusive}
 	}
 	return nil
 }
@@ -141,7 +142,7 @@ func wrongResult(k *record.Knee) string {
 }
 
 // config checks and builds everything that needs no server.
-func (o *kneeCmd) config() (*kneeJob, error) {
+func (o *KneeCmd) config() (*kneeJob, error) {
 	if o.Runs < 1 || o.Runs > 100 {
 		return nil, fmt.Errorf("--runs %d: choose from 1 to 100", o.Runs)
 	}
@@ -156,7 +157,7 @@ func (o *kneeCmd) config() (*kneeJob, error) {
 	if job.arriving == "" && strings.HasPrefix(job.kase.Arriving.String(), string(capacity.Constant)+":") {
 		job.arriving = capacity.Constant
 	}
-	if job.tolerance, err = parseShare(o.Tolerance); err != nil {
+	if job.tolerance, err = console.ParseShare(o.Tolerance); err != nil {
 		return nil, fmt.Errorf("--tolerance %s: %w", o.Tolerance, err)
 	}
 	if err := (capacity.KneeSpec{MaxTime: o.MaxTime, Tolerance: job.tolerance}).Validate(); err != nil {
@@ -183,7 +184,7 @@ func (o *kneeCmd) config() (*kneeJob, error) {
 }
 
 // objectives are those of the flags, else the scenario's; none where neither has any.
-func (o *kneeCmd) objectives(k *bench.Case) (out []record.KneeObjective, err error) {
+func (o *KneeCmd) objectives(k *bench.Case) (out []record.KneeObjective, err error) {
 	for _, text := range o.Objective {
 		p, err := scenarios.ParseObjective(text)
 		if err != nil {
@@ -204,7 +205,7 @@ func (o *kneeCmd) objectives(k *bench.Case) (out []record.KneeObjective, err err
 }
 
 // mayReplace refuses a directory in which files are not of an earlier run of pulley knee.
-func (o *kneeCmd) mayReplace(job *kneeJob) error {
+func (o *KneeCmd) mayReplace(job *kneeJob) error {
 	if _, err := record.ReadKnees(filepath.Join(o.Out, record.KneeFile)); err == nil {
 		return nil
 	}
@@ -213,11 +214,11 @@ func (o *kneeCmd) mayReplace(job *kneeJob) error {
 		name := reports.KneeChartName("knee", job.kase.Workload.Name, job.kase.Workload.Size, s.Backend.String())
 		names = append(names, name+".svg", name+".png")
 	}
-	return mayReplace(o.Out, names...)
+	return console.MayReplace(o.Out, names...)
 }
 
 // measure opens a server if one is needed, and measures each scheduler. It gives what it has also when there is an error.
-func (o *kneeCmd) measure(ctx context.Context, c *console, job *kneeJob) (report *record.KneeReport, err error) {
+func (o *KneeCmd) measure(ctx context.Context, c *console.Console, job *kneeJob) (report *record.KneeReport, err error) {
 	report = &record.KneeReport{
 		Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now(), Methods: capacity.Methods(),
 	}
@@ -227,7 +228,7 @@ func (o *kneeCmd) measure(ctx context.Context, c *console, job *kneeJob) (report
 	}()
 	var dsn, way string
 	if slices.ContainsFunc(job.specs, func(s bench.TestbedSpec) bool { return s.Backend.NeedsPostgres() }) {
-		server, closing, err := o.serve(ctx, c)
+		server, closing, err := o.Serve(ctx, c)
 		if err != nil {
 			return report, err
 		}
@@ -250,8 +251,8 @@ func (o *kneeCmd) measure(ctx context.Context, c *console, job *kneeJob) (report
 }
 
 // search looks for the knee of one scheduler.
-func (o *kneeCmd) search(ctx context.Context, c *console, job *kneeJob, spec bench.TestbedSpec, report *record.KneeReport) (err error) {
-	c.say("%s on %s: %s at most", job.kase, spec.Backend, o.MaxTime)
+func (o *KneeCmd) search(ctx context.Context, c *console.Console, job *kneeJob, spec bench.TestbedSpec, report *record.KneeReport) (err error) {
+	c.Say("%s on %s: %s at most", job.kase, spec.Backend, o.MaxTime)
 	bed, err := bench.OpenTestbed(ctx, spec)
 	if err != nil {
 		return err
@@ -263,7 +264,7 @@ func (o *kneeCmd) search(ctx context.Context, c *console, job *kneeJob, spec ben
 	began := time.Now()
 	k, err := capacity.FindKnee(ctx, capacity.KneeSpec{
 		Run: bed.Run, InFlightMost: bed.InFlight(), Arriving: job.arriving, Objectives: job.objectives, Tolerance: job.tolerance, MaxTime: o.MaxTime,
-		Seed: o.Seed, Limits: job.limits, Say: func(line string) { c.say("%5.0fs  %s", time.Since(began).Seconds(), line) },
+		Seed: o.Seed, Limits: job.limits, Say: func(line string) { c.Say("%5.0fs  %s", time.Since(began).Seconds(), line) },
 	})
 	w := &job.kase.Workload
 	k.Scenario, k.Size, k.Nodes, k.Backend, k.Workers, k.Engines = w.Name, w.Size, w.Nodes, spec.Backend.String(), bed.Workers(), bed.Engines()
@@ -274,10 +275,10 @@ func (o *kneeCmd) search(ctx context.Context, c *console, job *kneeJob, spec ben
 }
 
 // scale measures how the throughput of one scheduler scales.
-func (o *kneeCmd) scale(ctx context.Context, c *console, job *kneeJob, spec bench.TestbedSpec, report *record.KneeReport) error {
-	c.say("%s on %s: %d runs for each of %d numbers of %s", job.kase, spec.Backend, o.Runs, len(job.values), job.axis)
+func (o *KneeCmd) scale(ctx context.Context, c *console.Console, job *kneeJob, spec bench.TestbedSpec, report *record.KneeReport) error {
+	c.Say("%s on %s: %d runs for each of %d numbers of %s", job.kase, spec.Backend, o.Runs, len(job.values), job.axis)
 	s, err := capacity.MeasureScaling(ctx, capacity.ScaleSpec{
-		Axis: job.axis, Values: job.values, Runs: o.Runs, Seed: o.Seed, Limits: job.limits, Say: func(line string) { c.say("  %s", line) },
+		Axis: job.axis, Values: job.values, Runs: o.Runs, Seed: o.Seed, Limits: job.limits, Say: func(line string) { c.Say("  %s", line) },
 		Open: func(ctx context.Context, n int) (capacity.RunLoad, int, func(context.Context) error, error) {
 			scaled, err := job.axis.Scale(spec, n)
 			if err != nil {
@@ -300,7 +301,7 @@ func (o *kneeCmd) scale(ctx context.Context, c *console, job *kneeJob, spec benc
 }
 
 // write puts the record and the charts into the directory.
-func (o *kneeCmd) write(r *record.KneeReport) error {
+func (o *KneeCmd) write(r *record.KneeReport) error {
 	if err := record.WriteKnees(o.Out, r); err != nil {
 		return err
 	}
@@ -315,7 +316,7 @@ func (o *kneeCmd) write(r *record.KneeReport) error {
 	return nil
 }
 
-func (o *kneeCmd) print(c *console, r *record.KneeReport) error {
+func (o *KneeCmd) print(c *console.Console, r *record.KneeReport) error {
 	var b bytes.Buffer
 	write := reports.WriteKneeText
 	if o.Format == "json" {
@@ -324,11 +325,11 @@ func (o *kneeCmd) print(c *console, r *record.KneeReport) error {
 	if err := write(&b, r); err != nil {
 		return err
 	}
-	if err := c.print(b.String()); err != nil {
+	if err := c.Print(b.String()); err != nil {
 		return err
 	}
 	for _, chart := range reports.KneeCharts(r) {
-		c.say("chart: %s", filepath.Join(o.Out, chart.Name+".png"))
+		c.Say("chart: %s", filepath.Join(o.Out, chart.Name+".png"))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package benchmarks
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"pulley/bench"
 	"pulley/bench/load"
 	"pulley/bench/measure"
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
 	"pulley/reports"
 	"pulley/reports/record"
@@ -22,8 +23,8 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// benchCmd is pulley bench.
-type benchCmd struct {
+// BenchCmd is pulley bench.
+type BenchCmd struct {
 	Rate       string        `placeholder:"RATE" help:"Instances a second in the mean, as in 200 or 12000/m: the scenario's own arrivals at that rate, else Poisson arrivals."`
 	Arrivals   string        `placeholder:"ARRIVALS" help:"How instances arrive, as in poisson:200/s, constant:200/s, ramp:10/s..500/s,30s or closed:16; see below. Default: what the scenario says."`
 	Backend    string        `default:"push" help:"The scheduler, with its options after colons. Default: push."`
@@ -38,7 +39,7 @@ type benchCmd struct {
 }
 
 // Help is the end of the command's help.
-func (benchCmd) Help() string {
+func (BenchCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Instances come at the times that the arrivals intend, whatever the scheduler does, and latencies count from those times. " +
 		"What cannot be sent in time is counted, never left out. Every result is checked. " +
@@ -64,23 +65,23 @@ func (benchCmd) Help() string {
 }
 
 // Run puts the scenario under load, writes the record, and prints it.
-func (o *benchCmd) Run(c *console) error {
+func (o *BenchCmd) Run(c *console.Console) error {
 	spec, run, err := o.config()
 	if err != nil {
-		return refuse(err)
+		return console.Refuse(err)
 	}
-	if err := writable(o.Out); err != nil {
+	if err := console.Writable(o.Out); err != nil {
 		return err
 	}
 	if err := o.mayReplace(); err != nil {
 		return err
 	}
-	tuneGC()
-	ctx, stop := interruptible()
+	console.TuneGC()
+	ctx, stop := console.Interruptible()
 	defer stop()
 	found, err := o.bench(ctx, c, spec, run)
 	if err != nil {
-		return ended(ctx, err)
+		return console.Ended(ctx, err)
 	}
 	found.Command = measure.Command(os.Args)
 	if err := found.Write(o.Out); err != nil {
@@ -96,22 +97,22 @@ func (o *benchCmd) Run(c *console) error {
 func verdictOf(l *record.Load) error {
 	for _, f := range l.Findings {
 		if f.Kind == load.KindWrong {
-			return &status{code: exitFailed, err: errors.New(f.Text)}
+			return &console.Status{Code: console.ExitFailed, Err: errors.New(f.Text)}
 		}
 	}
 	for _, b := range l.Objectives {
 		if !b.Held && (l.Valid || l.Overloaded) {
-			return &status{code: exitFailed, err: errors.New("an objective does not hold")}
+			return &console.Status{Code: console.ExitFailed, Err: errors.New("an objective does not hold")}
 		}
 	}
 	if !l.Valid {
-		return &status{code: exitInconclusive, err: fmt.Errorf("the run decides nothing: %s", l.Findings[0].Text)}
+		return &console.Status{Code: console.ExitInconclusive, Err: fmt.Errorf("the run decides nothing: %s", l.Findings[0].Text)}
 	}
 	return nil
 }
 
 // config checks and builds everything that needs no server.
-func (o *benchCmd) config() (spec bench.TestbedSpec, run bench.OpenRun, err error) {
+func (o *BenchCmd) config() (spec bench.TestbedSpec, run bench.OpenRun, err error) {
 	backend, err := designs.Parse(o.Backend)
 	if err != nil {
 		return spec, run, err
@@ -128,7 +129,7 @@ func (o *benchCmd) config() (spec bench.TestbedSpec, run bench.OpenRun, err erro
 const benchDuration = 30 * time.Second
 
 // load says how the load is put on.
-func (o *benchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, err error) {
+func (o *BenchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, err error) {
 	run = bench.OpenRun{Seed: o.Seed, Limits: limits, Objectives: k.Objectives, Measure: o.Duration, Drain: o.Drain}
 	if run.Measure == 0 {
 		if run.Measure = k.Run.Measure; run.Measure == 0 {
@@ -161,7 +162,7 @@ func (o *benchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, e
 // warmUpMost bounds a warm-up whose end is looked for, where nobody says; it is a third of the measured time at most.
 const warmUpMost = 10 * time.Second
 
-func (o *benchCmd) warmUp(k *bench.Case, run *bench.OpenRun) error {
+func (o *BenchCmd) warmUp(k *bench.Case, run *bench.OpenRun) error {
 	text := o.WarmUp
 	run.WarmUp = min(warmUpMost, run.Measure/3)
 	run.WarmUp = run.WarmUp.Truncate(load.Span(run.Measure, run.Measure))
@@ -181,7 +182,7 @@ func (o *benchCmd) warmUp(k *bench.Case, run *bench.OpenRun) error {
 }
 
 // arriving is how instances arrive: as the flags say, else as the scenario does.
-func (o *benchCmd) arriving(k *bench.Case, run *bench.OpenRun) (arrivals.Arrivals, error) {
+func (o *BenchCmd) arriving(k *bench.Case, run *bench.OpenRun) (arrivals.Arrivals, error) {
 	a := k.Arriving
 	if o.Arrivals != "" {
 		if o.Rate != "" && !strings.Contains(o.Arrivals, ":") {
@@ -244,31 +245,18 @@ func parsePercentile(text string) (float64, error) {
 	return p, nil
 }
 
-// parseShare reads 10% or 0.1.
-func parseShare(text string) (float64, error) {
-	number, percent := strings.CutSuffix(text, "%")
-	v, err := strconv.ParseFloat(number, 64)
-	if percent {
-		v /= 100
-	}
-	if err != nil || !(v > 0 && v <= 1) {
-		return 0, errors.New("choose a share above 0 and up to 100%")
-	}
-	return v, nil
-}
-
 // mayReplace refuses a directory in which files are not of an earlier run of pulley bench.
-func (o *benchCmd) mayReplace() error {
+func (o *BenchCmd) mayReplace() error {
 	if _, err := record.ReadLoad(filepath.Join(o.Out, record.LoadFile)); err == nil {
 		return nil
 	}
-	return mayReplace(o.Out, bench.LoadFiles()...)
+	return console.MayReplace(o.Out, bench.LoadFiles()...)
 }
 
 // bench opens a server if one is needed, and runs.
-func (o *benchCmd) bench(ctx context.Context, c *console, spec bench.TestbedSpec, run bench.OpenRun) (found *bench.OpenResult, err error) {
+func (o *BenchCmd) bench(ctx context.Context, c *console.Console, spec bench.TestbedSpec, run bench.OpenRun) (found *bench.OpenResult, err error) {
 	if spec.Backend.NeedsPostgres() {
-		server, closing, err := o.serve(ctx, c)
+		server, closing, err := o.Serve(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -279,11 +267,11 @@ func (o *benchCmd) bench(ctx context.Context, c *console, spec bench.TestbedSpec
 	if err != nil {
 		return nil, err
 	}
-	c.say("%s on %s, %s: up to %s of warm-up, %s measured", spec.Case, spec.Backend, run.Arrivals, run.WarmUp, run.Measure)
-	run.Progress = loadProgress(c.err, isTerminal(c.err))
+	c.Say("%s on %s, %s: up to %s of warm-up, %s measured", spec.Case, spec.Backend, run.Arrivals, run.WarmUp, run.Measure)
+	run.Progress = loadProgress(c.Err, console.IsTerminal(c.Err))
 	found, err = bed.Observe(ctx, run)
-	if isTerminal(c.err) {
-		_, _ = io.WriteString(c.err, "\r\x1b[K")
+	if console.IsTerminal(c.Err) {
+		_, _ = io.WriteString(c.Err, "\r\x1b[K")
 	}
 	if closing := bed.Close(ctx); err == nil && closing != nil {
 		found.Oppose(load.KindWrong, closing.Error())
@@ -313,22 +301,22 @@ func loadProgress(w io.Writer, terminal bool) func(bench.OpenProgress) {
 	}
 }
 
-func (o *benchCmd) print(c *console, l *record.Load) error {
+func (o *BenchCmd) print(c *console.Console, l *record.Load) error {
 	var b bytes.Buffer
 	if o.Format == "json" {
 		written, err := record.ReadLoad(filepath.Join(o.Out, record.LoadFile))
 		if err != nil {
 			return err
 		}
-		if err := encodeJSON(&b, written); err != nil {
+		if err := console.EncodeJSON(&b, written); err != nil {
 			return err
 		}
 	} else if err := reports.WriteLoadText(&b, l); err != nil {
 		return err
 	}
-	if err := c.print(b.String()); err != nil {
+	if err := c.Print(b.String()); err != nil {
 		return err
 	}
-	c.say("record: %s", filepath.Join(o.Out, record.LoadFile))
+	c.Say("record: %s", filepath.Join(o.Out, record.LoadFile))
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// interrupted is the cause of a context that a signal ended.
-type interrupted struct{ signal syscall.Signal }
+// Interrupted is the cause of a context that a signal ended.
+type Interrupted struct{ signal syscall.Signal }
 
-func (i *interrupted) Error() string {
+func (i *Interrupted) Error() string {
 	if i.signal == syscall.SIGINT {
 		return "interrupted"
 	}
@@ -25,10 +25,10 @@ func (i *interrupted) Error() string {
 // its process group, as timeout does, means it once.
 const deafness = time.Second
 
-// interruptible gives a context that ends at the first signal that asks the program to end. A little
+// Interruptible gives a context that ends at the first signal that asks the program to end. A little
 // later signals have their usual effect again, so that a second one is not waited for. A command calls
 // it once it has read its input, which no context could interrupt. The function lets go of the signals.
-func interruptible() (context.Context, func()) {
+func Interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -39,7 +39,7 @@ func interruptible() (context.Context, func()) {
 		select {
 		case s := <-signals:
 			sig, _ := s.(syscall.Signal)
-			cancel(&interrupted{sig})
+			cancel(&Interrupted{sig})
 		case <-finish:
 			return
 		}
@@ -57,15 +57,15 @@ func interruptible() (context.Context, func()) {
 	})
 }
 
-// ended gives the error of a command whose context may have ended: where a signal did it, one with the
+// Ended gives the error of a command whose context may have ended: where a signal did it, one with the
 // signal's status, which tells what err does if it comes from the signal, and err itself otherwise.
-func ended(ctx context.Context, err error) error {
-	var by *interrupted
+func Ended(ctx context.Context, err error) error {
+	var by *Interrupted
 	if !errors.As(context.Cause(ctx), &by) {
 		return err
 	}
 	if !errors.Is(err, by) {
 		err = by
 	}
-	return &status{code: 128 + int(by.signal), err: err}
+	return &Status{Code: 128 + int(by.signal), Err: err}
 }

@@ -1,4 +1,4 @@
-package main
+package simulate
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/graph"
 	"pulley/reports/record"
 	"pulley/scenarios"
@@ -44,15 +45,15 @@ const makespanHelp = "With --workers nothing fails, and services take the times 
 	", where FILE is a trace in WfFormat, whose run times are drawn. SCENARIO may then be FILE.ir as well. The same work is done " +
 	"whatever the number of workers. Written to DIR are forecast.json, and of the first run schedule.csv, gantt.svg and gantt.png.\n\n"
 
-// plannedMost is how large a trace may be to be planned by the core; of larger ones readiness is counted in arrays, which
+// PlannedMost is how large a trace may be to be planned by the core; of larger ones readiness is counted in arrays, which
 // gives the same schedule.
-var plannedMost = 10_000
+var PlannedMost = 10_000
 
 // tasksMost bounds a trace that is simulated.
 const tasksMost = 5_000_000
 
 // alone refuses what is of no use without --workers, and what is of none with it.
-func (o *simCmd) alone() error {
+func (o *Cmd) alone() error {
 	if o.Workers == 0 {
 		for flag, given := range map[string]bool{
 			"service": len(o.Service) > 0, "arrivals": o.Arrivals != "", "latency": o.Latency != "", "instances": o.Instances != 0,
@@ -81,12 +82,12 @@ func (o *simCmd) alone() error {
 }
 
 // makespan simulates, writes and prints.
-func (o *simCmd) makespan(c *console) error {
+func (o *Cmd) makespan(c *console.Console) error {
 	cfg, about, err := o.world(c)
 	if err != nil {
-		return refuse(err)
+		return console.Refuse(err)
 	}
-	if err := writable(o.Out); err != nil {
+	if err := console.Writable(o.Out); err != nil {
 		return err
 	}
 	nodes := len(cfg.Jobs)
@@ -105,7 +106,7 @@ func (o *simCmd) makespan(c *console) error {
 	if len(service) == 0 {
 		service = o.describe()
 	}
-	f := &forecast{Scenario: about, Workers: o.Workers, Instances: cfg.Instances, Seed: o.Seed, Service: service, Arrivals: o.Arrivals, Latency: o.Latency}
+	f := &Forecast{Scenario: about, Workers: o.Workers, Instances: cfg.Instances, Seed: o.Seed, Service: service, Arrivals: o.Arrivals, Latency: o.Latency}
 	for run := range o.Runs {
 		one := cfg
 		one.Seed = o.Seed + uint64(run)
@@ -117,7 +118,7 @@ func (o *simCmd) makespan(c *console) error {
 			return err
 		}
 		if got.ViolationsTotal > 0 {
-			return &status{code: exitFailed, err: fmt.Errorf("seed %d: %s", one.Seed, got.Violations[0])}
+			return &console.Status{Code: console.ExitFailed, Err: fmt.Errorf("seed %d: %s", one.Seed, got.Violations[0])}
 		}
 		f.add(got)
 		if run == 0 {
@@ -130,7 +131,7 @@ func (o *simCmd) makespan(c *console) error {
 }
 
 // world builds what all runs have in common, and gives it a name.
-func (o *simCmd) world(c *console) (cfg sim.Config, about string, err error) {
+func (o *Cmd) world(c *console.Console) (cfg sim.Config, about string, err error) {
 	cfg = sim.Config{Workers: o.Workers, Instances: o.Instances, Quiet: true}
 	// Nothing is lost here, so nothing needs to be looked for.
 	cfg.Dispatch.Lease, cfg.Dispatch.Poll, cfg.Dispatch.Sweep = 1000*time.Hour, 1000*time.Hour, 1000*time.Hour
@@ -163,7 +164,7 @@ func (o *simCmd) world(c *console) (cfg sim.Config, about string, err error) {
 }
 
 // recorded reads the run times of a trace, in nanoseconds.
-func (o *simCmd) recorded(file string) ([]int64, error) {
+func (o *Cmd) recorded(file string) ([]int64, error) {
 	t, err := wfformat.ReadFile(file, wfformat.Limits{})
 	if err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (o *simCmd) recorded(file string) ([]int64, error) {
 }
 
 // services reads --service, for a run.
-func (o *simCmd) services(cfg sim.Config, seed uint64) (sim.Service, error) {
+func (o *Cmd) services(cfg sim.Config, seed uint64) (sim.Service, error) {
 	var all sim.Distribution
 	one := map[string]sim.Distribution{}
 	if slices.Equal(o.Service, []string{"trace"}) {
@@ -223,7 +224,7 @@ func (o *simCmd) services(cfg sim.Config, seed uint64) (sim.Service, error) {
 	}), nil
 }
 
-func (o *simCmd) traced() bool {
+func (o *Cmd) traced() bool {
 	name, _, _ := strings.Cut(o.Scenario, "=")
 	return name == traceScenario
 }
@@ -237,7 +238,7 @@ func calledIn(cfg sim.Config) []string {
 }
 
 // workload builds what is to be run, and names it.
-func (o *simCmd) workload(c *console, cfg *sim.Config) (string, error) {
+func (o *Cmd) workload(c *console.Console, cfg *sim.Config) (string, error) {
 	if !o.traced() && (o.Trace != "" || o.Shape != "") {
 		return "", errors.New("--trace and --shape are for the scenario trace; write pulley sim trace --workers …")
 	}
@@ -259,7 +260,7 @@ func (o *simCmd) workload(c *console, cfg *sim.Config) (string, error) {
 }
 
 // trace reads or makes a trace. A large one becomes jobs.
-func (o *simCmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (string, error) {
+func (o *Cmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (string, error) {
 	var t *wfformat.Trace
 	var err error
 	switch shape := wfformat.Shape(o.Shape); {
@@ -276,7 +277,7 @@ func (o *simCmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (string,
 		return "", err
 	}
 	about := fmt.Sprintf("trace %s (%d tasks)", t.Label(), len(t.Tasks))
-	if len(t.Tasks) <= plannedMost {
+	if len(t.Tasks) <= PlannedMost {
 		o.kind = func(a *sim.Attempt) string {
 			i, err := strconv.Atoi(strings.TrimPrefix(a.Node, "t")) // its nodes are t1, t2 and so on
 			if err != nil || i < 1 || i > len(t.Tasks) {
@@ -285,7 +286,7 @@ func (o *simCmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (string,
 			return gantt.KindOf(t.Tasks[i-1].Name)
 		}
 	}
-	if len(t.Tasks) > plannedMost {
+	if len(t.Tasks) > PlannedMost {
 		cfg.Jobs = sim.TraceJobs(t, o.TimeScale)
 		for i := range cfg.Jobs {
 			cfg.Jobs[i].Name = t.Tasks[i].Name
@@ -297,14 +298,14 @@ func (o *simCmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (string,
 }
 
 // program reads FILE.ir and its input.
-func (o *simCmd) program(c *console) (scenarios.Workload, error) {
-	program, err := (&programArg{File: o.Scenario}).compile(c)
+func (o *Cmd) program(c *console.Console) (scenarios.Workload, error) {
+	program, err := (&console.ProgramArg{File: o.Scenario}).Compile(c)
 	if err != nil {
 		return scenarios.Workload{}, err
 	}
 	w := scenarios.Workload{Name: o.Scenario, Graph: program.Graph(), Actions: actionsOf(program.Graph())}
 	if registry := w.Calls().Instant(); registry.Check(w.Graph) != nil {
-		return w, refuse(registry.Check(w.Graph), "pulley: the actions are "+actionNames(registry))
+		return w, console.Refuse(registry.Check(w.Graph), "pulley: the actions are "+console.ActionNames(registry))
 	}
 	if o.Input == "" {
 		o.Input = "{}"
@@ -312,7 +313,7 @@ func (o *simCmd) program(c *console) (scenarios.Workload, error) {
 	if o.Input == "-" {
 		return w, errors.New("--input -: standard input is for the program; write --input @FILE")
 	}
-	w.Input, err = (&runCmd{Input: o.Input}).readInput(c, program)
+	w.Input, err = c.ReadInput(o.Input, program)
 	return w, err
 }
 
@@ -329,12 +330,12 @@ func actionsOf(g *graph.Graph) []string {
 }
 
 // drawings writes the schedule of the first run.
-func (o *simCmd) drawings(f *forecast, got *sim.Forecast) error {
+func (o *Cmd) drawings(f *Forecast, got *sim.Forecast) error {
 	if err := record.WriteFile(filepath.Join(o.Out, "schedule.csv"), got.WriteSchedule); err != nil {
 		return err
 	}
 	chart := gantt.Chart{
-		Title: fmt.Sprintf("%s on %s: makespan %s, utilisation %.3g %%, seed %d", f.Scenario, count(o.Workers, "worker"),
+		Title: fmt.Sprintf("%s on %s: makespan %s, utilisation %.3g %%, seed %d", f.Scenario, console.Count(o.Workers, "worker"),
 			brief(got.Makespan), 100*got.Utilisation, got.Seed),
 		Workers: o.Workers, Result: got.Result, Kind: o.kind,
 	}
@@ -357,7 +358,7 @@ func (o *simCmd) drawings(f *forecast, got *sim.Forecast) error {
 }
 
 // tell writes forecast.json and prints.
-func (o *simCmd) tell(c *console, f *forecast) error {
+func (o *Cmd) tell(c *console.Console, f *Forecast) error {
 	f.sum()
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
@@ -372,11 +373,11 @@ func (o *simCmd) tell(c *console, f *forecast) error {
 		return err
 	}
 	if o.Format == "json" {
-		return c.print(string(data))
+		return c.Print(string(data))
 	}
-	if err := c.print(f.text()); err != nil {
+	if err := c.Print(f.text()); err != nil {
 		return err
 	}
-	c.say("schedule: %s", filepath.Join(o.Out, "gantt.svg"))
+	c.Say("schedule: %s", filepath.Join(o.Out, "gantt.svg"))
 	return nil
 }

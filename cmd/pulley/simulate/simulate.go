@@ -1,4 +1,4 @@
-package main
+package simulate
 
 import (
 	"context"
@@ -12,11 +12,12 @@ import (
 	"strings"
 	"time"
 
+	"pulley/cmd/pulley/console"
 	"pulley/sim/explore"
 )
 
-// simCmd is pulley sim.
-type simCmd struct {
+// Cmd is pulley sim.
+type Cmd struct {
 	Scenario string        `arg:"" optional:"" help:"The workload, as NAME or NAME=SIZE, of those that are written as a program; NAME may be a scenario's file, as in orders.yaml. Default: random programs."`
 	Set      []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenario another value; may be repeated."`
 	Backend  string        `default:"push" help:"The scheduler's design: push, eager, journal, pull or pull:scan=sql; with --bug all, also all. Default: push."`
@@ -32,7 +33,7 @@ type simCmd struct {
 }
 
 // Help is the end of the command's help.
-func (simCmd) Help() string {
+func (Cmd) Help() string {
 	return "Each seed is a world of its own in virtual time: engines, whose deciding code is the real one, a database with " +
 		"transactions, locks and crashes, and a network, processes and clocks that fail. What a design commits is held against the " +
 		"invariants of the engine's documentation, step by step; at the end nothing fails any more, and all must end.\n\n" +
@@ -42,7 +43,7 @@ func (simCmd) Help() string {
 }
 
 // Run searches, or plays one case.
-func (o *simCmd) Run(c *console) error {
+func (o *Cmd) Run(c *console.Console) error {
 	if err := o.alone(); err != nil {
 		return err
 	}
@@ -59,15 +60,15 @@ func (o *simCmd) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	if err := writable(o.Out); err != nil {
+	if err := console.Writable(o.Out); err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := console.Interruptible()
 	defer stop()
 	debug.SetGCPercent(800) // worlds are small and short
 	found, err := s.Do(ctx)
 	if err != nil && (found == nil || !errors.Is(err, context.Canceled)) {
-		return ended(ctx, err)
+		return console.Ended(ctx, err)
 	}
 	if err := o.report(c, found); err != nil {
 		return err
@@ -76,24 +77,24 @@ func (o *simCmd) Run(c *console) error {
 	case found.Bad != nil:
 		return o.bad(c, found)
 	case err != nil:
-		return ended(ctx, err)
+		return console.Ended(ctx, err)
 	case found.Counts.Seeds >= 1000 && len(found.Never()) > 0:
-		return &status{code: exitInconclusive}
+		return &console.Status{Code: console.ExitInconclusive}
 	}
 	return nil
 }
 
 // report prints what was covered, and writes the whole of it.
-func (o *simCmd) report(c *console, found *explore.Found) error {
+func (o *Cmd) report(c *console.Console, found *explore.Found) error {
 	file := filepath.Join(o.Out, "coverage.txt")
 	if err := os.WriteFile(file, []byte(found.Report()), 0o644); err != nil {
 		return err
 	}
-	_, err := fmt.Fprint(c.out, found.Summary(), "each state, and those that a fault never met: ", file, "\n")
+	_, err := fmt.Fprint(c.Out, found.Summary(), "each state, and those that a fault never met: ", file, "\n")
 	return err
 }
 
-func (o *simCmd) search(c *console) (explore.Search, error) {
+func (o *Cmd) search(c *console.Console) (explore.Search, error) {
 	s := explore.Search{Backend: o.Backend, Bug: o.Bug, Twice: o.Twice}
 	if !slices.Contains(explore.Backends(), o.Backend) {
 		return s, fmt.Errorf("--backend is %q; choose from %s", o.Backend, strings.Join(explore.Backends(), ", "))
@@ -114,34 +115,34 @@ func (o *simCmd) search(c *console) (explore.Search, error) {
 	}
 	if o.Scenario != "" {
 		if s.Mix, err = o.searched(); err != nil {
-			return s, refuse(err)
+			return s, console.Refuse(err)
 		}
 	}
-	s.Progress = func(p explore.Progress) { c.say("%s", p) }
+	s.Progress = func(p explore.Progress) { c.Say("%s", p) }
 	return s, nil
 }
 
 // bad writes the case of a violation, and says how to see it again.
-func (o *simCmd) bad(c *console, found *explore.Found) error {
+func (o *Cmd) bad(c *console.Console, found *explore.Found) error {
 	kase, why := *found.Bad, found.Why
 	kase.Why = why[0]
 	if o.Shrink > 0 {
-		c.say("seed %d: looking for a smaller case, for %v at most", kase.Seed, o.Shrink)
+		c.Say("seed %d: looking for a smaller case, for %v at most", kase.Seed, o.Shrink)
 		kase, why = explore.Shrink(kase, why, o.Shrink)
 	}
 	file := filepath.Join(o.Out, "case.json")
 	if err := kase.Save(file); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(c.out, "violation, seed %d: %s\nsmallest case: %d faults, %d instances, %d lines of program: %s\nsee it again with: pulley sim --replay %s\n",
+	if _, err := fmt.Fprintf(c.Out, "violation, seed %d: %s\nsmallest case: %d faults, %d instances, %d lines of program: %s\nsee it again with: pulley sim --replay %s\n",
 		found.Bad.Seed, found.Why[0], len(kase.Faults), len(kase.Arrivals), strings.Count(kase.Source, "\n"), why[0], file); err != nil {
 		return err
 	}
-	return &status{code: exitFailed}
+	return &console.Status{Code: console.ExitFailed}
 }
 
 // replay plays a case, prints its steps and draws them.
-func (o *simCmd) replay(c *console) error {
+func (o *Cmd) replay(c *console.Console) error {
 	kase, err := explore.Load(o.Replay)
 	if err != nil {
 		return err
@@ -150,10 +151,10 @@ func (o *simCmd) replay(c *console) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(c.out, "%s\ninput %s\n\n", kase.Source, kase.Input); err != nil {
+	if _, err := fmt.Fprintf(c.Out, "%s\ninput %s\n\n", kase.Source, kase.Input); err != nil {
 		return err
 	}
-	if err := trace.Write(c.out); err != nil {
+	if err := trace.Write(c.Out); err != nil {
 		return err
 	}
 	drawing := strings.TrimSuffix(o.Replay, ".json") + ".svg"
@@ -164,14 +165,14 @@ func (o *simCmd) replay(c *console) error {
 	if err := errors.Join(trace.SVG(svg), svg.Close()); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(c.out, "\n%d steps in %v, trace %s; drawn in %s\n", result.Steps, result.Virtual, result.Hash, drawing); err != nil {
+	if _, err := fmt.Fprintf(c.Out, "\n%d steps in %v, trace %s; drawn in %s\n", result.Steps, result.Virtual, result.Hash, drawing); err != nil {
 		return err
 	}
 	if len(result.Violations) == 0 {
 		return nil
 	}
-	if _, err := fmt.Fprintln(c.out, strings.Join(result.Violations, "\n")); err != nil {
+	if _, err := fmt.Fprintln(c.Out, strings.Join(result.Violations, "\n")); err != nil {
 		return err
 	}
-	return &status{code: exitFailed}
+	return &console.Status{Code: console.ExitFailed}
 }

@@ -1,4 +1,4 @@
-package main
+package benchmarks
 
 import (
 	"bytes"
@@ -13,15 +13,16 @@ import (
 	"pulley/bench/gate"
 	"pulley/bench/gate/pairs"
 	"pulley/bench/gobench"
+	"pulley/cmd/pulley/console"
 	"pulley/reports/record"
 )
 
-// gateCmd is pulley gate.
-type gateCmd struct {
+// GateCmd is pulley gate.
+type GateCmd struct {
 	Baseline  string   `arg:"" optional:"" help:"A directory of records, a file in Go's benchmark format, or a revision."`
 	Candidate string   `arg:"" optional:"" help:"Another, which is held against it."`
 	Flags     []string `arg:"" optional:"" help:"Behind --: what pulley compare is given, with --revisions and --self-test."`
-	serverFlags
+	console.ServerFlags
 	Revisions  bool          `help:"BASELINE and CANDIDATE are git revisions: both are built, and take turns on this machine."`
 	Bench      string        `placeholder:"PATTERN" help:"With --revisions: the benchmarks of any Go module that take turns, as go test -bench names them, instead of pulley compare."`
 	Package    string        `placeholder:"PKG" help:"With --bench: the packages, as in ./... Default: the one in this directory."`
@@ -48,7 +49,7 @@ type gateCmd struct {
 const pairsDefault = 20
 
 // Help is the end of the command's help.
-func (gateCmd) Help() string {
+func (GateCmd) Help() string {
 	return `Three outcomes: no regression is shown beyond the margin (exit status 0), a regression (1), inconclusive (3): too few or too noisy runs, runs that were not valid, or nothing in common. 2 is a mistake in the command line.
 
 Counts (rows, statements, commits, WAL, allocations) gate on any machine; times only where both sides were measured on the same one. Several records below a directory are several runs. A figure is a regression if a test over the runs, corrected for there being many figures (Holm), shows a difference, and the estimate is worse by more than the margin; a count that is the same in all runs of each side is compared as it is.
@@ -64,7 +65,7 @@ Examples:
 }
 
 // Run judges, and ends with the outcome's status.
-func (o *gateCmd) Run(c *console) error {
+func (o *GateCmd) Run(c *console.Console) error {
 	for _, word := range append([]string{o.Baseline, o.Candidate}, o.Flags...) {
 		if word != "" {
 			o.words = append(o.words, word) // with --self-test all of them are flags
@@ -75,7 +76,7 @@ func (o *gateCmd) Run(c *console) error {
 		return err
 	}
 	if o.Out != "" {
-		if err := writable(o.Out); err != nil {
+		if err := console.Writable(o.Out); err != nil {
 			return err
 		}
 		if err := o.mayReplace(); err != nil {
@@ -87,10 +88,10 @@ func (o *gateCmd) Run(c *console) error {
 	}
 	var report *gate.Report
 	if o.Revisions {
-		ctx, stop := interruptible()
+		ctx, stop := console.Interruptible()
 		defer stop()
 		if report, err = o.revisions(ctx, c, opts); err != nil {
-			return ended(ctx, err)
+			return console.Ended(ctx, err)
 		}
 	} else if report, err = o.files(c, opts); err != nil {
 		return err
@@ -99,13 +100,13 @@ func (o *gateCmd) Run(c *console) error {
 		return err
 	}
 	if code := report.Outcome.ExitCode(); code != 0 {
-		return &status{code: code}
+		return &console.Status{Code: code}
 	}
 	return nil
 }
 
 // options checks what stands on the command line.
-func (o *gateCmd) options() (gate.Options, error) {
+func (o *GateCmd) options() (gate.Options, error) {
 	var opts gate.Options
 	for _, flag := range []struct {
 		name, text string
@@ -114,7 +115,7 @@ func (o *gateCmd) options() (gate.Options, error) {
 		if flag.text == "" {
 			continue
 		}
-		v, err := parseShare(flag.text)
+		v, err := console.ParseShare(flag.text)
 		if none := flag.name == "margin" && (flag.text == "0" || flag.text == "0%"); none {
 			v, err = -1, nil // Options has 0 for the default
 		}
@@ -130,7 +131,7 @@ func (o *gateCmd) options() (gate.Options, error) {
 }
 
 // check refuses flags that do not go together.
-func (o *gateCmd) check() error {
+func (o *GateCmd) check() error {
 	turns := o.Revisions || o.SelfTest
 	switch {
 	case o.Revisions && o.SelfTest:
@@ -159,7 +160,7 @@ func (o *gateCmd) check() error {
 	return nil
 }
 
-func (o *gateCmd) pairs() int {
+func (o *GateCmd) pairs() int {
 	if o.Runs == 0 {
 		return pairsDefault
 	}
@@ -167,10 +168,10 @@ func (o *gateCmd) pairs() int {
 }
 
 // files judges what was measured before.
-func (o *gateCmd) files(c *console, opts gate.Options) (*gate.Report, error) {
+func (o *GateCmd) files(c *console.Console, opts gate.Options) (*gate.Report, error) {
 	var sides [2]gate.Side
 	for i, path := range o.words {
-		side, err := readSide(path, func(line string) { c.say("%s", line) })
+		side, err := readSide(path, func(line string) { c.Say("%s", line) })
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +184,7 @@ func (o *gateCmd) files(c *console, opts gate.Options) (*gate.Report, error) {
 func readSide(path string, warn func(string)) (gate.Side, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return gate.Side{}, fmt.Errorf("read %s: %w; name a directory of records, or a file in Go's benchmark format", path, cause(err))
+		return gate.Side{}, fmt.Errorf("read %s: %w; name a directory of records, or a file in Go's benchmark format", path, console.Cause(err))
 	}
 	if !info.IsDir() && filepath.Base(path) == record.ManifestFile {
 		path, info = filepath.Dir(path), nil
@@ -205,26 +206,26 @@ func readSide(path string, warn func(string)) (gate.Side, error) {
 	return gate.FromBenchmarks(path, f), nil
 }
 
-// gateFiles are what a gate writes.
+// What a gate writes.
 const (
-	gateJSON = "gate.json"
-	gateText = "gate.txt"
+	GateJSON = "gate.json"
+	GateText = "gate.txt"
 )
 
 // mayReplace refuses a directory with something in it that no gate wrote.
-func (o *gateCmd) mayReplace() error {
+func (o *GateCmd) mayReplace() error {
 	entries, err := os.ReadDir(o.Out)
 	if err != nil {
-		return fmt.Errorf("--out %s: %w", o.Out, cause(err))
+		return fmt.Errorf("--out %s: %w", o.Out, console.Cause(err))
 	}
-	if _, err := os.Lstat(filepath.Join(o.Out, gateJSON)); err != nil && len(entries) > 0 {
+	if _, err := os.Lstat(filepath.Join(o.Out, GateJSON)); err != nil && len(entries) > 0 {
 		return fmt.Errorf("--out %s: there is something in it that no gate wrote; choose another directory, or move it away", o.Out)
 	}
 	return nil
 }
 
 // tell writes and prints a report.
-func (o *gateCmd) tell(c *console, report *gate.Report) error {
+func (o *GateCmd) tell(c *console.Console, report *gate.Report) error {
 	var text bytes.Buffer
 	if err := report.WriteText(&text); err != nil {
 		return err
@@ -233,13 +234,13 @@ func (o *gateCmd) tell(c *console, report *gate.Report) error {
 }
 
 // publish writes value as JSON and as text where that is asked for, and prints one of them.
-func (o *gateCmd) publish(c *console, value any, text string) error {
+func (o *GateCmd) publish(c *console.Console, value any, text string) error {
 	var data bytes.Buffer
-	if err := encodeJSON(&data, value); err != nil {
+	if err := console.EncodeJSON(&data, value); err != nil {
 		return err
 	}
 	if o.Out != "" {
-		for name, content := range map[string]string{gateJSON: data.String(), gateText: text} {
+		for name, content := range map[string]string{GateJSON: data.String(), GateText: text} {
 			err := record.WriteFile(filepath.Join(o.Out, name), func(w io.Writer) error {
 				_, err := io.WriteString(w, content)
 				return err
@@ -250,18 +251,18 @@ func (o *gateCmd) publish(c *console, value any, text string) error {
 		}
 	}
 	if o.Format == "json" {
-		return c.print(data.String())
+		return c.Print(data.String())
 	}
-	return c.print(text)
+	return c.Print(text)
 }
 
 // serverFor opens a server if a backend that is named in flags of pulley compare needs one, and gives what the commands' environment
 // needs to find it, and what closes it.
-func (o *gateCmd) serverFor(ctx context.Context, c *console, flags []string) (env []string, closing func(), err error) {
+func (o *GateCmd) serverFor(ctx context.Context, c *console.Console, flags []string) (env []string, closing func(), err error) {
 	if !needsPostgres(flags) {
 		return nil, func() {}, nil
 	}
-	server, closing, err := o.serve(ctx, c)
+	server, closing, err := o.Serve(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}

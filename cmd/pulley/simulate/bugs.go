@@ -1,4 +1,4 @@
-package main
+package simulate
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulley/cmd/pulley/console"
 	"pulley/sim/explore"
 )
 
@@ -18,10 +19,10 @@ const bugSearches = 10
 const searchesMost = 1000
 
 // severalTimes says whether there are to be several searches, and what came of each is told in a table.
-func (o *simCmd) severalTimes() bool { return o.Searches != 0 || o.Bug == "all" }
+func (o *Cmd) severalTimes() bool { return o.Searches != 0 || o.Bug == "all" }
 
 // planned gives the searches: for each bug, the first of several.
-func (o *simCmd) planned(c *console) (planned []explore.Search, err error) {
+func (o *Cmd) planned(c *console.Console) (planned []explore.Search, err error) {
 	switch {
 	case o.Searches < 0 || o.Searches > searchesMost:
 		return nil, fmt.Errorf("--searches is %d; choose from 1 to %d", o.Searches, searchesMost)
@@ -55,12 +56,12 @@ func (o *simCmd) planned(c *console) (planned []explore.Search, err error) {
 }
 
 // searchAll makes several searches for each bug, and tells how many seeds they took.
-func (o *simCmd) searchAll(c *console) error {
+func (o *Cmd) searchAll(c *console.Console) error {
 	planned, err := o.planned(c)
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := console.Interruptible()
 	defer stop()
 	debug.SetGCPercent(800) // worlds are small and short
 	times := o.Searches
@@ -72,16 +73,16 @@ func (o *simCmd) searchAll(c *console) error {
 		s.Progress = nil
 		found, err := s.Times(ctx, times)
 		if err != nil {
-			return ended(ctx, err)
+			return console.Ended(ctx, err)
 		}
-		c.say("%s, %s: found in %d of %d searches, after %d seeds in the median", s.Backend, orNone(s.Bug), len(found.Took), times, found.Median())
+		c.Say("%s, %s: found in %d of %d searches, after %d seeds in the median", s.Backend, orNone(s.Bug), len(found.Took), times, found.Median())
 		all = append(all, found)
 	}
 	if err := o.table(c, all); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(all, func(s *explore.Searches) bool { return mistaken(s) != "" }) {
-		return &status{code: exitFailed}
+		return &console.Status{Code: console.ExitFailed}
 	}
 	return nil
 }
@@ -105,7 +106,7 @@ func mistaken(s *explore.Searches) string {
 }
 
 // table prints what searches came to.
-func (o *simCmd) table(c *console, all []*explore.Searches) error {
+func (o *Cmd) table(c *console.Console, all []*explore.Searches) error {
 	if o.Format == "json" {
 		type row struct {
 			*explore.Searches
@@ -118,11 +119,11 @@ func (o *simCmd) table(c *console, all []*explore.Searches) error {
 		}
 		text, err := json.MarshalIndent(rows, "", "  ")
 		if err == nil {
-			_, err = fmt.Fprintf(c.out, "%s\n", text)
+			_, err = fmt.Fprintf(c.Out, "%s\n", text)
 		}
 		return err
 	}
-	if err := explore.WriteSearches(c.out, all); err != nil {
+	if err := explore.WriteSearches(c.Out, all); err != nil {
 		return err
 	}
 	var wrong []string
@@ -131,6 +132,6 @@ func (o *simCmd) table(c *console, all []*explore.Searches) error {
 			wrong = append(wrong, fmt.Sprintf("%s, %s: %s\n", s.Backend, orNone(s.Name), w))
 		}
 	}
-	_, err := fmt.Fprint(c.out, strings.Join(wrong, ""))
+	_, err := fmt.Fprint(c.Out, strings.Join(wrong, ""))
 	return err
 }

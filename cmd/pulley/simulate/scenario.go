@@ -1,4 +1,4 @@
-package main
+package simulate
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 )
 
 // named finds the scenario of the command line, with its size: the smallest default one where none is given.
-func (o *simCmd) named() (s scenarios.Scenario, size int, err error) {
+func (o *Cmd) named() (s scenarios.Scenario, size int, err error) {
 	name, size, sized, err := scenarios.ParseName(o.Scenario)
 	switch {
 	case err != nil:
@@ -35,7 +35,7 @@ func (o *simCmd) named() (s scenarios.Scenario, size int, err error) {
 }
 
 // mixed builds what the instances run.
-func (o *simCmd) mixed(s scenarios.Scenario, size int, opts scenarios.Options) (*scenarios.Mix, error) {
+func (o *Cmd) mixed(s scenarios.Scenario, size int, opts scenarios.Options) (*scenarios.Mix, error) {
 	set, err := scenarios.ParseSet(o.Set)
 	if err != nil {
 		return nil, fmt.Errorf("--set: %w", err)
@@ -45,7 +45,7 @@ func (o *simCmd) mixed(s scenarios.Scenario, size int, opts scenarios.Options) (
 }
 
 // searched builds the workloads of a search, which must be programs whose ends the reference interpreter knows.
-func (o *simCmd) searched() (*scenarios.Mix, error) {
+func (o *Cmd) searched() (*scenarios.Mix, error) {
 	s, size, err := o.named()
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (o *simCmd) searched() (*scenarios.Mix, error) {
 }
 
 // scenario builds what a forecast simulates, with what its file says of arrivals and service times, and names it.
-func (o *simCmd) scenario(cfg *sim.Config) (string, error) {
+func (o *Cmd) scenario(cfg *sim.Config) (string, error) {
 	s, size, err := o.named()
 	if err != nil {
 		return "", err
@@ -88,7 +88,7 @@ func (o *simCmd) scenario(cfg *sim.Config) (string, error) {
 }
 
 // scenarioSeed is what a person's own scenario draws with. Those that ship draw nothing, or are what they are.
-func (o *simCmd) scenarioSeed(s scenarios.Scenario) uint64 {
+func (o *Cmd) scenarioSeed(s scenarios.Scenario) uint64 {
 	if s.File() == "" {
 		return 0
 	}
@@ -111,7 +111,7 @@ func serviceOf(w *scenarios.Workload, action string) sim.Service {
 }
 
 // described says whether a scenario's file says how long some action takes.
-func (o *simCmd) described() bool {
+func (o *Cmd) described() bool {
 	if o.mix == nil {
 		return false
 	}
@@ -121,7 +121,7 @@ func (o *simCmd) described() bool {
 }
 
 // describe lists what the file says of service times, as flags would say it.
-func (o *simCmd) describe() []string {
+func (o *Cmd) describe() []string {
 	var list []string
 	for i := range o.mix.Workloads {
 		w := &o.mix.Workloads[i]
@@ -142,7 +142,7 @@ func (o *simCmd) describe() []string {
 
 // ownServices draws by what flags say of one action, or of all, and else by what the scenario says; an action of which
 // nobody says anything takes no time.
-func (o *simCmd) ownServices(seed uint64, one map[string]sim.Distribution, all sim.Distribution) sim.Service {
+func (o *Cmd) ownServices(seed uint64, one map[string]sim.Distribution, all sim.Distribution) sim.Service {
 	of := map[*graph.Graph]*scenarios.Workload{}
 	for i := range o.mix.Workloads {
 		of[o.mix.Workloads[i].Graph] = &o.mix.Workloads[i]
@@ -165,7 +165,7 @@ func (o *simCmd) ownServices(seed uint64, one map[string]sim.Distribution, all s
 }
 
 // arrivals reads --arrivals: a rate at which instances come at random, a distribution of the time between two, or a process.
-func (o *simCmd) arrivals(cfg *sim.Config) error {
+func (o *Cmd) arrivals(cfg *sim.Config) error {
 	if o.Arrivals == "" {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (o *simCmd) arrivals(cfg *sim.Config) error {
 }
 
 // instances is how many there are if no flag says it: each workload once, or enough to see how they wait.
-func (o *simCmd) instances(cfg *sim.Config) int {
+func (o *Cmd) instances(cfg *sim.Config) int {
 	switch {
 	case cfg.Between != nil || cfg.Arrivals != nil:
 		if cfg.Arrivals != nil && cfg.Arrivals.Open() {

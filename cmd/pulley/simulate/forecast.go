@@ -1,4 +1,4 @@
-package main
+package simulate
 
 import (
 	"fmt"
@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"pulley/bench/stats"
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend"
 	"pulley/sim"
 )
 
-// forecast is what the runs of a simulation say together. A figure is the median of its values in the runs, with an interval.
-type forecast struct {
+// Forecast is what the runs of a simulation say together. A figure is the median of its values in the runs, with an interval.
+type Forecast struct {
 	Scenario  string   `json:"scenario"`
 	Workers   int      `json:"workers"`
 	Instances int      `json:"instances"`
@@ -63,7 +64,7 @@ type forecastBounds struct {
 }
 
 // add keeps a run's figures. Its schedule, which may be large, is let go of.
-func (f *forecast) add(got *sim.Forecast) {
+func (f *Forecast) add(got *sim.Forecast) {
 	if len(f.got) == 0 {
 		f.Attempts = len(got.Schedule)
 		for _, inst := range got.Instances {
@@ -83,7 +84,7 @@ func (f *forecast) add(got *sim.Forecast) {
 }
 
 // sum makes the figures.
-func (f *forecast) sum() {
+func (f *Forecast) sum() {
 	f.Runs, f.Warnings = len(f.got), []string{}
 	of := func(value func(*sim.Forecast) float64) figure {
 		var values []float64
@@ -132,7 +133,7 @@ func (f *forecast) sum() {
 }
 
 // warn says what a reader must know.
-func (f *forecast) warn() {
+func (f *Forecast) warn() {
 	for _, g := range f.got {
 		if g.Unbounded != "" {
 			f.Warnings = append(f.Warnings, g.Unbounded)
@@ -140,10 +141,10 @@ func (f *forecast) warn() {
 		}
 	}
 	if f.Runs < 6 {
-		f.Warnings = append(f.Warnings, fmt.Sprintf("%s: intervals are their range; six or more give 95 %%", count(f.Runs, "run")))
+		f.Warnings = append(f.Warnings, fmt.Sprintf("%s: intervals are their range; six or more give 95 %%", console.Count(f.Runs, "run")))
 	}
 	if failed := f.Instances - f.Completed; failed > 0 {
-		f.Warnings = append(f.Warnings, fmt.Sprintf("%d of %s failed in the first run", failed, count(f.Instances, "instance")))
+		f.Warnings = append(f.Warnings, fmt.Sprintf("%d of %s failed in the first run", failed, console.Count(f.Instances, "instance")))
 	}
 	if n := len(f.got[0].Instances); f.Arrivals != "" && n > 0 {
 		last := f.got[0].Instances[n-1].Arrived
@@ -154,16 +155,16 @@ func (f *forecast) warn() {
 }
 
 // text is the forecast for people.
-func (f *forecast) text() string {
+func (f *Forecast) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s, service %s", f.Scenario, count(f.Workers, "worker"), strings.Join(f.Service, " "))
+	fmt.Fprintf(&b, "%s on %s, service %s", f.Scenario, console.Count(f.Workers, "worker"), strings.Join(f.Service, " "))
 	if f.Arrivals != "" {
 		fmt.Fprintf(&b, ", arrivals %s", f.Arrivals)
 	}
 	if f.Latency != "" {
 		fmt.Fprintf(&b, ", calls %s", f.Latency)
 	}
-	fmt.Fprintf(&b, "\n%s, %s, %s from seed %d on\n\n", count(f.Instances, "instance"), count(f.Attempts, "attempt"), count(f.Runs, "run"), f.Seed)
+	fmt.Fprintf(&b, "\n%s, %s, %s from seed %d on\n\n", console.Count(f.Instances, "instance"), console.Count(f.Attempts, "attempt"), console.Count(f.Runs, "run"), f.Seed)
 	span := func(v float64) string { return brief(time.Duration(v * float64(time.Millisecond))) }
 	plain := func(v float64) string { return fmt.Sprintf("%.4g", v) }
 	row := func(what string, v figure, unit func(float64) string, note string) {
@@ -210,12 +211,4 @@ func brief(d time.Duration) string {
 		step *= 10
 	}
 	return d.Round(step).String()
-}
-
-// count is a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

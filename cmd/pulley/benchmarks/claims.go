@@ -1,4 +1,4 @@
-package main
+package benchmarks
 
 import (
 	"bytes"
@@ -15,12 +15,13 @@ import (
 
 	"pulley/bench/claims"
 	"pulley/bench/measure"
+	"pulley/cmd/pulley/console"
 	"pulley/reports/record"
 )
 
-// claimsCmd is pulley claims.
-type claimsCmd struct {
-	serverFlags
+// ClaimsCmd is pulley claims.
+type ClaimsCmd struct {
+	console.ServerFlags
 	Only   []string `placeholder:"NAME" help:"Measure these experiments only, joined by commas; they are listed below."`
 	Goals  bool     `help:"Hold the project's own goals against measurements, instead of what others published. Takes about a quarter of an hour, and 4 GB of disk."`
 	Quick  bool     `help:"Fewer repetitions and smaller sizes."`
@@ -29,7 +30,7 @@ type claimsCmd struct {
 }
 
 // Help is the end of the command's help.
-func (claimsCmd) Help() string {
+func (ClaimsCmd) Help() string {
 	text := "For every claim: where it was published, how it is measured, the measured figures with their intervals, and a verdict. " +
 		"Every run is checked; one that was not right counts for nothing. A claim that does not hold is a finding, not a failure.\n\n" +
 		"Garbage is collected as with GOGC=400, unless that is set, but for what is claimed of memory. The goal tasks builds a program with the Go tool, in pulley's source.\n\n" +
@@ -41,8 +42,8 @@ func (claimsCmd) Help() string {
 	return text
 }
 
-// claimsReport is what --format json prints.
-type claimsReport struct {
+// ClaimsReport is what --format json prints.
+type ClaimsReport struct {
 	Command   []string         `json:"command"`
 	Tool      record.Tool      `json:"tool"`
 	Host      record.Host      `json:"host"`
@@ -53,28 +54,28 @@ type claimsReport struct {
 }
 
 // Run measures and prints.
-func (o *claimsCmd) Run(c *console) error {
-	cfg := claims.Config{Only: o.Only, Goals: o.Goals, Runs: o.Runs, Quick: o.Quick, Progress: func(line string) { c.say("%s", line) }}
+func (o *ClaimsCmd) Run(c *console.Console) error {
+	cfg := claims.Config{Only: o.Only, Goals: o.Goals, Runs: o.Runs, Quick: o.Quick, Progress: func(line string) { c.Say("%s", line) }}
 	if o.Goals && o.Only != nil {
-		return refuse(errors.New("--goals and --only are both given; choose one"))
+		return console.Refuse(errors.New("--goals and --only are both given; choose one"))
 	}
 	if err := cfg.Check(); err != nil {
-		return refuse(err)
+		return console.Refuse(err)
 	}
 	if os.Getenv(childEnv) == "" {
-		tuneGC()
+		console.TuneGC()
 	}
-	ctx, stop := interruptible()
+	ctx, stop := console.Interruptible()
 	defer stop()
-	server, closing, err := o.serve(ctx, c)
+	server, closing, err := o.Serve(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer closing()
 	cfg.DSN, cfg.Way, cfg.Fresh = server.DSN(), server.Describe(), o.fresh(server.DSN(), c)
-	report := claimsReport{Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now()}
+	report := ClaimsReport{Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now()}
 	if report.Postgres, err = describe(ctx, cfg); err != nil {
-		return ended(ctx, err)
+		return console.Ended(ctx, err)
 	}
 	found, failed := claims.Measure(ctx, cfg)
 	report.EndedAt, report.Claims = time.Now(), found
@@ -82,11 +83,11 @@ func (o *claimsCmd) Run(c *console) error {
 		return err
 	}
 	if failed != nil {
-		return ended(ctx, failed)
+		return console.Ended(ctx, failed)
 	}
 	for _, claim := range found {
 		if !claim.Measured() {
-			return &status{code: exitFailed, err: fmt.Errorf("claim %s was not measured in full: %s", claim.ID, claim.Why)}
+			return &console.Status{Code: console.ExitFailed, Err: fmt.Errorf("claim %s was not measured in full: %s", claim.ID, claim.Why)}
 		}
 	}
 	return nil
@@ -102,19 +103,19 @@ func describe(ctx context.Context, cfg claims.Config) (*record.Postgres, error) 
 	return measure.Server(ctx, conn, cfg.Way)
 }
 
-func (o *claimsCmd) print(c *console, report *claimsReport) error {
+func (o *ClaimsCmd) print(c *console.Console, report *ClaimsReport) error {
 	var b bytes.Buffer
 	if o.Format == "json" {
 		if report.Claims == nil {
 			report.Claims = []claims.Claim{}
 		}
-		if err := encodeJSON(&b, report); err != nil {
+		if err := console.EncodeJSON(&b, report); err != nil {
 			return err
 		}
 	} else if err := claims.WriteText(&b, report.Claims); err != nil {
 		return err
 	}
-	return c.print(b.String())
+	return c.Print(b.String())
 }
 
 // childEnv tells a child that it is the process of its own in which an experiment is to be made.
@@ -122,7 +123,7 @@ const childEnv = "PULLEY_CLAIMS_CHILD"
 
 // fresh gives a way to measure an experiment in a process of its own: this program again. In such a process there
 // is none: it measures by itself.
-func (o *claimsCmd) fresh(dsn string, c *console) func(context.Context, string) ([]claims.Claim, error) {
+func (o *ClaimsCmd) fresh(dsn string, c *console.Console) func(context.Context, string) ([]claims.Claim, error) {
 	if os.Getenv(childEnv) != "" {
 		return nil
 	}
@@ -139,9 +140,9 @@ func (o *claimsCmd) fresh(dsn string, c *console) func(context.Context, string) 
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		cmd.WaitDelay = time.Minute
 		cmd.Env = append(os.Environ(), childEnv+"=1", "PULLEY_DSN="+dsn)
-		cmd.Stderr = c.err
+		cmd.Stderr = c.Err
 		out, err := cmd.Output()
-		var report claimsReport
+		var report ClaimsReport
 		if failed := json.Unmarshal(out, &report); failed != nil {
 			return nil, fmt.Errorf("%s in a process of its own: %w", experiment, errors.Join(err, failed))
 		}

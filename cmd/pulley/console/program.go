@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bytes"
@@ -14,52 +14,53 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/engine/worker"
 )
 
-// programArg is a command's program and the limits it is held to.
-type programArg struct {
+// ProgramArg is a command's program and the limits it is held to.
+type ProgramArg struct {
 	File  string         `arg:"" name:"file" help:"The workflow, FILE.ir; - reads standard input."`
 	Limit map[string]int `placeholder:"NAME=N" help:"Change a limit, for example nodes=20000 or value_bytes=4194304. May be repeated."`
 }
 
-// compile reads, checks and compiles the program.
-func (p *programArg) compile(c *console) (*plan.Program, error) {
+// Compile reads, checks and compiles the program.
+func (p *ProgramArg) Compile(c *Console) (*plan.Program, error) {
 	limits, err := limitsOf(p.Limit)
 	if err != nil {
 		return nil, err
 	}
-	name, src, err := c.read(p.File, limits.WithDefaults().SourceBytes)
+	name, src, err := c.Read(p.File, limits.WithDefaults().SourceBytes)
 	if err != nil {
 		return nil, err
 	}
 	tree, err := ir.Parse(name, src, limits)
 	if err != nil {
-		return nil, refuse(err)
+		return nil, Refuse(err)
 	}
 	compiled, err := graph.Compile(tree, limits)
 	if err != nil {
-		return nil, refuse(err)
+		return nil, Refuse(err)
 	}
 	program, err := plan.Compile(compiled)
 	if err != nil {
-		return nil, refuse(err)
+		return nil, Refuse(err)
 	}
 	return program, nil
 }
 
-// read reads a file, or standard input for -, and gives the name to call it by. It reads one byte
+// Read reads a file, or standard input for -, and gives the name to call it by. It reads one byte
 // more than most, so that whoever is to check the length sees that it is exceeded.
-func (c *console) read(path string, most int) (name string, data []byte, err error) {
+func (c *Console) Read(path string, most int) (name string, data []byte, err error) {
 	if path == "-" {
-		data, err = io.ReadAll(io.LimitReader(c.in, int64(most)+1))
+		data, err = io.ReadAll(io.LimitReader(c.In, int64(most)+1))
 		if err != nil {
-			return "", nil, fmt.Errorf("reading standard input: %w", cause(err))
+			return "", nil, fmt.Errorf("reading standard input: %w", Cause(err))
 		}
 		return "<stdin>", data, nil
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", nil, fmt.Errorf("%s: %w; name a file that can be read", path, cause(err))
+		return "", nil, fmt.Errorf("%s: %w; name a file that can be read", path, Cause(err))
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	if info, err := f.Stat(); err == nil && info.IsDir() {
@@ -67,13 +68,13 @@ func (c *console) read(path string, most int) (name string, data []byte, err err
 	}
 	data, err = io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err != nil {
-		return "", nil, fmt.Errorf("%s: %w; name a file that can be read", path, cause(err))
+		return "", nil, fmt.Errorf("%s: %w; name a file that can be read", path, Cause(err))
 	}
 	return path, data, nil
 }
 
-// cause takes away what an error of the file system repeats: operation and path.
-func cause(err error) error {
+// Cause takes away what an error of the file system repeats: operation and path.
+func Cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return path.Err
@@ -121,4 +122,34 @@ func listLimits() string {
 		names = append(names, name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// ActionNames lists actions as a program names them.
+func ActionNames(r *worker.Registry) string {
+	var names []string
+	for _, a := range r.Describe() {
+		names = append(names, "@"+a.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// ReadInput reads an input as a flag gives it, JSON, @FILE or - for standard input, and has the program take it.
+func (c *Console) ReadInput(text string, program *plan.Program) (json.RawMessage, error) {
+	name, data := "--input", []byte(text)
+	path, isFile := strings.CutPrefix(text, "@")
+	if isFile || text == "-" {
+		var err error
+		most := program.Graph().Limits.WithDefaults().ValueBytes
+		if name, data, err = c.Read(path, most); err != nil {
+			return nil, err
+		}
+	}
+	// A check only; the backend plans the start again, and commits it.
+	var wrong *plan.InputError
+	if _, err := program.Start(data); errors.As(err, &wrong) {
+		return nil, fmt.Errorf("%s: %s", name, wrong.Msg)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return data, nil
 }

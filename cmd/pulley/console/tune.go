@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"os"
@@ -9,8 +9,8 @@ import (
 // own 100 a third of the time would go into collecting.
 const gcPercent = 400
 
-// tuneGC has garbage collected for a loaded engine, unless the user has said how.
-func tuneGC() {
+// TuneGC has garbage collected for a loaded engine, unless the user has said how.
+func TuneGC() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

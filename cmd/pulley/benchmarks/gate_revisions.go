@@ -1,4 +1,4 @@
-package main
+package benchmarks
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"pulley/bench/gate"
 	"pulley/bench/gate/pairs"
 	"pulley/bench/gobench"
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
 )
 
@@ -72,7 +73,7 @@ func needsPostgres(flags []string) bool {
 // run runs the turn and gives its record.
 func (t compareTurn) run(ctx context.Context, dir string) (gate.Run, error) {
 	args := append(append([]string{t.program}, t.flags...), "--out", dir)
-	if _, err := (pairs.Command{Args: args, Env: t.env, Accept: []int{exitFailed}}).Run(ctx); err != nil {
+	if _, err := (pairs.Command{Args: args, Env: t.env, Accept: []int{console.ExitFailed}}).Run(ctx); err != nil {
 		return gate.Run{}, err
 	}
 	runs, err := gate.ReadRuns(dir)
@@ -83,7 +84,7 @@ func (t compareTurn) run(ctx context.Context, dir string) (gate.Run, error) {
 }
 
 // revisions builds two revisions, lets them take turns, and judges the pairs.
-func (o *gateCmd) revisions(ctx context.Context, c *console, opts gate.Options) (_ *gate.Report, err error) {
+func (o *GateCmd) revisions(ctx context.Context, c *console.Console, opts gate.Options) (_ *gate.Report, err error) {
 	opts.Paired, o.until = true, pairs.UntilAfter(o.For)
 	repository, err := pairs.FindRepository(ctx, ".")
 	if err != nil {
@@ -115,7 +116,7 @@ func (o *gateCmd) revisions(ctx context.Context, c *console, opts gate.Options) 
 		}
 		defer func() { err = errors.Join(err, trees[i].Remove()) }()
 	}
-	c.say("order within pairs is drawn from seed %d", o.Seed)
+	c.Say("order within pairs is drawn from seed %d", o.Seed)
 	if o.Bench != "" {
 		return o.benchmarks(ctx, c, opts, trees, work)
 	}
@@ -123,7 +124,7 @@ func (o *gateCmd) revisions(ctx context.Context, c *console, opts gate.Options) 
 }
 
 // keep is where the records of turns are written.
-func (o *gateCmd) keep(work string) string {
+func (o *GateCmd) keep(work string) string {
 	if o.Out != "" {
 		return o.Out
 	}
@@ -131,19 +132,19 @@ func (o *gateCmd) keep(work string) string {
 }
 
 // sideName names a side for people and for directories.
-func (o *gateCmd) sideName(side pairs.Side) string {
+func (o *GateCmd) sideName(side pairs.Side) string {
 	return []string{"baseline", "candidate"}[side]
 }
 
 // compares builds pulley twice, and runs comparisons in turn. Paths are trimmed from programs, so that they do not differ in them,
 // and what both revisions share is built once.
-func (o *gateCmd) compares(ctx context.Context, c *console, opts gate.Options, trees [2]*pairs.Checkout, flags []string, work string) (*gate.Report, error) {
+func (o *GateCmd) compares(ctx context.Context, c *console.Console, opts gate.Options, trees [2]*pairs.Checkout, flags []string, work string) (*gate.Report, error) {
 	var turns [2]compareTurn
 	for i, tree := range trees {
 		if _, err := os.Stat(filepath.Join(tree.Root(), "cmd", "pulley")); err != nil {
 			return nil, fmt.Errorf("%s has no cmd/pulley; name benchmarks with --bench to gate another module", o.words[i])
 		}
-		c.say("building %s", o.words[i])
+		c.Say("building %s", o.words[i])
 		turns[i].program, turns[i].flags = filepath.Join(work, o.sideName(pairs.Side(i))+"-pulley"), flags
 		if _, err := (pairs.Command{Dir: tree.Root(), Args: []string{"go", "build", "-trimpath", "-o", turns[i].program, "./cmd/pulley"}}).Run(ctx); err != nil {
 			return nil, fmt.Errorf("building %s: %w", o.words[i], err)
@@ -164,7 +165,7 @@ func (o *gateCmd) compares(ctx context.Context, c *console, opts gate.Options, t
 }
 
 // takeTurns runs all pairs, and gives the records of both sides.
-func (o *gateCmd) takeTurns(ctx context.Context, c *console, turns [2]compareTurn, dir string, seed uint64, tell bool) (before, after []gate.Run, err error) {
+func (o *GateCmd) takeTurns(ctx context.Context, c *console.Console, turns [2]compareTurn, dir string, seed uint64, tell bool) (before, after []gate.Run, err error) {
 	began, n := time.Now(), o.pairs()
 	var found [2][]gate.Run
 	err = pairs.Run(ctx, n, seed, o.until, func(ctx context.Context, side pairs.Side, pair int) error {
@@ -174,7 +175,7 @@ func (o *gateCmd) takeTurns(ctx context.Context, c *console, turns [2]compareTur
 		}
 		found[side] = append(found[side], r)
 		if tell && len(found[0]) == len(found[1]) {
-			c.say("%s", pairDone(pair, n, time.Since(began)))
+			c.Say("%s", pairDone(pair, n, time.Since(began)))
 		}
 		return nil
 	})
@@ -188,10 +189,10 @@ func pairDone(pair, n int, took time.Duration) string {
 }
 
 // benchmarks builds both revisions' tests, and runs their benchmarks in turn.
-func (o *gateCmd) benchmarks(ctx context.Context, c *console, opts gate.Options, trees [2]*pairs.Checkout, work string) (*gate.Report, error) {
+func (o *GateCmd) benchmarks(ctx context.Context, c *console.Console, opts gate.Options, trees [2]*pairs.Checkout, work string) (*gate.Report, error) {
 	var programs [2][]testProgram
 	for i, tree := range trees {
-		c.say("building the tests of %s", o.words[i])
+		c.Say("building the tests of %s", o.words[i])
 		built, err := o.buildTests(ctx, tree, filepath.Join(work, o.sideName(pairs.Side(i))+"-tests"))
 		if err != nil {
 			return nil, fmt.Errorf("building the tests of %s: %w", o.words[i], err)
@@ -210,7 +211,7 @@ func (o *gateCmd) benchmarks(ctx context.Context, c *console, opts gate.Options,
 			return fmt.Errorf("no benchmark of either revision matches --bench %s", o.Bench)
 		}
 		if len(found[0]) == len(found[1]) {
-			c.say("%s", pairDone(pair, n, time.Since(began)))
+			c.Say("%s", pairDone(pair, n, time.Since(began)))
 		}
 		return nil
 	})
@@ -225,7 +226,7 @@ func (o *gateCmd) benchmarks(ctx context.Context, c *console, opts gate.Options,
 type testProgram struct{ program, dir string }
 
 // buildTests builds the tests of the packages that are asked for.
-func (o *gateCmd) buildTests(ctx context.Context, tree *pairs.Checkout, into string) ([]testProgram, error) {
+func (o *GateCmd) buildTests(ctx context.Context, tree *pairs.Checkout, into string) ([]testProgram, error) {
 	pattern := o.Package
 	if pattern == "" {
 		pattern = "."
@@ -256,7 +257,7 @@ func (o *gateCmd) buildTests(ctx context.Context, tree *pairs.Checkout, into str
 }
 
 // benchTurn runs the benchmarks of all programs, and keeps what they print in path.
-func (o *gateCmd) benchTurn(ctx context.Context, programs []testProgram, path string) (*gobench.File, error) {
+func (o *GateCmd) benchTurn(ctx context.Context, programs []testProgram, path string) (*gobench.File, error) {
 	var all bytes.Buffer
 	for _, p := range programs {
 		out, err := pairs.Command{Dir: p.dir, Args: []string{

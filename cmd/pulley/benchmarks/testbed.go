@@ -1,4 +1,4 @@
-package main
+package benchmarks
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"pulley/bench"
 	"pulley/bench/load"
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
 	"pulley/scenarios"
 )
@@ -13,7 +14,7 @@ import (
 // testbedFlags say what is put under load, and on what. pulley bench and pulley knee have them.
 type testbedFlags struct {
 	Scenario string `arg:"" help:"What to run: ${scenarios}, or a scenario's file, as in orders.yaml; with =SIZE for a size. Default size: the scenario's smallest."`
-	serverFlags
+	console.ServerFlags
 	Workers   int      `placeholder:"N" help:"Actions that an engine runs at once. Default: what the scenario says, else 2000."`
 	Engines   int      `placeholder:"N" help:"Engines on the store. Default: what the scenario says, else 1."`
 	InFlight  int      `placeholder:"N" help:"So many instances may be open at once; those due beyond are dropped, and counted. Default: 5000, fewer if they are large."`
@@ -29,7 +30,7 @@ func (o *testbedFlags) find() (k bench.Case, limits load.Limits, err error) {
 	if err := checkTimeScale(o.TimeScale); err != nil {
 		return k, limits, err
 	}
-	if limits.OthersShare, err = parseShare(o.Others); err != nil {
+	if limits.OthersShare, err = console.ParseShare(o.Others); err != nil {
 		return k, limits, fmt.Errorf("--others %s: %w", o.Others, err)
 	}
 	cases, err := bench.Cases(bench.CaseOptions{

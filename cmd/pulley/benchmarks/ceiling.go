@@ -1,4 +1,4 @@
-package main
+package benchmarks
 
 import (
 	"bytes"
@@ -14,15 +14,16 @@ import (
 
 	"pulley/bench/ceiling"
 	"pulley/bench/measure"
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver"
 	"pulley/reports"
 	"pulley/reports/record"
 )
 
-// ceilingCmd is pulley ceiling.
-type ceilingCmd struct {
-	serverFlags
+// CeilingCmd is pulley ceiling.
+type CeilingCmd struct {
+	console.ServerFlags
 	Ways        []string      `placeholder:"WAYS" help:"What to measure, joined by commas: statements, call, batched, append, copy. Default: all."`
 	Connections []int         `default:"1,2,4,8,16" help:"Sessions at once, from 1 to 64, joined by commas. Default: 1,2,4,8,16."`
 	Batches     []int         `default:"100,1000" help:"Completions in a call, where calls have several, from 1 to 10000. Default: 100,1000."`
@@ -33,7 +34,7 @@ type ceilingCmd struct {
 }
 
 // Help is the end of the command's help.
-func (ceilingCmd) Help() string {
+func (CeilingCmd) Help() string {
 	return "A client without an engine writes completions into the schedulers' own tables, in schemas that are dropped at the end: statements, " +
 		"as four statements in a transaction; call, in one statement; batched, many in one statement; append, an event for each in one insert that " +
 		"an epoch fences; copy, the same by COPY. With --nodes-per-instance, an instance's own row is inserted and ended once for so many completions, too: in the same " +
@@ -45,7 +46,7 @@ func (ceilingCmd) Help() string {
 }
 
 // Run measures and prints.
-func (o *ceilingCmd) Run(c *console) error {
+func (o *CeilingCmd) Run(c *console.Console) error {
 	if o.Runs < 1 || o.Runs > 100 {
 		return fmt.Errorf("--runs %d: choose from 1 to 100", o.Runs)
 	}
@@ -59,22 +60,22 @@ func (o *ceilingCmd) Run(c *console) error {
 	if _, err := ceiling.New(cfg); err != nil { // before a server is started
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := console.Interruptible()
 	defer stop()
-	server, closing, err := o.serve(ctx, c)
+	server, closing, err := o.Serve(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer closing()
 	report, err := o.measure(ctx, c, cfg, server)
 	if err != nil {
-		return ended(ctx, err)
+		return console.Ended(ctx, err)
 	}
 	return o.print(c, report)
 }
 
 // measure makes the report.
-func (o *ceilingCmd) measure(ctx context.Context, c *console, cfg ceiling.Config, server *pgserver.Server) (*record.CeilingReport, error) {
+func (o *CeilingCmd) measure(ctx context.Context, c *console.Console, cfg ceiling.Config, server *pgserver.Server) (*record.CeilingReport, error) {
 	report := &record.CeilingReport{
 		Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now(), Methods: ceiling.Methods(cfg),
 	}
@@ -82,11 +83,11 @@ func (o *ceilingCmd) measure(ctx context.Context, c *console, cfg ceiling.Config
 	if report.Postgres, err = settings(ctx, server); err != nil {
 		return nil, err
 	}
-	run, shown := 0, isTerminal(c.err)
+	run, shown := 0, console.IsTerminal(c.Err)
 	cfg.DSN = server.DSN()
 	cfg.Progress = func(done, total int, point string) {
 		if shown {
-			_, _ = fmt.Fprintf(c.err, "\r\x1b[K[%d/%d] %s", run*total+done+1, o.Runs*total, point)
+			_, _ = fmt.Fprintf(c.Err, "\r\x1b[K[%d/%d] %s", run*total+done+1, o.Runs*total, point)
 		}
 	}
 	meter, err := ceiling.New(cfg)
@@ -95,12 +96,12 @@ func (o *ceilingCmd) measure(ctx context.Context, c *console, cfg ceiling.Config
 	}
 	for ; run < o.Runs && err == nil; run++ {
 		if !shown {
-			c.say("measurement %d of %d", run+1, o.Runs)
+			c.Say("measurement %d of %d", run+1, o.Runs)
 		}
 		err = meter.Round(ctx)
 	}
 	if shown {
-		_, _ = io.WriteString(c.err, "\r\x1b[K")
+		_, _ = io.WriteString(c.Err, "\r\x1b[K")
 	}
 	report.EndedAt, report.Ceilings = time.Now(), meter.Result()
 	return report, err
@@ -117,7 +118,7 @@ func settings(ctx context.Context, server *pgserver.Server) (*record.Postgres, e
 	return found, postgres.Explain(err)
 }
 
-func (o *ceilingCmd) print(c *console, report *record.CeilingReport) error {
+func (o *CeilingCmd) print(c *console.Console, report *record.CeilingReport) error {
 	var b bytes.Buffer
 	write := reports.WriteCeilings
 	if o.Format == "json" {
@@ -126,5 +127,5 @@ func (o *ceilingCmd) print(c *console, report *record.CeilingReport) error {
 	if err := write(&b, report); err != nil {
 		return err
 	}
-	return c.print(b.String())
+	return c.Print(b.String())
 }

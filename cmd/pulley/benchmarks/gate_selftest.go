@@ -1,4 +1,4 @@
-package main
+package benchmarks
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pulley/bench/gate"
+	"pulley/cmd/pulley/console"
 	"pulley/reports/record"
 )
 
@@ -79,7 +80,7 @@ type selfTestReport struct {
 }
 
 // selfTest plants, and sees what is found.
-func (o *gateCmd) selfTest(c *console, opts gate.Options) error {
+func (o *GateCmd) selfTest(c *console.Console, opts gate.Options) error {
 	opts.Paired = true
 	cases := plantCases()
 	if o.Only != "" {
@@ -98,22 +99,22 @@ func (o *gateCmd) selfTest(c *console, opts gate.Options) error {
 			return err
 		}
 	}
-	ctx, stop := interruptible()
+	ctx, stop := console.Interruptible()
 	defer stop()
 	report, err := o.plantAll(ctx, c, opts, cases)
 	if err != nil {
-		return ended(ctx, err)
+		return console.Ended(ctx, err)
 	}
 	if err := o.publish(c, report, report.text()); err != nil {
 		return err
 	}
 	if !report.OK {
-		return &status{code: exitFailed}
+		return &console.Status{Code: console.ExitFailed}
 	}
 	return nil
 }
 
-func (o *gateCmd) plantAll(ctx context.Context, c *console, opts gate.Options, cases []plantCase) (*selfTestReport, error) {
+func (o *GateCmd) plantAll(ctx context.Context, c *console.Console, opts gate.Options, cases []plantCase) (*selfTestReport, error) {
 	report := &selfTestReport{OK: true, Pairs: o.pairs(), Disturbed: o.Disturb, Seed: o.Seed}
 	var flags []string
 	for _, k := range cases {
@@ -144,7 +145,7 @@ func (o *gateCmd) plantAll(ctx context.Context, c *console, opts gate.Options, c
 }
 
 // plant makes all tries of one case.
-func (o *gateCmd) plant(ctx context.Context, c *console, opts gate.Options, k plantCase, env []string) (*plantResult, error) {
+func (o *GateCmd) plant(ctx context.Context, c *console.Console, opts gate.Options, k plantCase, env []string) (*plantResult, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -171,7 +172,7 @@ func (o *gateCmd) plant(ctx context.Context, c *console, opts gate.Options, k pl
 		if judged.Outcome == gate.Inconclusive {
 			r.Inconclusive++
 		}
-		c.say("planted %s, try %d of %d: %s", k.Name, try+1, r.Tries, judged.Sentence)
+		c.Say("planted %s, try %d of %d: %s", k.Name, try+1, r.Tries, judged.Sentence)
 	}
 	r.SecondsATry = math.Round(10*time.Since(began).Seconds()/float64(r.Tries)) / 10
 	limit := k.share * float64(r.Tries)
@@ -184,7 +185,7 @@ func (o *gateCmd) plant(ctx context.Context, c *console, opts gate.Options, k pl
 }
 
 // try makes one comparison in a directory of its own.
-func (o *gateCmd) try(ctx context.Context, c *console, opts gate.Options, turns [2]compareTurn, seed uint64) (*gate.Report, error) {
+func (o *GateCmd) try(ctx context.Context, c *console.Console, opts gate.Options, turns [2]compareTurn, seed uint64) (*gate.Report, error) {
 	dir, err := os.MkdirTemp("", "pulley-gate-*")
 	if err != nil {
 		return nil, err

@@ -1,0 +1,128 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/scenarios/yamlfile"
+)
+
+// The exit statuses besides 0 and those of signals.
+const (
+	ExitFailed       = 1  // the instance failed, or the answer is no
+	ExitUsage        = 2  // there is no result
+	ExitInconclusive = 3  // a run that decides nothing, or shows less than was asked for
+	ExitBug          = 70 // a panic
+)
+
+// Console is what a command reads and writes.
+type Console struct {
+	In       io.Reader
+	Out, Err io.Writer
+
+	mu sync.Mutex // so that a line is said whole
+}
+
+// Say writes a line to standard error. That it cannot be written is nobody's concern.
+func (c *Console) Say(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = io.WriteString(c.Err, OneLine(fmt.Sprintf(format, args...))+"\n")
+}
+
+// Print writes to standard output, in one piece.
+func (c *Console) Print(text string) error {
+	if _, err := io.WriteString(c.Out, text); err != nil {
+		return fmt.Errorf("writing the output: %w", Cause(err))
+	}
+	return nil
+}
+
+// EncodeJSON writes a value as people read it.
+func EncodeJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
+}
+
+// Status is an exit status, for an error that is not a mistake of the user's or that has been told
+// already.
+type Status struct {
+	Code int
+	Err  error // told before the program ends; nil: nothing is
+}
+
+func (s *Status) Error() string { return fmt.Sprintf("exit status %d: %v", s.Code, s.Err) }
+
+// Unwrap gives what is told before the program ends.
+func (s *Status) Unwrap() error { return s.Err }
+
+// Refused is a program that does not run, with a line for each reason.
+type Refused struct{ Lines []string }
+
+func (r *Refused) Error() string { return strings.Join(r.Lines, "\n") }
+
+// Fail tells of an error and gives the exit status.
+func (c *Console) Fail(err error) int {
+	if err == nil {
+		return 0
+	}
+	code := ExitUsage
+	var s *Status
+	if errors.As(err, &s) {
+		if code, err = s.Code, s.Err; err == nil {
+			return code
+		}
+	}
+	var r *Refused
+	if errors.As(err, &r) {
+		for _, line := range r.Lines {
+			c.Say("%s", line)
+		}
+		return code
+	}
+	c.Say("pulley: %v", err)
+	return code
+}
+
+// ReasonsMost bounds how many reasons for a refusal are told.
+const ReasonsMost = 20
+
+// Refuse makes a refusal of the errors that the parser, the compiler or the registry gave, which have
+// a line for each reason, with its place.
+func Refuse(err error, hints ...string) error {
+	var at *ir.Error
+	var all graph.CompileError
+	var file yamlfile.Mistakes
+	if errors.As(err, &file) { // of a scenario's file all mistakes are told
+		return &Refused{Lines: append(strings.Split(err.Error(), "\n"), hints...)}
+	}
+	if !errors.As(err, &at) && !errors.As(err, &all) {
+		return err
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if more := len(lines) - ReasonsMost; more > 0 {
+		lines = append(lines[:ReasonsMost], fmt.Sprintf("pulley: and %d more mistakes", more))
+	}
+	return &Refused{Lines: append(lines, hints...)}
+}
+
+// OneLine puts a text on one line, and takes out what a terminal would act upon.
+func OneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r < ' ' || r == 0x7f:
+			return -1
+		}
+		return r
+	}, strings.TrimSpace(text))
+}
