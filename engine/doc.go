@@ -51,9 +51,10 @@
 //	engine/backend             | the contract that every design implements                      | engine/plan
 //	engine/backend/backendtest | the conformance suite that every backend passes                | engine/backend, internal/depth
 //	engine/backend/differ      | holds a backend against the reference, one case at a time      | engine/oracle, engine/ir/programs, engine/worker
-//	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend
+//	engine/backend/state       | instances in memory: plans applied, and taken back             | engine/backend
+//	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend/state
 //	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
-//	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres
+//	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres, engine/backend/state
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause

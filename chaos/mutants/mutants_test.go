@@ -189,7 +189,7 @@ func spoilable(t *testing.T, root string) (m mutant, file, passage string) {
 	if err != nil || len(chosen) != 1 {
 		t.Fatalf("%d mutants, %v", len(chosen), err)
 	}
-	return chosen[0], "engine/backend/memory/heap.go", "package memory"
+	return chosen[0], "engine/backend/memory/store.go", "package memory"
 }
 
 // TestHandful plants a bug that needs no server, one that changes nothing, one that does not build, and one whose

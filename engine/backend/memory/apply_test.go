@@ -3,6 +3,7 @@ package memory
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -22,12 +24,15 @@ type script struct {
 	err   error
 	seen  []plan.Inbox
 
+	panics bool
+
 	cleared plan.Cleared // of every region
 }
 
 func (s *script) Start(json.RawMessage) (plan.Plan, error) { return s.start, s.err }
 func (s *script) Needs(plan.Event) plan.Needs              { return s.needs }
 func (s *script) Cleared(graph.RegionID) plan.Cleared      { return s.cleared }
+func (s *script) RunName(r graph.Run) string               { return fmt.Sprintf("node %d at %q", r.Node, r.Path) }
 
 // Reached has every watched barrier start node 60 in between.
 func (s *script) Reached(barrier graph.Run, required, _, after int) []plan.Event {
@@ -40,7 +45,10 @@ func (s *script) Reached(barrier graph.Run, required, _, after int) []plan.Event
 func (s *script) Step(ev plan.Event, in plan.Inbox, _ float64) (plan.Plan, error) {
 	s.seen = append(s.seen, in)
 	p, ok := s.steps[ev.Run.Node]
-	if !ok {
+	switch {
+	case s.panics:
+		panic("a bug in the core")
+	case !ok:
 		return plan.Plan{}, plan.ErrEvent
 	}
 	return p, nil
@@ -111,7 +119,7 @@ var contradictions = []struct {
 	{"opened twice", plan.Plan{Opens: []plan.Open{{Run: run(50), Required: 2}}}, "is known already", false},
 	{"opened for nobody", plan.Plan{Opens: []plan.Open{{Run: run(52)}}}, "takes at least one", false},
 	{"never opened", plan.Plan{Arrivals: []plan.Arrival{{Run: run(52)}}}, "whose count is not known", false},
-	{"other count", plan.Plan{Arrivals: []plan.Arrival{{Run: run(50), Required: 3}}}, "1 arrivals in the store and 3", false},
+	{"other count", plan.Plan{Arrivals: []plan.Arrival{{Run: run(50), Required: 3}}}, "1 arrivals in memory and 3", false},
 	{"enqueued twice", plan.Plan{Enqueues: enqueue(3, 2)}, "was enqueued before", false},
 	{"missing reference", plan.Plan{Enqueues: []plan.Enqueue{
 		{Run: run(9), Action: "a", Args: []plan.Arg{{Name: "x", Ref: &missing}}},
@@ -427,9 +435,10 @@ func TestCrashInStart(t *testing.T) {
 
 // TestPanicLeavesNothing wants a core that panics to leave the store as it was, and usable.
 func TestPanicLeavesNothing(t *testing.T) {
-	b, tasks := scripted(t, &script{start: plan.Plan{Enqueues: enqueue(1)}}, nil)
+	s := &script{start: plan.Plan{Enqueues: enqueue(1)}}
+	b, tasks := scripted(t, s, nil)
 	before := b.Dump()
-	b.core = func(*plan.Program) core { panic("a bug in the core") }
+	s.panics = true
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -445,29 +454,33 @@ func TestPanicLeavesNothing(t *testing.T) {
 
 // TestCheckFinds breaks a store in every way that Check looks for.
 func TestCheckFinds(t *testing.T) {
+	barrier := func(required, completed int32) func(*Backend, *instance, *state.Run) {
+		return func(_ *Backend, i *instance, _ *state.Run) {
+			i.Barriers.Put(state.OfRun(run(50)), &state.Barrier{Counts: state.Counts{Required: required, Completed: completed}})
+		}
+	}
 	for name, c := range map[string]struct {
 		want  string
-		spoil func(*Backend, *instance, *row)
+		spoil func(*Backend, *instance, *state.Run)
 	}{
-		"nothing": {"", func(*Backend, *instance, *row) {}},
-		"counter": {"I2", func(_ *Backend, i *instance, _ *row) {
-			i.readiness.store(ofRun(run(50)), counter{required: 1, completed: 2})
-		}},
-		"no count":       {"I2", func(_ *Backend, i *instance, _ *row) { i.readiness.store(ofRun(run(50)), counter{}) }},
-		"done and there": {"done is true", func(_ *Backend, _ *instance, r *row) { r.done = true }},
-		"wrong heap":     {"not in the heap", func(b *Backend, i *instance, r *row) { b.store.shards[0].heap(r.place).rows[0] = &row{inst: i} }},
-		"no token":       {"has token 0", func(_ *Backend, _ *instance, r *row) { r.token = 0 }},
-		"future token":   {"has token 99", func(_ *Backend, _ *instance, r *row) { r.token = 99 }},
-		"leftovers": {"I10", func(_ *Backend, i *instance, _ *row) {
+		"nothing":        {"", func(*Backend, *instance, *state.Run) {}},
+		"counter":        {"I2", barrier(1, 2)},
+		"no count":       {"I2", barrier(0, 0)},
+		"done and there": {"not in the heap", func(_ *Backend, _ *instance, r *state.Run) { r.Place = state.Over }},
+		"wrong heap":     {"not in the heap", func(b *Backend, _ *instance, r *state.Run) { r.Move(&b.store.shards[0].waiting) }},
+		"no token":       {"has token 0", func(_ *Backend, _ *instance, r *state.Run) { r.Token = 0 }},
+		"future token":   {"has token 99", func(_ *Backend, _ *instance, r *state.Run) { r.Token = 99 }},
+		"bytes":          {"bytes", func(_ *Backend, i *instance, _ *state.Run) { i.Bytes++ }},
+		"leftovers": {"I10", func(_ *Backend, i *instance, _ *state.Run) {
 			i.status = backend.Completed
-			i.slots.store(address{}, value{})
-			i.elements.store(ofRun(run(1)), map[int]json.RawMessage{})
-			i.readiness.store(ofRun(run(1)), counter{required: 1})
+			i.Slots.Put(state.Address{}, state.Value{})
+			i.Barriers.Put(state.OfRun(run(1)), &state.Barrier{Counts: state.Counts{Required: 1}, Elements: make([]json.RawMessage, 1)})
 		}},
 	} {
 		b, tasks := scripted(t, &script{start: plan.Plan{Enqueues: enqueue(1)}}, nil)
 		inst := b.store.instances[tasks[0].Lease.Key.Instance]
-		c.spoil(b, inst, inst.rows.at[ofRun(run(1))])
+		r, _ := inst.Runs.Get(state.OfRun(run(1)))
+		c.spoil(b, inst, r)
 		err := b.Check()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: Check says %v; want %q", name, err, c.want)

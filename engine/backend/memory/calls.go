@@ -1,14 +1,14 @@
 package memory
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/state"
 	"pulley/engine/plan"
 )
 
@@ -17,64 +17,53 @@ func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant b
 	if err := grant.Check(); err != nil {
 		return backend.Committed{}, fmt.Errorf("memory: %s: %w", opSubmit, err)
 	}
-	return b.run(ctx, opSubmit, func(t *tx) (backend.Committed, error) {
-		var out backend.Committed
-		touched := make([]bool, len(t.s.shards))
-		for _, sub := range subs {
-			shard := backend.ShardOf(sub.ID, len(t.s.shards))
-			touched[shard] = true
-			answer, err := t.submit(sub, shard)
-			if err != nil {
+	return b.run(ctx, opSubmit, func(t *tx) (out backend.Committed, err error) {
+		out.Outcomes = make([]backend.Outcome, len(subs))
+		for i := range subs {
+			if out.Outcomes[i], err = t.submit(&subs[i]); err != nil {
 				return out, err
 			}
-			out.Outcomes = append(out.Outcomes, answer)
 		}
-		err := t.finish(grant, &out)
-		for i, sh := range t.s.shards {
-			if touched[i] {
-				t.outlook(sh, &out)
-			}
-		}
+		err = t.finish(grant, &out)
 		return out, err
 	})
 }
 
 // submit stores one instance and what its start makes ready.
-func (t *tx) submit(sub backend.Submission, shard int) (backend.Outcome, error) {
+func (t *tx) submit(sub *backend.Submission) (backend.Outcome, error) {
+	sh := t.s.shards[backend.ShardOf(sub.ID, len(t.s.shards))]
+	t.touch(sh)
 	if _, ok := t.s.instances[sub.ID]; ok {
 		return backend.Outcome{Answer: backend.Duplicate}, nil
 	}
-	sp := t.savepoint()
-	return t.outcome(sp, t.start(sub, shard))
+	return t.outcome(t.savepoint(), t.start(sub, sh))
 }
 
-func (t *tx) start(sub backend.Submission, shard int) error {
+func (t *tx) start(sub *backend.Submission, sh *shard) error {
 	if sub.Program == nil {
-		return refuse("instance %s has no program", sub.ID)
+		return fmt.Errorf("instance %s has no program", sub.ID)
 	}
-	p, err := t.b.core(sub.Program).Start(sub.Input)
+	core := t.b.core(sub.Program)
+	p, err := core.Start(bytes.Clone(sub.Input))
 	if err != nil {
-		return refusal{err}
+		return err
 	}
-	inst := &instance{
-		id:      sub.ID,
-		shard:   shard,
-		program: sub.Program,
-		status:  backend.Running,
-		held:    newHeld(),
-	}
-	put(t, t.s.instances, sub.ID, inst)
+	inst := &instance{shard: sh, program: sub.Program, status: backend.Running}
+	inst.ID, inst.Core, inst.Owner = sub.ID, core, inst
+	t.s.instances[sub.ID] = inst
+	t.Undone(func() { delete(t.s.instances, inst.ID) })
 	if err := t.at(pointInstance); err != nil {
 		return err
 	}
-	return t.settle(inst, p)
+	t.Begin(&inst.Instance)
+	return t.apply(inst, p)
 }
 
 // finish grants leases and reports what ended.
 func (t *tx) finish(grant backend.Grant, out *backend.Committed) error {
 	var err error
 	out.Tasks, err = t.grant(grant)
-	out.Ended = slices.Clone(t.ended)
+	out.Ended = t.ended
 	return err
 }
 
@@ -86,15 +75,18 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	return b.run(ctx, opClaim, func(t *tx) (backend.Committed, error) {
 		var out backend.Committed
 		sh := t.s.shards[shard]
-		t.promote(sh)
-		for len(out.Tasks) < grant.Max && sh.ready.len() > 0 {
-			task, err := t.lease(sh.ready.min(), grant)
+		t.touch(sh)
+		sh.promote(t.Now)
+		for len(out.Tasks) < grant.Max && len(sh.ready) > 0 {
+			r := sh.ready[0].Run
+			r.Move(nil)
+			t.claimed = append(t.claimed, r)
+			task, err := t.lease(r, grant)
 			if err != nil {
 				return out, err
 			}
 			out.Tasks = append(out.Tasks, task)
 		}
-		t.outlook(sh, &out)
 		return out, nil
 	})
 }
@@ -104,68 +96,56 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if err := b.check(shard, grant); err != nil {
 		return backend.Committed{}, fmt.Errorf("memory: %s: %w", opComplete, err)
 	}
-	return b.run(ctx, opComplete, func(t *tx) (backend.Committed, error) {
-		var out backend.Committed
-		for _, c := range completions {
-			answer, err := t.complete(shard, c)
-			if err != nil {
+	return b.run(ctx, opComplete, func(t *tx) (out backend.Committed, err error) {
+		sh := t.s.shards[shard]
+		t.touch(sh)
+		out.Outcomes = make([]backend.Outcome, len(completions))
+		for i := range completions {
+			if out.Outcomes[i], err = t.complete(sh, &completions[i]); err != nil {
 				return out, err
 			}
-			out.Outcomes = append(out.Outcomes, answer)
 		}
-		err := t.finish(grant, &out)
-		t.outlook(t.s.shards[shard], &out)
+		err = t.finish(grant, &out)
 		return out, err
 	})
 }
 
 // complete applies one completion, if its lease is the current one.
-func (t *tx) complete(shard int, c backend.Completion) (backend.Outcome, error) {
-	r := t.s.held(shard, c.Lease)
+func (t *tx) complete(sh *shard, c *backend.Completion) (backend.Outcome, error) {
+	r := t.s.held(sh, &c.Lease)
 	if r == nil {
 		return backend.Outcome{Answer: backend.Stale}, nil
 	}
-	sp := t.savepoint()
-	return t.outcome(sp, t.advance(r, c))
+	return t.outcome(t.savepoint(), t.advance(r, c))
 }
 
 // advance takes an instance forward by the end of one attempt.
-func (t *tx) advance(r *row, c backend.Completion) error {
-	inst := r.inst
+func (t *tx) advance(r *state.Run, c *backend.Completion) error {
+	inst := instanceOf(r)
 	switch {
 	case c.Program == nil:
-		return refuse("the completion of node %d of instance %s has no program", r.run.Node, inst.id)
-	case c.Program.Hash() != inst.program.Hash():
-		return refuse("instance %s runs another program than the one it is completed with", inst.id)
-	case c.Attempt != r.attempt:
-		return refuse("node %d of instance %s: attempt %d is completed as attempt %d", r.run.Node, inst.id, r.attempt, c.Attempt)
+		return fmt.Errorf("the completion of node %d of instance %s has no program", r.Key.Node, inst.ID)
+	case c.Program != inst.program && c.Program.Hash() != inst.program.Hash():
+		return fmt.Errorf("instance %s runs another program than the one it is completed with", inst.ID)
+	case c.Attempt != int(r.Attempt):
+		return fmt.Errorf("node %d of instance %s: attempt %d is completed as attempt %d", r.Key.Node, inst.ID, r.Attempt, c.Attempt)
 	}
-	before := r.rowState
-	t.set(r, rowState{place: nowhere, attempt: r.attempt, done: true})
+	before := t.Savepoint()
+	t.Done(r)
 	if err := t.at(pointGuard); err != nil {
 		return err
 	}
-	ev := plan.Event{Run: r.run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
-	p, err := t.step(inst, ev)
+	ev := plan.Event{Run: r.Key, Attempt: c.Attempt, Result: bytes.Clone(c.Result), Failure: cloneFailure(c.Failure)}
+	p, err := t.Step(&inst.Instance, ev, t.b.jitter())
 	if err != nil {
 		return err
 	}
 	if p.Retry != nil {
-		return t.retry(r, before, *p.Retry)
-	}
-	return t.settle(inst, p)
-}
-
-// retry offers a failed run again, at once or after a wait.
-func (t *tx) retry(r *row, state rowState, retry plan.Retry) error {
-	state.attempt++
-	if retry.After <= 0 {
-		t.makeReady(r, state)
+		t.Rollback(before)
+		t.Retry(r, p.Retry.After)
 		return t.at(pointRetry)
 	}
-	state.place, state.at, state.token, state.owner = inWaiting, t.now.Add(retry.After), 0, ""
-	t.set(r, state)
-	return t.at(pointRetry)
+	return t.apply(inst, p)
 }
 
 // Extend prolongs leases; see backend.Backend.
@@ -179,14 +159,14 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 	}
 	kept := make([]bool, len(leases))
 	_, err = b.run(ctx, opExtend, func(t *tx) (backend.Committed, error) {
-		for i, l := range leases {
-			r := t.s.held(shard, l)
+		for i := range leases {
+			r := t.s.held(t.s.shards[shard], &leases[i])
 			if r == nil {
 				continue
 			}
-			state := r.rowState
-			state.place, state.at = inLeased, t.now.Add(grant.Lease)
-			t.set(r, state)
+			renewed := r.RunState
+			renewed.Place, renewed.Due = state.Leased, t.Now+int64(grant.Lease)
+			t.Set(r, renewed)
 			kept[i] = true
 			if err := t.at(pointLease); err != nil {
 				return backend.Committed{}, err
@@ -262,35 +242,15 @@ func (b *Backend) check(shard int, grant backend.Grant) error {
 	return grant.Check()
 }
 
-// held finds the row of a lease that is the current one; nil where it is not.
-func (s *store) held(shard int, l backend.Lease) *row {
+// held finds the run of a lease that is the current one; nil where it is not.
+func (s *store) held(sh *shard, l *backend.Lease) *state.Run {
 	inst, ok := s.instances[l.Key.Instance]
-	if !ok || inst.shard != shard {
+	if !ok || inst.shard != sh {
 		return nil
 	}
-	r, ok := inst.rows.at[ofRun(l.Key.Run)]
-	if !ok || r.token == 0 || r.token != l.Token {
+	r, ok := inst.Runs.Get(state.OfRun(l.Key.Run))
+	if !ok || r.Token == 0 || r.Token != l.Token {
 		return nil
 	}
 	return r
-}
-
-// slot reads a value of the inbox, whole.
-func (inst *instance) slot(s plan.Slot) (json.RawMessage, bool) {
-	v, ok := inst.slots.at[ofSlot(s)]
-	if !ok {
-		return nil, false
-	}
-	whole, err := plan.JoinAppended(v.base, v.list(s))
-	return whole, err == nil // nothing was appended that cannot be joined
-}
-
-// public copies what a caller may know of an instance.
-func (inst *instance) public() backend.Instance {
-	return backend.Instance{
-		ID:      inst.id,
-		Status:  inst.status,
-		Result:  cloneJSON(inst.result),
-		Failure: cloneFailure(inst.failure),
-	}
 }

@@ -1,6 +1,9 @@
 package memory
 
-import "pulley/engine/backend"
+import (
+	"pulley/engine/backend"
+	"pulley/engine/backend/state"
+)
 
 // operation names a call in crash points and errors.
 type operation string
@@ -13,19 +16,11 @@ const (
 	opCancel   operation = "cancel"
 )
 
-// The steps after which a call can be made to crash.
+// The points at which a call can be made to crash, besides those after the steps of applying a plan.
 const (
 	pointBegin     = "begin"     // nothing was changed yet
 	pointInstance  = "instance"  // an instance's row is there, nothing of its plan
 	pointGuard     = "guard"     // a completion's token was right and its row is done
-	pointWrites    = "writes"    // a plan's values are in their slots
-	pointAppends   = "appends"   // and what it appends to lists
-	pointElements  = "elements"  // and its elements at their barriers
-	pointOpens     = "opens"     // and its barriers' counts are known
-	pointArrivals  = "arrivals"  // and its arrivals are counted
-	pointEnqueues  = "enqueues"  // and its node runs are ready
-	pointFired     = "fired"     // a barrier has opened or a run is to be resumed, and its event is not planned yet
-	pointClears    = "clears"    // and what is over or called off is gone
 	pointRetry     = "retry"     // a failed attempt waits for its next
 	pointEnd       = "end"       // an instance has ended
 	pointLease     = "lease"     // a node run was leased
@@ -39,13 +34,13 @@ var steps = []struct {
 	points []string
 }{
 	{opSubmit, []string{
-		pointBegin, pointInstance, pointWrites, pointAppends, pointElements, pointOpens, pointArrivals,
-		pointEnqueues, pointFired, pointClears, pointEnd, pointLease, pointCommit, pointCommitted,
+		pointBegin, pointInstance, string(state.Written), string(state.Appended), string(state.Elements), string(state.Opened), string(state.Arrived),
+		string(state.Enqueued), string(state.Fired), string(state.Cleared), pointEnd, pointLease, pointCommit, pointCommitted,
 	}},
 	{opClaim, []string{pointBegin, pointLease, pointCommit, pointCommitted}},
 	{opComplete, []string{
-		pointBegin, pointGuard, pointWrites, pointAppends, pointElements, pointOpens, pointArrivals, pointEnqueues,
-		pointFired, pointClears, pointRetry, pointEnd, pointLease, pointCommit, pointCommitted,
+		pointBegin, pointGuard, string(state.Written), string(state.Appended), string(state.Elements), string(state.Opened), string(state.Arrived), string(state.Enqueued),
+		string(state.Fired), string(state.Cleared), pointRetry, pointEnd, pointLease, pointCommit, pointCommitted,
 	}},
 	{opExtend, []string{pointBegin, pointLease, pointCommit, pointCommitted}},
 	{opCancel, []string{pointBegin, pointEnd, pointCommit, pointCommitted}},
@@ -76,20 +71,17 @@ func Committed(point string) bool {
 
 func (op operation) point(step string) string { return string(op) + "." + step }
 
-// at passes a point of an operation.
-func (b *Backend) at(op operation, step string) error {
-	if b.crash == nil {
+// at passes a point of the transaction's operation.
+func (t *tx) at(step string) error {
+	if t.b.crash == nil {
 		return nil
 	}
-	return b.crash(op.point(step))
+	t.crashed = t.b.crash(t.op.point(step))
+	return t.crashed
 }
 
-// at passes a point of the transaction's operation.
-func (t *tx) at(step string) error { return t.b.at(t.op, step) }
-
 // attempt runs a call's body up to its commit.
-func (t *tx) attempt(op operation, body func(*tx) (backend.Committed, error)) (backend.Committed, error) {
-	t.op = op
+func (t *tx) attempt(body func(*tx) (backend.Committed, error)) (backend.Committed, error) {
 	if err := t.at(pointBegin); err != nil {
 		return backend.Committed{}, err
 	}

@@ -33,7 +33,7 @@
 //
 // # Crashes
 //
-// Every change records its inverse. A call that fails, for whatever reason, plays the inverses back
+// Every change records its inverse (package state). A call that fails, for whatever reason, plays the inverses back
 // and leaves the store as it was. Options.Crash is asked at named points within the calls; an error
 // from it stands for a process or a connection that dies there: before the commit the call fails and
 // nothing of it happened, after it the call fails with backend.ErrUnknown although all of it happened.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 )
 
@@ -24,18 +25,18 @@ func (b *Backend) Dump() string {
 	defer s.mu.Unlock()
 	all := slices.Collect(maps.Values(s.instances))
 	slices.SortFunc(all, func(x, y *instance) int {
-		return cmp.Or(cmp.Compare(x.shard, y.shard), slices.Compare(x.id[:], y.id[:]))
+		return cmp.Or(cmp.Compare(x.shard.number, y.shard.number), slices.Compare(x.ID[:], y.ID[:]))
 	})
 	var out strings.Builder
 	for _, inst := range all {
-		inst.dump(&out)
+		s.dump(inst, &out)
 	}
 	return out.String()
 }
 
-func (inst *instance) dump(out *strings.Builder) {
+func (s *store) dump(inst *instance, out *strings.Builder) {
 	hash := inst.program.Hash()
-	fmt.Fprintf(out, "instance %s shard=%d program=%x status=%s", inst.id, inst.shard, hash[:6], inst.status)
+	fmt.Fprintf(out, "instance %s shard=%d program=%x status=%s", inst.ID, inst.shard.number, hash[:6], inst.status)
 	if inst.result != nil {
 		fmt.Fprintf(out, " result=%s", inst.result)
 	}
@@ -43,50 +44,52 @@ func (inst *instance) dump(out *strings.Builder) {
 		fmt.Fprintf(out, " failure=%q message=%q action=%q position=%s", f.Type, f.Message, f.Action, f.Pos)
 	}
 	out.WriteByte('\n')
-	for _, a := range inst.rows.sorted() {
-		inst.rows.at[a].dump(out)
-	}
-	for _, a := range inst.readiness.sorted() {
-		c := inst.readiness.at[a]
-		fmt.Fprintf(out, "  readiness node=%d path=%q completed=%d required=%d soft=%t\n",
-			a.id, a.path, c.completed, c.required, c.soft)
-	}
-	for _, a := range inst.slots.sorted() {
-		v := inst.slots.at[a]
-		fmt.Fprintf(out, "  slot var=%d scope=%q value=%s\n", a.id, a.path, v.base)
-		for i, more := range v.appended {
-			fmt.Fprintf(out, "  appended var=%d scope=%q index=%d value=%s\n", a.id, a.path, i, more)
+	s.dumpRuns(inst, out)
+	barriers := sorted(&inst.Barriers)
+	for _, e := range barriers {
+		if b := e.v; b.Required != 0 {
+			fmt.Fprintf(out, "  readiness node=%d path=%q completed=%d required=%d soft=%t\n", e.ID, e.Path, b.Completed, b.Required, b.Soft)
 		}
 	}
-	for _, a := range inst.elements.sorted() {
-		for _, i := range slices.Sorted(maps.Keys(inst.elements.at[a])) {
-			fmt.Fprintf(out, "  element node=%d path=%q index=%d value=%s\n",
-				a.id, a.path, i, inst.elements.at[a][i])
+	for _, e := range sorted(&inst.Slots) {
+		fmt.Fprintf(out, "  slot var=%d scope=%q value=%s\n", e.ID, e.Path, e.v.Base)
+		for i, more := range e.v.Appended {
+			fmt.Fprintf(out, "  appended var=%d scope=%q index=%d value=%s\n", e.ID, e.Path, i, more)
+		}
+	}
+	for _, e := range barriers {
+		for i, v := range e.v.Elements {
+			if v != nil {
+				fmt.Fprintf(out, "  element node=%d path=%q index=%d value=%s\n", e.ID, e.Path, i, v)
+			}
 		}
 	}
 }
 
-func (r *row) dump(out *strings.Builder) {
-	state, at := "ready", "since"
-	switch {
-	case r.done:
-		fmt.Fprintf(out, "  queue node=%d path=%q done attempt=%d\n", r.run.Node, r.run.Path, r.attempt)
-		return
-	case r.token != 0:
-		state, at = fmt.Sprintf("leased token=%d owner=%q", r.token, r.owner), "until"
-	case r.place == inWaiting:
-		state, at = "waiting", "until"
-	}
-	fmt.Fprintf(out, "  queue node=%d path=%q %s %s=%s seq=%d attempt=%d action=%q",
-		r.run.Node, r.run.Path, state, at, r.at.UTC().Format(time.RFC3339Nano), r.seq, r.attempt, r.action)
-	for _, a := range r.args {
-		if a.Ref != nil {
-			fmt.Fprintf(out, " %s=<%s>", a.Name, backend.FormatSlot(*a.Ref))
-		} else {
-			fmt.Fprintf(out, " %s=%s", a.Name, a.Value)
+func (s *store) dumpRuns(inst *instance, out *strings.Builder) {
+	for _, e := range sorted(&inst.Runs) {
+		r := e.v
+		held, at := "ready", "since"
+		switch {
+		case r.Place == state.Over:
+			fmt.Fprintf(out, "  queue node=%d path=%q done attempt=%d\n", e.ID, e.Path, r.Attempt)
+			continue
+		case r.Token != 0:
+			held, at = fmt.Sprintf("leased token=%d owner=%q", r.Token, r.Holder), "until"
+		case r.Place == state.Waiting:
+			held, at = "waiting", "until"
 		}
+		fmt.Fprintf(out, "  queue node=%d path=%q %s %s=%s seq=%d attempt=%d action=%q",
+			e.ID, e.Path, held, at, s.wall(r.Due).UTC().Format(time.RFC3339Nano), r.Order, r.Attempt, r.Action)
+		for _, a := range r.Args {
+			if a.Ref != nil {
+				fmt.Fprintf(out, " %s=<%s>", a.Name, backend.FormatSlot(*a.Ref))
+			} else {
+				fmt.Fprintf(out, " %s=%s", a.Name, a.Value)
+			}
+		}
+		out.WriteByte('\n')
 	}
-	out.WriteByte('\n')
 }
 
 // Leftovers counts, by kind, what is stored for instances that have ended (I10). It is empty unless the
@@ -106,9 +109,9 @@ func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
 		inst.count(left)
 	}
 	for _, sh := range s.shards {
-		for _, p := range []place{inReady, inWaiting, inLeased} {
-			for _, r := range sh.heap(p).rows {
-				if r.inst.status != backend.Running {
+		for _, h := range []state.Heap{sh.ready, sh.waiting, sh.leased} {
+			for _, r := range h {
+				if r.Inst.Gone {
 					count(left, "queued", 1)
 				}
 			}
@@ -135,16 +138,20 @@ func (b *Backend) Held(ctx context.Context) (map[string]int, error) {
 	return held, nil
 }
 
-func (h *held) count(into map[string]int) {
-	count(into, "rows", len(h.rows.at))
-	count(into, "readiness", len(h.readiness.at))
-	count(into, "slots", len(h.slots.at))
-	for _, v := range h.slots.at {
-		count(into, "appended", len(v.appended))
-	}
-	for _, e := range h.elements.at {
-		count(into, "elements", len(e))
-	}
+func (inst *instance) count(into map[string]int) {
+	count(into, "rows", inst.Runs.Len())
+	count(into, "slots", inst.Slots.Len())
+	inst.Slots.Each(func(_ state.Address, v state.Value) { count(into, "appended", len(v.Appended)) })
+	inst.Barriers.Each(func(_ state.Address, b *state.Barrier) {
+		if b.Required != 0 {
+			count(into, "readiness", 1)
+		}
+		for _, v := range b.Elements {
+			if v != nil {
+				count(into, "elements", 1)
+			}
+		}
+	})
 }
 
 func count(into map[string]int, kind string, n int) {
@@ -175,30 +182,41 @@ func (b *Backend) Check() error {
 }
 
 func (s *store) checkInstance(inst *instance) error {
-	for a, c := range inst.readiness.at {
-		if c.completed > c.required || c.required < 1 {
-			return fmt.Errorf("barrier %d at %q has %d of %d arrivals (I2)", a.id, a.path, c.completed, c.required)
+	for _, e := range sorted(&inst.Barriers) {
+		if b := e.v; b.Completed > b.Required || b.Required < 1 && b.Elements == nil {
+			return fmt.Errorf("barrier %d at %q has %d of %d arrivals (I2)", e.ID, e.Path, b.Completed, b.Required)
 		}
 	}
-	for _, r := range inst.rows.at {
-		h, run := s.shards[inst.shard].heap(r.place), r.run
+	for _, e := range sorted(&inst.Runs) {
+		r, sh := e.v, inst.shard
+		h := sh.heap(r.Place)
 		switch {
-		case r.done != (h == nil):
-			return fmt.Errorf("node %d at %q: done is %t, and its place is %d", run.Node, run.Path, r.done, r.place)
-		case h != nil && (r.pos >= h.len() || h.rows[r.pos] != r):
-			return fmt.Errorf("node %d at %q is not in the heap that it says", run.Node, run.Path)
-		case r.place == inLeased && r.token == 0, r.place == inWaiting && r.token != 0, r.token > s.token:
-			return fmt.Errorf("node %d at %q has token %d in place %d", run.Node, run.Path, r.token, r.place)
+		case !r.In(h) && !(h != nil && r.In(&sh.ready)): // once its time has come
+			return fmt.Errorf("node %d at %q is not in the heap of its place, %d", e.ID, e.Path, r.Place)
+		case r.Place == state.Leased && r.Token == 0, r.Place == state.Waiting && r.Token != 0, r.Token > s.token:
+			return fmt.Errorf("node %d at %q has token %d in place %d", e.ID, e.Path, r.Token, r.Place)
 		}
+	}
+	if n := inst.Size(); inst.status == backend.Running && n != inst.Bytes {
+		return fmt.Errorf("it takes %d bytes, and %d were counted", n, inst.Bytes)
 	}
 	return nil
 }
 
-// sorted lists where a table's values stand, by node or variable and then by path.
-func (tb *table[V]) sorted() []address {
-	return slices.SortedFunc(maps.Keys(tb.at), func(x, y address) int {
-		return cmp.Or(cmp.Compare(x.id, y.id), comparePaths(x.path, y.path))
+// placed is an entry of a table and where it stands.
+type placed[V any] struct {
+	state.Address
+	v V
+}
+
+// sorted lists a table, by node or variable and then by path.
+func sorted[V any](tb *state.Table[V]) []placed[V] {
+	var all []placed[V]
+	tb.Each(func(a state.Address, v V) { all = append(all, placed[V]{a, v}) })
+	slices.SortFunc(all, func(x, y placed[V]) int {
+		return cmp.Or(cmp.Compare(x.ID, y.ID), comparePaths(x.Path, y.Path))
 	})
+	return all
 }
 
 // comparePaths orders "2" before "10": shorter parts are smaller numbers.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"pulley/engine/backend"
-	"pulley/engine/graph"
+	"pulley/engine/backend/state"
 	"pulley/engine/plan"
 )
 
@@ -48,11 +48,8 @@ type Backend struct {
 
 // core is the part of a program that decides; a *plan.Program in all but a few tests.
 type core interface {
+	state.Core
 	Start(input json.RawMessage) (plan.Plan, error)
-	Needs(ev plan.Event) plan.Needs
-	Step(ev plan.Event, in plan.Inbox, jitter float64) (plan.Plan, error)
-	Reached(barrier graph.Run, required, before, after int) []plan.Event
-	Cleared(region graph.RegionID) plan.Cleared
 }
 
 var (
@@ -63,7 +60,9 @@ var (
 
 // New makes an empty store and a backend on it.
 func New(opts Options) *Backend {
-	return open(newStore(max(opts.Shards, 1)), opts)
+	b := open(nil, opts)
+	b.store = newStore(max(opts.Shards, 1), b.clock())
+	return b
 }
 
 // Open gives another backend on the same store, with a clock, jitter and crashes of its own. It works
@@ -105,14 +104,21 @@ func (b *Backend) run(ctx context.Context, op operation, body func(*tx) (backend
 	if err := b.usable(ctx); err != nil {
 		return backend.Committed{}, fmt.Errorf("memory: %s: %w", op, err)
 	}
-	t := &tx{b: b, s: b.store, now: b.clock()}
-	defer func() { t.rollback(savepoint{}) }() // nothing is left to undo once committed
-	out, err := t.attempt(op, body)
+	t := b.begin(op)
+	committed := false
+	defer func() {
+		if !committed { // it has failed, or panics
+			t.abort()
+		}
+	}()
+	out, err := t.attempt(body)
 	if err != nil {
 		return backend.Committed{}, fmt.Errorf("memory: %s: %w", op, err)
 	}
+	committed = true
 	t.commit()
-	if err := b.at(op, pointCommitted); err != nil {
+	t.outlook(&out)
+	if err := t.at(pointCommitted); err != nil {
 		return backend.Committed{}, fmt.Errorf("memory: %s: %w: %w", op, backend.ErrUnknown, err)
 	}
 	return out, nil

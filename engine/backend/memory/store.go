@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
-	"pulley/engine/graph"
+	"pulley/engine/backend/state"
 	"pulley/engine/plan"
 )
 
@@ -18,136 +18,78 @@ type store struct {
 	shards    []*shard
 	instances map[uuid.UUID]*instance
 	listeners map[*listener]struct{}
+	space     state.Space
+	epoch     time.Time // from which instants are counted
 
-	// Sequences, as a database's: a rolled-back call leaves a gap.
-	token int64 // last fencing token given
-	seq   int64 // last place in the order of readiness given
+	// token is the last fencing token given. As with a database's sequence, and as with the order of enqueues, a
+	// rolled-back call leaves a gap.
+	token int64
 }
 
-func newStore(shards int) *store {
+func newStore(shards int, epoch time.Time) *store {
 	s := &store{
 		shards:    make([]*shard, shards),
 		instances: map[uuid.UUID]*instance{},
 		listeners: map[*listener]struct{}{},
+		space:     state.Space{Rules: state.Rules{KeepDone: true}},
+		epoch:     epoch,
 	}
 	for i := range s.shards {
-		s.shards[i] = &shard{}
+		s.shards[i] = &shard{number: i}
 	}
 	return s
 }
 
-// shard orders its node runs by what they wait for. Every row that is not done is in the heap that its
-// place names, and in no other.
+// wall gives an instant as a time.
+func (s *store) wall(at int64) time.Time { return s.epoch.Add(time.Duration(at)) }
+
+// shard orders its node runs by what they wait for. Every run that is not done is in the heap that its place names, or
+// among the ready ones, once its time has come.
 type shard struct {
-	ready   rowHeap // claimable, by readiness
-	waiting rowHeap // for their next attempt, by due time
-	leased  rowHeap // by expiry
+	number  int
+	ready   state.Heap // claimable, by since when
+	waiting state.Heap // for their next attempt, by due time
+	leased  state.Heap // by expiry
 }
 
-// instance is one instance and all that is stored for it. Nothing is in the tables once it has ended.
+// instance is one instance and all that is stored for it. Nothing is in its tables once it has ended.
 type instance struct {
-	id      uuid.UUID
-	shard   int
+	state.Instance
+	shard   *shard
 	program *plan.Program
 
 	status  backend.Status
 	result  json.RawMessage
 	failure *plan.Failure
-
-	held
 }
 
-// held is what a running instance holds and an ended one does not.
-type held struct {
-	rows      table[*row]
-	readiness table[counter]
-	slots     table[value]
-	elements  table[map[int]json.RawMessage]
+// instanceOf gives the instance of a node run.
+func instanceOf(r *state.Run) *instance { return r.Inst.Owner.(*instance) }
+
+// file puts a run into the heap that its place names.
+func (sh *shard) file(r *state.Run) {
+	r.Move(sh.heap(r.Place))
 }
 
-func newHeld() held {
-	return held{
-		rows:      newTable[*row](),
-		readiness: newTable[counter](),
-		slots:     newTable[value](),
-		elements:  newTable[map[int]json.RawMessage](),
-	}
-}
-
-// value is what a slot holds: one value, or a list and behind it what was appended since, by index.
-type value struct {
-	base     json.RawMessage
-	appended []json.RawMessage
-}
-
-// list gives the appended values as the core takes them.
-func (v value) list(slot plan.Slot) []plan.Append {
-	var out []plan.Append
-	for i, a := range v.appended {
-		out = append(out, plan.Append{Slot: slot, Index: i, Value: a})
-	}
-	return out
-}
-
-// counter is a barrier's readiness: 0 ≤ completed ≤ required, and the barrier opens once, when they
-// become equal.
-type counter struct {
-	required  int
-	completed int
-	soft      bool // one of the soft arrivals was counted
-}
-
-// place is the heap that a row is in.
-type place int
-
-const (
-	nowhere place = iota // done, cleared, or its instance ended
-	inReady
-	inWaiting
-	inLeased
-)
-
-// row is a node run, from its enqueue until it is cleared or its instance ends.
-type row struct {
-	inst *instance
-	run  graph.Run
-	seq  int64 // order of the enqueues
-	pos  int   // in its heap
-	rowState
-}
-
-// rowState is what changes in a row.
-type rowState struct {
-	place   place
-	at      time.Time // when it became ready, is due, or its lease ends
-	attempt int       // from 1
-	token   int64     // of the lease; zero where nobody holds one
-	owner   string    // of the lease
-	done    bool
-	action  string
-	args    []plan.Arg
-}
-
-// heap gives the heap of a place, nil for nowhere.
-func (sh *shard) heap(p place) *rowHeap {
+// heap gives the heap of a place, nil for none.
+func (sh *shard) heap(p state.Place) *state.Heap {
 	switch p {
-	case inReady:
+	case state.Ready:
 		return &sh.ready
-	case inWaiting:
+	case state.Waiting:
 		return &sh.waiting
-	case inLeased:
+	case state.Leased:
 		return &sh.leased
 	}
 	return nil
 }
 
-// put gives a row a new state and moves it to where that state belongs.
-func (sh *shard) put(r *row, state rowState) {
-	if h := sh.heap(r.place); h != nil {
-		h.remove(r)
-	}
-	r.rowState = state
-	if h := sh.heap(r.place); h != nil {
-		h.add(r)
+// promote puts among the ready ones what has become due: retries, and expired leases, whose token stays the current one
+// until somebody claims them. Nothing about the run itself changes.
+func (sh *shard) promote(now int64) {
+	for _, h := range []*state.Heap{&sh.waiting, &sh.leased} {
+		for len(*h) > 0 && (*h)[0].Due <= now {
+			(*h)[0].Move(&sh.ready)
+		}
 	}
 }

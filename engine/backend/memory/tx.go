@@ -1,118 +1,162 @@
 package memory
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/state"
 	"pulley/engine/plan"
 )
 
-// tx is one call's transaction. Changes are made in place, and each leaves behind what undoes it.
+// tx is one call's transaction. Changes are made in place, and each leaves behind what undoes it; runs find their queues
+// when it commits.
 type tx struct {
-	b   *Backend
-	s   *store
-	op  operation
-	now time.Time // one instant for the whole call
+	state.Tx
+	b    *Backend
+	s    *store
+	op   operation
+	time time.Time // of Now
 
-	undo  []func()
-	ready []*row             // made ready by this call, in order
-	ended []backend.Instance // by this call, in order
+	ended   []backend.Instance // by this call, in order
+	touched []*shard           // of which the call tells what is left to do
+	claimed []*state.Run       // that have left the queue of what is ready
+	crashed error              // which ends the call
 }
 
 // savepoint is a place in a transaction to go back to.
-type savepoint struct{ undo, ready, ended int }
-
-func (t *tx) savepoint() savepoint {
-	return savepoint{undo: len(t.undo), ready: len(t.ready), ended: len(t.ended)}
+type savepoint struct {
+	state.Savepoint
+	ended int
 }
+
+func (b *Backend) begin(op operation) *tx {
+	s, now := b.store, b.clock()
+	t := &tx{Tx: s.space.Begin(int64(now.Sub(s.epoch))), b: b, s: s, op: op, time: now}
+	if b.crash != nil {
+		t.Passed = func(step state.Step) error { return t.at(string(step)) }
+	}
+	return t
+}
+
+func (t *tx) savepoint() savepoint { return savepoint{t.Savepoint(), len(t.ended)} }
 
 // rollback undoes what was changed since, last change first.
 func (t *tx) rollback(to savepoint) {
-	for i := len(t.undo) - 1; i >= to.undo; i-- {
-		t.undo[i]()
-	}
-	clear(t.undo[to.undo:])
-	t.undo = t.undo[:to.undo]
-	t.ready = t.ready[:to.ready]
+	t.Rollback(to.Savepoint)
 	t.ended = t.ended[:to.ended]
+}
+
+// abort undoes everything.
+func (t *tx) abort() {
+	t.rollback(savepoint{})
+	for _, r := range t.claimed {
+		instanceOf(r).shard.file(r)
+	}
+	t.Leave()
 }
 
 // commit makes the changes final.
 func (t *tx) commit() {
-	t.undo, t.ready, t.ended = nil, nil, nil
+	for _, r := range t.Moved {
+		instanceOf(r).shard.file(r)
+	}
+	t.Leave()
 }
 
-// put stores a map's value for the duration of the transaction and, if it commits, for good.
-func put[K comparable, V any](t *tx, m map[K]V, key K, value V) {
-	old, had := m[key]
-	m[key] = value
-	t.undo = append(t.undo, func() {
-		if had {
-			m[key] = old
-		} else {
-			delete(m, key)
+// touch has the call tell what is left to do in a shard.
+func (t *tx) touch(sh *shard) {
+	if !slices.Contains(t.touched, sh) {
+		t.touched = append(t.touched, sh)
+	}
+}
+
+// outlook fills in what is left to do after the call.
+func (t *tx) outlook(out *backend.Committed) {
+	for _, sh := range t.touched {
+		sh.promote(t.Now)
+		out.More = out.More || len(sh.ready) > 0
+		if len(sh.waiting) == 0 {
+			continue
 		}
-	})
-}
-
-// set changes a row.
-func (t *tx) set(r *row, state rowState) {
-	sh, old := t.s.shards[r.inst.shard], r.rowState
-	sh.put(r, state)
-	t.undo = append(t.undo, func() { sh.put(r, old) })
-}
-
-// makeReady makes a row claimable from now on.
-func (t *tx) makeReady(r *row, state rowState) {
-	state.place, state.at, state.token, state.owner = inReady, t.now, 0, ""
-	t.set(r, state)
-	t.ready = append(t.ready, r)
-}
-
-// promote makes claimable what has become due: retries, and expired leases, whose token stays the
-// current one until somebody claims them.
-func (t *tx) promote(sh *shard) {
-	for _, h := range []*rowHeap{&sh.waiting, &sh.leased} {
-		for h.len() > 0 && !h.min().at.After(t.now) {
-			state := h.min().rowState
-			state.place = inReady
-			t.set(h.min(), state)
+		if due := t.s.wall(sh.waiting[0].Due); out.NextDue.IsZero() || due.Before(out.NextDue) {
+			out.NextDue = due
 		}
 	}
 }
 
-// lease hands a row to the grant's owner.
-func (t *tx) lease(r *row, grant backend.Grant) (backend.Task, error) {
-	args, err := backend.AssembleArgs(r.args, r.inst.slot)
+// outcome turns the error of one member of a batch into its answer: a refused member is taken back to
+// the savepoint, and a crash ends the call.
+func (t *tx) outcome(sp savepoint, err error) (backend.Outcome, error) {
+	switch {
+	case err == nil:
+		return backend.Outcome{Answer: backend.Applied}, nil
+	case t.crashed != nil:
+		return backend.Outcome{}, err
+	}
+	t.rollback(sp)
+	return backend.Outcome{Answer: backend.Refused, Err: err}, nil
+}
+
+// apply applies a plan with all that follows from it, and ends the instance if they lead to its end.
+func (t *tx) apply(inst *instance, p plan.Plan) error {
+	end, err := t.Apply(&inst.Instance, p)
+	switch {
+	case err != nil || end == nil:
+		return err
+	case end.Failure != nil:
+		return t.end(inst, backend.Failed, plan.End{Failure: end.Failure})
+	}
+	return t.end(inst, backend.Completed, *end)
+}
+
+// end ends an instance and takes away all that it held.
+func (t *tx) end(inst *instance, status backend.Status, end plan.End) error {
+	t.Empty(&inst.Instance)
+	t.Undone(func() { inst.status, inst.result, inst.failure = backend.Running, nil, nil })
+	inst.status, inst.result, inst.failure = status, bytes.Clone(end.Result), cloneFailure(end.Failure)
+	t.ended = append(t.ended, inst.public())
+	return t.at(pointEnd)
+}
+
+// lease hands a run to the grant's owner.
+func (t *tx) lease(r *state.Run, grant backend.Grant) (backend.Task, error) {
+	inst := instanceOf(r)
+	args, err := r.AssembleArgs()
 	if err != nil {
-		return backend.Task{}, fmt.Errorf("leasing node %d of instance %s: %w", r.run.Node, r.inst.id, err)
+		return backend.Task{}, fmt.Errorf("leasing node %d of instance %s: %w", r.Key.Node, inst.ID, err)
 	}
 	t.s.token++
-	state := r.rowState
-	state.place, state.at = inLeased, t.now.Add(grant.Lease)
-	state.token, state.owner = t.s.token, grant.Owner
-	t.set(r, state)
+	t.Set(r, state.RunState{
+		Place: state.Leased, Attempt: r.Attempt, Due: t.Now + int64(grant.Lease), Token: t.s.token, Holder: grant.Owner,
+	})
 	task := backend.Task{
-		Lease:   backend.Lease{Key: backend.Key{Instance: r.inst.id, Run: r.run}, Token: state.token},
-		Program: r.inst.program,
-		Action:  r.action,
+		Lease:   backend.Lease{Key: backend.Key{Instance: inst.ID, Run: r.Key}, Token: r.Token},
+		Program: inst.program,
+		Action:  r.Action,
 		Args:    args,
-		Attempt: r.attempt,
-		Expires: state.at,
+		Attempt: int(r.Attempt),
+		Expires: t.time.Add(grant.Lease),
 	}
 	return task, t.at(pointLease)
 }
 
 // grant leases what this call made ready, as far as the grant goes.
 func (t *tx) grant(grant backend.Grant) ([]backend.Task, error) {
+	moved := t.Moved // leasing adds to it
 	var tasks []backend.Task
-	for _, r := range t.ready {
+	for _, r := range moved {
 		if len(tasks) >= grant.Max {
 			break
 		}
-		if r.place != inReady {
-			continue // its instance has ended since, or it was called off
+		if r.Place != state.Ready {
+			continue // it has ended, or waits; or its instance has ended since, or it was cancelled
+		}
+		if tasks == nil {
+			tasks = make([]backend.Task, 0, min(len(moved), grant.Max))
 		}
 		task, err := t.lease(r, grant)
 		if err != nil {
@@ -123,30 +167,20 @@ func (t *tx) grant(grant backend.Grant) ([]backend.Task, error) {
 	return tasks, nil
 }
 
-// outlook fills in what is left to do in a shard after the call.
-func (t *tx) outlook(sh *shard, out *backend.Committed) {
-	t.promote(sh)
-	out.More = out.More || sh.ready.len() > 0
-	if sh.waiting.len() == 0 {
-		return
+func cloneFailure(f *plan.Failure) *plan.Failure {
+	if f == nil {
+		return nil
 	}
-	if due := sh.waiting.min().at; out.NextDue.IsZero() || due.Before(out.NextDue) {
-		out.NextDue = due
-	}
+	c := *f
+	return &c
 }
 
-// end ends an instance and takes away all that it held.
-func (t *tx) end(inst *instance, status backend.Status, end plan.End) error {
-	old := *inst
-	t.undo = append(t.undo, func() {
-		inst.status, inst.result, inst.failure, inst.held = old.status, old.result, old.failure, old.held
-	})
-	for _, r := range inst.rows.at {
-		if r.place != nowhere {
-			t.set(r, rowState{place: nowhere, attempt: r.attempt})
-		}
+// public copies what a caller may know of an instance.
+func (inst *instance) public() backend.Instance {
+	return backend.Instance{
+		ID:      inst.ID,
+		Status:  inst.status,
+		Result:  json.RawMessage(bytes.Clone(inst.result)),
+		Failure: cloneFailure(inst.failure),
 	}
-	inst.status, inst.result, inst.failure, inst.held = status, cloneJSON(end.Result), cloneFailure(end.Failure), held{}
-	t.ended = append(t.ended, inst.public())
-	return t.at(pointEnd)
 }

@@ -264,8 +264,8 @@ func (sh *shardState) another(ctx context.Context, t *tx) error {
 	var seqs []int64
 	seq := sh.seq
 	for _, e := range t.events {
-		if !e.inst.gone {
-			ids, seqs = append(ids, e.inst.id), append(seqs, seq)
+		if !e.inst.Gone {
+			ids, seqs = append(ids, e.inst.ID), append(seqs, seq)
 			seq++
 		}
 	}
@@ -298,7 +298,7 @@ func (t *tx) witness() witness {
 	w := witness{tokens: map[uuid.UUID]int64{}, births: map[uuid.UUID]bool{}}
 	seq := t.sh.seq
 	for _, e := range t.events {
-		if !e.inst.gone {
+		if !e.inst.Gone {
 			w.seq = seq
 			seq++
 		}

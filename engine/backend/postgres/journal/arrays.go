@@ -84,14 +84,14 @@ func (b *buffers) write(t *tx, seq int64) ([][]byte, error) {
 func (b *buffers) events(list []event, seq int64) {
 	for i := range list {
 		e := &list[i]
-		if e.inst.gone {
+		if e.inst.Gone {
 			continue
 		}
 		b.kinds |= events
 		if e.kind != kindResult || e.timed {
 			b.kinds |= eventKinds
 		}
-		b.instance.UUID(e.inst.id)
+		b.instance.UUID(e.inst.ID)
 		b.node.Int4(int32(e.key.Node))
 		b.path.Text(string(e.key.Path))
 		b.data.Bytes(e.data)
@@ -99,7 +99,7 @@ func (b *buffers) events(list []event, seq int64) {
 		b.timed.Bool(e.timed)
 		if e.kind == kindSnapshot {
 			b.kinds |= snapshots
-			b.snapped.UUID(e.inst.id)
+			b.snapped.UUID(e.inst.ID)
 			b.snapshot.Int8(seq)
 		}
 		seq++

@@ -8,6 +8,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/state"
 )
 
 // errForeign says that the shard is owned by somebody else.
@@ -137,7 +138,7 @@ func (sh *shardState) claimTo(ctx context.Context, grant backend.Grant, out *bac
 	if err := sh.wakeDue(ctx, sh.b.now()); err != nil {
 		return err
 	}
-	if sh.promote(sh.b.now()); sh.ready.peek() == nil {
+	if sh.promote(sh.b.now()); sh.ready.Peek() == nil {
 		if _, err := sh.adopt(ctx); err != nil {
 			return err
 		}
@@ -232,7 +233,7 @@ func (sh *shardState) halves(ctx context.Context, completions []backend.Completi
 // finish makes a transaction durable and hands out what it made ready.
 func (sh *shardState) finish(ctx context.Context, t *tx, grant backend.Grant, out *backend.Committed) error {
 	if len(t.events)+len(t.ends)+len(t.births) == 0 {
-		sh.outlook(t.now, out)
+		sh.outlook(t.Now, out)
 		return nil
 	}
 	done, err := sh.append(ctx, t)
@@ -246,7 +247,7 @@ func (sh *shardState) finish(ctx context.Context, t *tx, grant backend.Grant, ou
 		return nil // the next owner has it all
 	}
 	now, grant, _ := sh.cover(ctx, grant)
-	t.now = now // leases begin when they are given
+	t.Now = now // leases begin when they are given
 	if out.Tasks, err = t.commit(grant); err != nil {
 		return err
 	}
@@ -294,7 +295,7 @@ func (sh *shardState) extend(ctx context.Context, leases []backend.Lease, grant 
 		if kept[i] = r != nil; r == nil {
 			continue
 		}
-		r.place, r.due = leased, until
+		r.Place, r.Due = state.Leased, until
 		sh.file(r)
 	}
 	return nil

@@ -96,7 +96,8 @@ func (sh *shardState) cancel(ctx context.Context, ids []uuid.UUID, failure *plan
 			t.end(inst, backend.Canceled, plan.End{Failure: failure}, sh.tokens)
 			continue
 		}
-		inst := &instance{id: id, gone: true}
+		inst := newInstance(id, nil, 0)
+		inst.Gone = true
 		if p := sh.lot.by[id]; p != nil {
 			inst.events = p.events
 			t.unpark(p)

@@ -15,6 +15,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/state"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 )
@@ -189,17 +190,17 @@ func (sh *shardState) dump() string {
 	}
 	for id, inst := range sh.instances {
 		line("%s workflow %d, events %v, %d bytes", id, inst.workflow, inst.events, inst.size())
-		inst.runs.each(func(a address, r *run) {
+		inst.Runs.Each(func(a state.Address, r *state.Run) {
 			when := "now" // or as good as
-			if r.place == waiting && r.due-sh.b.now() > int64(30*time.Minute) {
+			if r.Place == state.Waiting && r.Due-sh.b.now() > int64(30*time.Minute) {
 				when = "later"
 			}
-			line("%s run %v %s attempt %d %s args %s", id, a, r.action, r.attempt, when, words(r.args))
+			line("%s run %v %s attempt %d %s args %s", id, a, r.Action, r.Attempt, when, words(r.Args))
 		})
-		inst.barriers.each(func(a address, bar *barrier) {
-			line("%s barrier %v %d/%d soft %t %s", id, a, bar.completed, bar.required, bar.soft, bytesOf(bar.elements))
+		inst.Barriers.Each(func(a state.Address, bar *state.Barrier) {
+			line("%s barrier %v %d/%d soft %t %s", id, a, bar.Completed, bar.Required, bar.Soft, bytesOf(bar.Elements))
 		})
-		inst.slots.each(func(a address, v value) { line("%s slot %v %s %s", id, a, v.base, bytesOf(v.appended)) })
+		inst.Slots.Each(func(a state.Address, v state.Value) { line("%s slot %v %s %s", id, a, v.Base, bytesOf(v.Appended)) })
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")

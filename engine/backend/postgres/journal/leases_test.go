@@ -127,7 +127,7 @@ func TestOverdueComesFirst(t *testing.T) {
 	if err := sh.lock(w.ctx); err != nil {
 		t.Fatal(err)
 	}
-	sh.promote(sh.leased[0].due) // the time has come
+	sh.promote(sh.leased[0].Due) // the time has come
 	sh.unlock()
 	out, err := b.Claim(w.ctx, 0, w.granted(1))
 	if err != nil || len(out.Tasks) != 1 || out.Tasks[0].Lease.Key != lost.Key {

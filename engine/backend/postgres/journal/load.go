@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -107,7 +108,7 @@ func (sh *shardState) replay(ctx context.Context, found []stored) (ends []ending
 		}
 	}
 	for id := range r.awaited {
-		sh.setAside(&instance{id: id}, fmt.Errorf("instance %s: its state is not stored", id))
+		sh.setAside(newInstance(id, nil, 0), fmt.Errorf("instance %s: its state is not stored", id))
 	}
 	for list := range slices.Chunk(r.later, wakeMost) {
 		for _, p := range list {
@@ -155,14 +156,14 @@ func (sh *shardState) endAll(ctx context.Context, ends []ending) error {
 // that it harms no other; one that ends with it, which only somebody else can have stored, is added to ends, where
 // there is such a list. The node runs are not filed yet.
 func (sh *shardState) begins(program *plan.Program, s stored, ends *[]ending) {
-	inst := &instance{id: s.id, program: program, workflow: s.workflow}
+	inst := newInstance(s.id, program, s.workflow)
 	p, err := program.Start(s.input)
 	if err != nil {
 		sh.broken[s.id] = err
 		return
 	}
 	t := sh.begin()
-	t.now -= int64(s.age)
+	t.Now -= int64(s.age)
 	if err := t.start(inst, p); err != nil {
 		t.rollback(savepoint{})
 		sh.setAside(inst, err)
@@ -179,18 +180,19 @@ func (sh *shardState) begins(program *plan.Program, s stored, ends *[]ending) {
 
 // awaits puts an instance into memory whose state comes with an event.
 func (sh *shardState) awaits(program *plan.Program, s stored) *instance {
-	inst := &instance{id: s.id, program: program, workflow: s.workflow, snapshot: s.snapshot}
+	inst := newInstance(s.id, program, s.workflow)
+	inst.snapshot = s.snapshot
 	sh.instances[s.id] = inst
 	return inst
 }
 
 func (sh *shardState) setAside(inst *instance, err error) {
-	delete(sh.instances, inst.id)
-	if !inst.gone {
-		sh.bytes -= inst.bytes
+	delete(sh.instances, inst.ID)
+	if !inst.Gone {
+		sh.space.Bytes -= inst.Bytes
 	}
-	inst.gone = true
-	sh.broken[inst.id] = err
+	inst.Gone = true
+	sh.broken[inst.ID] = err
 }
 
 // replayer applies what happened in a shard, in order.
@@ -209,8 +211,8 @@ func (r *replayer) some(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	t := sh.begin()
-	t.final = true
-	now := t.now
+	t.Final = true
+	now := t.Now
 	n := 0
 	var e storedEvent
 	_, err = pgx.ForEachRow(rows, []any{&e.seq, &e.id, &e.kind, &e.key.Node, &e.key.Path, &e.age, &e.data}, func() error {
@@ -252,7 +254,7 @@ func (r *replayer) one(t *tx, now int64, e *storedEvent) {
 // happened applies an event that is stored of an instance.
 func (sh *shardState) happened(t *tx, inst *instance, now int64, e *storedEvent) {
 	inst.events = append(inst.events, e.seq)
-	t.now = now - e.age*1000
+	t.Now = now - e.age*1000
 	if err := t.again(inst, e.kind, e.key, bytes.Clone(e.data)); err != nil {
 		sh.setAside(inst, fmt.Errorf("event %d: %w", e.seq, err))
 	}
@@ -263,11 +265,11 @@ func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error
 	if kind == kindSnapshot {
 		return t.restore(inst, data)
 	}
-	r, ok := inst.runs.get(ofRun(key))
+	r, ok := inst.Runs.Get(state.OfRun(key))
 	if !ok {
-		return fmt.Errorf("instance %s: %s has ended, and was not under way", inst.id, inst.program.RunName(key))
+		return fmt.Errorf("instance %s: %s has ended, and was not under way", inst.ID, inst.program.RunName(key))
 	}
-	ev := plan.Event{Run: r.key, Attempt: int(r.attempt)}
+	ev := plan.Event{Run: r.Key, Attempt: int(r.Attempt)}
 	switch kind {
 	case kindResult:
 		ev.Result = data
@@ -279,19 +281,19 @@ func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error
 	case kindRetry:
 		after, ok := readInt(data)
 		if !ok {
-			return fmt.Errorf("instance %s: %s is tried again, and nothing says when", inst.id, inst.program.RunName(key))
+			return fmt.Errorf("instance %s: %s is tried again, and nothing says when", inst.ID, inst.program.RunName(key))
 		}
-		t.retry(r, after)
+		t.Retry(r, time.Duration(after))
 		return nil
 	default:
-		return fmt.Errorf("instance %s: an event of the kind %d", inst.id, kind)
+		return fmt.Errorf("instance %s: an event of the kind %d", inst.ID, kind)
 	}
-	p, err := t.step(inst, ev, 0)
+	p, err := t.Step(&inst.Instance, ev, 0)
 	if err != nil {
 		return err
 	}
 	if p.Retry != nil {
-		return fmt.Errorf("instance %s: %s is tried again, and was not", inst.id, inst.program.RunName(key))
+		return fmt.Errorf("instance %s: %s is tried again, and was not", inst.ID, inst.program.RunName(key))
 	}
 	return t.completed(r, p, 0)
 }
@@ -339,11 +341,11 @@ func scanHanded(row pgx.CollectableRow, now int64) (handed, error) {
 
 // fileAll puts the runs of instances where their places say, in the order of their enqueues.
 func (sh *shardState) fileAll(instances []*instance) {
-	var runs []*run
+	var runs []*state.Run
 	for _, inst := range instances {
-		inst.runs.each(func(_ address, r *run) { runs = append(runs, r) })
+		inst.Runs.Each(func(_ state.Address, r *state.Run) { runs = append(runs, r) })
 	}
-	slices.SortFunc(runs, func(a, b *run) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(runs, func(a, b *state.Run) int { return cmp.Compare(a.Order, b.Order) })
 	for _, r := range runs {
 		sh.file(r)
 	}

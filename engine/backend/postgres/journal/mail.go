@@ -13,6 +13,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/state"
 	"pulley/engine/plan"
 )
 
@@ -240,7 +241,7 @@ func (b *Backend) reply(ctx context.Context, sh *shardState, m message, r respon
 	_ = b.locally(ctx, sh.number, takeNever, func(sh *shardState) error {
 		for _, t := range r.Tasks {
 			if run := sh.held(t.Lease); run != nil {
-				run.place = ready
+				run.Place = state.Ready
 				sh.file(run)
 			}
 		}

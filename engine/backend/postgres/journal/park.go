@@ -13,6 +13,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/state"
 )
 
 // An instance that only waits for its time, and for long, is parked: it leaves memory, and is loaded when its time
@@ -100,11 +101,11 @@ func (l *lot) down(i int) {
 
 // wakes says when the first of an instance's node runs has waited for long enough, and whether all of them only wait.
 func (inst *instance) wakes() (at int64, waits bool) {
-	waits = inst.runs.len() > 0
-	inst.runs.each(func(_ address, r *run) {
-		waits = waits && r.place == waiting
-		if at == 0 || r.due < at {
-			at = r.due
+	waits = inst.Runs.Len() > 0
+	inst.Runs.Each(func(_ state.Address, r *state.Run) {
+		waits = waits && r.Place == state.Waiting
+		if at == 0 || r.Due < at {
+			at = r.Due
 		}
 	})
 	return at, waits
@@ -124,22 +125,23 @@ func (sh *shardState) idle(now int64) []*instance {
 	seen := map[*instance]struct{}{}
 	for range min(len(sh.waiting), parkLook) {
 		sh.looked++
-		r := sh.waiting[sh.looked%len(sh.waiting)]
-		if r.due-now < int64(sh.b.park) {
+		r := sh.waiting[sh.looked%len(sh.waiting)].Run
+		if r.Due-now < int64(sh.b.park) {
 			continue
 		}
-		if _, had := seen[r.inst]; had {
+		inst := instanceOf(r)
+		if _, had := seen[inst]; had {
 			continue
 		}
-		seen[r.inst] = struct{}{}
-		if at, waits := r.inst.wakes(); !waits || at-now < int64(sh.b.park) {
+		seen[inst] = struct{}{}
+		if at, waits := inst.wakes(); !waits || at-now < int64(sh.b.park) {
 			continue
 		}
-		if found = append(found, r.inst); len(found) == parkMost {
+		if found = append(found, inst); len(found) == parkMost {
 			break
 		}
 	}
-	slices.SortFunc(found, func(a, b *instance) int { return bytes.Compare(a.id[:], b.id[:]) })
+	slices.SortFunc(found, func(a, b *instance) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	return found
 }
 
@@ -178,15 +180,15 @@ func (sh *shardState) park(ctx context.Context) (int, error) {
 // shelve takes an instance out of memory whose node runs all wait.
 func (sh *shardState) shelve(inst *instance) {
 	due, _ := inst.wakes()
-	inst.runs.each(func(_ address, r *run) {
-		r.place = over
+	inst.Runs.Each(func(_ state.Address, r *state.Run) {
+		r.Place = state.Over
 		sh.file(r)
 	})
-	inst.gone = true
-	delete(sh.instances, inst.id)
-	p := &parked{id: inst.id, due: due, events: slices.Clone(inst.events)}
+	inst.Gone = true
+	delete(sh.instances, inst.ID)
+	p := &parked{id: inst.ID, due: due, events: slices.Clone(inst.events)}
 	sh.lot.put(p)
-	sh.bytes += p.size() - inst.bytes
+	sh.space.Bytes += p.size() - inst.Bytes
 }
 
 // room says whether there is memory for more instances. Where there is none, those that only wait are parked first; a
@@ -208,7 +210,7 @@ func (sh *shardState) room(ctx context.Context) bool {
 // nothing else is ready.
 func (sh *shardState) wakeDue(ctx context.Context, before int64) error {
 	for range wakeTries {
-		if sh.b.full() && sh.ready.peek() != nil {
+		if sh.b.full() && sh.ready.Peek() != nil {
 			return nil
 		}
 		var list []*parked
@@ -266,8 +268,8 @@ func (sh *shardState) wake(ctx context.Context, list []*parked) ([]*instance, er
 		}
 	}
 	t := sh.begin()
-	t.final = true
-	now := t.now
+	t.Final = true
+	now := t.Now
 	for i := range events {
 		if inst := sh.instances[events[i].id]; inst != nil {
 			sh.happened(t, inst, now, &events[i])
@@ -280,19 +282,19 @@ func (sh *shardState) wake(ctx context.Context, list []*parked) ([]*instance, er
 func (sh *shardState) awake(list []*parked) []*instance {
 	fresh := make([]*instance, 0, len(list))
 	for _, p := range list {
-		sh.bytes -= p.size()
+		sh.space.Bytes -= p.size()
 		inst := sh.instances[p.id]
 		if inst != nil && len(inst.events) == len(p.events) {
-			sh.bytes += inst.size() - inst.bytes
-			inst.bytes = inst.size()
+			sh.space.Bytes += inst.size() - inst.Bytes
+			inst.Bytes = inst.size()
 			fresh = append(fresh, inst)
 			continue
 		}
 		if inst != nil {
-			sh.bytes -= inst.bytes
+			sh.space.Bytes -= inst.Bytes
 		}
 		if sh.broken[p.id] == nil {
-			sh.setAside(&instance{id: p.id}, fmt.Errorf("instance %s: what is stored of it is not whole", p.id))
+			sh.setAside(newInstance(p.id, nil, 0), fmt.Errorf("instance %s: what is stored of it is not whole", p.id))
 		}
 	}
 	return fresh
@@ -312,10 +314,10 @@ func (sh *shardState) readNamed(ctx context.Context, seqs []int64) ([]storedEven
 // unpark takes a parked instance away that ends.
 func (t *tx) unpark(p *parked) {
 	t.sh.lot.take(p)
-	t.sh.bytes -= p.size()
-	t.undone(func() {
+	t.sh.space.Bytes -= p.size()
+	t.Undone(func() {
 		t.sh.lot.put(p)
-		t.sh.bytes += p.size()
+		t.sh.space.Bytes += p.size()
 	})
 }
 

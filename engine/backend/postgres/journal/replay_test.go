@@ -78,12 +78,12 @@ func (w *world) twin(b *Backend) {
 	}
 	sum := 0
 	for id, inst := range sh.instances {
-		if sum += inst.bytes; inst.bytes != inst.size() {
-			w.Errorf("instance %s takes %d bytes, and %d were counted", id, inst.size(), inst.bytes)
+		if sum += inst.Bytes; inst.Bytes != inst.size() {
+			w.Errorf("instance %s takes %d bytes, and %d were counted", id, inst.size(), inst.Bytes)
 		}
 	}
-	if sum != sh.bytes || b.bytes.Load() != int64(sum) {
-		w.Errorf("the instances take %d bytes; counted were %d, told %d", sum, sh.bytes, b.bytes.Load())
+	if sum != sh.space.Bytes || b.bytes.Load() != int64(sum) {
+		w.Errorf("the instances take %d bytes; counted were %d, told %d", sum, sh.space.Bytes, b.bytes.Load())
 	}
 	if seq != sh.seq && len(sh.instances) > 0 {
 		w.Errorf("the next event is %d after replaying, and %d in memory", seq, sh.seq)

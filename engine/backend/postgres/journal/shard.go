@@ -16,6 +16,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 )
 
@@ -45,23 +46,22 @@ type shardState struct {
 	asked atomic.Int64 // when its owner, who is another, was last asked for work, on the backend's clock
 	until atomic.Int64 // the ownership's end on the backend's clock, never later than the store's; set by the keeper, too
 
-	tokens    int64  // the last one given
-	seq       int64  // of the next event
-	orders    uint64 // of enqueues
+	tokens    int64 // the last one given
+	seq       int64 // of the next event
+	space     state.Space
 	instances map[uuid.UUID]*instance
 	broken    map[uuid.UUID]error // running instances whose events cannot be applied
 	lot       lot                 // running instances that are not in memory
 	looked    int                 // where the last look for such has stopped
 	parkNext  int64               // before which no other is made where memory is full
-	ready     fifo
-	waiting   heap // for their time
-	leased    heap
+	ready     state.FIFO
+	waiting   state.Heap // for their time
+	leased    state.Heap
 	pages     pages
-	bytes     int // that the instances take
-	published int // of these, what the backend knows of
+	published int // of the bytes that the instances take, what the backend knows of
 	buf       buffers
 	params    [][]byte
-	spare     spare   // for the next transaction
+	spare     []event // memory for the next transaction
 	letter    *letter // the request of another that the shard deals with; nil: it is a call from here
 
 	mu       sync.Mutex
@@ -206,9 +206,9 @@ func (sh *shardState) forget() {
 	sh.epoch.Store(0)
 	sh.until.Store(0)
 	sh.instances, sh.broken, sh.lot = nil, nil, lot{}
-	sh.ready, sh.waiting, sh.leased = fifo{}, nil, nil
+	sh.ready, sh.waiting, sh.leased = state.FIFO{}, nil, nil
 	sh.pages = pages{}
-	sh.bytes = 0
+	sh.space.Bytes = 0
 	sh.publish()
 }
 
@@ -224,9 +224,9 @@ func (sh *shardState) suspend() {
 func (sh *shardState) leases() []handed {
 	var out []handed
 	for _, inst := range sh.instances {
-		inst.runs.each(func(_ address, r *run) {
-			if r.token != 0 {
-				out = append(out, handed{inst.id, r.key, r.attempt, r.token, r.due})
+		inst.Runs.Each(func(_ state.Address, r *state.Run) {
+			if r.Token != 0 {
+				out = append(out, handed{inst.ID, r.Key, r.Attempt, r.Token, r.Due})
 			}
 		})
 	}
@@ -243,8 +243,8 @@ func (sh *shardState) attach(leases []handed) {
 		if inst == nil {
 			continue
 		}
-		if r, ok := inst.runs.get(ofRun(l.key)); ok && (l.attempt == 0 || l.attempt == r.attempt) { // else its attempt has ended after all
-			r.place, r.token, r.due = leased, l.token, l.due
+		if r, ok := inst.Runs.Get(state.OfRun(l.key)); ok && (l.attempt == 0 || l.attempt == r.Attempt) { // else its attempt has ended after all
+			r.Place, r.Token, r.Due = state.Leased, l.token, l.due
 		}
 	}
 }

@@ -1,13 +1,12 @@
 package journal
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -33,13 +32,13 @@ func (inst *instance) snapshotDue() bool {
 // written down again when there is twice of it.
 func (inst *instance) weight() int {
 	n := 0
-	inst.barriers.each(func(_ address, bar *barrier) { n += 1 + int(bar.completed) })
-	inst.slots.each(func(_ address, v value) { n += 1 + len(v.appended) })
-	return n/2 + 2*inst.runs.len()
+	inst.Barriers.Each(func(_ state.Address, bar *state.Barrier) { n += 1 + int(bar.Completed) })
+	inst.Slots.Each(func(_ state.Address, v state.Value) { n += 1 + len(v.Appended) })
+	return n/2 + 2*inst.Runs.Len()
 }
 
-// state is an instance as an event has it. Values are bytes, so that they keep their spelling.
-type state struct {
+// writtenState is an instance as an event has it. Values are bytes, so that they keep their spelling.
+type writtenState struct {
 	Runs     []stateRun     `json:"runs,omitempty"`
 	Barriers []stateBarrier `json:"barriers,omitempty"`
 	Slots    []stateSlot    `json:"slots,omitempty"`
@@ -72,29 +71,29 @@ type stateSlot struct {
 
 // snapshot notes the state of an instance as an event.
 func (t *tx) snapshot(inst *instance, token int64) error {
-	var s state
+	var s writtenState
 	var failed error
-	for _, r := range inst.inOrder() {
-		args, err := backend.EncodeArgs(r.args)
+	for _, r := range inst.RunsInOrder() {
+		args, err := backend.EncodeArgs(r.Args)
 		if err != nil {
 			failed = err
 		}
-		out := stateRun{Node: r.key.Node, Path: r.key.Path, Action: r.action, Args: args, Attempt: r.attempt}
-		if r.place == waiting {
-			out.After = max(time.Duration(r.due-t.now), 1)
+		out := stateRun{Node: r.Key.Node, Path: r.Key.Path, Action: r.Action, Args: args, Attempt: r.Attempt}
+		if r.Place == state.Waiting {
+			out.After = max(time.Duration(r.Due-t.Now), 1)
 		}
 		s.Runs = append(s.Runs, out)
 	}
-	inst.barriers.each(func(a address, bar *barrier) {
-		out := stateBarrier{Node: graph.NodeID(a.id), Path: a.path, Required: bar.required, Completed: bar.completed, Soft: bar.soft}
-		for _, e := range bar.elements {
+	inst.Barriers.Each(func(a state.Address, bar *state.Barrier) {
+		out := stateBarrier{Node: graph.NodeID(a.ID), Path: a.Path, Required: bar.Required, Completed: bar.Completed, Soft: bar.Soft}
+		for _, e := range bar.Elements {
 			out.Elements = append(out.Elements, e)
 		}
 		s.Barriers = append(s.Barriers, out)
 	})
-	inst.slots.each(func(a address, v value) {
-		out := stateSlot{Var: graph.VarID(a.id), Scope: a.path, Base: v.base}
-		for _, x := range v.appended {
+	inst.Slots.Each(func(a state.Address, v state.Value) {
+		out := stateSlot{Var: graph.VarID(a.ID), Scope: a.Path, Base: v.Base}
+		for _, x := range v.Appended {
 			out.Appended = append(out.Appended, x)
 		}
 		s.Slots = append(s.Slots, out)
@@ -104,55 +103,47 @@ func (t *tx) snapshot(inst *instance, token int64) error {
 	}
 	data, err := json.Marshal(s)
 	if err != nil {
-		return fmt.Errorf("instance %s: its state: %w", inst.id, err)
+		return fmt.Errorf("instance %s: its state: %w", inst.ID, err)
 	}
 	t.events = append(t.events, event{inst: inst, kind: kindSnapshot, timed: true, token: token, data: data})
 	return nil
 }
 
-// inOrder lists an instance's node runs in the order of their enqueues.
-func (inst *instance) inOrder() []*run {
-	runs := make([]*run, 0, inst.runs.len())
-	inst.runs.each(func(_ address, r *run) { runs = append(runs, r) })
-	slices.SortFunc(runs, func(a, b *run) int { return cmp.Compare(a.order, b.order) })
-	return runs
-}
-
 // restore makes an instance what a snapshot says.
 func (t *tx) restore(inst *instance, data []byte) error {
-	var s state
+	var s writtenState
 	if err := json.Unmarshal(data, &s); err != nil {
-		return fmt.Errorf("instance %s: its state: %w", inst.id, err)
+		return fmt.Errorf("instance %s: its state: %w", inst.ID, err)
 	}
-	inst.runs, inst.barriers, inst.slots = table[*run]{}, table[*barrier]{}, table[value]{}
+	inst.Runs, inst.Barriers, inst.Slots = state.Table[*state.Run]{}, state.Table[*state.Barrier]{}, state.Table[state.Value]{}
 	for _, r := range s.Runs {
 		args, err := backend.DecodeArgs(r.Args)
 		if err != nil {
 			return err
 		}
-		t.sh.orders++
-		restored := &run{
-			inst: inst, key: graph.Run{Node: r.Node, Path: r.Path}, action: r.Action, args: args, order: t.sh.orders,
-			runState: runState{place: ready, attempt: r.Attempt},
+		t.Space.Orders++
+		restored := &state.Run{
+			Inst: &inst.Instance, Key: graph.Run{Node: r.Node, Path: r.Path}, Action: r.Action, Args: args, Order: t.Space.Orders,
+			RunState: state.RunState{Place: state.Ready, Attempt: r.Attempt},
 		}
 		if r.After > 0 {
-			restored.place, restored.due = waiting, t.now+int64(r.After)
+			restored.Place, restored.Due = state.Waiting, t.Now+int64(r.After)
 		}
-		inst.runs.put(ofRun(restored.key), restored)
+		inst.Runs.Put(state.OfRun(restored.Key), restored)
 	}
 	for _, bar := range s.Barriers {
-		out := &barrier{required: bar.Required, completed: bar.Completed, soft: bar.Soft}
+		out := &state.Barrier{Counts: state.Counts{Required: bar.Required, Completed: bar.Completed, Soft: bar.Soft}}
 		for _, e := range bar.Elements {
-			out.elements = append(out.elements, e)
+			out.Elements = append(out.Elements, e)
 		}
-		inst.barriers.put(ofRun(graph.Run{Node: bar.Node, Path: bar.Path}), out)
+		inst.Barriers.Put(state.OfRun(graph.Run{Node: bar.Node, Path: bar.Path}), out)
 	}
 	for _, v := range s.Slots {
-		out := value{base: v.Base}
+		out := state.Value{Base: v.Base}
 		for _, x := range v.Appended {
-			out.appended = append(out.appended, x)
+			out.Appended = append(out.Appended, x)
 		}
-		inst.slots.put(ofSlot(plan.Slot{Var: v.Var, Scope: v.Scope}), out)
+		inst.Slots.Put(state.OfSlot(plan.Slot{Var: v.Var, Scope: v.Scope}), out)
 	}
 	return nil
 }

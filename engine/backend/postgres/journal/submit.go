@@ -138,7 +138,7 @@ func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend
 		sh.settleBirths(t, places, answers, done, out)
 		if !done.lost {
 			now, grant, _ := sh.cover(ctx, grant)
-			t.now = now
+			t.Now = now
 			tasks, err := t.commit(grant)
 			if err != nil {
 				return err
@@ -161,10 +161,10 @@ func (sh *shardState) settleBirths(t *tx, places []int, answers []backend.Answer
 		switch {
 		case done.born != nil && !done.born[e.public.ID]:
 			answers[places[k]] = backend.Duplicate
-			if !e.inst.gone {
-				sh.bytes -= e.inst.bytes
+			if !e.inst.Gone {
+				sh.space.Bytes -= e.inst.Bytes
 			}
-			e.inst.gone = true
+			e.inst.Gone = true
 			delete(sh.instances, e.public.ID)
 		case e.public.Status != backend.Running:
 			out.Ended = append(out.Ended, e.public)
@@ -193,13 +193,13 @@ func (sh *shardState) submitHalves(ctx context.Context, list []newcomer, grant b
 
 // birth begins an instance in memory.
 func (t *tx) birth(n *newcomer) error {
-	inst := &instance{id: n.id, program: n.program, workflow: n.workflow}
+	inst := newInstance(n.id, n.program, n.workflow)
 	e := ending{inst: inst, input: n.input, public: backend.Instance{ID: n.id, Status: backend.Running}}
 	ends := len(t.ends)
 	if err := t.start(inst, n.begin); err != nil {
 		return err
 	}
-	if inst.gone {
+	if inst.Gone {
 		e.public = t.ends[ends].public
 		t.sh.tokens++
 		e.token = t.sh.tokens

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -72,8 +73,8 @@ func (p Prepared) Append() (a Append, ok bool) {
 	seq := t.sh.seq
 	for i := range t.events {
 		e := &t.events[i]
-		out := AppendedEvent{Instance: e.inst.id, Run: e.key, Kind: e.kind, Timed: e.timed, Token: e.token, Data: e.data}
-		if !e.inst.gone {
+		out := AppendedEvent{Instance: e.inst.ID, Run: e.key, Kind: e.kind, Timed: e.timed, Token: e.token, Data: e.data}
+		if !e.inst.Gone {
 			out.Seq = seq
 			seq++
 		}
@@ -104,18 +105,18 @@ func (p Prepared) Memory(id uuid.UUID, m Memory) bool {
 	if inst == nil {
 		return false
 	}
-	inst.runs.each(func(_ address, r *run) { m.Run(r.key, int(r.attempt)) })
-	inst.barriers.each(func(a address, b *barrier) {
+	inst.Runs.Each(func(_ state.Address, r *state.Run) { m.Run(r.Key, int(r.Attempt)) })
+	inst.Barriers.Each(func(a state.Address, b *state.Barrier) {
 		n := 0
-		for _, e := range b.elements {
+		for _, e := range b.Elements {
 			if e != nil {
 				n++
 			}
 		}
-		m.Barrier(graph.Run{Node: graph.NodeID(a.id), Path: a.path}, int(b.required), int(b.completed), n, b.soft)
+		m.Barrier(graph.Run{Node: graph.NodeID(a.ID), Path: a.Path}, int(b.Required), int(b.Completed), n, b.Soft)
 	})
-	inst.slots.each(func(a address, v value) {
-		m.Value(plan.Slot{Var: graph.VarID(a.id), Scope: a.path}, v.base, len(v.appended))
+	inst.Slots.Each(func(a state.Address, v state.Value) {
+		m.Value(plan.Slot{Var: graph.VarID(a.ID), Scope: a.Path}, v.Base, len(v.Appended))
 	})
 	return true
 }

@@ -1,0 +1,148 @@
+package state
+
+import "slices"
+
+// Heap is a priority queue of runs, by when they are due and then by the order of their enqueues. A run knows its position,
+// so that it can leave from the middle. The rank is what was due when the run was put there: due itself may
+// change while a transaction is open, and the heap must not.
+type Heap []Ranked
+
+// Ranked is a run in a heap.
+type Ranked struct {
+	*Run
+	rank int64
+}
+
+func (r *Ranked) before(o *Ranked) bool {
+	if r.rank != o.rank {
+		return r.rank < o.rank
+	}
+	return r.Order < o.Order
+}
+
+// Add puts a run where it belongs. It must be in no heap.
+func (h *Heap) Add(r *Run) {
+	r.heap, r.pos = h, int32(len(*h))
+	*h = append(*h, Ranked{r, r.Due})
+	h.up(int(r.pos))
+}
+
+// Remove takes a run out of the heap that it is in, if it is in one.
+func (r *Run) Remove() {
+	if r.heap == nil {
+		return
+	}
+	h, s := r.heap, *r.heap
+	i, last := int(r.pos), len(s)-1
+	s[i] = s[last]
+	s[i].pos = int32(i)
+	s[last] = Ranked{}
+	*h = s[:last]
+	if i < last && !h.down(i) {
+		h.up(i)
+	}
+	r.heap = nil
+}
+
+// Move puts a run into a heap, at the place of when it is due now, and takes it out of the one where it was; nil: into none.
+func (r *Run) Move(to *Heap) {
+	if r.heap == to && (to == nil || (*to)[r.pos].rank == r.Due) {
+		return
+	}
+	r.Remove()
+	if to != nil {
+		to.Add(r)
+	}
+}
+
+// In says whether a run is in a heap.
+func (r *Run) In(h *Heap) bool { return r.heap == h }
+
+func (h Heap) up(i int) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !h[i].before(&h[parent]) {
+			return
+		}
+		h.swap(i, parent)
+		i = parent
+	}
+}
+
+// down moves an entry towards the leaves, and says whether it moved.
+func (h Heap) down(i int) bool {
+	moved := false
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(h); child++ {
+			if h[child].before(&h[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return moved
+		}
+		h.swap(i, least)
+		i, moved = least, true
+	}
+}
+
+func (h Heap) swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].pos, h[j].pos = int32(i), int32(j)
+}
+
+// FIFO holds what is ready, oldest first. A run that is not ready any more stays until it comes to the head.
+type FIFO struct {
+	runs []*Run
+	head int
+}
+
+// Push puts a run behind all others, unless it is in the queue.
+func (q *FIFO) Push(r *Run) {
+	if r.queued {
+		return
+	}
+	r.queued = true
+	q.runs = append(q.runs, r)
+}
+
+// PushFirst puts a run before all others, unless it is in the queue.
+func (q *FIFO) PushFirst(r *Run) {
+	if r.queued {
+		return
+	}
+	r.queued = true
+	if q.head > 0 {
+		q.head--
+		q.runs[q.head] = r
+		return
+	}
+	q.runs = slices.Insert(q.runs, 0, r)
+}
+
+// Peek gives the oldest run that is ready, or nil.
+func (q *FIFO) Peek() *Run {
+	for q.head < len(q.runs) {
+		if r := q.runs[q.head]; r.Place == Ready {
+			return r
+		}
+		q.Pop()
+	}
+	return nil
+}
+
+// Pop takes the head away.
+func (q *FIFO) Pop() {
+	q.runs[q.head].queued = false
+	q.runs[q.head] = nil
+	q.head++
+	if q.head > 1024 && 2*q.head > len(q.runs) {
+		n := copy(q.runs, q.runs[q.head:])
+		clear(q.runs[n:])
+		q.runs, q.head = q.runs[:n], 0
+	}
+}
+
+// Queued says whether a run is in a FIFO.
+func (r *Run) Queued() bool { return r.queued }

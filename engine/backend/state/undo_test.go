@@ -1,0 +1,181 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+)
+
+// picture words all that a rollback has to bring back.
+func picture(s *Space, inst *Instance) string {
+	lines := []string{fmt.Sprintf("space %d, instance %d, gone %t", s.Bytes, inst.Bytes, inst.Gone)}
+	inst.Runs.Each(func(a Address, r *Run) {
+		lines = append(lines, fmt.Sprintf("run %v %+v %d args", a, r.RunState, len(r.Args)))
+	})
+	inst.Barriers.Each(func(a Address, b *Barrier) {
+		lines = append(lines, fmt.Sprintf("barrier %v %+v %q", a, b.Counts, b.Elements))
+	})
+	inst.Slots.Each(func(a Address, v Value) { lines = append(lines, fmt.Sprintf("slot %v %s %s", a, v.Base, v.Appended)) })
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// TestUndo makes every kind of change to an instance, some twice, and takes them back one savepoint after the other:
+// each finds what was there when it was made.
+func TestUndo(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		t.Run(fmt.Sprintf("keep=%t", keep), func(t *testing.T) { undoAll(t, &Space{Rules: Rules{KeepDone: keep}}) })
+	}
+}
+
+func undoAll(t *testing.T, space *Space) {
+	inst := &Instance{Core: cleared{}}
+	tx := space.Begin(100)
+	tx.Begin(inst)
+	slot := plan.Slot{Var: 1, Scope: "0"}
+	value := json.RawMessage(`"v"`)
+	apply := func(p plan.Plan) func() {
+		return func() {
+			t.Helper()
+			if _, err := tx.Apply(inst, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	run := func(node graph.NodeID, path graph.Path) graph.Run { return graph.Run{Node: node, Path: path} }
+	calls := func(path graph.Path, n int) (out []plan.Enqueue) {
+		for i := range n {
+			out = append(out, plan.Enqueue{Run: run(graph.NodeID(i), path), Action: "a", Args: []plan.Arg{{Name: "x", Value: value}}})
+		}
+		return out
+	}
+	of := func(node graph.NodeID, path graph.Path) *Run {
+		r, _ := inst.Runs.Get(OfRun(run(node, path)))
+		return r
+	}
+	called := 0
+	changes := []func(){
+		apply(plan.Plan{Enqueues: calls("0", 3)}),
+		apply(plan.Plan{Enqueues: calls("1.0", 2*fewMost)}), // more than a table keeps as a list
+		apply(plan.Plan{Writes: []plan.Write{{Slot: slot, Value: json.RawMessage(`[]`)}}, Appends: []plan.Append{{Slot: slot, Value: value}}}),
+		apply(plan.Plan{Appends: []plan.Append{{Slot: slot, Index: 1, Value: value}}}),
+		apply(plan.Plan{Writes: []plan.Write{{Slot: slot, Value: value, Drops: true}}}),
+		apply(plan.Plan{Opens: []plan.Open{{Run: run(50, "0"), Required: 3}}, Elements: []plan.Element{{Barrier: run(50, "0"), Index: 1, Value: value}}}),
+		apply(plan.Plan{Elements: []plan.Element{{Barrier: run(50, "0"), Index: 4, Value: value}, {Barrier: run(50, "0"), Index: 1, Value: json.RawMessage("2")}}}),
+		apply(plan.Plan{Arrivals: []plan.Arrival{{Run: run(50, "0"), Soft: true}, {Run: run(51, "0"), Required: 2}, {Run: run(50, "0"), Soft: true}}}),
+		func() { tx.gather(inst, plan.Event{Run: run(50, "0")}) },
+		func() {
+			tx.Set(of(0, "0"), RunState{Place: Leased, Attempt: 1, Due: 7, Token: 3})
+			tx.Set(of(1, "0"), RunState{Attempt: 4})
+		},
+		func() { tx.Done(of(0, "0")) },
+		func() { tx.Retry(of(2, "0"), 5) },
+		apply(plan.Plan{Writes: []plan.Write{{Slot: slot}, {Slot: plan.Slot{Var: 9}}}}),
+		func() { tx.Undone(func() { called++ }) },
+		apply(plan.Plan{Writes: []plan.Write{{Slot: slot, Value: value}}, Clears: []plan.Clear{{Path: "0"}}}),
+		func() { tx.Empty(inst) },
+	}
+	var places []Savepoint
+	var before []string
+	for _, change := range changes {
+		places, before = append(places, tx.Savepoint()), append(before, picture(space, inst))
+		change()
+		if n := inst.Size(); !inst.Gone && n != inst.Bytes {
+			t.Fatalf("after change %d the instance takes %d bytes, and %d were counted", len(places)-1, n, inst.Bytes)
+		}
+	}
+	if n := len(slices.Compact(slices.Clone(before))); n < len(changes)-2 { // that of the caller, and with KeepDone a gathering, are not seen
+		t.Fatalf("inconclusive: %d changes make %d pictures", len(changes), n)
+	}
+	for i := len(places) - 1; i >= 0; i-- {
+		tx.Rollback(places[i])
+		if got := picture(space, inst); got != before[i] {
+			t.Errorf("after change %d was taken back there is\n%s\nwant\n%s", i, got, before[i])
+		}
+	}
+	if called != 1 || len(tx.Moved) != 0 {
+		t.Errorf("after the rollback: %d calls, %d moved; want 1, 0", called, len(tx.Moved))
+	}
+	tx.Rollback(Savepoint{})
+	if space.Bytes != 0 || inst.Bytes != 0 {
+		t.Errorf("what was taken back takes %d bytes, %d in all", inst.Bytes, space.Bytes)
+	}
+}
+
+// cleared is a core that plans nothing, and clears some of what TestUndo makes.
+type cleared struct{}
+
+func (cleared) Needs(plan.Event) plan.Needs                             { return plan.Needs{} }
+func (cleared) Step(plan.Event, plan.Inbox, float64) (plan.Plan, error) { return plan.Plan{}, nil }
+func (cleared) Reached(graph.Run, int, int, int) []plan.Event           { return nil }
+func (cleared) RunName(run graph.Run) string                            { return fmt.Sprint(run) }
+func (cleared) Cleared(graph.RegionID) plan.Cleared {
+	return plan.Cleared{Runs: []graph.NodeID{0, 2}, Barriers: []graph.NodeID{50, 51}, Vars: []graph.VarID{1}}
+}
+
+// TestDoneIsKept wants a second enqueue of a run that is done, and an arrival at an aggregate that has opened, to be
+// refused where what is done is kept.
+func TestDoneIsKept(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		space := &Space{Rules: Rules{KeepDone: keep}}
+		inst := &Instance{Core: cleared{}}
+		tx := space.Begin(0)
+		run, agg := graph.Run{Node: 1}, graph.Run{Node: 2}
+		begin := plan.Plan{Enqueues: []plan.Enqueue{{Run: run}}, Arrivals: []plan.Arrival{{Run: agg, Required: 1}}}
+		if _, err := tx.Apply(inst, begin); err != nil {
+			t.Fatal(err)
+		}
+		r, _ := inst.Runs.Get(OfRun(run))
+		tx.Done(r)
+		tx.gather(inst, plan.Event{Run: agg})
+		_, again := tx.Apply(inst, plan.Plan{Enqueues: begin.Enqueues})
+		_, beyond := tx.Apply(inst, plan.Plan{Arrivals: begin.Arrivals})
+		if (again != nil) != keep || (beyond != nil) != keep {
+			t.Errorf("keep=%t: a second enqueue gives %v, a second arrival %v", keep, again, beyond)
+		}
+	}
+}
+
+// TestFinalKeepsNothing wants a transaction of what has happened to record nothing.
+func TestFinalKeepsNothing(t *testing.T) {
+	space, inst := &Space{}, &Instance{Core: cleared{}}
+	tx := space.Begin(0)
+	tx.Final = true
+	if _, err := tx.Apply(inst, plan.Plan{Enqueues: []plan.Enqueue{{Run: graph.Run{Node: 1}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(tx.undo) + len(tx.Moved); n != 0 || inst.Runs.Len() != 1 {
+		t.Errorf("%d entries were recorded, and there are %d runs; want 0, 1", n, inst.Runs.Len())
+	}
+}
+
+// TestTransactionsLeaveMemory has two transactions open at once: neither may write into the other's lists, and what is left
+// to the next holds nothing.
+func TestTransactionsLeaveMemory(t *testing.T) {
+	space := &Space{}
+	first := space.Begin(0)
+	first.Set(&Run{}, RunState{Attempt: 1})
+	first.Leave()
+	if n := len(space.spare.undo) + len(space.spare.moved); n != 0 || cap(space.spare.undo) == 0 || cap(space.spare.moved) == 0 {
+		t.Fatalf("a transaction leaves %d entries, with room for %d and %d; want none, and some", n, cap(space.spare.undo), cap(space.spare.moved))
+	}
+	if c := space.spare.undo[:1][0]; c.run != nil {
+		t.Errorf("a transaction leaves %+v", c)
+	}
+	one, two := space.Begin(0), space.Begin(0)
+	a, b := &Run{}, &Run{}
+	one.Set(a, RunState{Attempt: 1})
+	two.Set(b, RunState{Attempt: 2})
+	if one.undo[0].run != a || one.Moved[0] != a || two.undo[0].run != b || two.Moved[0] != b {
+		t.Error("two transactions share their memory")
+	}
+	one.undo = make([]change, 1, spareMost+1)
+	if one.Leave(); space.spare.undo != nil {
+		t.Errorf("room for %d entries is kept; want at most %d", cap(space.spare.undo), spareMost)
+	}
+}
