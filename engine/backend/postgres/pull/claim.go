@@ -122,7 +122,7 @@ func (c *cycling) replayAlso(ctx context.Context, rows []claimed) error {
 			continue
 		}
 		if err == nil {
-			c.replays[in.id], err = rebuild(p, in.input, in.completions)
+			c.replays[in.id], err = rebuild(in.id, p, in.input, in.completions)
 		}
 		if err != nil {
 			c.spoil(in.id, err)
@@ -153,7 +153,10 @@ func (c *cycling) called(r claimed) (args []plan.Arg, called bool, err error) {
 		return nil, false, nil
 	}
 	q, called := in.open(r.key.Run)
-	return q.Args, called, nil
+	if !called {
+		return nil, false, nil
+	}
+	return q.Args, true, nil
 }
 
 // assemble puts the arguments of what is leased together. Where that fails, the instance is ended.
@@ -180,7 +183,7 @@ func (c *cycling) assemble(ctx context.Context) error {
 	for _, a := range all {
 		read := a.slot
 		if c.b.scan == ScanApp {
-			read = c.replays[a.id].slot
+			read = c.replays[a.id].inst.Value
 		}
 		var err error
 		if *a.to, err = backend.AssembleArgs(a.args, read); err != nil {

@@ -414,3 +414,11 @@ func (b *Backend) settle(ctx context.Context, c *cycling) (bool, error) {
 	c.out.Tasks, c.out.More = nil, true
 	return true, nil
 }
+
+// put stores in a map that is made when it is first needed: most cycles hold little.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -95,7 +96,7 @@ func (c *cycling) judge(in *scanned, p *plan.Program) {
 		c.spoil(in.id, in.broken)
 		return
 	}
-	r, err := rebuild(p, in.input, in.completions)
+	r, err := rebuild(in.id, p, in.input, in.completions)
 	if err != nil {
 		c.spoil(in.id, err)
 		return
@@ -117,9 +118,9 @@ func (c *cycling) judge(in *scanned, p *plan.Program) {
 			c.gone.add(backend.Key{Instance: in.id, Run: run})
 		}
 	}
-	for _, run := range r.order {
-		if q, open := r.open(run); open && !known[run] {
-			c.entries = append(c.entries, entry{key: backend.Key{Instance: in.id, Run: run}, program: p, args: q.Args, wait: q.After})
+	for _, q := range r.inst.RunsInOrder() {
+		if !known[q.Key] { // what it waits for is when it is due, since the replay's clock stands at zero
+			c.entries = append(c.entries, entry{key: backend.Key{Instance: in.id, Run: q.Key}, program: p, args: q.Args, wait: time.Duration(q.Due)})
 		}
 	}
 }
