@@ -48,6 +48,7 @@
 //	engine/reference/referencetest | programs and actions for tests of it                           | engine/reference
 //	engine/oracle              | histories of runs, and the oracles that judge them             | engine/graph, engine/reference
 //	engine/plan                | the core: graph, event and inbox in, plan out                  | engine/graph
+//	engine/plan/model          | the plainest thing that obeys plans, for simulators and tests  | engine/plan
 //	engine/backend             | the contract that every design implements                      | engine/plan
 //	engine/backend/backendtest | the conformance suite that every backend passes                | engine/backend, internal/depth
 //	engine/backend/differ      | holds a backend against the reference, one case at a time      | engine/oracle, engine/ir/programs, engine/worker
@@ -97,7 +98,7 @@
 //	bench/claims               | published claims, and our goals, held against measurements     | bench, internal/pause
 //	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench
 //	bench/gate/pairs           | builds two revisions, and lets programs take turns               | –
-//	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, engine/oracle
+//	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, engine/plan/model, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, engine/oracle
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/backend/postgres, engine/backend/postgres/*, scenarios, engine/reference, engine/ir/programs, sim/db
@@ -119,7 +120,7 @@
 //	engine/graph               | engine, engine/backend/memory
 //	engine/reference           | engine/reference/referencetest
 //	engine/oracle              | engine/reference/referencetest
-//	engine/plan                | engine/ir/programs, engine/reference
+//	engine/plan                | engine/ir/programs, engine/plan/model, engine/reference
 //	engine/backend/backendtest | engine/backend/memory
 //	engine/backend/differ      | engine/backend/designs
 //	engine/backend/memory      | engine/backend/backendtest
