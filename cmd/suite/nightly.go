@@ -42,14 +42,14 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"code", "format, vet, lint and shell scripts, as make check reads them", 2, runReading},
-		{"tests", "every test as before a change, and how long each package took", 10, runTests},
-		{"seeds", "simulated worlds of every design, seed after seed, each step checked", 18, runSeeds},
+		{"tests", "every test as before a change, and how long each package took", 14, runTests},
+		{"seeds", "simulated worlds of every design, seed after seed, each step checked", 16, runSeeds},
 		{"worlds", "simulated worlds replayed on a real Postgres, step by step", 9, runWorlds},
 		{"language", "generated programs on every backend, held against the reference interpreter", 7, runLanguage},
 		{"fuzz", "texts and programs that no grammar made, for the parser and the compiler", 5, runFuzz},
-		{"chaos", "every backend while connections, processes and Postgres fail", 13, runChaos},
+		{"chaos", "every backend while connections, processes and Postgres fail", 12, runChaos},
 		{"bugs", "bugs planted in the engine, of which the checks must find each", 11, runBugs},
-		{"soak", "one backend under load and faults, to see whether anything grows", 5, runSoak},
+		{"soak", "one backend under load and faults, to see whether anything grows", 4, runSoak},
 		{"benchmarks", "the designs compared and the Go benchmarks, in the form that benchstat reads, added to the history", 7, runBenchmarks},
 		{"gate", "this revision against the baseline: both are built, and take turns", 7, runGate},
 		{"changes", "the figures of all nights, and where they change for the worse", 1, runChanges},
