@@ -146,7 +146,9 @@ func newHost(ctx context.Context, s Setup, out io.Writer, hooks Hooks) (*host, e
 
 // open opens the store with what can make it misbehave around it.
 func (h *host) open(ctx context.Context, spec designs.Spec, hooks Hooks) error {
-	opened, err := spec.Open(ctx, OpenOptions(h.Case, h.DSN, h.Source, h.edges))
+	options := OpenOptions(h.Case, h.DSN, h.Source, h.edges)
+	options.Problem = h.problem
+	opened, err := spec.Open(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -219,7 +219,9 @@ func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backe
 		if !r.Verbose && r.Format == "text" {
 			c.Say("pulley: using %s", server.Describe())
 		}
-		o = designs.OpenOptions{DSN: server.DSN(), Schema: j.schema, Application: "pulley run"}
+		o = designs.OpenOptions{
+			DSN: server.DSN(), Schema: j.schema, Application: "pulley run", Problem: func(err error) { tell(err.Error()) },
+		}
 		kept = !server.Started()
 	}
 	opening, cancel := context.WithTimeoutCause(ctx, openTimeout, errSlow)

@@ -202,3 +202,6 @@ func (h *journalHost) listen(ctx context.Context, channel string, heard func(pay
 
 // Close implements journal.Store.
 func (h *journalHost) Close() {}
+
+// Problem implements journal.Store: nobody wants to know.
+func (h *journalHost) Problem(context.Context, string, error) {}

@@ -208,13 +208,15 @@ type OpenOptions struct {
 	Lease time.Duration // of shards, where they have owners; zero: the backend's default
 
 	Tracer pgx.QueryTracer // sees every statement; nil: none
+
+	Problem func(error) // hears what goes wrong beside the calls; nil: nobody does
 }
 
 // Open opens the backend, setting its schema up where needed. The caller closes it.
 func (s Spec) Open(ctx context.Context, o OpenOptions) (backend.Backend, error) {
 	store := postgres.Config{
 		DSN: o.DSN, Schema: o.Schema, Application: o.Application,
-		Shards: s.number("shards"), Connections: cmp.Or(o.Connections, s.number("connections")), Tracer: o.Tracer,
+		Shards: s.number("shards"), Connections: cmp.Or(o.Connections, s.number("connections")), Tracer: o.Tracer, Problem: o.Problem,
 	}
 	switch s.name {
 	case "memory":

@@ -27,12 +27,13 @@ type Host struct {
 	Name     string                  // of this store among all, in notifications
 	Shards   int                     // of the schema
 	Programs map[int32]*plan.Program // that are stored already, by number; nil: none is known to be
+	Problem  func(error)             // see Config; nil: nobody is told
 }
 
 // On makes a store on a host, whose schema is set up.
 func On(h Host) *Store {
 	s := &Store{
-		Pool: h.Pool, Clock: h.Clock, Schema: h.Schema, name: h.Name, dial: h.Listen, shards: h.Shards,
+		Pool: h.Pool, Clock: h.Clock, Schema: h.Schema, name: h.Name, dial: h.Listen, problem: h.Problem, shards: h.Shards,
 		numbers: map[[32]byte]int32{}, programs: map[int32]*plan.Program{},
 	}
 	for number, p := range h.Programs {

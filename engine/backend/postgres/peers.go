@@ -76,7 +76,7 @@ func (p *Peers) Listen(ctx context.Context, wake func()) error {
 		}
 		ctx, cancel := p.apart(ctx)
 		defer cancel()
-		_ = p.look(ctx, conn) // without it, what was known before serves
+		p.store.Problem(ctx, "looking for other engines", p.look(ctx, conn)) // without it, what was known before serves
 	}, func(conn Ear) {
 		ctx, cancel := p.apart(ctx)
 		defer cancel()

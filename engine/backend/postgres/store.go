@@ -54,6 +54,10 @@ type Config struct {
 	Connections int             // most open at once, from 2; zero: DefaultConnections
 	Application string          // application_name; empty: "pulley"
 	Tracer      pgx.QueryTracer // sees every query; nil: none
+
+	// Problem hears, in one line each, what goes wrong beside the calls, or behind their answers: listening, prolonging
+	// leases and giving them back. It is done again, or not needed; this is for those who want to know. Nil: nobody does.
+	Problem func(error)
 }
 
 func (c Config) validate() error {
@@ -76,6 +80,7 @@ type Store struct {
 
 	name     string                             // of this store among all, in notifications
 	dial     func(context.Context) (Ear, error) // for connections outside the pool
+	problem  func(error)                        // nil: nobody is told
 	shards   int
 	mu       sync.Mutex
 	numbers  map[[32]byte]int32      // of workflows, by hash
@@ -101,7 +106,7 @@ func Open(ctx context.Context, cfg Config, design fs.FS) (*Store, error) {
 		return nil, Explain(err)
 	}
 	apart := pc.ConnConfig.Copy()
-	s := On(Host{Pool: pool{connections}, Clock: Machine{}, Schema: cfg.Schema, Name: uuid.NewString(), Listen: func(ctx context.Context) (Ear, error) {
+	s := On(Host{Pool: pool{connections}, Clock: Machine{}, Schema: cfg.Schema, Name: uuid.NewString(), Problem: cfg.Problem, Listen: func(ctx context.Context) (Ear, error) {
 		conn, err := pgx.ConnectConfig(ctx, apart)
 		if err != nil {
 			return nil, err

@@ -95,11 +95,12 @@ func (s *Sweeper) piece(ctx context.Context, shard int, id [16]byte) (int, error
 	return 0, err
 }
 
-// Now sweeps what an instance left that has just ended. What it does not get done is left to Sweep, and so are
-// errors.
+// Now sweeps what an instance left that has just ended. What it does not get done, or fails to, is left to Sweep.
 func (s *Sweeper) Now(ctx context.Context, shard int, id [16]byte) {
 	for range tidyPasses {
-		if removed, err := s.piece(ctx, shard, id); err != nil || removed == 0 {
+		removed, err := s.piece(ctx, shard, id)
+		s.Store.Problem(ctx, "clearing up after an ended instance", err)
+		if err != nil || removed == 0 {
 			return
 		}
 	}

@@ -140,13 +140,13 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 }
 
 // release gives up the leases of a transaction that took place, of which not all may have been heard: they
-// are to be claimed. If that fails, they come back when they are over.
+// are to be claimed.
 func (b *Backend) release(ctx context.Context, c *commit) {
 	var ids [][16]byte
 	for e := range c.live {
 		ids = append(ids, e.instance)
 	}
 	slices.SortFunc(ids, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
-	_, _ = b.store.Pool.Exec(ctx, releaseSQL, c.shard, slices.Compact(ids), c.xid)
+	b.store.Release(ctx, releaseSQL, c.shard, slices.Compact(ids), c.xid)
 	c.result.Tasks, c.result.More = nil, true
 }

@@ -38,6 +38,7 @@ type Store interface {
 	Listen(ctx context.Context, wake func()) error
 	ListenTo(ctx context.Context, topic string, heard func(payload string)) error
 	Notify(ctx context.Context) error
+	Problem(ctx context.Context, doing string, err error)
 	Close()
 }
 

@@ -258,11 +258,12 @@ func (b *Backend) Close() {
 		if sh.lock(ctx) != nil {
 			continue
 		}
-		_ = sh.release(ctx) // what is not given back is free when its lease is over
+		b.store.Problem(ctx, "giving a shard back", sh.release(ctx)) // else it is free when its lease is over
 		sh.unlock()
 	}
 	if b.claimed.Load() > 0 {
-		_, _ = b.store.Pool.Exec(ctx, forgetOwnerSQL, b.name, b.store.Channel(topic), engines)
+		_, err := b.store.Pool.Exec(ctx, forgetOwnerSQL, b.name, b.store.Channel(topic), engines)
+		b.store.Problem(ctx, "telling other engines of the end", err)
 	}
 	b.store.Close()
 }

@@ -51,7 +51,8 @@ func (b *Backend) listener() {
 		nudge(b.mail)
 	}
 	for {
-		_ = b.store.ListenTo(b.life, topic, heard) // where it cannot, the keeper looks by itself
+		err := b.store.ListenTo(b.life, topic, heard)
+		b.store.Problem(b.life, "listening for requests of other engines", err) // until it can, the keeper looks by itself
 		if !b.rest(b.life, b.tick()) {
 			return
 		}
@@ -69,9 +70,8 @@ func nudge(c chan struct{}) {
 // tick is the pause between two rounds of the keeper.
 func (b *Backend) tick() time.Duration { return min(time.Duration(b.span.Load())/spanTicks, tickMax) }
 
-// keeper prolongs the shards until the backend is closed, and never waits for one that is in use. Its errors are
-// those of the store, which calls run into by themselves; a lease that it cannot prolong runs out here before it
-// does there.
+// keeper prolongs the shards until the backend is closed, and never waits for one that is in use. A lease that it cannot
+// prolong runs out here before it does there.
 func (b *Backend) keeper() {
 	next := b.now() + int64(b.tick())
 	for {
@@ -93,7 +93,7 @@ func (b *Backend) renewHeld() {
 	if held := b.held(); len(held) > 0 {
 		ctx, cancel := b.clock.Within(b.life, b.lease)
 		defer cancel()
-		_ = b.renew(ctx, held)
+		b.store.Problem(b.life, "prolonging shards", b.renew(ctx, held))
 	}
 }
 
@@ -142,6 +142,7 @@ func (b *Backend) look() {
 	var told *string
 	err := b.store.Pool.QueryRow(ctx, seeOwnerSQL, b.name, b.lease.Microseconds(), looks, b.store.Channel(topic), engines).Scan(&others, &free, &told)
 	if err != nil {
+		b.store.Problem(b.life, "looking for other engines", err)
 		return
 	}
 	fair := len(b.shards)
@@ -171,7 +172,7 @@ func (b *Backend) spread(ctx context.Context) {
 		if sh.lock(ctx) != nil {
 			return
 		}
-		_ = sh.release(ctx) // else it is free when its lease is over
+		b.store.Problem(ctx, "giving a shard to another engine", sh.release(ctx)) // else it is free when its lease is over
 		sh.unlock()
 	}
 }
@@ -203,7 +204,7 @@ func (b *Backend) reserved(sh *shardState) {
 func (b *Backend) tend(ctx context.Context) {
 	for _, sh := range b.held() {
 		if ctx.Err() == nil {
-			_ = sh.tend(ctx)
+			b.store.Problem(ctx, "loading what is due", sh.tend(ctx))
 		}
 	}
 }
@@ -214,7 +215,9 @@ func (b *Backend) serve(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if adopted, err := sh.adoptLocked(ctx); err == nil && adopted > 0 {
+		adopted, err := sh.adoptLocked(ctx)
+		b.store.Problem(ctx, "taking up what other engines have stored", err)
+		if adopted > 0 {
 			b.wakeAll()
 		}
 		b.serveShard(ctx, sh)

@@ -410,7 +410,7 @@ func (b *Backend) settle(ctx context.Context, c *cycling) (bool, error) {
 	if err != nil || !took {
 		return false, err
 	}
-	_, _ = b.store.Pool.Exec(context.WithoutCancel(ctx), releaseSQL, c.shard, c.ids, c.xid)
+	b.store.Release(ctx, releaseSQL, c.shard, c.ids, c.xid)
 	c.out.Tasks, c.out.More = nil, true
 	return true, nil
 }

@@ -1,0 +1,33 @@
+package journal
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestProblemsAreTold takes the table of shards away from an owner, so that it can prolong none: whoever wants to know hears of it.
+func TestProblemsAreTold(t *testing.T) {
+	w := newWorld(t, 1)
+	told := make(chan error)
+	w.cfg.Store.Problem = func(err error) {
+		select {
+		case told <- err:
+		default: // nobody listens now
+		}
+	}
+	b := w.open()
+	w.launch(b, alone)
+	for _, sql := range []string{"ALTER TABLE shards RENAME TO away", "ALTER TABLE away RENAME TO shards"} {
+		if _, err := b.store.Pool.Exec(w.ctx, sql); err != nil {
+			t.Fatal(err)
+		}
+		for heard := strings.HasSuffix(sql, "shards"); !heard; {
+			select {
+			case err := <-told:
+				heard = strings.HasPrefix(err.Error(), "prolonging shards: postgres: ")
+			case <-w.ctx.Done():
+				t.Fatal("nobody is told that a shard is not prolonged")
+			}
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// refusing fails every statement, and notes in what context it was to be made.
+type refusing struct {
+	Pool
+	bounded, ended bool
+}
+
+func (r *refusing) Exec(ctx context.Context, _ string, _ ...any) (pgconn.CommandTag, error) {
+	_, r.bounded = ctx.Deadline()
+	r.ended = ctx.Err() != nil
+	return pgconn.CommandTag{}, errors.New("no route")
+}
+
+// TestProblemsAreTold gives leases back in the context of a call that has ended, which fails, and does other things that fail or
+// do not. Whoever wants to know hears of what failed, and not of what was only ended.
+func TestProblemsAreTold(t *testing.T) {
+	var told []string
+	pool := &refusing{}
+	s := On(Host{Pool: pool, Clock: Machine{}, Problem: func(err error) { told = append(told, err.Error()) }})
+	ended, end := context.WithCancel(t.Context())
+	end()
+	s.Release(ended, "UPDATE ready")
+	s.Problem(t.Context(), "listening", nil)
+	s.Problem(ended, "listening", errors.New("ended"))
+	s.Problem(t.Context(), "listening", errors.New("password=hunter2 is wrong"))
+	want := []string{"giving leases back: postgres: no route", "listening: postgres: password=*** is wrong"}
+	if !slices.Equal(told, want) {
+		t.Errorf("%q were told, want %q", told, want)
+	}
+	if !pool.bounded || pool.ended {
+		t.Errorf("leases are given back in a context with an end: %v, that has ended: %v; want one that has an end to come", pool.bounded, pool.ended)
+	}
+	On(Host{Pool: pool, Clock: Machine{}}).Release(ended, "UPDATE ready") // nobody wants to know
+}
