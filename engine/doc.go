@@ -56,6 +56,8 @@
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend/state
 //	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres, engine/backend/state
+//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres, engine/backend/postgres/journal/forward, engine/backend/state
+//	engine/backend/postgres/journal/forward | its calls to a shard that another engine owns                  | engine/backend/postgres
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause
@@ -125,6 +127,7 @@
 //	engine/backend/differ      | engine/backend/designs
 //	engine/backend/memory      | engine/backend/backendtest
 //	engine/backend/postgres/*  | engine/backend/backendtest, engine/backend/postgres/*
+//	engine/backend/postgres/journal | engine/backend/backendtest
 //	engine                     | engine/backend/backendtest, engine/backend/designs
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour

@@ -8,11 +8,12 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/journal/forward"
 	"pulley/engine/backend/state"
 )
 
 // errForeign says that the shard is owned by somebody else.
-var errForeign = errors.New("the shard has another owner")
+var errForeign = forward.ErrForeign
 
 // foreign is errForeign of a shard whose owner was seen just now.
 type foreign struct{ standing }
@@ -116,7 +117,7 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ou
 			if !b.asks(b.shards[shard]) {
 				return nil
 			}
-			return b.askCommitted(ctx, shard, request{Op: opClaim, Grant: grant}, s, &out)
+			return b.askCommitted(ctx, shard, forward.Request{Op: forward.Claim, Grant: grant}, s, &out)
 		})
 	return out, postgres.Explain(err)
 }
@@ -164,8 +165,8 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	err = b.anywhere(ctx, shard, takeLate,
 		func(sh *shardState) error { return sh.complete(ctx, completions, grant, &out) },
 		func(s *standing) error {
-			req := request{Op: opComplete, Grant: grant}
-			if req.Completions, err = b.wireCompletions(ctx, completions); err != nil {
+			req := forward.Request{Op: forward.Complete, Grant: grant}
+			if req.Completions, err = b.desk.Send(ctx, completions); err != nil {
 				return err
 			}
 			return b.askCommitted(ctx, shard, req, s, &out)
@@ -272,7 +273,7 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 			return sh.extend(ctx, leases, grant, kept)
 		},
 		func(s *standing) error {
-			answer, err := b.ask(ctx, shard, request{Op: opExtend, Grant: grant, Leases: leases}, s)
+			answer, err := b.ask(ctx, shard, forward.Request{Op: forward.Extend, Grant: grant, Leases: leases}, s)
 			copy(kept, answer.Held)
 			return err
 		})
@@ -315,7 +316,7 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (swept backend.Swept, er
 			if s, err = b.shards[shard].unlessSeen(ctx, s); err != nil || s.free(b) {
 				return err
 			}
-			answer, err := b.ask(ctx, shard, request{Op: opSweep}, s)
+			answer, err := b.ask(ctx, shard, forward.Request{Op: forward.Sweep}, s)
 			swept = answer.Swept
 			return err
 		})

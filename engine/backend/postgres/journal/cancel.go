@@ -11,6 +11,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/journal/forward"
 	"pulley/engine/plan"
 )
 
@@ -55,7 +56,7 @@ func (b *Backend) cancelIn(ctx context.Context, shard int, ids []uuid.UUID, reas
 				partly = partly || errors.Is(err, errForeign)
 				return err
 			}
-			_, err = b.ask(ctx, shard, request{Op: opCancel, IDs: ids, Reason: reason}, s)
+			_, err = b.ask(ctx, shard, forward.Request{Op: forward.Cancel, IDs: ids, Reason: reason}, s)
 			return err
 		})
 	if err != nil && partly && !backend.IsUnknown(err) {

@@ -14,6 +14,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/journal/forward"
 	"pulley/engine/graph"
 )
 
@@ -57,22 +58,8 @@ var (
 	dropRangeSQL string
 	//go:embed sql/drop_some.sql
 	dropSomeSQL string
-	//go:embed sql/ask.sql
-	askSQL string
-	//go:embed sql/fetch_answer.sql
-	fetchAnswerSQL string
-	//go:embed sql/withdraw.sql
-	withdrawSQL string
-	//go:embed sql/call_off.sql
-	callOffSQL string
 	//go:embed sql/mark.sql
 	markSQL string
-	//go:embed sql/ended_by.sql
-	endedBySQL string
-	//go:embed sql/take_requests.sql
-	takeRequestsSQL string
-	//go:embed sql/answer.sql
-	answerSQL string
 	//go:embed sql/see_owner.sql
 	seeOwnerSQL string
 	//go:embed sql/forget_owner.sql
@@ -152,6 +139,7 @@ func (c Config) withDefaults() Config {
 // Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
 type Backend struct {
 	store  server
+	desk   *forward.Desk
 	clock  Clock
 	leased func(uuid.UUID, graph.Run, int64, int) // nil: nobody is told of leases
 	jitter func() float64
@@ -225,6 +213,7 @@ func newBackend(cfg Config, h Host) *Backend {
 	}
 	b.span.Store(int64(cfg.Lease))
 	b.life, b.stop = context.WithCancel(context.Background())
+	b.desk = &forward.Desk{Store: h.Store, Pool: h.Pool, Clock: h.Clock, Channel: h.Store.Channel(topic), Life: b.life}
 	b.fair.Store(int32(h.Store.Shards()))
 	for i := range h.Store.Shards() {
 		b.shards = append(b.shards, newShard(b, i))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres/journal/forward"
 	"pulley/engine/pgserver/pgtest"
 )
 
@@ -29,7 +30,7 @@ type asked struct {
 }
 
 // ask offers completions to one who is not the owner, and gives the message once it is there.
-func (p *post) ask(ctx context.Context, cs ...backend.Completion) (message, <-chan asked) {
+func (p *post) ask(ctx context.Context, cs ...backend.Completion) (forward.Message, <-chan asked) {
 	p.Helper()
 	freeze(p.owner) // it reads its mail when it is told to
 	done := make(chan asked, 1)
@@ -40,7 +41,7 @@ func (p *post) ask(ctx context.Context, cs ...backend.Completion) (message, <-ch
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		if got := p.owner.messages(p.ctx, p.owner.shards[0]); len(got) > 0 {
+		if got, err := p.owner.desk.Take(p.ctx, 0); err == nil && len(got) > 0 {
 			return got[0], done
 		}
 		select {
@@ -171,9 +172,9 @@ func TestCrashTakesMail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh, cut := p.asker.shards[0], errors.New("the connection is cut")
-	req := request{Op: opComplete}
-	if _, err := p.asker.withdraw(sh, p.asker.clock.NewID(), req, life, cut); !errors.Is(err, cut) || backend.IsUnknown(err) {
+	cut := errors.New("the connection is cut")
+	req := forward.Request{Op: forward.Complete}
+	if _, err := p.asker.desk.Withdraw(0, p.asker.clock.NewID(), req, life, cut); !errors.Is(err, cut) || backend.IsUnknown(err) {
 		t.Errorf("a request that never came: %v; want that nothing took place", err)
 	}
 	m, done := p.ask(p.ctx, cs...)
@@ -184,7 +185,7 @@ func TestCrashTakesMail(t *testing.T) {
 	if a := p.wait(done); !backend.IsUnknown(a.err) {
 		t.Errorf("answered %+v (%v); want that it is not known", a.out, a.err)
 	}
-	if _, err := p.asker.withdraw(sh, m.id, req, life, cut); !backend.IsUnknown(err) {
+	if _, err := p.asker.desk.Withdraw(0, m.ID, req, life, cut); !backend.IsUnknown(err) {
 		t.Errorf("a request of which nothing was heard: %v; want that it is not known", err)
 	}
 	if now, err := p.asker.store.Life(p.ctx); err != nil || now == life {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -63,9 +62,6 @@ type shardState struct {
 	params    [][]byte
 	spare     []event // memory for the next transaction
 	letter    *letter // the request of another that the shard deals with; nil: it is a call from here
-
-	mu       sync.Mutex
-	answered []uuid.UUID // requests from here to the owner whose answers were read; guarded by mu
 
 	lost  []handed // leases that hold, though what is known of the shard was dropped
 	named bool     // the store may name this backend as the owner, whether or not it is known here

@@ -1,9 +1,12 @@
 package journal
 
 import (
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"sync"
 
+	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 )
 
@@ -50,4 +53,159 @@ func init() {
 			return statement{fmt.Sprintf("journal_append_%d", k), sql, parameters}
 		})
 	}
+}
+
+// buffers are what one append sends, used again for the next. Parameters go to the server as binary arrays: what a
+// general encoder costs for each value is more than all the rest of a completion.
+type buffers struct {
+	kinds kinds
+
+	instance, node, path, data, kind, timed                            postgres.Array // of events
+	ended, result, by, status, failure                                 postgres.Array // of ends
+	born, workflow, input, bornStatus, bornResult, bornFailure, bornBy postgres.Array
+	snapped, snapshot                                                  postgres.Array
+
+	wire []byte   // all parameters, one behind the other
+	cuts []int    // where each ends
+	args [][]byte // parts of wire, in the order of append.sql
+}
+
+func newBuffers() buffers {
+	return buffers{
+		instance: postgres.UUIDs(), node: postgres.Int4s(), path: postgres.Texts(), data: postgres.Byteas(),
+		kind: postgres.Int4s(), timed: postgres.Bools(),
+		ended: postgres.UUIDs(), result: postgres.JSONs(), by: postgres.Int8s(), status: postgres.Texts(), failure: postgres.JSONs(),
+		born: postgres.UUIDs(), workflow: postgres.Int4s(), input: postgres.JSONs(),
+		bornStatus: postgres.Texts(), bornResult: postgres.JSONs(), bornFailure: postgres.JSONs(), bornBy: postgres.Int8s(),
+		snapped: postgres.UUIDs(), snapshot: postgres.Int8s(),
+	}
+}
+
+// arrays are all of them, in the order of append.sql.
+func (b *buffers) arrays() []*postgres.Array {
+	return []*postgres.Array{
+		&b.instance, &b.node, &b.path, &b.data, &b.kind, &b.timed,
+		&b.ended, &b.result, &b.by, &b.status, &b.failure,
+		&b.born, &b.workflow, &b.input, &b.bornStatus, &b.bornResult, &b.bornFailure, &b.bornBy,
+		&b.snapped, &b.snapshot,
+	}
+}
+
+// write gives the parameters of a transaction whose first event has a seq, and sets the kinds of what is in it.
+func (b *buffers) write(t *tx, seq int64) ([][]byte, error) {
+	arrays := b.arrays()
+	for _, a := range arrays {
+		a.Reset()
+	}
+	b.kinds = 0
+	b.events(t.events, seq)
+	for i := range t.ends {
+		if err := b.end(&t.ends[i]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range t.births {
+		if err := b.birth(&t.births[i]); err != nil {
+			return nil, err
+		}
+	}
+	b.wire = binary.BigEndian.AppendUint16(b.wire[:0], uint16(t.sh.number))
+	b.wire = binary.BigEndian.AppendUint64(b.wire, uint64(t.sh.epoch.Load()))
+	b.wire = binary.BigEndian.AppendUint64(b.wire, uint64(seq-1))
+	b.cuts = append(b.cuts[:0], 2, 10, 18)
+	for _, a := range arrays {
+		b.wire = a.Append(b.wire)
+		b.cuts = append(b.cuts, len(b.wire))
+	}
+	b.args = b.args[:0]
+	from := 0
+	for _, to := range b.cuts {
+		b.args = append(b.args, b.wire[from:to])
+		from = to
+	}
+	return b.args, nil
+}
+
+// events writes those that say more than the end of their instance does.
+func (b *buffers) events(list []event, seq int64) {
+	for i := range list {
+		e := &list[i]
+		if e.inst.Gone {
+			continue
+		}
+		b.kinds |= events
+		if e.kind != kindResult || e.timed {
+			b.kinds |= eventKinds
+		}
+		b.instance.UUID(e.inst.ID)
+		b.node.Int4(int32(e.key.Node))
+		b.path.Text(string(e.key.Path))
+		b.data.Bytes(e.data)
+		b.kind.Int4(int32(e.kind))
+		b.timed.Bool(e.timed)
+		if e.kind == kindSnapshot {
+			b.kinds |= snapshots
+			b.snapped.UUID(e.inst.ID)
+			b.snapshot.Int8(seq)
+		}
+		seq++
+	}
+}
+
+// end writes the end of an instance.
+func (b *buffers) end(e *ending) error {
+	failure, err := failureOf(e)
+	if err != nil {
+		return err
+	}
+	b.kinds |= ends
+	if e.public.Status != backend.Completed {
+		b.kinds |= endKinds
+	}
+	b.ended.UUID(e.public.ID)
+	b.result.Bytes(e.public.Result)
+	b.by.Int8(e.token)
+	b.status.Text(string(e.public.Status))
+	b.failure.Bytes(failure)
+	return nil
+}
+
+// birth writes a new instance.
+func (b *buffers) birth(e *ending) error {
+	failure, err := failureOf(e)
+	if err != nil {
+		return err
+	}
+	b.kinds |= births
+	if e.public.Status != backend.Running {
+		b.kinds |= birthKinds
+	}
+	b.born.UUID(e.public.ID)
+	b.workflow.Int4(e.inst.workflow)
+	b.input.Bytes(e.input)
+	b.bornStatus.Text(string(e.public.Status))
+	b.bornResult.Bytes(e.public.Result)
+	b.bornFailure.Bytes(failure)
+	b.bornBy.Int8(e.token)
+	return nil
+}
+
+// failureOf gives the failure of an instance as it is stored, nil where there is none.
+func failureOf(e *ending) ([]byte, error) {
+	if e.public.Failure == nil {
+		return nil, nil
+	}
+	failure, err := json.Marshal(e.public.Failure)
+	if err != nil {
+		return nil, fmt.Errorf("instance %s: its failure: %w", e.public.ID, err)
+	}
+	return failure, nil
+}
+
+// appendInt and readInt are how a number stands in an event's data.
+func appendInt(dst []byte, v int64) []byte { return binary.AppendVarint(dst, v) }
+
+func readInt(data []byte) (int64, bool) {
+	v, n := binary.Varint(data)
+	return v, n > 0
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/google/uuid"
 
@@ -242,4 +243,30 @@ func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer,
 	}
 	out.More = true
 	return nil
+}
+
+// insertPending makes the statement that leaves instances for the owner of their shard.
+func (b *Backend) insertPending(ctx context.Context, shard int, buf *buffers) (map[uuid.UUID]bool, error) {
+	born, err := b.pending(ctx, shard, buf)
+	if postgres.Unconfirmed(err) && !isNotSent(err) {
+		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	return born, err
+}
+
+func (b *Backend) pending(ctx context.Context, shard int, buf *buffers) (map[uuid.UUID]bool, error) {
+	const name = "journal_submit_pending"
+	number := []byte{byte(shard >> 8), byte(shard)}
+	params := [][]byte{
+		number, buf.born.Append(nil), buf.workflow.Append(nil), buf.input.Append(nil), buf.bornStatus.Append(nil),
+		buf.bornResult.Append(nil), buf.bornFailure.Append(nil), []byte(b.store.Channel(topic)), []byte(strconv.Itoa(shard)),
+	}
+	results, err := b.store.Pool.Prepared(ctx, Prepared{Name: name, SQL: submitPendingSQL, Params: params})
+	if err != nil {
+		return nil, err
+	}
+	if len(results[0].Rows) != 1 {
+		return nil, fmt.Errorf("journal: %s gave %d rows", name, len(results[0].Rows))
+	}
+	return readUUIDs(results[0].Rows[0][1])
 }

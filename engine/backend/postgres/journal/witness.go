@@ -3,11 +3,12 @@ package journal
 import (
 	"embed"
 	"encoding/json"
-	"fmt"
 
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/journal/forward"
 	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
@@ -20,11 +21,10 @@ var statementFiles embed.FS
 
 // SQL gives a statement as it is sent, by the name of its file. Appends are cut down, and have no text here.
 func SQL(name string) (string, error) {
-	text, err := statementFiles.ReadFile("sql/" + name + ".sql")
-	if err != nil {
-		return "", fmt.Errorf("journal: no statement %s: %w", name, err)
+	if text, err := forward.SQL(name); err == nil {
+		return text, nil
 	}
-	return string(text), nil
+	return postgres.Statement(statementFiles, name)
 }
 
 // Append is what one append is to make durable.

@@ -1,0 +1,273 @@
+package forward
+
+import (
+	"context"
+	_ "embed" // of the statements
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+)
+
+var (
+	//go:embed sql/ask.sql
+	askSQL string
+	//go:embed sql/fetch_answer.sql
+	fetchAnswerSQL string
+	//go:embed sql/withdraw.sql
+	withdrawSQL string
+	//go:embed sql/call_off.sql
+	callOffSQL string
+	//go:embed sql/ended_by.sql
+	endedBySQL string
+)
+
+const (
+	askPauseMin = 500 * time.Microsecond // between two looks for an answer, doubled up to the next
+	askPauseMax = 20 * time.Millisecond
+	// askCheck is how often one who waits looks whether the owner is still there.
+	askCheck = 100 * time.Millisecond
+
+	// insistPause is between two tries to withdraw a request, doubled from try to try, for insistMost at most.
+	insistPause = 5 * time.Millisecond
+	insistMost  = 5 * time.Second
+	// dropMost bounds how many requests to a shard whose answers were read wait to be dropped; those beyond it are dropped
+	// for their age.
+	dropMost = 1000
+)
+
+// errCrashed is why nobody can tell any more what became of a request.
+var errCrashed = errors.New("the server has crashed, and requests with it")
+
+// Owner looks who owns a shard, and whether its lease still runs.
+type Owner func(ctx context.Context) (name string, alive bool, err error)
+
+// AskCommitted asks the owner for what a claim or a completion would give; see Ask.
+func (d *Desk) AskCommitted(ctx context.Context, shard int, req Request, was string, owner Owner) (backend.Committed, error) {
+	sent := d.Clock.Now()
+	r, err := d.Ask(ctx, shard, req, was, owner)
+	if err != nil {
+		return backend.Committed{}, err
+	}
+	out := backend.Committed{Ended: r.Ended, More: r.More}
+	if r.DueAfter > 0 {
+		out.NextDue = d.Clock.Now().Add(r.DueAfter)
+	}
+	for _, o := range r.Outcomes {
+		outcome := backend.Outcome{Answer: o.Answer}
+		if o.Error != "" {
+			outcome.Err = errors.New(o.Error)
+		}
+		out.Outcomes = append(out.Outcomes, outcome)
+	}
+	for _, t := range r.Tasks {
+		program, err := d.Store.Program(ctx, t.Program)
+		if err != nil {
+			out.More = true // once the leases are over
+			break
+		}
+		out.Tasks = append(out.Tasks, backend.Task{
+			Lease: t.Lease, Program: program, Action: t.Action, Args: t.Args, Attempt: t.Attempt,
+			Expires: sent.Add(req.Grant.Lease), // the owner has counted from later
+		})
+	}
+	return out, nil
+}
+
+// Ask sends a request to the owner of a shard, who was just now called so, and waits for the answer. ErrForeign says that
+// there is no such owner, or not any more, and that nothing was done.
+func (d *Desk) Ask(ctx context.Context, shard int, req Request, was string, owner Owner) (Response, error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return Response{}, err
+	}
+	life, err := d.Store.Life(ctx)
+	if err != nil {
+		return Response{}, err
+	}
+	id := d.Clock.NewID()
+	_, err = d.Pool.Exec(ctx, askSQL, shard, [16]byte(id), body, d.Channel, strconv.Itoa(shard), d.toDrop(shard))
+	switch {
+	case err != nil && postgres.Unconfirmed(err):
+		return d.Withdraw(shard, id, req, life, err)
+	case err != nil:
+		return Response{}, err
+	}
+	data, err := d.await(ctx, shard, id, was, owner)
+	if err != nil {
+		return d.Withdraw(shard, id, req, "", err)
+	}
+	r, err := readResponse(data)
+	if backend.IsUnknown(err) && req.Op == Complete {
+		return d.Withdraw(shard, id, req, "", ErrForeign) // from then on it is known, and can be asked again
+	}
+	d.dropLater(shard, id)
+	return r, err
+}
+
+// rest waits, and says whether the context still lives.
+func (d *Desk) rest(ctx context.Context, pause time.Duration) bool {
+	return d.Clock.Wait(ctx, pause) == postgres.Rested
+}
+
+// await waits for an answer, for as long as the owner to whom the request went is there.
+func (d *Desk) await(ctx context.Context, shard int, id uuid.UUID, was string, owner Owner) ([]byte, error) {
+	checked := d.Clock.Now()
+	for pause := askPauseMin; ; pause = min(2*pause, askPauseMax) {
+		lives := d.rest(ctx, pause)
+		var data []byte
+		err := d.Pool.QueryRow(ctx, fetchAnswerSQL, shard, [16]byte(id)).Scan(&data)
+		switch {
+		case err == nil && data != nil:
+			return data, nil
+		case !lives || ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			return nil, err
+		case d.Clock.Now().Sub(checked) < askCheck:
+			continue
+		}
+		checked = d.Clock.Now()
+		name, alive, err := owner(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if name != was || !alive {
+			return nil, ErrForeign
+		}
+	}
+}
+
+// finding is what the row of a withdrawn request says.
+type finding struct {
+	taken   bool    // it was begun with
+	answer  []byte  // nil: there is none
+	applied []int64 // the tokens of the completions that took place
+	alive   bool    // the server lives on since it was sent: what is not there never came
+}
+
+// Withdraw takes a request back, and gives the answer if it is there already, or what can be said without it. Where
+// nothing took place, the error is the cause. life is the server's when the request was sent, where it may not have come; else empty.
+func (d *Desk) Withdraw(shard int, id uuid.UUID, req Request, life string, cause error) (Response, error) {
+	sql, args := withdrawSQL, []any{shard, [16]byte(id)}
+	if life != "" {
+		sql, args = callOffSQL, append(args, life)
+	}
+	var f finding
+	err := d.insist(func(ctx context.Context) error {
+		return d.Pool.QueryRow(ctx, sql, args...).Scan(&f.taken, &f.answer, &f.applied, &f.alive)
+	})
+	unknown := func(err error) error {
+		return fmt.Errorf("%w: a request to the owner of shard %d: %w", backend.ErrUnknown, shard, errors.Join(cause, err))
+	}
+	if err != nil {
+		return Response{}, unknown(err)
+	}
+	if f.answer != nil {
+		r, err := readResponse(f.answer)
+		if err == nil || !backend.IsUnknown(err) {
+			return r, err
+		}
+	}
+	switch {
+	case req.Op == Complete && len(f.applied) > 0:
+		return d.settled(shard, req, f.applied), nil
+	case !f.alive:
+		d.Store.Outlived(life)
+		return Response{}, unknown(errCrashed)
+	case !f.taken, req.Op == Complete, req.Op == Claim:
+		return Response{}, cause
+	}
+	return Response{}, unknown(nil)
+}
+
+// insist makes a call that may be repeated until the server has said something to it, for a bounded time.
+func (d *Desk) insist(call func(context.Context) error) error {
+	ctx, cancel := d.Clock.Within(context.Background(), insistMost)
+	defer cancel()
+	for pause := insistPause; ; pause *= 2 {
+		err := call(ctx)
+		if err == nil || errors.Is(err, pgx.ErrNoRows) || d.Life.Err() != nil || !d.rest(ctx, pause) {
+			return err
+		}
+	}
+}
+
+// settled answers completions of which some were applied, as the request's row says: what is not known of the others
+// is asked again. The instances that they ended are looked up; one that cannot be is found by who waits for it.
+func (d *Desk) settled(shard int, req Request, applied []int64) Response {
+	took := make(map[int64]bool, len(applied))
+	for _, token := range applied {
+		took[token] = true
+	}
+	r := Response{More: true}
+	var ids [][16]byte
+	var tokens []int64
+	for _, c := range req.Completions {
+		if !took[c.Lease.Token] {
+			r.Outcomes = append(r.Outcomes, Outcome{backend.Again, "the answer of the shard's owner was lost"})
+			continue
+		}
+		r.Outcomes = append(r.Outcomes, Outcome{Answer: backend.Applied})
+		ids, tokens = append(ids, c.Lease.Key.Instance), append(tokens, c.Lease.Token)
+	}
+	_ = d.insist(func(ctx context.Context) error {
+		rows, err := d.Pool.Query(ctx, endedBySQL, shard, ids, tokens)
+		if err != nil {
+			return err
+		}
+		ended, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+		if err == nil {
+			r.Ended, err = d.Store.Lookup(ctx, ended)
+		}
+		return err
+	})
+	return r
+}
+
+// readResponse reads an answer, and gives what it says of an error as one.
+func readResponse(data []byte) (r Response, err error) {
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("%w: the answer of the shard's owner: %w", backend.ErrUnknown, err)
+	}
+	switch {
+	case r.Foreign:
+		return r, ErrForeign
+	case r.Error != "" && r.Unknown:
+		return r, fmt.Errorf("%w: %s", backend.ErrUnknown, r.Error)
+	case r.Error != "":
+		return r, errors.New(r.Error)
+	}
+	return r, nil
+}
+
+// dropLater has the next request to a shard drop one whose answer was read.
+func (d *Desk) dropLater(shard int, id uuid.UUID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.answered == nil {
+		d.answered = map[int][]uuid.UUID{}
+	}
+	if len(d.answered[shard]) < dropMost {
+		d.answered[shard] = append(d.answered[shard], id)
+	}
+}
+
+// toDrop gives the requests to a shard that are to be dropped, each once.
+func (d *Desk) toDrop(shard int) [][16]byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ids := make([][16]byte, len(d.answered[shard]))
+	for i, id := range d.answered[shard] {
+		ids[i] = id
+	}
+	delete(d.answered, shard)
+	return ids
+}

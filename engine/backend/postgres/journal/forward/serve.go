@@ -1,0 +1,80 @@
+package forward
+
+import (
+	"context"
+	_ "embed" // of the statements
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+)
+
+var (
+	//go:embed sql/take_requests.sql
+	takeRequestsSQL string
+	//go:embed sql/answer.sql
+	answerSQL string
+)
+
+// ageMost is when a request that was begun with is given up by everybody.
+const ageMost = 5 * time.Minute
+
+// Message is a request as its owner takes it.
+type Message struct {
+	ID   uuid.UUID
+	Body []byte
+}
+
+// Request reads what is asked.
+func (m Message) Request() (req Request, err error) { return req, json.Unmarshal(m.Body, &req) }
+
+// Take takes what others ask of a shard. After an error those who asked give up in time.
+func (d *Desk) Take(ctx context.Context, shard int) ([]Message, error) {
+	rows, err := d.Pool.Query(ctx, takeRequestsSQL, shard, ageMost.Microseconds())
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (m Message, err error) {
+		err = row.Scan(&m.ID, &m.Body)
+		return m, err
+	})
+}
+
+// Reply sends an answer, and says whether somebody waits for it.
+func (d *Desk) Reply(ctx context.Context, shard int, m Message, r Response) (waited bool, err error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		data = []byte(`{"error":"the answer cannot be written","unknown":true}`)
+	}
+	tag, err := d.Pool.Exec(ctx, answerSQL, shard, [16]byte(m.ID), data)
+	return tag.RowsAffected() > 0, err
+}
+
+// Fill puts what a call came to into an answer.
+func (d *Desk) Fill(ctx context.Context, r *Response, out backend.Committed) error {
+	r.Ended, r.More = out.Ended, out.More
+	if !out.NextDue.IsZero() {
+		r.DueAfter = max(out.NextDue.Sub(d.Clock.Now()), 1)
+	}
+	for _, o := range out.Outcomes {
+		w := Outcome{Answer: o.Answer}
+		if o.Err != nil {
+			w.Error = o.Err.Error()
+		}
+		r.Outcomes = append(r.Outcomes, w)
+	}
+	for _, t := range out.Tasks {
+		r.Tasks = append(r.Tasks, Task{Lease: t.Lease, Action: t.Action, Args: t.Args, Attempt: t.Attempt})
+	}
+	for i, t := range out.Tasks {
+		var err error
+		if r.Tasks[i].Program, err = d.Store.Number(ctx, t.Program); err != nil {
+			return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+		}
+	}
+	return nil
+}
