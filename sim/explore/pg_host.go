@@ -37,9 +37,6 @@ func newPgStore(h *host, statement func(on *pgConn, sql string, args []any) *ask
 	})
 }
 
-// errNotSimulated is the error of what no design on a host does.
-var errNotSimulated = errors.New("explore: that is not simulated")
-
 // Acquire implements postgres.Pool.
 func (h *pgHost) Acquire(ctx context.Context) (postgres.Conn, error) {
 	at, err := h.connect(ctx)
@@ -48,9 +45,6 @@ func (h *pgHost) Acquire(ctx context.Context) (postgres.Conn, error) {
 	}
 	return &pgConn{h: h, at: at}, nil
 }
-
-// Begin implements postgres.Pool.
-func (h *pgHost) Begin(context.Context) (pgx.Tx, error) { return nil, errNotSimulated }
 
 // Close implements postgres.Pool.
 func (h *pgHost) Close() {}

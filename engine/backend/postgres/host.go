@@ -73,7 +73,6 @@ type Querier interface {
 type Pool interface {
 	Querier
 	Acquire(ctx context.Context) (Conn, error)
-	Begin(ctx context.Context) (pgx.Tx, error)
 	Close() // when all connections have been released
 }
 

@@ -69,23 +69,40 @@ func TakeOrds(rows pgx.Rows, out map[int32]bool) error {
 // Fence gives the leases that are still held new tokens, by ord. held locks their rows, and so waits for
 // a commit that is in flight; fence then sees what that made of them.
 func (s *Store) Fence(ctx context.Context, held, fence string, shard int, l *Leases) (map[int32]int64, error) {
+	conn, err := s.Pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Release()
+	out, err := fenced(ctx, conn, held, fence, l.Parameters(shard))
+	if err != nil && conn.InTransaction() {
+		_, _ = conn.Exec(ctx, "ROLLBACK")
+	}
+	return out, err
+}
+
+// fenced is the transaction of Fence.
+func fenced(ctx context.Context, conn Conn, held, fence string, parameters []any) (map[int32]int64, error) {
+	if _, err := conn.Exec(ctx, "BEGIN"); err != nil {
+		return nil, err
+	}
+	if _, err := conn.Exec(ctx, held, parameters...); err != nil {
+		return nil, err
+	}
+	rows, err := conn.Query(ctx, fence, parameters...)
+	if err != nil {
+		return nil, err
+	}
 	out := map[int32]int64{}
-	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, held, l.Parameters(shard)...); err != nil {
-			return err
-		}
-		rows, err := tx.Query(ctx, fence, l.Parameters(shard)...)
-		if err != nil {
-			return err
-		}
-		var ord int32
-		var token int64
-		_, err = pgx.ForEachRow(rows, []any{&ord, &token}, func() error {
-			out[ord] = token
-			return nil
-		})
-		return err
-	})
+	var ord int32
+	var token int64
+	if _, err = pgx.ForEachRow(rows, []any{&ord, &token}, func() error {
+		out[ord] = token
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	_, err = conn.Exec(ctx, "COMMIT")
 	return out, err
 }
 

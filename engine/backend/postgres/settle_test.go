@@ -67,7 +67,7 @@ func (s *Store) mustLive(t *testing.T) string {
 func (s *Store) transaction(t *testing.T, commit bool) (xid string) {
 	t.Helper()
 	ctx := limited(t)
-	tx, err := s.Pool.Begin(ctx)
+	tx, err := s.Pgx().Begin(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ fn main(input: [], output: [xs]):
 	another := first + 1_000_000
 	var txs [2]pgx.Tx
 	for i, token := range []int64{first, second} {
-		tx, err := w.b.store.Pool.Begin(w.ctx)
+		tx, err := w.b.store.Pgx().Begin(w.ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

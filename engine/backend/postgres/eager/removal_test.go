@@ -25,7 +25,7 @@ fn main(input: [], output: [xs]):
     xs = spread [1, 2]:x -> @echo(value=x)
 `})
 	w.complete(backendtest.Ran(tasks[0]))
-	tx, err := w.b.store.Pool.Begin(w.ctx)
+	tx, err := w.b.store.Pgx().Begin(w.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

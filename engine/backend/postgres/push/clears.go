@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -109,7 +108,7 @@ var hurrySQL = func() (all [4]string) {
 
 func (c *commit) hurry() string {
 	c.hurried = true
-	return hurrySQL[rand.IntN(len(hurrySQL))]
+	return hurrySQL[int(c.b.jitter()*float64(len(hurrySQL)))]
 }
 
 // beforeNext is the statement that goes before runs that go on; empty: none does.

@@ -183,6 +183,7 @@ func (c *commit) round(ctx context.Context, conn postgres.Conn, events []*event,
 	if after != nil {
 		batch.QueuedQueries = append(batch.QueuedQueries, after.QueuedQueries...)
 	}
+	c.tell(conn, events)
 	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
 		return err
 	}

@@ -254,7 +254,7 @@ func over(c *commit, err error) bool {
 // others, those are applied that the commit did, if it has left its mark: all of it took place then. Where the engine stood
 // still for so long, since the commit begun, that the mark may be forgotten, they are to be offered again.
 func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark, begun time.Time, out *postgres.Outcomes) ([]*event, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	ctx, cancel := b.store.Clock.Within(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	var l postgres.Leases
 	for _, e := range events {
@@ -269,7 +269,7 @@ func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark
 		return nil, err
 	}
 	var open, unclear []*event
-	forgotten := !took && b.store.Clock.Now().Sub(begun) > marksKept/2
+	forgotten := !took && b.store.Clock.Now().Sub(begun) > b.marks.kept/2
 	for _, e := range events {
 		token, isOpen := fenced[e.ord]
 		switch {

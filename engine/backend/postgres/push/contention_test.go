@@ -25,7 +25,7 @@ func TestMoved(t *testing.T) {
 		for _, task := range tasks {
 			cs = append(cs, backendtest.Ran(task))
 		}
-		tx, err := w.direct.store.Pool.Begin(w.ctx)
+		tx, err := w.direct.store.Pgx().Begin(w.ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestCommitsLockInOrder(t *testing.T) {
 		leases, cs = append(leases, task.Lease), append(cs, backendtest.Ran(task))
 	}
 	slices.Reverse(cs)
-	tx, err := w.direct.store.Pool.Begin(w.ctx)
+	tx, err := w.direct.store.Pgx().Begin(w.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestLaterRoundsWaitInOrder(t *testing.T) {
 		of[string(task.Args)] = task
 	}
 	w.complete(backendtest.Ran(of[`{"value":1}`]), backendtest.Ran(of[`{"value":4}`]))
-	tx, err := w.direct.store.Pool.Begin(w.ctx)
+	tx, err := w.direct.store.Pgx().Begin(w.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

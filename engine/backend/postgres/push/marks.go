@@ -1,9 +1,12 @@
 package push
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"pulley/engine/backend/postgres"
 )
@@ -11,7 +14,8 @@ import (
 // marks are the places in which a backend's commits leave their marks: as many in each shard as it has commits
 // under way there. A place belongs to one commit at a time, until it is known what became of that.
 type marks struct {
-	backend int64 // names the backend among all, by chance
+	backend int64         // names the backend among all, by chance
+	kept    time.Duration // how long they are
 	number  atomic.Int64
 	mu      sync.Mutex
 	free    [][]int32 // by shard
@@ -24,8 +28,13 @@ type mark struct {
 	number int64
 }
 
-func newMarks(backend int64, shards int) *marks {
-	return &marks{backend: backend, free: make([][]int32, shards), next: make([]int32, shards)}
+// newMarks is for marks that are kept for so long; zero: marksKept.
+func newMarks(store *postgres.Store, kept time.Duration) *marks {
+	id := store.Clock.NewID()
+	return &marks{
+		backend: int64(binary.BigEndian.Uint64(id[8:])), kept: cmp.Or(kept, marksKept),
+		free: make([][]int32, store.Shards()), next: make([]int32, store.Shards()),
+	}
 }
 
 // take gives a place to one commit after the other.

@@ -82,7 +82,13 @@ const DefaultSchema = "pulley_push"
 // Config is how a Backend is opened.
 type Config struct {
 	Store  postgres.Config // an empty Schema means DefaultSchema
-	Jitter func() float64  // in [0, 1), for the waits before retries; nil: random
+	Jitter func() float64  // in [0, 1), for the waits before retries and for locks; nil: random
+
+	// MarksKept is how long marks of commits are kept, see marksKept; zero: as long as that says. It is for simulations, whose
+	// leases are short.
+	MarksKept time.Duration
+	// Applies is told of the events that the next apply.sql on a connection is for; nil: nobody. It is for simulations.
+	Applies func(on postgres.Conn, events []Applied)
 }
 
 // Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
@@ -91,6 +97,7 @@ type Backend struct {
 	sweeper *postgres.Sweeper
 	peers   *postgres.Peers
 	jitter  func() float64
+	applies func(postgres.Conn, []Applied) // nil: nobody is told
 	marks   *marks
 	owners  owners
 }
@@ -111,11 +118,19 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{store: store, sweeper: newSweeper(store), peers: postgres.NewPeers(store), jitter: cfg.Jitter, marks: newMarks(rand.Int64(), store.Shards()), owners: owners{numbers: map[string]int32{}}}
+	return On(store, cfg), nil
+}
+
+// On makes a backend on a store, whose schema is set up; what cfg says of that is not looked at.
+func On(store *postgres.Store, cfg Config) *Backend {
+	b := &Backend{
+		store: store, sweeper: newSweeper(store), peers: postgres.NewPeers(store), jitter: cfg.Jitter, applies: cfg.Applies,
+		marks: newMarks(store, cfg.MarksKept), owners: owners{numbers: map[string]int32{}},
+	}
 	if b.jitter == nil {
 		b.jitter = rand.Float64
 	}
-	return b, nil
+	return b
 }
 
 // Shards implements backend.Backend.

@@ -29,7 +29,7 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	if err := backend.CheckShard(shard, b.Shards()); err != nil {
 		return backend.Swept{}, err
 	}
-	if _, err := b.store.Pool.Exec(ctx, forgetSQL, shard, micros(marksKept)); err != nil {
+	if _, err := b.store.Pool.Exec(ctx, forgetSQL, shard, micros(b.marks.kept)); err != nil {
 		return backend.Swept{}, postgres.Explain(err)
 	}
 	if shard == 0 {
