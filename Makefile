@@ -82,12 +82,12 @@ chaos: ## Run every backend while connections, processes and Postgres fail; CHAO
 	$(GO) build -o $(CHAOS_OUT)/pulley ./cmd/pulley
 	@for b in $(CHAOS_BACKENDS); do $(CHAOS_OUT)/pulley chaos --backend $$b --out $(CHAOS_OUT)/$$b $(CHAOS_FLAGS) || exit 1; done
 
-# How many seeds of each design are played for the coverage of plan and dispatch.
+# How many seeds of each design are played for the coverage of what decides.
 SIM_SEEDS ?= 0..9999
 SIM_OUT ?= out/sim
-SIM_COVERED = pulley/engine/plan,pulley/engine/dispatch
+SIM_COVERED = pulley/engine/plan,pulley/engine/dispatch,pulley/engine/backend/postgres/push
 
-sim-coverage: ## Play simulations of push, eager and journal, and name the lines of plan and dispatch that they never reach; SIM_SEEDS
+sim-coverage: ## Play simulations of push, eager and journal, and name the lines of plan, dispatch and push that they never reach; SIM_SEEDS
 	$(GO) build -cover -coverpkg=./cmd/pulley,$(SIM_COVERED) -o $(SIM_OUT)/pulley ./cmd/pulley
 	rm -rf $(SIM_OUT)/covered && mkdir -p $(SIM_OUT)/covered
 	for b in push eager journal; do GOCOVERDIR=$(SIM_OUT)/covered $(SIM_OUT)/pulley sim --backend $$b --seeds $(SIM_SEEDS) --out $(SIM_OUT) || exit 1; done

@@ -55,8 +55,8 @@ func rivalMutants() []mutant {
 	}, {
 		Name: "pgflow-645-siblings-left", What: "what was queued or runs beside the action that failed the instance stays", Invariant: "I10",
 		Edits: []edit{
-			{pushFolder + "/arrays.go", `	n.untidy.Bool(!TakesAll(e))`, `	n.untidy.Bool(false)`},
-			{pushFolder + "/sweep.go", `		if e.submission == nil && !TakesAll(e) {`, `		if false {`},
+			{pushFolder + "/arrays.go", `	n.untidy.Bool(!takesAll(e))`, `	n.untidy.Bool(false)`},
+			{pushFolder + "/sweep.go", `		if e.submission == nil && !takesAll(e) {`, `		if false {`},
 		},
 		Check: onPush("error/the_end_while"), Says: "I10",
 	}, {

@@ -12,6 +12,9 @@ func onPush(name string) check { return check{Package: pushFolder, Run: "^TestCo
 // pushTest is a test of package push.
 func pushTest(name string) check { return check{Package: pushFolder, Run: "^" + name + "$"} }
 
+// inPush has the simulation find a mutant of package push.
+func inPush(invariants string) []search { return []search{{"push", invariants}} }
+
 // storeMutants are bugs of the SQL of push, and of what sends it.
 func storeMutants() []mutant {
 	return []mutant{{
@@ -54,7 +57,7 @@ func storeMutants() []mutant {
 			{applySQL, ` AND r.status = 'running'
         ORDER BY u.instance_id, u.ord`, `
         ORDER BY u.instance_id, u.ord`},
-			{pushFolder + "/sweep.go", `		if e.submission == nil && !TakesAll(e) {`, `		if false {`},
+			{pushFolder + "/sweep.go", `		if e.submission == nil && !takesAll(e) {`, `		if false {`},
 		},
 		Check: onPush("complete/ended_instance"), Says: "want \"stale\"",
 	}, {

@@ -24,6 +24,9 @@ func (x *Exec) Note(note any) { x.tx.Notes = append(x.tx.Notes, note) }
 // Begun is the number of the last commit before the transaction began.
 func (x *Exec) Begun() uint64 { return x.tx.begun }
 
+// Session is the one that asks.
+func (x *Exec) Session() *Session { return x.tx.session }
+
 // Number is the transaction's, by which Server.Status knows it: pg_current_xact_id.
 func (x *Exec) Number() uint64 { return x.Server.number(x.tx) }
 

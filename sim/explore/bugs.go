@@ -48,9 +48,6 @@ const (
 
 // Bugs that were there, and that a search seldom finds: their cases show them (testdata).
 const (
-	// The place of a mark is given to the next commit while the server may still be at a transaction that was lost, and
-	// later rounds wait.
-	bugPlaceGiven = "place-of-a-lost-transaction"
 	// What became of an append is read although another has had the shard since it was taken for that.
 	bugLookUnfenced = "looked-after-another-had-the-shard"
 	// A request that is not there when it is called off never came, whatever a crash may have taken.
@@ -103,6 +100,7 @@ var bugs = inBothScans([]Bug{
 	{"push", bugStaleDrops, "one stale completion of a call takes the others with it", "I3"},
 	{"push", bugNoPolling, "an engine waits for a notification, which is lost, and never looks by itself", "I9"},
 	{"push", bugAttemptsForgotten, "who takes a lease over begins to count attempts anew", "I4"},
+	{"push", bugTidyUnseen, "what an ended instance has left is taken to be gone without another look", "I10"},
 	{"push", bugMapOrder, "completions and counters are locked in any order", "D5"},
 
 	{"eager", bugTokenIgnored, "a completion is applied whatever token it has: in the place of another, or of another attempt", "I3 I4"},

@@ -15,18 +15,15 @@
 // known by its text, is written anew for the simulated database: the same rows, locks, conditions and order of parts, and
 // what another's commit between a look and a lock leads to.
 //
-// Eager is the real one, too: package eager, and of package postgres what designs share, on a postgres.Host that is simulated.
-// It says which events a statement is for, so that the twin of an instance obeys their plans. Its statements are all there,
-// with their locks in their modes and order, rows that are skipped or not waited for, what is looked at again behind a lock,
-// and what becomes of a transaction whose end was not heard.
+// Push and eager are the real ones, too: package push, package eager, and of package postgres what designs share, on a
+// postgres.Host that is simulated. They say which events a statement is for, so that the twin of an instance obeys their plans.
+// Their statements are all there, with their locks in their modes and order, rows that are skipped or not waited for, what is
+// looked at again behind a lock, waits that end by a lock timeout, and what becomes of a transaction whose end was not heard.
+// Of push, each text of the statement that applies plans is known, and read with the parameters that it takes.
 //
 // Pull is the real one in both of its scans, on the same host. It does not say what it has planned, as its cycles replay the
 // ledger or ask the database: the twin plans by itself what the ends of attempts lead to, and what runs the ledger has, with
 // their attempts, is held against it; of scan=sql the values beside it as well. The lock of cycles is a row.
-//
-// Push is what the real one does around the core: the same statements in the same order, with the same guards,
-// locks, fences and ways to settle a lost commit, and the real plan.Program between them. It is written as what follows
-// each answer of the server, since nothing may wait; its functions have the names of those that they stand for.
 //
 // Errors are those of the driver, so that the real functions of package postgres tell what they mean.
 //
@@ -46,7 +43,7 @@
 //
 // # Against reality
 //
-// Worlds of designs whose code is the real one have a shadow in the tests: a Postgres on which each of their statements is made
+// Worlds have a shadow in the tests: a Postgres on which each of their statements is made
 // that the simulated server makes, in the same order, on a clock that says the same (a function of the schema takes the
 // place of clock_timestamp). It must give the same rows, count or error; where a transaction is held up before its commit
 // and another waits for its lock, that waits there, too; connections that break and servers that crash take the same with
@@ -54,12 +51,6 @@
 // behind the back of the simulated server is noticed in every table, and so is a bug in a simulated statement. A world ends early
 // where it comes to what Postgres leaves to chance: which of two that were woken together goes first, and whether who was
 // woken reads the clock before it jumps. How many did is told with what was played.
-//
-// For push the tests play the same operations, one after the other, on the simulated database and on Postgres: submissions, claims,
-// completions, some of them stale, extensions, sweeps and cancels, with leases that run out, clients that die, servers that
-// crash, and replies that are lost after the server has done what it was asked, at each round trip of a call. After each
-// operation both clients must have been told the same, in as many round trips, and the same rows must be committed, but
-// for times and for what tokens are. A row that is changed behind the back of the simulated client is noticed in every table.
 //
 // # Searching
 //
@@ -69,7 +60,7 @@
 //
 // # Planted bugs
 //
-// Bugs can be planted in a design: in a simulated statement or client, or in what is around the real code, never in that. Each
+// Bugs can be planted in a design: in a simulated statement, or in what is around the real code, never in that. Each
 // names the invariants that it breaks, one of which must be violated first. So many seeds ten searches took in the median, and at
 // least and at most, each in 32,768 seeds of its own, when this was written:
 //

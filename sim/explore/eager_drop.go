@@ -7,9 +7,6 @@ import (
 	"pulley/sim/db"
 )
 
-func instOfRun(k runKey) int32     { return k.inst }
-func instOfValue(k valueKey) int32 { return k.inst }
-
 // clear: see clear.sql. The rows of nodes are locked first; then the parts come, the last first.
 func (s *eagerStore) clear(a *asked, args []any) {
 	ids, nodes, lows, highs := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]string)
@@ -165,76 +162,29 @@ func (s *eagerStore) overdue(a *asked, args []any) {
 }
 
 // untidy: see untidy.sql.
-func (s *eagerStore) untidy(a *asked, args []any) {
-	a.then(func(x *db.Exec) error {
-		s.instances.All(x, func(v *db.Version[int32, instanceRow]) bool {
-			if v.Value.untidy && v.Value.inst.shard == args[0].(int) {
-				a.give([16]byte(v.Value.inst.id))
-			}
-			return len(a.out.list) < args[1].(int)
-		})
-		return nil
-	})
-}
+func (s *eagerStore) untidy(a *asked, args []any) { s.listUntidy(a, args) }
 
 // tidyReady: see tidy_ready.sql.
 func (s *eagerStore) tidyReady(a *asked, args []any) {
-	tidyTable(a, s.nodes, s.nodeKey(args[1].([16]byte), math32, ""), instOfRun, args[2].(int))
+	tidyTable(a, s.nodes, s.nodeKey(args[1].([16]byte), math32, ""), instOfRun, db.SkipLocked, args[2].(int))
 }
 
 // tidyPending: see tidy_pending.sql.
 func (s *eagerStore) tidyPending(a *asked, args []any) {
-	tidyTable(a, s.pending, valueKey{inst: int32(s.instanceOf(args[1].([16]byte)).index), id: math32}, instOfValue, args[2].(int))
+	tidyTable(a, s.pending, valueKey{inst: int32(s.instanceOf(args[1].([16]byte)).index), id: math32}, instOfValue, db.SkipLocked, args[2].(int))
 }
 
 // tidyContext: see tidy_context.sql.
 func (s *eagerStore) tidyContext(a *asked, args []any) {
-	tidyTable(a, s.context, valueKey{inst: int32(s.instanceOf(args[1].([16]byte)).index), id: math32}, instOfValue, args[2].(int))
-}
-
-// tidyTable removes rows of an instance that nobody holds, in key order.
-func tidyTable[K, V any](a *asked, t *db.Table[K, V], from K, inst func(K) int32, most int) {
-	var found []*db.Version[K, V]
-	locked := 0
-	a.write = true
-	a.then(func(x *db.Exec) error {
-		found = ofInstance(x, t, from, inst)
-		return nil
-	})
-	a.each(func() int { return len(found) }, func(x *db.Exec, i int) error {
-		if locked == most {
-			return nil
-		}
-		v, err := t.Lock(x, found[i], db.ForUpdate, db.SkipLocked)
-		if v == nil || err != nil {
-			return err
-		}
-		locked++
-		ok, err := t.Delete(x, v)
-		if ok {
-			a.affected++
-		}
-		return err
-	})
+	tidyTable(a, s.context, valueKey{inst: int32(s.instanceOf(args[1].([16]byte)).index), id: math32}, instOfValue, db.SkipLocked, args[2].(int))
 }
 
 // tidy: see tidy.sql.
 func (s *eagerStore) tidy(a *asked, args []any) {
 	inst := int32(s.instanceOf(args[1].([16]byte)).index)
-	a.write = true
-	a.then(func(x *db.Exec) error {
-		left := len(ofInstance(x, s.nodes, runKey{inst: inst, node: math32}, instOfRun)) +
+	s.markTidy(a, inst, func(x *db.Exec) int {
+		return len(ofInstance(x, s.nodes, runKey{inst: inst, node: math32}, instOfRun)) +
 			len(ofInstance(x, s.pending, valueKey{inst: inst, id: math32}, instOfValue)) +
 			len(ofInstance(x, s.context, valueKey{inst: inst, id: math32}, instOfValue))
-		_, ok, err := s.instances.UpdateWhere(x, inst, db.NoKeyUpdate,
-			func(r instanceRow) bool { return r.untidy && (left == 0 || s.w.Bug == bugTidyUnseen) },
-			func(r instanceRow) instanceRow {
-				r.untidy = false
-				return r
-			})
-		if ok {
-			a.affected = 1
-		}
-		return err
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"pulley/engine/dispatch"
 	"pulley/sim/db"
 )
 
@@ -266,3 +267,23 @@ var kindNumbers = func() map[Kind]int64 {
 func kindNumber(k Kind) int64 { return kindNumbers[k] }
 
 const kindsMax = 18
+
+// notify has a notification travel to all other engines: if the server is there, and they listen.
+func (w *world) notify(from *process) {
+	if !w.server.up {
+		return
+	}
+	for _, p := range w.engines {
+		if p == from || !p.alive {
+			continue
+		}
+		if w.now < p.deaf || w.now < p.cutOff {
+			w.note(Unheard, p.index, 0, 0, 0)
+			continue
+		}
+		w.after(p.latency(), p, func() {
+			w.note(Woken, p.index, 0, 0, 0)
+			p.tell(dispatch.Woken{})
+		})
+	}
+}

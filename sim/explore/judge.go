@@ -13,7 +13,8 @@ import (
 // judge holds what happens against the invariants, step by step.
 type judge struct {
 	touched []*instance
-	offers  map[int64]int // how often a completion was offered, by its token
+	offers  map[int64]int  // how often a completion was offered, by its token
+	undone  map[int64]bool // tokens of leases that the transaction which gave them has taken back
 	calls   int
 	clocks  bool   // the server's clock has jumped: leases end when nobody expects it
 	ahead   int64  // ns that it was put forward by, altogether
@@ -88,14 +89,8 @@ func (j *judge) commit(w *world, tx *db.Tx) {
 		}
 	}
 	for _, n := range notes {
-		l, ok := n.(leasedNote)
-		if ok && l.inst.twin.end != nil && l.snapshot >= l.inst.twin.endSeq {
-			l.inst.twin.wrong("I10", "%s was leased after the end", l.inst.twin.name(l.run))
-		}
-		if ok && l.inst.twin.end == nil {
-			if l.inst.twin.runs[l.run] != nil || !l.inst.twin.ever[l.run] { // else the same transaction has called it off
-				l.inst.twin.leased(l.run, l.token, l.attempt)
-			}
+		if l, ok := n.(leasedNote); ok {
+			j.lease(&l.inst.twin, l, tx.Seq())
 		}
 	}
 	for _, inst := range j.touched {
@@ -108,6 +103,22 @@ func (j *judge) commit(w *world, tx *db.Tx) {
 		if len(w.result.Violations) == 0 {
 			w.store.committed(inst)
 		}
+	}
+}
+
+// lease takes in a lease. One that the same transaction has called off is over with it, and nobody may be told of it.
+func (j *judge) lease(t *twin, l leasedNote, seq uint64) {
+	if t.end != nil && l.snapshot >= t.endSeq {
+		t.wrong("I10", "%s was leased after the end", t.name(l.run))
+	}
+	switch {
+	case t.end != nil && t.endSeq == seq, t.end == nil && t.runs[l.run] == nil && t.ever[l.run]:
+		if j.undone == nil {
+			j.undone = map[int64]bool{}
+		}
+		j.undone[l.token] = true
+	case t.end == nil:
+		t.leased(l.run, l.token, l.attempt)
 	}
 }
 
@@ -163,6 +174,12 @@ func (j *judge) reply(w *world, p *process, c *dispatch.Call, r *dispatch.Reply,
 			}
 		case backend.Refused:
 			inst.twin.wrong("I12", "%s was refused: %v", inst.twin.name(l.Key.Run), out.Err)
+		}
+	}
+	for i := range r.Committed.Tasks {
+		if l := r.Committed.Tasks[i].Lease; j.undone[l.Token] {
+			t := &w.instanceOf(l.Key.Instance).twin
+			t.wrong("I10", "%s was handed out with token %d, and the transaction that leased it has called it off", t.name(l.Key.Run), l.Token)
 		}
 	}
 	for _, e := range r.Committed.Ended {

@@ -2,14 +2,10 @@ package explore
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/push"
 	"pulley/sim/db"
 )
 
@@ -72,7 +68,7 @@ func (s *server) run(c *conn) {
 	} else if session.State() == db.Waiting {
 		s.w.note(Waits, session.ID, 0, 0, 0)
 		if session.Tx().TimesOut() {
-			c.patience = s.w.now + int64(push.LaterLockTimeout)
+			c.patience = s.w.now + c.lockTimeout
 			s.w.put(c.patience, nil, c, connGiveUp)
 		}
 	}
@@ -119,6 +115,8 @@ type conn struct {
 	batch    []db.Statement // that is asked for
 	err      error          // the answer that is on its way
 	serve    func(error)    // served
+
+	lockTimeout int64 // how long its session waits, where its transaction has said so
 }
 
 // reply is who waits for an answer: a thread in one of its waits, or a function.
@@ -259,29 +257,6 @@ func (c *conn) request(batch []db.Statement, from reply) {
 		return
 	}
 	w.put(w.now+c.p.latency(), nil, c, connArrive)
-}
-
-// query makes a round trip on a connection of its own.
-func (p *process) query(k func(error), batch ...db.Statement) {
-	p.connect(func(c *conn, err error) {
-		if err != nil {
-			k(err)
-			return
-		}
-		c.send(batch, func(err error) {
-			c.release()
-			k(err)
-		})
-	})
-}
-
-// unknown marks the error of something that commits when it leaves open whether it did.
-func unknown(err error) error {
-	var unfit *postgres.UnfitError
-	if postgres.Unconfirmed(err) && !errors.As(err, &unfit) {
-		return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
-	}
-	return err
 }
 
 // arrive is when a request reaches the server. A process may be dead by then.

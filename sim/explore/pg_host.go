@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -119,11 +120,30 @@ func (c *pgConn) send(ctx context.Context, list ...db.Statement) (sent bool, err
 // controls are the statements about transactions.
 var controls = map[string]db.Statement{"BEGIN": db.Begin, "COMMIT": db.Commit, "ROLLBACK": db.Rollback}
 
+// lockTimeout is how the statement begins that bounds waits for locks, in milliseconds.
+const lockTimeout = "SET LOCAL lock_timeout = "
+
 func (c *pgConn) of(sql string, args []any) db.Statement {
 	if s, ok := controls[sql]; ok {
 		return s
 	}
+	if ms, ok := strings.CutPrefix(sql, lockTimeout); ok {
+		return c.hurry(ms)
+	}
 	return c.h.statement(c, sql, args)
+}
+
+// hurry is a statement by which the rest of the transaction does not wait for longer than so many milliseconds.
+func (c *pgConn) hurry(ms string) db.Statement {
+	n, err := strconv.Atoi(ms)
+	if err != nil {
+		panic(err) // a design has written it
+	}
+	if c.h.p.w.Bug == bugLaterRoundsWait {
+		return failing{}
+	}
+	c.at.lockTimeout = int64(n) * int64(time.Millisecond)
+	return db.LockTimeout
 }
 
 func (c *pgConn) ask(ctx context.Context, sql string, args []any) (a *asked, sent bool, err error) {
@@ -174,7 +194,7 @@ func (c *pgConn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	for _, q := range b.QueuedQueries {
 		r.list = append(r.list, c.of(q.SQL, q.Arguments))
 	}
-	_, r.err = c.send(ctx, c.h.plant(r.list)...)
+	_, r.err = c.send(ctx, c.plant(r.list)...)
 	if n := len(r.list); c.h.p.w.Bug == bugUnknownIsFailure && r.err == errConn && n > 0 && r.list[n-1] == db.Commit {
 		r.err = db.ErrCanceled
 	}
@@ -331,10 +351,10 @@ func (e *pgEar) Close(context.Context) error {
 
 // plant changes what is sent where a bug is planted: what a round of a transaction has counted is committed before what follows
 // from it; or a transaction that is to begin anew goes on with the locks that it has.
-func (h *pgHost) plant(list []db.Statement) []db.Statement {
-	switch bug := h.p.w.Bug; {
+func (c *pgConn) plant(list []db.Statement) []db.Statement {
+	switch bug := c.h.p.w.Bug; {
 	case len(list) == 0:
-	case bug == bugIncrementAlone && list[len(list)-1] != db.Commit && slices.ContainsFunc(list, isApply):
+	case bug == bugIncrementAlone && list[len(list)-1] != db.Commit && slices.ContainsFunc(list, isApply) && (list[0] == db.Begin || c.InTransaction()):
 		return append(list, db.Commit, db.Begin)
 	case bug == bugHoldsOn && len(list) > 2 && list[0] == db.Rollback && list[1] == db.Begin:
 		return list[2:]

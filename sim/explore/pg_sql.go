@@ -36,6 +36,7 @@ func byText[S any](sql func(name string) (string, error), all map[string]func(S,
 // sharedSQL are the statements of package postgres.
 var sharedSQL = map[string]func(*base, *asked, []any){
 	"lookup": (*base).lookup, "cancel": (*base).cancel, "settle": (*base).settle, "life": (*base).life,
+	"join": (*base).join, "leave": (*base).leave, "peers": (*base).peers,
 }
 
 const notifySQL = "SELECT pg_notify($1, $2)"
@@ -167,6 +168,41 @@ func (b *base) life(a *asked, _ []any) {
 func (b *base) notify(a *asked, args []any) {
 	a.notify(args[0].(string), args[1].(string))
 	a.give("")
+}
+
+// join: see join.sql. Who is here is known by its session, for as long as that lasts.
+func (b *base) join(a *asked, args []any) { b.tellPeers(a, args, true) }
+
+// leave: see leave.sql.
+func (b *base) leave(a *asked, args []any) { b.tellPeers(a, args, false) }
+
+// tellPeers says that an engine is here, or is not any more. Its lock is the connection's; to Postgres as a shadow, which lends
+// connections to sessions for their statements, only the notification is.
+func (b *base) tellPeers(a *asked, args []any, here bool) {
+	a.sql, a.args = notifySQL, args[2:]
+	a.then(func(x *db.Exec) error {
+		b.here[x.Session().ID] = here
+		return nil
+	})
+	b.notify(a, a.args)
+}
+
+// peers: see peers.sql. It has no shadow, on which those numbers are others.
+func (b *base) peers(a *asked, args []any) {
+	a.sql = ""
+	a.then(func(*db.Exec) error {
+		all, before := int32(0), int32(0)
+		for _, s := range b.w.server.Sessions() {
+			if !b.here[s.ID] {
+				continue
+			}
+			if all++; int32(s.ID) < args[2].(int32) {
+				before++
+			}
+		}
+		a.give(all, before)
+		return nil
+	})
 }
 
 // xid gives a transaction's number as the server's text.

@@ -53,6 +53,7 @@ type client interface {
 	complete(shard int, completions []backend.Completion, grant backend.Grant, k func(backend.Committed, error))
 	extend(shard int, leases []backend.Lease, grant backend.Grant, k func([]bool, error))
 	sweep(shard int, k func(backend.Swept, error))
+	notify(k func(error))
 	cancel(inst *instance, k func(error))
 	close(k func())
 }
@@ -281,12 +282,7 @@ func (p *process) call(c dispatch.Call) {
 	case dispatch.OpSweep:
 		p.client.sweep(c.Shard, func(swept backend.Swept, err error) { end(dispatch.Reply{Swept: swept, Err: err}) })
 	case dispatch.OpNotify:
-		if n, ok := p.client.(interface{ notify(func(error)) }); ok {
-			n.notify(func(err error) { end(dispatch.Reply{Err: err}) })
-			return
-		}
-		w.after(p.latency(), nil, func() { w.notify(p) })
-		w.after(2*p.latency(), p, func() { end(dispatch.Reply{}) })
+		p.client.notify(func(err error) { end(dispatch.Reply{Err: err}) })
 	}
 }
 
@@ -306,26 +302,6 @@ func opNumber(op dispatch.Op) int {
 		}
 	}
 	return -1
-}
-
-// notify has a notification travel to all other engines: if the server is there, and they listen.
-func (w *world) notify(from *process) {
-	if !w.server.up {
-		return
-	}
-	for _, p := range w.engines {
-		if p == from || !p.alive {
-			continue
-		}
-		if w.now < p.deaf || w.now < p.cutOff {
-			w.note(Unheard, p.index, 0, 0, 0)
-			continue
-		}
-		w.after(p.latency(), p, func() {
-			w.note(Woken, p.index, 0, 0, 0)
-			p.tell(dispatch.Woken{})
-		})
-	}
 }
 
 // start runs a task.

@@ -1,125 +1,55 @@
 package explore
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
-	"math"
 	"slices"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/push"
-	"pulley/engine/graph"
-	"pulley/engine/plan"
 	"pulley/sim/db"
 )
 
-// The tables of push.
-type (
-	queued struct {
-		token   int64
-		due     int64
-		attempt int
-		owner   int32 // plus one; zero: nobody
-		args    []plan.Arg
-		action  string
-	}
-	readiness struct {
-		required, completed int
-		soft                bool
-	}
-	collected struct {
-		places []int
-		vals   []json.RawMessage
-	}
-	commitKey struct {
-		shard, backend int64
-		slot           int32
-	}
-	commitRow struct {
-		number int64
-		stale  []int32
-		at     int64 // on the server's clock
-	}
-)
-
-func compareCommit(a, b commitKey) int {
-	return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.backend, b.backend), cmp.Compare(a.slot, b.slot))
-}
-
-// neverReached is the count of a barrier that nobody has opened.
-const neverReached = math.MaxInt32
-
-// pushStore is what is on the server.
-type pushStore struct {
-	base
-	queue     *db.Table[runKey, queued]
-	readiness *db.Table[runKey, readiness]
-	inbox     *db.Table[valueKey, json.RawMessage]
-	elements  *db.Table[valueKey, collected]
-	commits   *db.Table[commitKey, commitRow]
-	backends  int64 // that were opened
-}
-
-func newPushStore(w *world) *pushStore {
-	s := w.server.Server
-	return &pushStore{
-		base:      newBase(w),
-		queue:     db.NewTable[runKey, queued](s, "queue", compareRun),
-		readiness: db.NewTable[runKey, readiness](s, "readiness", compareRun),
-		inbox:     db.NewTable[valueKey, json.RawMessage](s, "inbox", compareValue),
-		elements:  db.NewTable[valueKey, collected](s, "elements", compareValue),
-		commits:   db.NewTable[commitKey, commitRow](s, "commits", compareCommit),
-	}
-}
-
-// mark is where a commit says that it took place.
-type mark struct {
-	shard, backend int64
-	slot           int32
-	number         int64
-}
-
-func (m mark) key() commitKey { return commitKey{m.shard, m.backend, m.slot} }
-
-// pushApply is apply.sql: it goes through its parts in the order in which the server does.
+// pushApply is apply.sql: its parameters, by the numbers that they have in the file, and what its parts come to.
 type pushApply struct {
-	s      *pushStore
-	mark   mark
-	owner  int32
-	lease  int64
-	events []*pushEvent
+	s     *pushStore
+	parts map[string]bool
+	args  [52]any
 
-	part    int
-	i, j    int
 	offered []offeredRun
-	counts  []counting
+	done    []int // of these, those that took place
+	born    []bool
+	gone    []int32 // ords of what did not take place
+	moved   []int32
+	sums    []counting
+	reached []counting // barriers, as they are now
+	tokens  []int64    // of node runs; zero: its event did not take place
+	leased  []int64
 	ending  []ending
-	chosen  *db.Version[int32, instanceRow]
-	parts   []elementPart
-	took    bool
-	runs    []enqueuing
-
-	gone    []bool // by event: it did not take place
-	moved   []bool
-	reached []reachedBarrier
-	ended   []*pushEvent
+	ended   []int32
+	parted  []elementPart
 }
 
 type offeredRun struct {
-	at int // in events
-	v  *db.Version[runKey, queued]
+	at  int // in the completions
+	ord int32
+	v   *db.Version[runKey, queued]
 }
 
+// counting are the arrivals at one barrier, summed up.
 type counting struct {
-	key  runKey
-	inst *instance
+	id  [16]byte
+	key runKey
 	readiness
-	hard int
 }
 
+// ending is an end: where it is given, and the row that is locked for it.
 type ending struct {
-	e *pushEvent
-	v *db.Version[int32, instanceRow]
+	at int
+	v  *db.Version[int32, instanceRow]
 }
 
 type elementPart struct {
@@ -127,429 +57,473 @@ type elementPart struct {
 	collected
 }
 
-type enqueuing struct {
-	e      *pushEvent
-	q      *plan.Enqueue
-	atOnce bool
-	args   json.RawMessage // where it is leased at once
-	token  int64
+// given is a parameter: nil where the statement takes it not.
+func given[T any](p *pushApply, number int) T {
+	v, _ := p.args[number].(T)
+	return v
 }
 
-// reachedBarrier is how far a barrier has come.
-type reachedBarrier struct {
-	inst             *instance
-	run              graph.Run
-	required, counts int
-}
-
-func (a *pushApply) writes() bool { return true }
-
-// Run implements db.Statement.
-func (a *pushApply) Run(x *db.Exec) error {
-	if a.gone == nil {
-		a.offer(x)
-	}
-	for {
-		more, err := a.step(x)
-		if err != nil {
-			return err
-		}
-		if !more {
-			a.part, a.i, a.j = a.part+1, 0, 0
-			if a.part == len(pushParts) {
-				a.report(x)
-				return nil
-			}
-		}
+// elementsOf reads an array that package postgres has written. Numbers of 64 bits and JSON can be null.
+func elementsOf(array *postgres.Array) any {
+	data := array.Append(nil) // whose memory is not used again
+	e := postgres.ReadArray(data)
+	switch element := postgres.Int4(data[8:]); element {
+	case pgtype.Int4OID:
+		return eachOf(e, postgres.Int4)
+	case pgtype.Int8OID:
+		return eachOf(e, nullable(postgres.Int8))
+	case pgtype.BoolOID:
+		return eachOf(e, func(v []byte) bool { return v[0] != 0 })
+	case pgtype.UUIDOID:
+		return eachOf(e, func(v []byte) [16]byte { return [16]byte(v) })
+	case pgtype.TextOID:
+		return eachOf(e, func(v []byte) string { return string(v) })
+	default:
+		return eachOf(e, nullable(func(v []byte) string { return string(v) }))
 	}
 }
 
-// pushParts are the parts of the statement, each of which does one row and says whether there is more.
-var pushParts = [...]func(*pushApply, *db.Exec) (bool, error){
-	(*pushApply).done, (*pushApply).born, (*pushApply).arrive, (*pushApply).fresh, (*pushApply).end, (*pushApply).leave,
-	(*pushApply).valued, (*pushApply).collect, (*pushApply).queued, (*pushApply).requeued,
+func eachOf[T any](e postgres.Elements, read func([]byte) T) []T {
+	list := make([]T, 0, e.Len())
+	for e.Len() > 0 {
+		list = append(list, read(e.Next()))
+	}
+	return list
 }
 
-func (a *pushApply) step(x *db.Exec) (bool, error) { return pushParts[a.part](a, x) }
+func nullable[T any](read func([]byte) T) func([]byte) *T {
+	return func(v []byte) *T {
+		if v == nil {
+			return nil
+		}
+		t := read(v)
+		return &t
+	}
+}
+
+// apply is apply.sql: its parts in the order in which the server does them. What it gives is read from some of them, in
+// the order in which they stand; the others come then, the last first. Who sends it uses the memory of its parameters again.
+func (s *pushStore) apply(on *pgConn, a *asked, cut cutApply) {
+	p, events := &pushApply{s: s, parts: cut.parts}, on.stands.([]push.Applied)
+	a.args = slices.Clone(a.args)
+	for i, v := range a.args {
+		if array, ok := v.(*postgres.Array); ok {
+			a.args[i] = elementsOf(array)
+		}
+		p.args[cut.parameters[i]+1] = a.args[i]
+	}
+	if s.w.Bug == bugInboxOutside {
+		p.outside(on.h)
+	}
+	a.write = true
+	p.offer(a)
+	p.complete(a)
+	p.bear(a)
+	p.arrive(a)
+	p.draw(a)
+	p.end(a)
+	a.then(func(*db.Exec) error {
+		p.answer(a)
+		return nil
+	})
+	p.requeue(a)
+	p.enqueue(a)
+	p.collect(a)
+	p.write(a)
+	p.leave(a)
+	a.then(func(x *db.Exec) error {
+		p.report(x, events)
+		return nil
+	})
+}
+
+func (p *pushApply) lost(ord int32) bool { return slices.Contains(p.gone, ord) }
 
 // offer looks up the completions' rows by their keys and tokens, of instances that run.
-func (a *pushApply) offer(x *db.Exec) {
-	a.gone, a.moved = make([]bool, len(a.events)), make([]bool, len(a.events))
-	bugs := a.s.w.Bug
-	for i, e := range a.events {
-		if e.completion == nil {
-			continue
-		}
-		a.gone[i] = true
-		in := a.s.instances.Get(x, int32(e.inst.index))
-		v := a.s.queue.Get(x, e.key())
-		if in == nil || in.Value.status != backend.Running && bugs != bugEndedTwice || v == nil || v.Value.token != e.token && bugs != bugTokenIgnored {
-			continue
-		}
-		a.offered = append(a.offered, offeredRun{i, v})
-	}
-	if completes := func(e *pushEvent) bool { return e.completion != nil }; bugs == bugStaleDrops && len(a.offered) < count(a.events, completes) {
-		a.offered = nil
-	}
-}
-
-func count[T any](list []T, which func(T) bool) (n int) {
-	for _, x := range list {
-		if which(x) {
-			n++
-		}
-	}
-	return n
-}
-
-func (a *pushApply) done(x *db.Exec) (bool, error) {
-	if a.i == len(a.offered) {
-		return false, nil
-	}
-	o := a.offered[a.i]
-	ok, err := a.s.queue.Delete(x, o.v)
-	if err != nil {
-		return false, err
-	}
-	if a.gone[o.at], a.moved[o.at] = !ok, !ok; ok {
-		a.took = true
-	}
-	a.i++
-	return true, nil
-}
-
-func (a *pushApply) born(x *db.Exec) (bool, error) {
-	for a.i < len(a.events) && a.events[a.i].submission == nil {
-		a.i++
-	}
-	if a.i == len(a.events) {
-		return false, nil
-	}
-	e := a.events[a.i]
-	row := instanceRow{inst: e.inst, status: backend.Running}
-	if end := e.plan.End; end != nil {
-		row.status, row.result, row.failure = statusOf(end), end.Result, end.Failure
-	}
-	ok, err := a.s.instances.InsertNew(x, int32(e.inst.index), row)
-	if err != nil {
-		return false, err
-	}
-	a.gone[a.i] = !ok
-	a.i++
-	return true, nil
-}
-
-func statusOf(end *plan.End) backend.Status {
-	if end.Failure != nil {
-		return backend.Failed
-	}
-	return backend.Completed
-}
-
-// count sums up the arrivals of what took place, by barrier, in order.
-func (a *pushApply) count() {
-	add := func(e *pushEvent, run graph.Run, required, hard int, soft bool) {
-		key := keyOf(e.inst, run)
-		i := slices.IndexFunc(a.counts, func(c counting) bool { return c.key == key })
-		if i < 0 {
-			i = len(a.counts)
-			a.counts = append(a.counts, counting{key: key, inst: e.inst})
-		}
-		c := &a.counts[i]
-		c.required = max(c.required, required)
-		c.hard += hard
-		c.soft = c.soft || soft
-	}
-	for i, e := range a.events {
-		if a.gone[i] && a.s.w.Bug != bugReadinessBeforeGuard {
-			continue
-		}
-		for _, o := range e.plan.Opens {
-			add(e, o.Run, o.Required, 0, false)
-		}
-		for _, r := range e.plan.Arrivals {
-			if r.Soft {
-				add(e, r.Run, r.Required, 0, true)
-			} else {
-				add(e, r.Run, r.Required, 1, false)
+func (p *pushApply) offer(a *asked) {
+	s := p.s
+	ords, ids, nodes, paths, tokens := given[[]int32](p, 8), given[[][16]byte](p, 9), given[[]int32](p, 10), given[[]string](p, 11), given[[]*int64](p, 12)
+	a.then(func(x *db.Exec) error {
+		for i := range ords {
+			v := s.queue.Get(x, s.key(ids[i], nodes[i], paths[i]))
+			if v != nil && (v.Value.token == *tokens[i] || s.w.Bug == bugTokenIgnored) && (s.running(x, ids[i]) != nil || s.w.Bug == bugEndedTwice) {
+				p.offered = append(p.offered, offeredRun{i, ords[i], v})
 			}
 		}
+		switch s.w.Bug {
+		case bugStaleDrops:
+			if len(p.offered) < len(ords) {
+				p.offered = nil
+			}
+		case bugMapOrder:
+			s.w.rng.Shuffle(len(p.offered), func(i, j int) { p.offered[i], p.offered[j] = p.offered[j], p.offered[i] })
+		}
+		return nil
+	})
+}
+
+// complete takes the rows away, by their addresses.
+func (p *pushApply) complete(a *asked) {
+	a.each(func() int { return len(p.offered) }, func(x *db.Exec, i int) error {
+		ok, err := p.s.queue.Delete(x, p.offered[i].v)
+		if ok {
+			p.done = append(p.done, i)
+		} else if err == nil {
+			p.moved = append(p.moved, p.offered[i].ord)
+		}
+		return err
+	})
+}
+
+// bear stores new instances, and then it is known what does not take place.
+func (p *pushApply) bear(a *asked) {
+	s := p.s
+	ords, ids, statuses := given[[]int32](p, 14), given[[][16]byte](p, 15), given[[]string](p, 18)
+	results, failures := given[[]*string](p, 19), given[[]*string](p, 20)
+	p.born = make([]bool, len(ords))
+	a.each(func() int { return len(ords) }, func(x *db.Exec, i int) (err error) {
+		row := instanceRow{inst: s.instanceOf(ids[i]), status: backend.Status(statuses[i]), submitted: s.now()}
+		row.end(results[i], failures[i])
+		p.born[i], err = s.instances.InsertNew(x, int32(row.inst.index), row)
+		return err
+	})
+	a.then(func(*db.Exec) error {
+		p.gone = []int32{}
+		for at, ord := range given[[]int32](p, 8) {
+			if !slices.ContainsFunc(p.done, func(i int) bool { return p.offered[i].at == at }) {
+				p.gone = append(p.gone, ord)
+			}
+		}
+		for i, ord := range ords {
+			if !p.born[i] {
+				p.gone = append(p.gone, ord)
+			}
+		}
+		return nil
+	})
+}
+
+// sum groups arrivals by barrier, in the order of keys.
+func (p *pushApply) sum() {
+	ords, ids, nodes, paths := given[[]int32](p, 33), given[[][16]byte](p, 34), given[[]int32](p, 35), given[[]string](p, 36)
+	required, hard, soft := given[[]int32](p, 37), given[[]int32](p, 38), given[[]int32](p, 39)
+	at := map[runKey]int{}
+	for i, ord := range ords {
+		if p.lost(ord) && p.s.w.Bug != bugReadinessBeforeGuard {
+			continue
+		}
+		key := p.s.key(ids[i], nodes[i], paths[i])
+		j, ok := at[key]
+		if !ok {
+			j = len(p.sums)
+			at[key] = j
+			p.sums = append(p.sums, counting{id: ids[i], key: key})
+		}
+		c := &p.sums[j]
+		c.required = max(c.required, required[i])
+		c.completed += hard[i]
+		c.soft = c.soft || soft[i] > 0
 	}
-	for i := range a.counts {
-		c := &a.counts[i]
+	for i := range p.sums {
+		c := &p.sums[i]
 		if c.required == 0 {
 			c.required = neverReached
 		}
-		c.completed = c.hard
 		if c.soft {
 			c.completed++
 		}
 	}
-	if a.s.w.Bug != bugMapOrder {
-		slices.SortFunc(a.counts, func(a, b counting) int { return compareRun(a.key, b.key) })
-	} else {
-		a.s.w.rng.Shuffle(len(a.counts), func(i, j int) { a.counts[i], a.counts[j] = a.counts[j], a.counts[i] })
+	slices.SortFunc(p.sums, func(a, b counting) int { return compareRun(a.key, b.key) })
+	if p.s.w.Bug == bugMapOrder {
+		p.s.w.rng.Shuffle(len(p.sums), func(i, j int) { p.sums[i], p.sums[j] = p.sums[j], p.sums[i] })
 	}
 }
 
-func (a *pushApply) arrive(x *db.Exec) (bool, error) {
-	if a.i == 0 && a.counts == nil {
-		a.count()
-	}
-	if a.i == len(a.counts) {
-		return false, nil
-	}
-	c := &a.counts[a.i]
-	if c.completed > c.required {
-		return false, db.CheckViolation("readiness_overflow")
-	}
-	now, ok, err := a.s.readiness.Upsert(x, c.key, c.readiness, func(old readiness) (readiness, bool, error) {
-		again := 0
-		if old.soft && c.soft {
-			again = 1
-		}
-		if c.completed <= again {
-			return old, false, nil
-		}
-		old.completed += c.completed - again
-		old.soft = old.soft || c.soft
-		if old.completed > old.required {
-			return old, false, db.CheckViolation("readiness_overflow")
-		}
-		return old, true, nil
+func (p *pushApply) arrive(a *asked) {
+	a.then(func(*db.Exec) error {
+		p.sum()
+		return nil
 	})
-	if err != nil {
-		return false, err
-	}
-	if ok {
-		a.reached = append(a.reached, reachedBarrier{c.inst, c.key.run(), now.required, now.completed})
-	}
-	a.i++
-	return true, nil
-}
-
-// fresh gives tokens to the runs of what took place.
-func (a *pushApply) fresh(*db.Exec) (bool, error) {
-	kept := a.runs[:0]
-	for _, r := range a.runs {
-		if !a.lost(r.e) {
-			r.token = a.s.tokens.Next()
-			kept = append(kept, r)
+	a.each(func() int { return len(p.sums) }, func(x *db.Exec, i int) error {
+		c := p.sums[i]
+		if c.completed > c.required {
+			return db.CheckViolation("readiness_overflow")
 		}
-	}
-	a.runs = kept
-	return false, nil
-}
-
-// lost says whether an event did not take place.
-func (a *pushApply) lost(e *pushEvent) bool {
-	for i := range a.events {
-		if a.events[i] == e {
-			return a.gone[i]
+		now, ok, err := p.s.readiness.Upsert(x, c.key, c.readiness, func(old readiness) (readiness, bool, error) {
+			again := int32(0)
+			if old.soft && c.soft {
+				again = 1
+			}
+			if c.completed <= again {
+				return old, false, nil
+			}
+			old.completed += c.completed - again
+			old.soft = old.soft || c.soft
+			if old.completed > old.required {
+				return old, false, db.CheckViolation("readiness_overflow")
+			}
+			return old, true, nil
+		})
+		if ok {
+			p.reached = append(p.reached, counting{c.id, c.key, now})
 		}
-	}
-	return true
+		return err
+	})
 }
 
-// end ends instances: their rows are locked, and then changed by the address.
-func (a *pushApply) end(x *db.Exec) (bool, error) {
-	if a.ending == nil {
-		a.ending = []ending{}
-		for i, e := range a.events {
-			if e.plan.End == nil || e.submission != nil || a.gone[i] {
+// draw gives tokens to the node runs of what took place.
+func (p *pushApply) draw(a *asked) {
+	ords, waits := given[[]int32](p, 40), given[[]*int64](p, 45)
+	p.tokens, p.leased = make([]int64, len(ords)), []int64{}
+	a.then(func(*db.Exec) error {
+		for i, ord := range ords {
+			if p.lost(ord) {
 				continue
 			}
-			same := func(o ending) bool { return o.e.inst == e.inst }
-			if v := a.s.instances.Get(x, int32(e.inst.index)); v != nil && !slices.ContainsFunc(a.ending, same) {
-				a.ending = append(a.ending, ending{e, v})
+			if p.tokens[i] = p.s.tokens.Next(); *waits[i] < 0 {
+				p.leased = append(p.leased, p.tokens[i])
 			}
 		}
-	}
-	if a.i == len(a.ending) {
-		return false, nil
-	}
-	o := a.ending[a.i]
-	if a.chosen == nil {
-		v, err := a.s.instances.Lock(x, o.v, db.ForUpdate, db.Wait)
-		if err != nil {
-			return false, err
-		}
-		if v == nil || v.Value.status != backend.Running && a.s.w.Bug != bugEndedTwice {
-			a.i++
-			return true, nil
-		}
-		a.chosen = v
-	}
-	row := a.chosen.Value
-	row.status, row.result, row.failure, row.untidy = statusOf(o.e.plan.End), o.e.plan.End.Result, o.e.plan.End.Failure, !push.TakesAll(o.e)
-	ok, err := a.s.instances.Update(x, a.chosen, db.NoKeyUpdate, row)
-	if err != nil {
-		return false, err
-	}
-	if ok {
-		a.ended = append(a.ended, o.e)
-	}
-	a.chosen = nil
-	a.i++
-	return true, nil
-}
-
-// leave leaves the commit's mark.
-func (a *pushApply) leave(x *db.Exec) (bool, error) {
-	if !a.took {
-		return false, nil
-	}
-	var stale []int32
-	for i, e := range a.events {
-		if a.gone[i] {
-			stale = append(stale, e.ord)
-		}
-	}
-	row := commitRow{a.mark.number, stale, a.s.w.server.clock()}
-	_, _, err := a.s.commits.Upsert(x, a.mark.key(), row, func(old commitRow) (commitRow, bool, error) {
-		return row, old.number < row.number, nil
+		return nil
 	})
-	return false, err
 }
 
-func (a *pushApply) valued(x *db.Exec) (bool, error) {
-	if a.s.w.Bug == bugInboxOutside {
-		return false, nil // see pushValues
+// end ends instances: all of their rows are locked, and then, by the address, one is changed for each.
+func (p *pushApply) end(a *asked) {
+	s := p.s
+	ords, ids, statuses, untidy := given[[]int32](p, 46), given[[][16]byte](p, 47), given[[]string](p, 48), given[[]bool](p, 49)
+	results, failures := given[[]*string](p, 50), given[[]*string](p, 51)
+	p.ended = []int32{}
+	a.each(func() int { return len(ords) }, func(x *db.Exec, i int) error {
+		v := s.instances.Get(x, int32(s.instanceOf(ids[i]).index))
+		if v == nil || p.lost(ords[i]) {
+			return nil
+		}
+		v, err := s.instances.Lock(x, v, db.ForUpdate, db.Wait)
+		if v == nil || err != nil || v.Value.status != backend.Running && s.w.Bug != bugEndedTwice {
+			return err
+		}
+		switch at := slices.IndexFunc(p.ending, func(e ending) bool { return e.v.Row == v.Row }); {
+		case at < 0:
+			p.ending = append(p.ending, ending{i, v})
+		case ords[i] < ords[p.ending[at].at]:
+			p.ending[at].at = i
+		}
+		return nil
+	})
+	a.each(func() int { return len(p.ending) }, func(x *db.Exec, i int) error {
+		e := p.ending[i]
+		row := e.v.Value
+		row.status, row.untidy = backend.Status(statuses[e.at]), untidy[e.at]
+		row.end(results[e.at], failures[e.at])
+		ok, err := s.instances.Update(x, e.v, db.NoKeyUpdate, row)
+		if ok {
+			p.ended = append(p.ended, ords[e.at])
+			x.Note(endedNote{row.inst, row.status})
+		}
+		return err
+	})
+}
+
+// answer gives the row that comes back.
+func (p *pushApply) answer(a *asked) {
+	row := []any{p.gone}
+	if p.parts["completions"] {
+		var moved []int32
+		for _, o := range p.offered {
+			if slices.Contains(p.moved, o.ord) {
+				moved = append(moved, o.ord)
+			}
+		}
+		row = append(row, append([]int32{}, moved...))
 	}
-	for ; a.i < len(a.events); a.i, a.j = a.i+1, 0 {
-		if a.gone[a.i] {
+	if p.parts["runs"] {
+		row = append(row, p.leased)
+	}
+	if p.parts["ends"] {
+		row = append(row, p.ended)
+	}
+	if p.parts["arrivals"] {
+		row = append(row, p.full()...)
+	}
+	a.give(row...)
+}
+
+// full gives the columns of barriers that were reached.
+func (p *pushApply) full() []any {
+	var ids [][16]byte
+	var nodes, required, completed []int32
+	var paths []string
+	watched := given[bool](p, 7)
+	for _, c := range p.reached {
+		if !watched && c.completed != c.required && c.required != neverReached {
 			continue
 		}
-		if err := a.s.write(x, a.events[a.i], &a.j); err != nil {
-			return false, err
+		for range p.times(c) {
+			ids, nodes, paths = append(ids, c.id), append(nodes, c.key.node), append(paths, c.key.path)
+			required, completed = append(required, c.required), append(completed, c.completed)
 		}
 	}
-	return false, nil
+	if ids == nil {
+		return []any{nil, nil, nil, nil, nil}
+	}
+	return []any{ids, nodes, paths, required, completed}
 }
 
-// write puts the values of an event's plan into the inbox, from one on.
-func (s *pushStore) write(x *db.Exec, e *pushEvent, from *int) error {
-	for n := len(e.plan.Writes); *from < n+len(e.plan.Appends); *from++ {
-		key := valueKey{inst: int32(e.inst.index), element: -1}
-		var value json.RawMessage
-		if *from < n {
-			w := e.plan.Writes[*from]
-			if w.Value == nil {
-				continue
-			}
-			key.id, key.path, value = int32(w.Slot.Var), string(w.Slot.Scope), w.Value
-		} else {
-			p := e.plan.Appends[*from-n]
-			key.id, key.path, key.element, value = int32(p.Slot.Var), string(p.Slot.Scope), int32(p.Index), p.Value
-		}
-		if _, _, err := s.inbox.Upsert(x, key, value, func(json.RawMessage) (json.RawMessage, bool, error) { return value, true, nil }); err != nil {
-			return err
+// times is how often a barrier is told of. More than once is a bug: each arrival asks for itself whether the count is full or
+// beyond, and of those that are committed together each finds that it is.
+func (p *pushApply) times(c counting) int {
+	if p.s.w.Bug != bugAtOrAbove || c.completed < c.required {
+		return 1
+	}
+	n := 0
+	for i, ord := range given[[]int32](p, 33) {
+		if !p.lost(ord) && given[[]int32](p, 38)[i]+given[[]int32](p, 39)[i] > 0 &&
+			c.key == p.s.key(given[[][16]byte](p, 34)[i], given[[]int32](p, 35)[i], given[[]string](p, 36)[i]) {
+			n++
 		}
 	}
-	return nil
+	return max(n, 1)
 }
 
-// pushValues is a bug: a transaction of its own that writes the values of events, whatever becomes of these.
-type pushValues struct {
-	s      *pushStore
-	events []*pushEvent
-	i, j   int
-}
-
-// Run implements db.Statement.
-func (v *pushValues) Run(x *db.Exec) error {
-	for ; v.i < len(v.events); v.i, v.j = v.i+1, 0 {
-		if err := v.s.write(x, v.events[v.i], &v.j); err != nil {
-			return err
-		}
+// requeue puts runs that are tried again into the queue anew.
+func (p *pushApply) requeue(a *asked) {
+	s := p.s
+	waits := given[[]*int64](p, 13)
+	if waits == nil {
+		return
 	}
-	return nil
+	var row queued
+	drawn := -1
+	a.each(func() int { return len(p.done) }, func(x *db.Exec, i int) error {
+		o := p.offered[p.done[i]]
+		if waits[o.at] == nil {
+			return nil
+		}
+		if drawn < i {
+			drawn, row = i, o.v.Value
+			row.token, row.owner, row.attempt = s.tokens.Next(), 0, row.attempt+1
+			row.due = s.now() + *waits[o.at]*1000
+		}
+		return s.queue.Insert(x, o.v.Row.Key, row)
+	})
+}
+
+func (p *pushApply) enqueue(a *asked) {
+	s := p.s
+	ids, nodes, paths := given[[][16]byte](p, 41), given[[]int32](p, 42), given[[]string](p, 43)
+	args, waits := given[[]*string](p, 44), given[[]*int64](p, 45)
+	owner, lease := given[int32](p, 5), given[int64](p, 6)
+	a.each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
+		if p.tokens[i] == 0 {
+			return nil
+		}
+		row := queued{token: p.tokens[i], due: s.now() + *waits[i]*1000, attempt: 1, args: *args[i]}
+		if *waits[i] < 0 {
+			row.due, row.owner = s.now()+lease*1000, owner
+		}
+		return s.queue.Insert(x, s.key(ids[i], nodes[i], paths[i]), row)
+	})
 }
 
 // collect adds elements: those that stand together in the list in one row.
-func (a *pushApply) collect(x *db.Exec) (bool, error) {
-	if a.parts == nil {
-		a.parts = []elementPart{}
-		for i, e := range a.events {
-			for _, el := range e.plan.Elements {
-				if a.gone[i] {
-					continue
-				}
-				a.part1(e, el)
+func (p *pushApply) collect(a *asked) {
+	ords, ids, nodes, paths := given[[]int32](p, 27), given[[][16]byte](p, 28), given[[]int32](p, 29), given[[]string](p, 30)
+	places, values := given[[]int32](p, 31), given[[]*string](p, 32)
+	a.then(func(*db.Exec) error {
+		at := map[valueKey]int{}
+		for i, ord := range ords {
+			if p.lost(ord) {
+				continue
 			}
+			run := p.s.key(ids[i], nodes[i], paths[i])
+			key := valueKey{run.inst, run.node, run.path, places[i] >> 6}
+			j, ok := at[key]
+			if !ok {
+				j = len(p.parted)
+				at[key] = j
+				p.parted = append(p.parted, elementPart{key: key})
+			}
+			part := &p.parted[j]
+			part.places, part.vals = append(part.places, places[i]), append(part.vals, []byte(*values[i]))
 		}
-	}
-	for ; a.i < len(a.parts); a.i++ {
-		p := &a.parts[a.i]
-		p.key.element = int32(slices.Min(p.places))
-		if err := a.s.elements.Insert(x, p.key, p.collected); err != nil {
-			return false, err
-		}
-	}
-	return false, nil
+		return nil
+	})
+	a.each(func() int { return len(p.parted) }, func(x *db.Exec, i int) error {
+		part := &p.parted[i]
+		part.key.element = slices.Min(part.places)
+		return p.s.elements.Insert(x, part.key, part.collected)
+	})
 }
 
-func (a *pushApply) part1(e *pushEvent, el plan.Element) {
-	key := valueKey{inst: int32(e.inst.index), id: int32(el.Barrier.Node), path: string(el.Barrier.Path), element: int32(el.Index >> 6)}
-	i := slices.IndexFunc(a.parts, func(p elementPart) bool { return p.key == key })
-	if i < 0 {
-		i = len(a.parts)
-		a.parts = append(a.parts, elementPart{key: key})
+// write puts values into inboxes.
+func (p *pushApply) write(a *asked) {
+	if p.s.w.Bug != bugInboxOutside {
+		p.values(a, p.lost)
 	}
-	p := &a.parts[i]
-	p.places, p.vals = append(p.places, el.Index), append(p.vals, el.Value)
 }
 
-func (a *pushApply) queued(x *db.Exec) (bool, error) {
-	for ; a.i < len(a.runs); a.i++ {
-		r := &a.runs[a.i]
-		row := queued{token: r.token, due: a.s.w.server.clock() + int64(r.q.After), attempt: 1, args: r.q.Args, action: r.q.Action}
-		if r.atOnce {
-			row.due, row.owner = a.s.w.server.clock()+a.lease, a.owner+1
-		}
-		if err := a.s.queue.Insert(x, keyOf(r.e.inst, r.q.Run), row); err != nil {
-			return false, err
-		}
-	}
-	return false, nil
+// outside is a bug: a transaction of its own that writes the values of events, whatever becomes of these.
+func (p *pushApply) outside(h *pgHost) {
+	a := p.s.w.load.memory.next("values", "", nil)
+	p.values(a, func(int32) bool { return false })
+	ctx := context.Background()
+	_ = h.borrow(ctx, func(c *pgConn) { _, _ = c.send(ctx, a) }) // errors are a part of it
 }
 
-// requeued puts runs that are tried again into the queue anew.
-func (a *pushApply) requeued(x *db.Exec) (bool, error) {
-	for ; a.i < len(a.offered); a.i++ {
-		o := a.offered[a.i]
-		e := a.events[o.at]
-		if a.gone[o.at] || e.plan.Retry == nil {
-			continue
+func (p *pushApply) values(a *asked, lost func(ord int32) bool) {
+	s := p.s
+	ords, ids, vars, paths := given[[]int32](p, 21), given[[][16]byte](p, 22), given[[]int32](p, 23), given[[]string](p, 24)
+	elements, values := given[[]int32](p, 25), given[[]*string](p, 26)
+	a.each(func() int { return len(ords) }, func(x *db.Exec, i int) error {
+		if lost(ords[i]) {
+			return nil
 		}
-		row := o.v.Value
-		row.token, row.owner, row.attempt = a.s.tokens.Next(), 0, row.attempt+1
-		row.due = a.s.w.server.clock() + int64(e.plan.Retry.After)
-		if err := a.s.queue.Insert(x, e.key(), row); err != nil {
-			return false, err
-		}
+		key := valueKey{int32(s.instanceOf(ids[i]).index), vars[i], paths[i], elements[i]}
+		value := json.RawMessage(*values[i])
+		_, _, err := s.inbox.Upsert(x, key, value, func(json.RawMessage) (json.RawMessage, bool, error) { return value, true, nil })
+		return err
+	})
+}
+
+// leave leaves the commit's mark.
+func (p *pushApply) leave(a *asked) {
+	if !p.parts["completions"] {
+		return
 	}
-	return false, nil
+	key := commitKey{given[int](p, 1), given[int64](p, 2), given[int32](p, 3)}
+	a.then(func(x *db.Exec) error {
+		if len(p.done) == 0 {
+			return nil
+		}
+		row := commitRow{given[int64](p, 4), p.gone, p.s.now()}
+		_, _, err := p.s.commits.Upsert(x, key, row, func(old commitRow) (commitRow, bool, error) {
+			return row, old.number < row.number, nil
+		})
+		return err
+	})
 }
 
 // report leaves notes of what took place.
-func (a *pushApply) report(x *db.Exec) {
-	for i, e := range a.events {
-		if !a.gone[i] {
-			x.Note(e.note(x.Begun()))
+func (p *pushApply) report(x *db.Exec, events []push.Applied) {
+	s := p.s
+	for i := range events {
+		if e := &events[i]; !p.lost(e.Ord) {
+			x.Note(&happened{
+				inst: s.instanceOf(e.Instance), born: e.Born, run: e.Run, token: e.Token, lease: e.Lease, attempt: e.Attempt, failed: e.Failed,
+				inbox: &e.Inbox, plan: &e.Plan, snapshot: x.Begun(),
+			})
 		}
 	}
-	for _, e := range a.ended {
-		x.Note(endedNote{e.inst, statusOf(e.plan.End)})
-	}
-	for i, e := range a.events {
-		if e.submission != nil && e.plan.End != nil && !a.gone[i] {
-			x.Note(endedNote{e.inst, statusOf(e.plan.End)})
+	for i, status := range given[[]string](p, 18) {
+		if p.born[i] && backend.Status(status) != backend.Running {
+			x.Note(endedNote{s.instanceOf(given[[][16]byte](p, 15)[i]), backend.Status(status)})
 		}
 	}
-	for i := range a.runs {
-		if r := &a.runs[i]; r.atOnce {
-			x.Note(leasedNote{r.e.inst, r.q.Run, r.token, 1, x.Begun()})
+	ids, nodes, paths, waits := given[[][16]byte](p, 41), given[[]int32](p, 42), given[[]string](p, 43), given[[]*int64](p, 45)
+	for i, token := range p.tokens {
+		if token != 0 && *waits[i] < 0 {
+			x.Note(leasedNote{s.instanceOf(ids[i]), runOf(nodes[i], paths[i]), token, 1, x.Begun()})
 		}
 	}
 }

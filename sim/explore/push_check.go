@@ -2,7 +2,6 @@ package explore
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"pulley/engine/graph"
 )
@@ -24,8 +23,10 @@ func (s *pushStore) committed(inst *instance) {
 		switch {
 		case r == nil:
 			t.wrong("I10", "%s is queued, and was done, called off or never enqueued", t.name(k.run()))
-		case r.attempt != q.attempt:
+		case r.attempt != int(q.attempt):
 			t.wrong("I4", "%s is queued as attempt %d; it is at attempt %d", t.name(k.run()), q.attempt, r.attempt)
+		case r.token > q.token:
+			t.wrong("I11", "%s is queued with token %d; its last lease has %d", t.name(k.run()), q.token, r.token)
 		}
 		return true
 	})
@@ -38,7 +39,7 @@ func (s *pushStore) committed(inst *instance) {
 			return false
 		}
 		n++
-		if c := t.counters[k.run()]; c.completed != r.completed || c.required != r.required || c.soft != r.soft {
+		if c := t.counters[k.run()]; c.completed != int(r.completed) || c.required != int(r.required) || c.soft != r.soft {
 			t.wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", t.name(k.run()), r.completed, r.required, c.completed, c.required)
 		}
 		return true
@@ -68,21 +69,5 @@ func (s *pushStore) compareElements(t *twin, id int32) {
 	}
 	if elements != want {
 		t.wrong("I6", "%d elements are stored; there should be %d", elements, want)
-	}
-}
-
-// leftovers implements store.
-func (s *pushStore) leftovers() map[string]int {
-	out := map[string]int{}
-	s.queue.Committed(func(k runKey, _ queued) bool { s.left(out, "queue", k.inst); return true })
-	s.readiness.Committed(func(k runKey, _ readiness) bool { s.left(out, "readiness", k.inst); return true })
-	s.inbox.Committed(func(k valueKey, _ json.RawMessage) bool { s.left(out, "inbox", k.inst); return true })
-	s.elements.Committed(func(k valueKey, _ collected) bool { s.left(out, "elements", k.inst); return true })
-	return out
-}
-
-func (b *base) left(out map[string]int, table string, inst int32) {
-	if b.ended(inst) {
-		out[fmt.Sprintf("%s of instance %d", table, inst)]++
 	}
 }

@@ -3,102 +3,75 @@ package explore
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
-	"github.com/google/uuid"
-
-	"pulley/engine/backend/postgres/push"
 	"pulley/sim/db"
 )
 
-// pushDrop is the statements that take away what events clear, in their order: drop_runs, drop_counters, drop_elements,
-// drop_values, end. Each has a snapshot of its own; part says which it is.
-type pushDrop struct {
-	s    *pushStore
-	part int
-	mark mark
-	sure bool
-	d    *push.Drops
-
-	begun    bool
-	runs     deletion[runKey, queued]
-	counters deletion[runKey, readiness]
-	elements deletion[valueKey, collected]
-	values   deletion[valueKey, json.RawMessage]
+// ranges are what statements take that are about ranges of keys.
+type ranges struct {
+	ords      []int32 // nil: all take place
+	instances [][16]byte
+	ids       []int32
+	lows      []string
+	highs     []string
+	firsts    []int32 // elements; nil: there are none
 }
 
-// Run implements db.Statement.
-func (p *pushDrop) Run(x *db.Exec) error {
-	if !p.begun {
-		p.begun = true
-		p.find(x)
+// dropped reads the parameters of a statement that takes ranges away.
+func dropped(args []any) ranges {
+	r := ranges{args[5].([]int32), args[6].([][16]byte), args[7].([]int32), args[8].([]string), args[9].([]string), nil}
+	if len(args) > 10 {
+		r.firsts = args[10].([]int32)
 	}
-	if err := p.runs.run(x); err != nil {
-		return err
-	}
-	if err := p.counters.run(x); err != nil {
-		return err
-	}
-	if err := p.values.run(x); err != nil {
-		return err
-	}
-	return p.elements.run(x)
+	return r
 }
 
-// took says which events took place: all, or those that the mark of this transaction does not name.
-func (p *pushDrop) took(x *db.Exec) func(ord int32) bool {
-	if p.sure {
+// took says which events of a statement that takes something away took place: all, or those that the mark of this transaction
+// does not name.
+func (s *pushStore) took(x *db.Exec, args []any) func(ord int32) bool {
+	if args[4].(bool) {
 		return func(int32) bool { return true }
 	}
-	v := p.s.commits.Get(x, p.mark.key())
-	if v == nil || v.Value.number != p.mark.number {
+	v := s.commits.Get(x, commitKey{args[0].(int), args[1].(int64), args[2].(int32)})
+	if v == nil || v.Value.number != args[3].(int64) {
 		return func(int32) bool { return false }
 	}
 	return func(ord int32) bool { return !slices.Contains(v.Value.stale, ord) }
 }
 
-func (p *pushDrop) find(x *db.Exec) {
-	s, took := p.s, p.took(x)
-	p.runs.table, p.counters.table, p.elements.table, p.values.table = s.queue, s.readiness, s.elements, s.inbox
-	switch p.part {
-	case 0:
-		p.runs.found = findRuns(x, s, s.queue, p.d.Runs, took)
-	case 1:
-		p.counters.found = findRuns(x, s, s.readiness, p.d.Counters, took)
-	case 2:
-		p.elements.found = findValues(x, s, s.elements, p.d.Elements, took)
-	case 3:
-		p.values.found = findValues(x, s, s.inbox, p.d.Values, took)
-	case 4:
-		for _, e := range p.d.Ended {
-			if !took(e.Ord()) {
-				continue
-			}
-			inst := s.index(e.Of())
-			p.counters.found = append(p.counters.found, ofInstance(x, s.readiness, runKey{inst: inst, node: math32}, func(k runKey) int32 { return k.inst })...)
-			p.values.found = append(p.values.found, ofInstance(x, s.inbox, valueKey{inst: inst, id: math32}, func(k valueKey) int32 { return k.inst })...)
-			p.elements.found = append(p.elements.found, ofInstance(x, s.elements, valueKey{inst: inst, id: math32}, func(k valueKey) int32 { return k.inst })...)
-		}
-	}
-}
-
-// math32 is before every node and variable.
-const math32 = -1 << 31
-
-// index is that of an instance, in keys.
-func (b *base) index(id uuid.UUID) int32 { return int32(b.w.instanceOf(id).index) }
-
-func findRuns[V any](x *db.Exec, b *pushStore, t *db.Table[runKey, V], all []push.Span, took func(int32) bool) (found []*db.Version[runKey, V]) {
-	for _, s := range all {
-		if !took(s.Ord) {
+// rows gives those of a table that is by node run, each as often as it is in a range.
+func rowsIn[V any](x *db.Exec, s *pushStore, t *db.Table[runKey, V], r ranges, took func(int32) bool) (found []*db.Version[runKey, V]) {
+	for i := range r.ids {
+		if r.ords != nil && !took(r.ords[i]) {
 			continue
 		}
-		inst := b.index(s.Instance)
-		t.Each(x, runKey{inst, s.ID, s.Low}, func(v *db.Version[runKey, V]) bool {
+		from := s.key(r.instances[i], r.ids[i], r.lows[i])
+		t.Each(x, from, func(v *db.Version[runKey, V]) bool {
 			k := v.Row.Key
-			if k.inst != inst || k.node != s.ID || k.path >= s.High {
+			if k.inst != from.inst || k.node != from.node || k.path >= r.highs[i] {
 				return false
 			}
-			if !slices.Contains(found, v) {
+			found = append(found, v)
+			return true
+		})
+	}
+	return found
+}
+
+// valuesIn is rowsIn of a table of values.
+func valuesIn[V any](x *db.Exec, s *pushStore, t *db.Table[valueKey, V], r ranges, took func(int32) bool) (found []*db.Version[valueKey, V]) {
+	for i := range r.ids {
+		if !took(r.ords[i]) || s.w.Bug == bugLoopReset && !strings.HasSuffix(r.highs[i], " ") {
+			continue
+		}
+		from := s.key(r.instances[i], r.ids[i], r.lows[i])
+		t.Each(x, valueKey{from.inst, from.node, from.path, math32}, func(v *db.Version[valueKey, V]) bool {
+			k := v.Row.Key
+			if k.inst != from.inst || k.id != from.node || k.path >= r.highs[i] {
+				return false
+			}
+			if r.firsts == nil || k.element >= r.firsts[i] {
 				found = append(found, v)
 			}
 			return true
@@ -107,185 +80,144 @@ func findRuns[V any](x *db.Exec, b *pushStore, t *db.Table[runKey, V], all []pus
 	return found
 }
 
-func findValues[V any](x *db.Exec, b *pushStore, t *db.Table[valueKey, V], all []push.Span, took func(int32) bool) (found []*db.Version[valueKey, V]) {
-	for _, s := range all {
-		if !took(s.Ord) {
-			continue
-		}
-		inst := b.index(s.Instance)
-		t.Each(x, valueKey{inst, s.ID, s.Low, math32}, func(v *db.Version[valueKey, V]) bool {
-			k := v.Row.Key
-			if k.inst != inst || k.id != s.ID || k.path >= s.High {
-				return false
-			}
-			if k.element >= s.First && !slices.Contains(found, v) {
-				found = append(found, v)
-			}
-			return true
-		})
-	}
-	return found
-}
-
-// ofInstance gives all rows of an instance in a table.
-func ofInstance[K, V any](x *db.Exec, t *db.Table[K, V], from K, inst func(K) int32) (found []*db.Version[K, V]) {
-	of := inst(from)
-	t.Each(x, from, func(v *db.Version[K, V]) bool {
-		if inst(v.Row.Key) != of {
-			return false
-		}
-		found = append(found, v)
-		return true
+// drop adds the steps of a statement that takes rows away by their addresses.
+func drop[K, V any](a *asked, t *db.Table[K, V], find func(x *db.Exec) []*db.Version[K, V]) {
+	d := deletion[K, V]{table: t}
+	a.write = true
+	a.then(func(x *db.Exec) error {
+		d.found = find(x)
+		return nil
 	})
-	return found
+	a.then(func(x *db.Exec) error { return d.run(x) })
 }
 
-// pushCallOff is call_off.sql and call_off_more.sql: it locks the runs of regions in key order, and counts them.
-type pushCallOff struct {
-	s      *pushStore
-	all    []push.Span
-	policy db.Policy
-	found  []*db.Version[runKey, queued]
-	begun  bool
-	i      int
-	count  int
-}
+// dropRuns: see drop_runs.sql.
+func (s *pushStore) dropRuns(a *asked, args []any) { dropRows(s, a, s.queue, args) }
 
-// Run implements db.Statement.
-func (c *pushCallOff) Run(x *db.Exec) error {
-	if !c.begun {
-		c.begun = true
-		c.found = findRuns(x, c.s, c.s.queue, c.all, func(int32) bool { return true })
-	}
-	for ; c.i < len(c.found); c.i++ {
-		v, err := c.s.queue.Lock(x, c.found[c.i], db.ForUpdate, c.policy)
-		if err != nil {
-			return err
-		}
-		if v != nil {
-			c.count++
-		}
-	}
-	return nil
-}
+// dropCounters: see drop_counters.sql.
+func (s *pushStore) dropCounters(a *asked, args []any) { dropRows(s, a, s.readiness, args) }
 
-// pushHoldCounters is hold_counters.sql: it locks counters that are there, in key order.
-type pushHoldCounters struct {
-	s     *pushStore
-	all   []push.Span
-	found []*db.Version[runKey, readiness]
-	begun bool
-	i     int
-}
-
-// Run implements db.Statement.
-func (h *pushHoldCounters) Run(x *db.Exec) error {
-	if !h.begun {
-		h.begun = true
-		for _, s := range h.all {
-			if v := h.s.readiness.Get(x, runKey{h.s.index(s.Instance), s.ID, s.Low}); v != nil {
-				h.found = append(h.found, v)
-			}
-		}
-	}
-	for ; h.i < len(h.found); h.i++ {
-		if _, err := h.s.readiness.Lock(x, h.found[h.i], db.ForUpdate, db.Wait); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// pushTidy is tidy_queue.sql and the like, and tidy.sql: table by table of an instance that has ended.
-type pushTidy struct {
-	s       *pushStore
-	inst    *instance
-	table   int // 4: mark it as tidy
-	begun   bool
-	runs    deletion[runKey, queued]
-	counts  deletion[runKey, readiness]
-	parts   deletion[valueKey, collected]
-	values  deletion[valueKey, json.RawMessage]
-	removed int
-}
-
-// Run implements db.Statement.
-func (t *pushTidy) Run(x *db.Exec) error {
-	s, id := t.s, int32(t.inst.index)
-	runs, values := runKey{inst: id, node: math32}, valueKey{inst: id, id: math32}
-	ofRun, ofValue := func(k runKey) int32 { return k.inst }, func(k valueKey) int32 { return k.inst }
-	if !t.begun {
-		t.begun = true
-		t.runs.table, t.counts.table, t.parts.table, t.values.table = s.queue, s.readiness, s.elements, s.inbox
-		switch t.table {
-		case 0:
-			t.runs.found = ofInstance(x, s.queue, runs, ofRun)
-		case 1:
-			t.counts.found = ofInstance(x, s.readiness, runs, ofRun)
-		case 2:
-			t.parts.found = ofInstance(x, s.elements, values, ofValue)
-		case 3:
-			t.values.found = ofInstance(x, s.inbox, values, ofValue)
-		}
-	}
-	if t.table == 4 {
-		v := s.instances.Get(x, id)
-		if v == nil || !v.Value.untidy || len(ofInstance(x, s.queue, runs, ofRun))+len(ofInstance(x, s.readiness, runs, ofRun))+
-			len(ofInstance(x, s.elements, values, ofValue))+len(ofInstance(x, s.inbox, values, ofValue)) > 0 {
+func dropRows[V any](s *pushStore, a *asked, t *db.Table[runKey, V], args []any) {
+	drop(a, t, func(x *db.Exec) []*db.Version[runKey, V] {
+		if s.w.Bug == bugLoopReset {
 			return nil
 		}
-		row := v.Value
-		row.untidy = false
-		_, err := s.instances.Update(x, v, db.NoKeyUpdate, row)
-		return err
-	}
-	if err := tidyRows(x, &t.runs, &t.removed); err != nil {
-		return err
-	}
-	if err := tidyRows(x, &t.counts, &t.removed); err != nil {
-		return err
-	}
-	if err := tidyRows(x, &t.parts, &t.removed); err != nil {
-		return err
-	}
-	return tidyRows(x, &t.values, &t.removed)
-}
-
-// tidyRows locks rows and takes them away by the addresses that they have then.
-func tidyRows[K, V any](x *db.Exec, d *deletion[K, V], removed *int) error {
-	for ; d.i < len(d.found); d.i++ {
-		v, err := d.table.Lock(x, d.found[d.i], db.ForUpdate, db.Wait)
-		if err != nil {
-			return err
-		}
-		if v == nil {
-			continue
-		}
-		ok, err := d.table.Delete(x, v)
-		if err != nil {
-			return err
-		}
-		if ok {
-			*removed++
-		}
-	}
-	return nil
-}
-
-// pushUntidy is untidy.sql.
-type pushUntidy struct {
-	s     *base
-	shard int
-	found []*instance
-}
-
-// Run implements db.Statement.
-func (u *pushUntidy) Run(x *db.Exec) error {
-	u.s.instances.All(x, func(v *db.Version[int32, instanceRow]) bool {
-		if v.Value.untidy && v.Value.inst.shard == u.shard {
-			u.found = append(u.found, v.Value.inst)
-		}
-		return true
+		return rowsIn(x, s, t, dropped(args), s.took(x, args))
 	})
-	return nil
+}
+
+// dropElements: see drop_elements.sql.
+func (s *pushStore) dropElements(a *asked, args []any) {
+	drop(a, s.elements, func(x *db.Exec) []*db.Version[valueKey, collected] {
+		return valuesIn(x, s, s.elements, dropped(args), s.took(x, args))
+	})
+}
+
+// dropValues: see drop_values.sql.
+func (s *pushStore) dropValues(a *asked, args []any) {
+	drop(a, s.inbox, func(x *db.Exec) []*db.Version[valueKey, json.RawMessage] {
+		return valuesIn(x, s, s.inbox, dropped(args), s.took(x, args))
+	})
+}
+
+// endInstances: see end.sql. What it is itself comes first, and then its parts, the last first.
+func (s *pushStore) endInstances(a *asked, args []any) {
+	ords, ids := args[5].([]int32), args[6].([][16]byte)
+	counters := deletion[runKey, readiness]{table: s.readiness}
+	values, parts := deletion[valueKey, json.RawMessage]{table: s.inbox}, deletion[valueKey, collected]{table: s.elements}
+	a.write = true
+	a.then(func(x *db.Exec) error {
+		took := s.took(x, args)
+		for i, id := range ids {
+			if !took(ords[i]) || s.w.Bug == bugLoopReset {
+				continue
+			}
+			inst := int32(s.instanceOf(id).index)
+			counters.found = append(counters.found, ofInstance(x, s.readiness, runKey{inst: inst, node: math32}, instOfRun)...)
+			values.found = append(values.found, ofInstance(x, s.inbox, valueKey{inst: inst, id: math32}, instOfValue)...)
+			parts.found = append(parts.found, ofInstance(x, s.elements, valueKey{inst: inst, id: math32}, instOfValue)...)
+		}
+		return nil
+	})
+	a.then(func(x *db.Exec) error { return parts.run(x) })
+	a.then(func(x *db.Exec) error { return values.run(x) })
+	a.then(func(x *db.Exec) error { return counters.run(x) })
+}
+
+// callOff: see call_off.sql.
+func (s *pushStore) callOff(a *asked, args []any) { s.lockRuns(a, args, db.Wait) }
+
+// callOffMore: see call_off_more.sql.
+func (s *pushStore) callOffMore(a *asked, args []any) { s.lockRuns(a, args, db.NoWait) }
+
+func (s *pushStore) lockRuns(a *asked, args []any, policy db.Policy) {
+	r := ranges{nil, args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]string), nil}
+	lockRows(a, s.queue, policy, func(x *db.Exec) []*db.Version[runKey, queued] { return rowsIn(x, s, s.queue, r, nil) })
+}
+
+// holdCounters: see hold_counters.sql.
+func (s *pushStore) holdCounters(a *asked, args []any) {
+	ids, nodes, paths := args[1].([][16]byte), args[2].([]int32), args[3].([]string)
+	lockRows(a, s.readiness, db.Wait, func(x *db.Exec) (found []*db.Version[runKey, readiness]) {
+		for i := range ids {
+			if v := s.readiness.Get(x, s.key(ids[i], nodes[i], paths[i])); v != nil {
+				found = append(found, v)
+			}
+		}
+		return found
+	})
+}
+
+// lockRows adds the steps of a statement that locks rows and counts them.
+func lockRows[V any](a *asked, t *db.Table[runKey, V], policy db.Policy, find func(x *db.Exec) []*db.Version[runKey, V]) {
+	var found []*db.Version[runKey, V]
+	count := int64(0)
+	a.then(func(x *db.Exec) error {
+		found = find(x)
+		return nil
+	})
+	a.each(func() int { return len(found) }, func(x *db.Exec, i int) error {
+		v, err := t.Lock(x, found[i], db.ForUpdate, policy)
+		if v != nil {
+			count++
+		}
+		return err
+	})
+	a.then(func(*db.Exec) error {
+		a.give(count)
+		return nil
+	})
+}
+
+// untidy: see untidy.sql.
+func (s *pushStore) untidy(a *asked, args []any) { s.listUntidy(a, args) }
+
+// tidyQueue: see tidy_queue.sql.
+func (s *pushStore) tidyQueue(a *asked, args []any) {
+	tidyTable(a, s.queue, s.key(args[1].([16]byte), math32, ""), instOfRun, db.Wait, args[2].(int))
+}
+
+// tidyReadiness: see tidy_readiness.sql.
+func (s *pushStore) tidyReadiness(a *asked, args []any) {
+	tidyTable(a, s.readiness, s.key(args[1].([16]byte), math32, ""), instOfRun, db.Wait, args[2].(int))
+}
+
+// tidyElements: see tidy_elements.sql.
+func (s *pushStore) tidyElements(a *asked, args []any) {
+	tidyTable(a, s.elements, valueKey{inst: int32(s.instanceOf(args[1].([16]byte)).index), id: math32}, instOfValue, db.Wait, args[2].(int))
+}
+
+// tidyInbox: see tidy_inbox.sql.
+func (s *pushStore) tidyInbox(a *asked, args []any) {
+	tidyTable(a, s.inbox, valueKey{inst: int32(s.instanceOf(args[1].([16]byte)).index), id: math32}, instOfValue, db.Wait, args[2].(int))
+}
+
+// tidy: see tidy.sql.
+func (s *pushStore) tidy(a *asked, args []any) {
+	inst := int32(s.instanceOf(args[1].([16]byte)).index)
+	runs, values := runKey{inst: inst, node: math32}, valueKey{inst: inst, id: math32}
+	s.markTidy(a, inst, func(x *db.Exec) int {
+		return len(ofInstance(x, s.queue, runs, instOfRun)) + len(ofInstance(x, s.readiness, runs, instOfRun)) +
+			len(ofInstance(x, s.elements, values, instOfValue)) + len(ofInstance(x, s.inbox, values, instOfValue))
+	})
 }

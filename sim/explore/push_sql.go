@@ -3,321 +3,369 @@ package explore
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"slices"
 
-	"pulley/engine/backend"
-	"pulley/engine/graph"
-	"pulley/engine/plan"
+	"pulley/engine/backend/postgres/push"
 	"pulley/sim/db"
 )
 
-// pushRead is read.sql.
-type pushRead struct {
-	s     *pushStore
-	wants []want
+// pushSQL are the statements of push, by the names of their files; but for apply.
+var pushSQL = map[string]func(*pushStore, *asked, []any){
+	"read": (*pushStore).read, "gather": (*pushStore).gather, "owner": (*pushStore).owner,
+	"claim": (*pushStore).claim, "next_due": (*pushStore).nextDue, "leased": (*pushStore).leased, "extend": (*pushStore).extend,
+	"held": (*pushStore).held, "fence": (*pushStore).fence, "mark": (*pushStore).mark, "forget": (*pushStore).forget,
+	"call_off": (*pushStore).callOff, "call_off_more": (*pushStore).callOffMore, "hold_counters": (*pushStore).holdCounters,
+	"drop_runs": (*pushStore).dropRuns, "drop_counters": (*pushStore).dropCounters, "drop_elements": (*pushStore).dropElements,
+	"drop_values": (*pushStore).dropValues, "end": (*pushStore).endInstances,
+	"overdue": (*pushStore).overdue, "untidy": (*pushStore).untidy, "tidy": (*pushStore).tidy,
+	"tidy_queue": (*pushStore).tidyQueue, "tidy_readiness": (*pushStore).tidyReadiness,
+	"tidy_elements": (*pushStore).tidyElements, "tidy_inbox": (*pushStore).tidyInbox,
 }
 
-// want is a slot that events need.
-type want struct {
-	inst *instance
-	slot plan.Slot
-	by   []*pushEvent
+var pushTexts = byText(push.SQL, pushSQL, map[string]known[*pushStore]{})
+
+// key is that of a node run, or of a barrier.
+func (s *pushStore) key(id [16]byte, node int32, path string) runKey {
+	return runKey{int32(s.instanceOf(id).index), node, path}
 }
 
-func (r *pushRead) add(e *pushEvent, slots []plan.Slot) {
-	for _, s := range slots {
-		i := slices.IndexFunc(r.wants, func(w want) bool { return w.inst == e.inst && w.slot == s })
-		if i < 0 {
-			i = len(r.wants)
-			r.wants = append(r.wants, want{inst: e.inst, slot: s})
-		}
-		if by := r.wants[i].by; len(by) == 0 || by[len(by)-1] != e {
-			r.wants[i].by = append(by, e)
-		}
-	}
-}
+func (s *pushStore) now() int64 { return s.w.server.clock() }
 
-// Run implements db.Statement.
-func (r *pushRead) Run(x *db.Exec) error {
-	for _, n := range r.wants {
-		from := valueKey{int32(n.inst.index), int32(n.slot.Var), string(n.slot.Scope), -1}
-		r.s.inbox.Each(x, from, func(v *db.Version[valueKey, json.RawMessage]) bool {
-			k := v.Row.Key
-			if k.inst != from.inst || k.id != from.id || k.path != from.path {
-				return false
-			}
-			for _, e := range n.by {
-				e.inbox.Put(n.slot, int(k.element), v.Value)
-			}
-			return true
-		})
-	}
-	return nil
-}
-
-// pushGather is gather.sql.
-type pushGather struct {
-	s        *pushStore
-	events   []*pushEvent
-	counters []*db.Version[runKey, readiness]
-	parts    []elementsOf
-	begun    bool
-	i, j     int
-}
-
-type elementsOf struct {
-	e *pushEvent
-	v *db.Version[valueKey, collected]
-}
-
-// Run implements db.Statement.
-func (g *pushGather) Run(x *db.Exec) error {
-	if !g.begun {
-		g.begun = true
-		for _, e := range g.events {
-			if v := g.s.readiness.Get(x, e.key()); v != nil {
-				g.counters = append(g.counters, v)
-			}
-			from := valueKey{int32(e.inst.index), int32(e.fired.Node), string(e.fired.Path), -1}
-			g.s.elements.Each(x, from, func(v *db.Version[valueKey, collected]) bool {
-				if k := v.Row.Key; k.inst != from.inst || k.id != from.id || k.path != from.path {
+// read: see read.sql.
+func (s *pushStore) read(a *asked, args []any) {
+	numbers, ids, vars, paths := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string)
+	a.then(func(x *db.Exec) error {
+		for i := range numbers {
+			from := valueKey{int32(s.instanceOf(ids[i]).index), vars[i], paths[i], math32}
+			s.inbox.Each(x, from, func(v *db.Version[valueKey, json.RawMessage]) bool {
+				k := v.Row.Key
+				if k.inst != from.inst || k.id != from.id || k.path != from.path {
 					return false
 				}
-				g.parts = append(g.parts, elementsOf{e, v})
+				a.give(numbers[i], k.element, []byte(v.Value))
 				return true
 			})
 		}
+		return nil
+	})
+}
+
+// gather: see gather.sql. The values come first, since they are what it gives.
+func (s *pushStore) gather(a *asked, args []any) {
+	ords, ids, nodes, paths := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string)
+	type found struct {
+		ord int32
+		v   *db.Version[valueKey, collected]
 	}
-	for ; g.i < len(g.parts); g.i++ {
-		p := g.parts[g.i]
-		ok, err := g.s.elements.Delete(x, p.v)
-		if err != nil {
-			return err
-		}
-		for i, place := range p.v.Value.places {
-			if ok {
-				p.e.inbox.Elements = append(p.e.inbox.Elements, plan.Element{Barrier: p.e.fired, Index: place, Value: p.v.Value.vals[i]})
+	var all []found
+	counters := deletion[runKey, readiness]{table: s.readiness}
+	a.write = true
+	a.then(func(x *db.Exec) error {
+		for i := range ords {
+			key := s.key(ids[i], nodes[i], paths[i])
+			if v := s.readiness.Get(x, key); v != nil {
+				counters.found = append(counters.found, v)
 			}
+			s.elements.Each(x, valueKey{key.inst, key.node, key.path, math32}, func(v *db.Version[valueKey, collected]) bool {
+				if k := v.Row.Key; k.inst != key.inst || k.id != key.node || k.path != key.path {
+					return false
+				}
+				all = append(all, found{ords[i], v})
+				return true
+			})
 		}
-	}
-	for ; g.j < len(g.counters); g.j++ {
-		if _, err := g.s.readiness.Delete(x, g.counters[g.j]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// pushClaim is claim.sql.
-type pushClaim struct {
-	s     *pushStore
-	shard int
-	most  int
-	owner int32
-	lease int64
-
-	begun  bool
-	due    []*db.Version[runKey, queued]
-	locked []*db.Version[runKey, queued]
-	i, j   int
-	tasks  []claimedRun
-}
-
-type claimedRun struct {
-	inst *instance
-	run  graph.Run
-	queued
-}
-
-func (c *pushClaim) writes() bool { return true }
-
-// Run implements db.Statement.
-func (c *pushClaim) Run(x *db.Exec) error {
-	s := c.s
-	if !c.begun {
-		c.begun = true
-		c.due = s.due(x, c.shard)
-		now := s.w.server.clock()
-		c.due = slices.DeleteFunc(c.due, func(v *db.Version[runKey, queued]) bool {
-			return v.Value.due > now || s.w.Bug == bugNeverReclaimed && v.Value.owner != 0
-		})
-	}
-	for ; c.i < len(c.due) && len(c.locked) < c.most; c.i++ {
-		v, err := s.queue.Lock(x, c.due[c.i], db.ForUpdate, db.SkipLocked)
-		if err != nil {
-			return err
-		}
-		if v != nil && v.Value.due <= s.w.server.clock() {
-			c.locked = append(c.locked, v)
-		}
-	}
-	for ; c.j < len(c.locked); c.j++ {
-		v := c.locked[c.j]
-		row := v.Value
-		if s.w.Bug != bugLeaseNotFenced {
-			row.token = s.tokens.Next()
-		}
-		if s.w.Bug == bugAttemptsForgotten && row.owner != 0 {
-			row.attempt = 1
-		}
-		row.due, row.owner = s.w.server.clock()+c.lease, c.owner+1
-		ok, err := s.queue.Update(x, v, db.NoKeyUpdate, row)
-		if err != nil {
-			return err
-		}
+		return nil
+	})
+	a.each(func() int { return len(all) }, func(x *db.Exec, i int) error {
+		ok, err := s.elements.Delete(x, all[i].v)
 		if ok {
-			k := v.Row.Key
-			inst := s.w.insts[k.inst]
-			c.tasks = append(c.tasks, claimedRun{inst, k.run(), row})
-			x.Note(leasedNote{inst, k.run(), row.token, row.attempt, x.Begun()})
+			a.give(all[i].ord, all[i].v.Value.places, all[i].v.Value.vals)
 		}
-	}
-	return nil
+		return err
+	})
+	a.then(func(x *db.Exec) error { return counters.run(x) })
 }
 
-// due gives the runs of a shard's running instances by the time when they are due.
-func (s *pushStore) due(x *db.Exec, shard int) (found []*db.Version[runKey, queued]) {
+// owner: see owner.sql. The number that a new owner would have is drawn in any case.
+func (s *pushStore) owner(a *asked, args []any) {
+	drawn := int32(0)
+	a.write = true
+	a.then(func(x *db.Exec) error {
+		if drawn == 0 {
+			drawn = int32(s.ownerIDs.Next())
+		}
+		id, ok, err := s.owners.Upsert(x, args[0].(string), drawn, func(old int32) (int32, bool, error) { return old, true, nil })
+		if ok {
+			a.give(id)
+		}
+		return err
+	})
+}
+
+// due gives the runs of a shard's running instances that are wanted, by the time when they are due.
+func (s *pushStore) due(x *db.Exec, shard int, wanted func(queued) bool) (found []*db.Version[runKey, queued]) {
+	last, runs := int32(-1), false
 	s.queue.All(x, func(v *db.Version[runKey, queued]) bool {
-		if s.w.insts[v.Row.Key.inst].shard != shard {
+		if !wanted(v.Value) {
 			return true
 		}
-		if in := s.instances.Get(x, v.Row.Key.inst); in != nil && in.Value.status == backend.Running {
+		if inst := v.Row.Key.inst; inst != last {
+			last = inst
+			runs = s.w.insts[inst].shard == shard && s.running(x, s.w.insts[inst].id) != nil
+		}
+		if runs {
 			found = append(found, v)
 		}
 		return true
 	})
-	slices.SortStableFunc(found, byDue)
+	slices.SortFunc(found, byDue)
 	return found
 }
 
-func byDue(a, b *db.Version[runKey, queued]) int { return cmp.Compare(a.Value.due, b.Value.due) }
-
-// pushNextDue is next_due.sql.
-type pushNextDue struct {
-	s     *pushStore
-	shard int
-	none  bool
-	in    int64
+func byDue(a, b *db.Version[runKey, queued]) int {
+	return cmp.Or(cmp.Compare(a.Value.due, b.Value.due), cmp.Compare(a.Value.token, b.Value.token))
 }
 
-// Run implements db.Statement.
-func (n *pushNextDue) Run(x *db.Exec) error {
-	due := n.s.due(x, n.shard)
-	if n.none = len(due) == 0; !n.none {
-		n.in = due[0].Value.due - n.s.w.server.clock()
-	}
-	return nil
-}
-
-// heldRun is a lease, as statements about leases take it.
-type heldRun struct {
-	ord   int32
-	inst  *instance
-	run   graph.Run
-	token int64
-}
-
-// pushLeases is held.sql, fence.sql and extend.sql: it locks rows and changes those whose token is the one.
-type pushLeases struct {
-	s      *pushStore
-	leases []heldRun
-	fence  bool // give new tokens
-	extend int64
-
-	begun bool
-	found []*db.Version[runKey, queued]
-	i     int
-	at    *db.Version[runKey, queued]
-	held  map[int32]int64 // by ord: the token
-}
-
-func (l *pushLeases) writes() bool { return l.fence || l.extend > 0 }
-
-// Run implements db.Statement.
-func (l *pushLeases) Run(x *db.Exec) error {
-	s := l.s
-	if !l.begun {
-		l.begun, l.held = true, map[int32]int64{}
-		for _, h := range l.leases {
-			v := s.queue.Get(x, keyOf(h.inst, h.run))
-			if l.extend > 0 && v != nil {
-				if in := s.instances.Get(x, int32(h.inst.index)); in == nil || in.Value.status != backend.Running {
-					v = nil
-				}
-			}
-			l.found = append(l.found, v)
+// claim: see claim.sql.
+func (s *pushStore) claim(a *asked, args []any) {
+	shard, most, owner, lease := args[0].(int), args[1].(int), args[2].(int32), args[3].(int64)*1000
+	var begun int64
+	var due []*db.Version[runKey, queued]
+	taken := 0
+	claimable := func(q queued) bool { return q.due <= begun && !(s.w.Bug == bugNeverReclaimed && q.owner != 0) }
+	a.write = true
+	a.then(func(x *db.Exec) error {
+		begun = s.now()
+		due = s.due(x, shard, claimable)
+		return nil
+	})
+	a.each(func() int { return len(due) }, func(x *db.Exec, i int) error {
+		if taken >= most {
+			return nil
 		}
-	}
-	for ; l.i < len(l.found); l.i, l.at = l.i+1, nil {
-		h := l.leases[l.i]
-		if l.found[l.i] == nil {
-			continue
-		}
-		if l.at == nil {
-			v, err := s.queue.Lock(x, l.found[l.i], db.ForUpdate, db.Wait)
-			if err != nil {
-				return err
-			}
-			if v == nil || v.Value.token != h.token {
-				continue
-			}
-			l.at = v
-		}
-		row := l.at.Value
-		switch {
-		case l.fence:
-			row.token = s.tokens.Next()
-		case l.extend > 0 && s.w.Bug == bugExtension:
-		case l.extend > 0:
-			row.due = s.w.server.clock() + l.extend
-		default:
-			l.held[h.ord] = row.token
-			continue
-		}
-		ok, err := s.queue.Update(x, l.at, db.NoKeyUpdate, row)
-		if err != nil {
+		v, err := s.queue.Lock(x, due[i], db.ForUpdate, db.SkipLocked)
+		if v == nil || err != nil || !claimable(v.Value) {
 			return err
 		}
-		if ok {
-			l.held[h.ord] = row.token
-			if l.fence {
-				x.Note(fencedNote{h.inst, h.run, row.token})
+		taken++
+		row := v.Value
+		if row.owner != 0 && s.w.Bug == bugAttemptsForgotten {
+			row.attempt = 1
+		}
+		row.due, row.owner = s.now()+lease, owner
+		if s.w.Bug != bugLeaseNotFenced {
+			row.token = s.tokens.Next()
+		}
+		ok, err := s.queue.Update(x, v, db.NoKeyUpdate, row)
+		if !ok || err != nil {
+			return err
+		}
+		k := v.Row.Key
+		inst := s.w.insts[k.inst]
+		x.Note(leasedNote{inst, k.run(), row.token, int(row.attempt), x.Begun()})
+		a.give([16]byte(inst.id), k.node, k.path, row.token, row.attempt, int32(1), []byte(row.args))
+		return nil
+	})
+}
+
+// nextDue: see next_due.sql.
+func (s *pushStore) nextDue(a *asked, args []any) {
+	a.then(func(x *db.Exec) error {
+		if due := s.due(x, args[0].(int), func(queued) bool { return true }); len(due) > 0 {
+			a.give((due[0].Value.due - s.now()) / 1000)
+		}
+		return nil
+	})
+}
+
+// leased: see leased.sql.
+func (s *pushStore) leased(a *asked, args []any) {
+	ords, ids, nodes, paths, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
+	a.then(func(x *db.Exec) error {
+		for i := range ords {
+			v := s.queue.Get(x, s.key(ids[i], nodes[i], paths[i]))
+			if s.w.Bug == bugGivenCalledOff || v != nil && v.Value.token == tokens[i] {
+				a.give(ords[i])
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-// pushLeased is leased.sql.
-type pushLeased struct {
-	s      *pushStore
-	leases []heldRun
-	stand  map[int32]bool // by ord
-}
-
-// Run implements db.Statement.
-func (l *pushLeased) Run(x *db.Exec) error {
-	for _, h := range l.leases {
-		v := l.s.queue.Get(x, keyOf(h.inst, h.run))
-		if l.s.w.Bug == bugGivenCalledOff || v != nil && v.Value.token == h.token {
-			l.stand[h.ord] = true
+// locked adds a step that looks rows up by their leases and locks them, and does something with those that have the token.
+func (s *pushStore) locked(a *asked, args []any, wanted func(x *db.Exec, id [16]byte) bool, do func(x *db.Exec, ord int32, v *db.Version[runKey, queued]) error) {
+	ords, ids, nodes, paths, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
+	a.each(func() int { return len(ords) }, func(x *db.Exec, i int) error {
+		v := s.queue.Get(x, s.key(ids[i], nodes[i], paths[i]))
+		if v == nil || !wanted(x, ids[i]) {
+			return nil
 		}
-	}
-	return nil
+		v, err := s.queue.Lock(x, v, db.ForUpdate, db.Wait)
+		if v == nil || err != nil || v.Value.token != tokens[i] {
+			return err
+		}
+		return do(x, ords[i], v)
+	})
 }
 
-// pushMark is mark.sql.
-type pushMark struct {
-	s     *pushStore
-	mark  mark
-	took  bool
-	stale []int32
+func always(*db.Exec, [16]byte) bool { return true }
+
+// extend: see extend.sql.
+func (s *pushStore) extend(a *asked, args []any) {
+	lease := args[6].(int64) * 1000
+	a.write = true
+	s.locked(a, args, func(x *db.Exec, id [16]byte) bool { return s.running(x, id) != nil }, func(x *db.Exec, ord int32, v *db.Version[runKey, queued]) error {
+		row := v.Value
+		if s.w.Bug != bugExtension {
+			row.due = s.now() + lease
+		}
+		ok, err := s.queue.Update(x, v, db.NoKeyUpdate, row)
+		if ok {
+			a.give(ord)
+		}
+		return err
+	})
 }
 
-// Run implements db.Statement.
-func (m *pushMark) Run(x *db.Exec) error {
-	if v := m.s.commits.Get(x, m.mark.key()); v != nil && v.Value.number == m.mark.number {
-		m.took, m.stale = true, v.Value.stale
+// held: see held.sql.
+func (s *pushStore) held(a *asked, args []any) {
+	s.locked(a, args, always, func(_ *db.Exec, ord int32, _ *db.Version[runKey, queued]) error {
+		a.give(ord)
+		return nil
+	})
+}
+
+// settlesBlindly says whether a bug is planted by which nobody looks what became of a commit.
+func (s *pushStore) settlesBlindly() bool {
+	return s.w.Bug == bugUnknownIsSuccess || s.w.Bug == bugUnknownIsFailure
+}
+
+// fence: see fence.sql.
+func (s *pushStore) fence(a *asked, args []any) {
+	a.write = true
+	a.then(func(*db.Exec) error {
+		s.w.note(Settles, 0, int64(len(args[1].([]int32))), 0, 0)
+		return nil
+	})
+	if s.settlesBlindly() {
+		return
 	}
-	return nil
+	s.locked(a, args, always, func(x *db.Exec, ord int32, v *db.Version[runKey, queued]) error {
+		row := v.Value
+		row.token = s.tokens.Next()
+		ok, err := s.queue.Update(x, v, db.NoKeyUpdate, row)
+		if ok {
+			k := v.Row.Key
+			x.Note(fencedNote{s.w.insts[k.inst], k.run(), row.token})
+			a.give(ord, row.token)
+		}
+		return err
+	})
+}
+
+// mark: see mark.sql.
+func (s *pushStore) mark(a *asked, args []any) {
+	a.then(func(x *db.Exec) error {
+		v := s.commits.Get(x, commitKey{args[0].(int), args[1].(int64), args[2].(int32)})
+		switch took := v != nil && v.Value.number == args[3].(int64); {
+		case s.w.Bug == bugUnknownIsSuccess:
+			a.give([]int32{})
+		case took && s.w.Bug != bugUnknownIsFailure:
+			a.give(v.Value.stale)
+		}
+		return nil
+	})
+}
+
+// forget: see forget.sql.
+func (s *pushStore) forget(a *asked, args []any) {
+	shard, age := args[0].(int), args[1].(int64)*1000
+	var before int64
+	var found []*db.Version[commitKey, commitRow]
+	a.write = true
+	a.then(func(x *db.Exec) error {
+		before = s.now() - age
+		s.commits.Each(x, commitKey{shard, math.MinInt64, math.MinInt32}, func(v *db.Version[commitKey, commitRow]) bool {
+			if v.Row.Key.shard != shard {
+				return false
+			}
+			if v.Value.at < before {
+				found = append(found, v)
+			}
+			return true
+		})
+		return nil
+	})
+	a.each(func() int { return len(found) }, func(x *db.Exec, i int) error {
+		v, err := s.commits.Lock(x, found[i], db.ForUpdate, db.SkipLocked)
+		if v == nil || err != nil || v.Value.at >= before {
+			return err
+		}
+		ok, err := s.commits.Delete(x, v)
+		if ok {
+			a.affected++
+			x.Note(shardNote{Forgets, int64(shard), v.Value.number})
+		}
+		return err
+	})
+}
+
+// overdue: see overdue.sql.
+func (s *pushStore) overdue(a *asked, args []any) {
+	shard, most := args[0].(int), args[1].(int)
+	if s.w.Bug == bugSweptBack {
+		s.rescue(a, shard)
+		return
+	}
+	var begun int64
+	var recent []*db.Version[runKey, queued]
+	over := func(q queued) bool { return q.owner != 0 && q.due <= begun }
+	a.write = true
+	a.then(func(x *db.Exec) error {
+		begun = s.now()
+		s.queue.All(x, func(v *db.Version[runKey, queued]) bool {
+			if q := v.Value; s.w.insts[v.Row.Key.inst].shard == shard && q.due <= begun && q.due > yearsBefore(begun, 50) {
+				recent = append(recent, v)
+			}
+			return true
+		})
+		slices.SortFunc(recent, func(a, b *db.Version[runKey, queued]) int { return -byDue(a, b) })
+		recent = recent[:min(len(recent), most)]
+		return nil
+	})
+	a.each(func() int { return len(recent) }, func(x *db.Exec, i int) error {
+		if !over(recent[i].Value) {
+			return nil
+		}
+		v, err := s.queue.Lock(x, recent[i], db.ForUpdate, db.SkipLocked)
+		if v == nil || err != nil || v != recent[i] { // it is looked for by its address
+			return err
+		}
+		row := v.Value
+		row.due = yearsBefore(row.due, 100)
+		ok, err := s.queue.Update(x, v, db.NoKeyUpdate, row)
+		if ok {
+			a.affected++
+			x.Note(shardNote{PutsFirst, int64(shard), row.token})
+		}
+		return err
+	})
+}
+
+// rescue is a bug: a sweep that puts runs back whose lease is over, as it saw them when it began.
+func (s *pushStore) rescue(a *asked, shard int) {
+	var stuck []*db.Version[runKey, queued]
+	a.write = true
+	a.then(func(x *db.Exec) error {
+		stuck = s.due(x, shard, func(q queued) bool { return q.owner != 0 && q.due <= s.now() })
+		return nil
+	})
+	a.each(func() int { return len(stuck) }, func(x *db.Exec, i int) error {
+		_, _, err := s.queue.Upsert(x, stuck[i].Row.Key, stuck[i].Value, func(old queued) (queued, bool, error) {
+			old.due = stuck[i].Value.due
+			return old, true, nil
+		})
+		return err
+	})
 }

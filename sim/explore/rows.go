@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"encoding/binary"
 	"fmt"
 	"reflect"
 
@@ -8,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"pulley/engine/backend/postgres"
 )
 
 // rows is the answer to a query, as the driver gives it. A value stands for any that it can be converted to; nil is null.
@@ -117,8 +120,51 @@ func put[T any](to *T, v any) bool {
 // Values implements pgx.Rows.
 func (r *rows) Values() ([]any, error) { return r.list[r.at-1], nil }
 
-// RawValues implements pgx.Rows.
-func (r *rows) RawValues() [][]byte { return nil }
+// RawValues implements pgx.Rows: in binary, as the driver has the server send them.
+func (r *rows) RawValues() [][]byte {
+	row := r.list[r.at-1]
+	raw := make([][]byte, len(row))
+	for i, v := range row {
+		raw[i] = binaryOf(v)
+	}
+	return raw
+}
+
+// binaryOf is a value in the server's binary format; JSON and text are what they are.
+func binaryOf(v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case []byte:
+		return v
+	case string:
+		return []byte(v)
+	case [16]byte:
+		return v[:]
+	case int32:
+		return binary.BigEndian.AppendUint32(nil, uint32(v))
+	case int64:
+		return binary.BigEndian.AppendUint64(nil, uint64(v))
+	case []int32:
+		return arrayOf(postgres.Int4s(), (*postgres.Array).Int4, v)
+	case []int64:
+		return arrayOf(postgres.Int8s(), (*postgres.Array).Int8, v)
+	case [][16]byte:
+		return arrayOf(postgres.UUIDs(), (*postgres.Array).UUID, v)
+	case []string:
+		return arrayOf(postgres.Texts(), (*postgres.Array).Text, v)
+	case [][]byte:
+		return arrayOf(postgres.JSONs(), (*postgres.Array).Bytes, v)
+	}
+	panic(fmt.Sprintf("explore: nobody knows a %T in binary", v))
+}
+
+func arrayOf[T any](array postgres.Array, add func(*postgres.Array, T), list []T) []byte {
+	for _, v := range list {
+		add(&array, v)
+	}
+	return array.Append(nil)
+}
 
 // Conn implements pgx.Rows.
 func (r *rows) Conn() *pgx.Conn { return nil }

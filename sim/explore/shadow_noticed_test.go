@@ -124,6 +124,55 @@ func TestShadowOfEagerIsNoticed(t *testing.T) {
 	}
 }
 
+// TestShadowOfPushIsNoticed is TestShadowIsNoticed of push.
+func TestShadowOfPushIsNoticed(t *testing.T) {
+	p, d := newOnPostgres(t, thePush), &drawn{}
+	store := func(change func(*world, *pushStore) bool) func(*world) bool {
+		return func(w *world) bool { return change(w, w.store.(*pushStore)) }
+	}
+	for _, c := range []noticeable{
+		{what: "an attempt", want: "simulated: queue", plant: store(func(w *world, s *pushStore) bool {
+			return planted(w, s.queue, func(q queued) queued { q.attempt++; return q })
+		})},
+		{what: "a count", want: "simulated: readiness", plant: store(func(w *world, s *pushStore) bool {
+			return planted(w, s.readiness, func(r readiness) readiness { r.required++; return r })
+		})},
+		{what: "a value", want: "simulated: inbox", plant: store(func(w *world, s *pushStore) bool {
+			return planted(w, s.inbox, func(v json.RawMessage) json.RawMessage { return append(slices.Clone(v), ' ') })
+		})},
+		{what: "a place", want: "simulated: elements", plant: store(func(w *world, s *pushStore) bool {
+			return planted(w, s.elements, func(c collected) collected {
+				c.places = slices.Clone(c.places)
+				c.places[0]++
+				return c
+			})
+		})},
+		{what: "a mark", want: "simulated: commits", plant: store(func(w *world, s *pushStore) bool {
+			return planted(w, s.commits, func(c commitRow) commitRow { c.number++; return c })
+		})},
+		{what: "an owner", want: "simulated: owners", plant: store(func(w *world, s *pushStore) bool {
+			return planted(w, s.owners, func(id int32) int32 { return id + 1000 })
+		})},
+		{what: "an instance", want: "simulated: instances", plant: store(func(w *world, s *pushStore) bool {
+			return planted(w, s.instances, func(i instanceRow) instanceRow { i.untidy = !i.untidy; return i })
+		})},
+		{what: "a token that is not asked for", bug: bugTokenIgnored, want: "apply"},
+		{what: "a count of what is stale", bug: bugReadinessBeforeGuard},
+		{what: "a lease with the token of before", bug: bugLeaseNotFenced, want: "claim"},
+		{what: "what stays with its dead", bug: bugNeverReclaimed, want: "claim"},
+		{what: "attempts that are counted anew", bug: bugAttemptsForgotten, want: "claim"},
+		{what: "leases that are not prolonged", bug: bugExtension, want: "durable"},
+		{what: "rounds that stay", bug: bugLoopReset, want: "durable"},
+		{what: "an end after the end", bug: bugEndedTwice},
+		{what: "a lost commit that is found", bug: bugUnknownIsSuccess, want: "fence"},
+		{what: "what an end has left", bug: bugTidyUnseen, want: "durable"},
+	} {
+		if c.now() {
+			t.Run(c.what, func(t *testing.T) { c.noticed(t, p, d) })
+		}
+	}
+}
+
 // noticeable is a difference that is planted.
 type noticeable struct {
 	what, want string // is in what it is noticed by

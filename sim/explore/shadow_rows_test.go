@@ -164,9 +164,30 @@ func word(oid uint32, v any) string {
 		if v == nil {
 			return "null"
 		}
-		return "{" + strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", ","), "[]") + "}"
+		return words(v)
+	case []int32:
+		return words(v)
+	case [][16]byte:
+		return words(v)
+	case []string:
+		return words(v)
+	case [][]byte:
+		return words(v)
 	}
 	return fmt.Sprint(v)
+}
+
+// words is an array as the server words one.
+func words[T any](list []T) string {
+	all := make([]string, len(list))
+	for i, v := range list {
+		text := word(0, v)
+		if text == "" || strings.ContainsAny(text, "{}\",\\ \t\n\r\v\f") || strings.EqualFold(text, "null") {
+			text = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+		}
+		all[i] = text
+	}
+	return "{" + strings.Join(all, ",") + "}"
 }
 
 // shown words what a statement was asked with.

@@ -136,7 +136,8 @@ func (p *onPostgres) close() {
 func (p *onPostgres) dial() *pgx.Conn {
 	c, err := postgres.Connect(p.t.Context(), p.cfg)
 	if err == nil {
-		_, err = c.Exec(p.t.Context(), "SET search_path TO "+pgx.Identifier{p.cfg.Schema}.Sanitize()+", pg_catalog; SET synchronous_commit TO off")
+		_, err = c.Exec(p.t.Context(), "SET search_path TO "+pgx.Identifier{p.cfg.Schema}.Sanitize()+", pg_catalog; SET synchronous_commit TO off; "+
+			"SET deadlock_timeout TO '1h'") // who has waited for long enough is given up when that is so here
 	}
 	if err != nil {
 		p.t.Fatal(err)
@@ -324,7 +325,7 @@ func (p *onPostgres) ended(c *conn, err error) {
 		return
 	}
 	switch {
-	case errors.Is(err, db.ErrCanceled) || errors.Is(err, db.ErrShutdown): // given up, for nothing that it did
+	case errors.Is(err, db.ErrCanceled) || errors.Is(err, db.ErrShutdown) || errors.Is(err, db.ErrLockTimeout): // given up, for nothing that it did
 		p.count["given up"]++
 		p.giveUp(c, t, state)
 	default:

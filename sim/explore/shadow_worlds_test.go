@@ -4,16 +4,25 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"runtime/debug"
 	"testing"
 
 	"pulley/engine/backend/postgres/pull"
+	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 	"pulley/sim/db"
 )
 
-var realFrom = flag.Uint64("real-from", 0, "the first of the worlds and cases that are replayed on Postgres")
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800) // worlds are small and short
+	pgtest.Main(m)
+}
 
-// realWorlds gives the worlds of a design, or the cases, that are replayed on Postgres: those that the command line says, or many
+var realCases = flag.Uint64("real-cases", 0, "how many worlds of each design are replayed on Postgres; 0: a few")
+
+var realFrom = flag.Uint64("real-from", 0, "the first of the worlds that are replayed on Postgres")
+
+// realWorlds gives the worlds of a design that are replayed on Postgres: those that the command line says, or many
 // at night, or few before each change, among which is one whose server dies.
 func realWorlds(night uint64) (from, to uint64) {
 	from, cases := *realFrom, *realCases
@@ -24,7 +33,7 @@ func realWorlds(night uint64) (from, to uint64) {
 	return from, from + cases
 }
 
-// realDies is a seed of which both the worlds and the cases have a server that dies.
+// realDies is a seed whose world has a server that dies.
 const realDies = 5
 
 // shadowFaults is how many faults such a world has at most: more programs are more than longer worlds.
@@ -93,7 +102,7 @@ func (c *Counts) faults() (n int) {
 // clock. Each must give the same rows, count or error; one that waits for another's lock must wait on both; what is
 // committed and what is told must be the same.
 func TestShadow(t *testing.T) {
-	for _, design := range []design{theJournal, theEager, pullOf("pull", pull.ScanApp), pullOf("pull:scan=sql", pull.ScanSQL)} {
+	for _, design := range []design{thePush, theEager, theJournal, pullOf("pull", pull.ScanApp), pullOf("pull:scan=sql", pull.ScanSQL)} {
 		t.Run(design.name, func(t *testing.T) {
 			from, to := realWorlds(4 * design.cases)
 			p, d, next := newOnPostgres(t, design), &drawn{}, from
@@ -120,6 +129,11 @@ func TestShadow(t *testing.T) {
 		})
 	}
 }
+
+type tampering func(*db.Exec) error
+
+// Run implements db.Statement.
+func (t tampering) Run(x *db.Exec) error { return t(x) }
 
 // planted changes the first row of a table that is simulated, and says whether there was one that nobody is at.
 func planted[K, V any](w *world, table *db.Table[K, V], change func(V) V) bool {

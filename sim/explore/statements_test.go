@@ -14,6 +14,7 @@ import (
 	"pulley/engine/backend/postgres/eager"
 	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/backend/postgres/pull"
+	"pulley/engine/backend/postgres/push"
 )
 
 var update = flag.Bool("update", false, "take the statements as they are to be what the simulated ones were written for")
@@ -27,6 +28,7 @@ func TestStatements(t *testing.T) {
 		names []string
 	}{
 		{"journal", journal.SQL, append(slices.Sorted(maps.Keys(journalSQL)), "append", "mark", "submit_pending")},
+		{"push", push.SQL, append(slices.Sorted(maps.Keys(pushSQL)), "apply")},
 		{"eager", eager.SQL, append(slices.Sorted(maps.Keys(eagerSQL)), "apply")},
 		{"pull", pull.SQL, slices.Sorted(maps.Keys(pullSQL))},
 		{"shared", postgres.SQL, slices.Sorted(maps.Keys(sharedSQL))},

@@ -72,11 +72,12 @@ type base struct {
 	tokens    db.Sequence
 	instances *db.Table[int32, instanceRow]
 	lives     *db.Table[int, string] // one row
+	here      map[int]bool           // the sessions of engines that listen
 }
 
 func newBase(w *world) base {
 	b := base{
-		w: w, instances: db.NewTable[int32, instanceRow](w.server.Server, "instances", cmp.Compare[int32]),
+		w: w, here: map[int]bool{}, instances: db.NewTable[int32, instanceRow](w.server.Server, "instances", cmp.Compare[int32]),
 		lives: db.NewTable[int, string](w.server.Server, "lives", cmp.Compare[int]),
 	}
 	b.lives.Unlogged = true

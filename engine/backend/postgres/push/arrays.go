@@ -230,7 +230,7 @@ func (a *arrays) addEnd(e *event) error {
 	n.ord.Int4(e.ord)
 	n.instance.UUID(e.instance)
 	n.status.Text(status)
-	n.untidy.Bool(!TakesAll(e))
+	n.untidy.Bool(!takesAll(e))
 	n.result.Bytes(result)
 	n.failure.Bytes(failure)
 	return nil

@@ -19,12 +19,12 @@ const callOffPasses = 5
 var errCallOff = errors.New("runs that are to be called off go on and on")
 
 // columns gives spans, which are in the order of keys, as parameters: ord, instance, node or variable, low, high.
-func columns(all []Span) []any {
+func columns(all []span) []any {
 	n := len(all)
 	ords, ids, lows, highs := make([]int32, n), make([]int32, n), make([]string, n), make([]string, n)
 	instances := make([][16]byte, n)
 	for i, s := range all {
-		ords[i], instances[i], ids[i], lows[i], highs[i] = s.Ord, s.Instance, s.ID, s.Low, s.High
+		ords[i], instances[i], ids[i], lows[i], highs[i] = s.ord, s.instance, s.id, s.low, s.high
 	}
 	return []any{ords, instances, ids, lows, highs}
 }
@@ -32,30 +32,30 @@ func columns(all []Span) []any {
 // drop adds the statements that take away what events unset, and others clear. Before their own statement has
 // been answered it is not sure that they took place; these statements find that out.
 func (c *commit) drop(batch *pgx.Batch, unset, clear []*event, sure bool) {
-	d := DropsOf(unset, clear)
+	d := dropsOf(unset, clear)
 	guarded := func(parameters ...any) []any {
 		return append([]any{c.shard, c.b.marks.backend, c.mark.slot, c.mark.number, sure}, parameters...)
 	}
 	for _, table := range []struct {
 		sql   string
-		spans []Span
-	}{{dropRunsSQL, d.Runs}, {dropCountersSQL, d.Counters}, {dropElementsSQL, d.Elements}} {
+		spans []span
+	}{{dropRunsSQL, d.runs}, {dropCountersSQL, d.counters}, {dropElementsSQL, d.elements}} {
 		if len(table.spans) > 0 {
 			batch.Queue(table.sql, guarded(columns(table.spans)...)...)
 		}
 	}
-	if len(d.Values) > 0 {
-		parameters := columns(d.Values)
-		first := make([]int32, len(d.Values))
-		for i, s := range d.Values {
-			first[i] = s.First
+	if len(d.values) > 0 {
+		parameters := columns(d.values)
+		first := make([]int32, len(d.values))
+		for i, s := range d.values {
+			first[i] = s.first
 		}
 		batch.Queue(dropValuesSQL, guarded(append(parameters, first)...)...)
 	}
-	if len(d.Ended) > 0 {
-		ords, instances := make([]int32, len(d.Ended)), make([][16]byte, len(d.Ended))
-		for i, e := range d.Ended {
-			ords[i], instances[i] = e.Ord(), e.Of()
+	if len(d.ended) > 0 {
+		ords, instances := make([]int32, len(d.ended)), make([][16]byte, len(d.ended))
+		for i, e := range d.ended {
+			ords[i], instances[i] = e.ord, e.instance
 		}
 		batch.Queue(endSQL, guarded(ords, instances)...)
 	}
@@ -65,16 +65,16 @@ func (c *commit) drop(batch *pgx.Batch, unset, clear []*event, sure bool) {
 // follows them does, or met others: it locks those runs, and with them the events' own, in key order like any completion, and then
 // the counters. Whatever completes one of them meanwhile is waited for. It does nothing where nothing is to be locked first.
 func (c *commit) callOff(ctx context.Context, conn postgres.Conn, events []*event) (begun bool, err error) {
-	all := append(AtWork(events), c.contested.Runs...)
-	if len(all)+len(c.contested.Counters) == 0 {
+	all := append(atWork(events), c.locks.runs...)
+	if len(all)+len(c.locks.counters) == 0 {
 		return false, nil
 	}
 	for _, e := range events {
 		if e.completion != nil {
-			all = append(all, OwnRun(e))
+			all = append(all, ownRun(e))
 		}
 	}
-	SortSpans(all)
+	sortSpans(all)
 	batch, before := &pgx.Batch{}, int64(0)
 	batch.Queue("BEGIN")
 	batch.Queue(callOffSQL, append([]any{c.shard}, columns(all)[1:]...)...).QueryRow(func(row pgx.Row) error { return row.Scan(&before) })
@@ -86,22 +86,22 @@ func (c *commit) callOff(ctx context.Context, conn postgres.Conn, events []*even
 
 // holdCounters locks the counters that an earlier try of the transaction met, before any other, and waits but shortly from then on.
 func (c *commit) holdCounters(ctx context.Context, conn postgres.Conn) error {
-	if len(c.contested.Counters) == 0 {
+	if len(c.locks.counters) == 0 {
 		return nil
 	}
-	c.contested.Sort()
-	of := columns(c.contested.Counters)
+	c.locks.sort()
+	of := columns(c.locks.counters)
 	batch := &pgx.Batch{}
 	batch.Queue(holdCountersSQL, c.shard, of[1], of[2], of[3])
 	batch.Queue(c.hurry())
 	return conn.SendBatch(ctx, batch).Close()
 }
 
-// hurrySQL begin the part of a transaction that does not wait for others, see LaterLockTimeout. They are several, so that two that
+// hurrySQL begin the part of a transaction that does not wait for others, see laterLockTimeout. They are several, so that two that
 // wait for each other seldom give up together; and few, since each is prepared.
 var hurrySQL = func() (all [4]string) {
 	for i := range all {
-		all[i] = fmt.Sprintf("SET LOCAL lock_timeout = %d", LaterLockTimeout.Milliseconds()+2*int64(i))
+		all[i] = fmt.Sprintf("SET LOCAL lock_timeout = %d", laterLockTimeout.Milliseconds()+2*int64(i))
 	}
 	return all
 }()
@@ -113,39 +113,39 @@ func (c *commit) hurry() string {
 
 // beforeNext is the statement that goes before runs that go on; empty: none does.
 func (c *commit) beforeNext(events []*event) string {
-	if c.hurried || !MayWait(events) {
+	if c.hurried || !mayWait(events) {
 		return ""
 	}
 	return c.hurry()
 }
 
-// met is what the next try locks first.
-func (c *commit) met() Contested {
+// nextLocks is what the next try locks first.
+func (c *commit) nextLocks() lockSet {
 	for _, e := range c.events {
 		if e != nil {
-			c.contested.Meet(e)
+			c.locks.meet(e)
 		}
 	}
-	return c.contested
+	return c.locks
 }
 
 // callOffNext locks what is called off by runs that go on, of which nothing was known when the transaction
 // began. What somebody else has locked is not waited for, out of order as that would be: the transaction is
 // given up, and begins again with these locks.
 func (c *commit) callOffNext(ctx context.Context, conn postgres.Conn, events []*event) error {
-	all := AtWork(events)
+	all := atWork(events)
 	if len(all) == 0 {
 		return nil
 	}
-	SortSpans(all)
-	c.contested.Runs = append(c.contested.Runs, all...)
+	sortSpans(all)
+	c.locks.runs = append(c.locks.runs, all...)
 	before := int64(-1)
 	return c.hold(ctx, conn, all, &pgx.Batch{}, &before)
 }
 
 // hold locks what has been queued since as well, until there is nothing new: from then on nobody can add to
 // the regions.
-func (c *commit) hold(ctx context.Context, conn postgres.Conn, all []Span, batch *pgx.Batch, before *int64) error {
+func (c *commit) hold(ctx context.Context, conn postgres.Conn, all []span, batch *pgx.Batch, before *int64) error {
 	parameters := append([]any{c.shard}, columns(all)[1:]...)
 	for range callOffPasses {
 		var after int64
@@ -158,12 +158,12 @@ func (c *commit) hold(ctx context.Context, conn postgres.Conn, all []Span, batch
 		}
 		*before, batch = after, &pgx.Batch{}
 	}
-	return fmt.Errorf("instance %s: %w", all[0].Instance, errCallOff)
+	return fmt.Errorf("instance %s: %w", all[0].instance, errCallOff)
 }
 
 // withdraw takes back the tasks that the transaction itself has called off.
 func (c *commit) withdraw() {
 	c.result.Tasks = slices.DeleteFunc(c.result.Tasks, func(t backend.Task) bool {
-		return slices.ContainsFunc(c.over, func(e *event) bool { return CallsOffRun(e, t.Lease.Key) })
+		return slices.ContainsFunc(c.over, func(e *event) bool { return callsOffRun(e, t.Lease.Key) })
 	})
 }

@@ -39,10 +39,10 @@ type commit struct {
 	over    []*event       // what took place and clears something
 	leasing []enqueue      // node runs of the last round that are leased at once if their event takes place
 
-	contested Contested // what is to be locked first
-	hurried   bool      // waits for others are short from here on
-	ended     []*event
-	result    backend.Committed
+	locks   lockSet // what is to be locked first
+	hurried bool    // waits for others are short from here on
+	ended   []*event
+	result  backend.Committed
 }
 
 // reached is how far a barrier has come.
@@ -53,8 +53,8 @@ type reached struct {
 
 // apply commits the events, all that are not stale, in one transaction. What was stale, c.gone says. An
 // unconfirmed outcome is backend.ErrUnknown.
-func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant, contested Contested, m mark) (*commit, error) {
-	c := &commit{b: b, contested: contested, shard: shard, mark: m, grant: grant, sent: b.store.Clock.Now()}
+func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant, locks lockSet, m mark) (*commit, error) {
+	c := &commit{b: b, locks: locks, shard: shard, mark: m, grant: grant, sent: b.store.Clock.Now()}
 	if err := c.own(ctx); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant b
 	for _, e := range events {
 		c.know(e)
 		p := &e.plan
-		single = single && len(p.Arrivals) == 0 && len(p.Resumes) == 0 && !CallsOff(p)
+		single = single && len(p.Arrivals) == 0 && len(p.Resumes) == 0 && !callsOff(p)
 	}
 	conn, err := b.store.Pool.Acquire(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *commit) finish(ctx context.Context, conn postgres.Conn, events []*event
 	batch := &pgx.Batch{}
 	over := slices.Clip(c.over)
 	for _, e := range events {
-		if len(e.plan.Clears) > 0 || TakesAll(e) {
+		if len(e.plan.Clears) > 0 || takesAll(e) {
 			over = append(over, e)
 		}
 	}
@@ -171,7 +171,7 @@ func (c *commit) round(ctx context.Context, conn postgres.Conn, events []*event,
 			err = c.enqueue(a, e)
 		}
 		if err != nil {
-			return &postgres.UnfitError{Err: refusedError(e.program, e.Key(), err)}
+			return &postgres.UnfitError{Err: refusedError(e.program, e.key(), err)}
 		}
 	}
 	batch := &pgx.Batch{}
@@ -348,7 +348,7 @@ func (c *commit) applied(e *event) {
 	if e.submission != nil && e.plan.End != nil {
 		c.ended = append(c.ended, e)
 	}
-	if len(e.plan.Clears) > 0 || TakesAll(e) {
+	if len(e.plan.Clears) > 0 || takesAll(e) {
 		c.over = append(c.over, e)
 	}
 	if r := e.plan.Retry; r != nil {
@@ -421,7 +421,7 @@ func (c *commit) open(ctx context.Context, conn postgres.Conn) ([]*event, error)
 	for _, e := range events {
 		var err error
 		if e.plan, err = e.program.Step(e.happened(), e.inbox, 0); err != nil {
-			return nil, &postgres.UnfitError{Err: refusedError(e.program, e.Key(), err)}
+			return nil, &postgres.UnfitError{Err: refusedError(e.program, e.key(), err)}
 		}
 	}
 	return events, nil

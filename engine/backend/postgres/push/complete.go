@@ -49,11 +49,11 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if err := b.refuse(ctx, shard, unfit, out); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
-	for i, group := range Groups(planned) {
+	for i, group := range groups(planned) {
 		inOrder(group)
 		group = distinct(group, out)
 		if i > 0 {
-			group = Spared(group, planned, out)
+			group = spared(group, planned, out)
 		}
 		err := b.commit(ctx, shard, group, grant, out)
 		if err != nil && i == 0 {
@@ -197,7 +197,7 @@ func (b *Backend) offerMoved(ctx context.Context, c *commit, events []*event, gr
 func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (*commit, []*event, error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	unsure := false
-	var contested Contested
+	var locks lockSet
 	slot, settled := b.marks.take(shard), true
 	defer func() {
 		if settled {
@@ -206,13 +206,13 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 	}()
 	for try := 1; ; try++ {
 		m, begun := b.marks.at(slot), b.store.Clock.Now()
-		c, err := b.apply(ctx, shard, events, grant, contested, m)
+		c, err := b.apply(ctx, shard, events, grant, locks, m)
 		switch {
 		case err == nil:
 			return c, events, nil
 		case (postgres.Contended(err) || errors.Is(err, errCallOff)) && try < commitTries:
 			if c != nil {
-				contested = c.met()
+				locks = c.nextLocks()
 			}
 			continue
 		case !backend.IsUnknown(err) && unsure && !postgres.Poisoned(err):

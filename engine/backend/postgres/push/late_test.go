@@ -167,7 +167,7 @@ func TestSettle(t *testing.T) {
 		events := b.completed(0, cs, postgres.NewOutcomes(len(cs)))
 		var err error
 		if events[0].plan, err = events[0].program.Step(events[0].happened(), plan.Inbox{}, 0); err == nil {
-			_, err = b.apply(w.ctx, 0, events, backendtest.Granted(1), Contested{}, m)
+			_, err = b.apply(w.ctx, 0, events, backendtest.Granted(1), lockSet{}, m)
 		}
 		return err
 	}

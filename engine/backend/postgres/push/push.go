@@ -190,12 +190,12 @@ type event struct {
 	refused    error // the core would not plan it
 }
 
-// Ord, Of, Key, Plan and New implement Planned.
-func (e *event) Ord() int32                        { return e.ord }
-func (e *event) Of() uuid.UUID                     { return e.instance }
-func (e *event) Key() backend.Key                  { return backend.Key{Instance: e.instance, Run: *e.run()} }
-func (e *event) Plan() (*plan.Program, *plan.Plan) { return e.program, &e.plan }
-func (e *event) New() bool                         { return e.submission != nil }
+// Ord and Of implement postgres.Member.
+func (e *event) Ord() int32    { return e.ord }
+func (e *event) Of() uuid.UUID { return e.instance }
+
+// key is that of the event's run; of a new instance, nothing.
+func (e *event) key() backend.Key { return backend.Key{Instance: e.instance, Run: *e.run()} }
 
 // value gives what a slot holds once the event's plan is applied.
 func (e *event) value(slot plan.Slot) (json.RawMessage, bool) { return e.plan.Value(slot, &e.inbox) }

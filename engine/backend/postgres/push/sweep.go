@@ -41,7 +41,7 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 // tidyAfter begins to sweep at once what instances left that a commit ended.
 func (b *Backend) tidyAfter(ctx context.Context, c *commit) {
 	for _, e := range c.ended {
-		if e.submission == nil && !TakesAll(e) {
+		if e.submission == nil && !takesAll(e) {
 			b.sweeper.Now(ctx, c.shard, e.instance)
 		}
 	}

@@ -1,0 +1,157 @@
+package explore
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/push"
+	"pulley/engine/plan"
+	"pulley/sim/db"
+)
+
+// The tables of push.
+type (
+	queued struct {
+		token, due     int64 // due on the server's clock
+		attempt, owner int32 // of owners; zero: null
+		args           string
+	}
+	readiness struct {
+		required, completed int32
+		soft                bool
+	}
+	collected struct {
+		places []int32
+		vals   [][]byte
+	}
+	commitKey struct {
+		shard   int
+		backend int64
+		slot    int32
+	}
+	commitRow struct {
+		number int64
+		stale  []int32
+		at     int64 // on the server's clock
+	}
+)
+
+func compareCommit(a, b commitKey) int {
+	return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.backend, b.backend), cmp.Compare(a.slot, b.slot))
+}
+
+// neverReached is the count of a barrier that nobody has opened.
+const neverReached = math.MaxInt32
+
+// pushStore is what is on the server, for push.
+type pushStore struct {
+	base
+	queue     *db.Table[runKey, queued]
+	readiness *db.Table[runKey, readiness]
+	inbox     *db.Table[valueKey, json.RawMessage] // by variable
+	elements  *db.Table[valueKey, collected]       // by node, and the first place
+	commits   *db.Table[commitKey, commitRow]
+	owners    *db.Table[string, int32]
+	ownerIDs  db.Sequence
+}
+
+func newPushStore(w *world) *pushStore {
+	s := w.server.Server
+	return &pushStore{
+		base:      newBase(w),
+		queue:     db.NewTable[runKey, queued](s, "queue", compareRun),
+		readiness: db.NewTable[runKey, readiness](s, "readiness", compareRun),
+		inbox:     db.NewTable[valueKey, json.RawMessage](s, "inbox", compareValue),
+		elements:  db.NewTable[valueKey, collected](s, "elements", compareValue),
+		commits:   db.NewTable[commitKey, commitRow](s, "commits", compareCommit),
+		owners:    db.NewTable[string, int32](s, "owners", strings.Compare),
+	}
+}
+
+func (s *pushStore) crashed() {
+	s.base.crashed()
+	s.ownerIDs.Crash()
+}
+
+// client is push.Backend, the real code, on a host.
+func (s *pushStore) client(p *process) client {
+	h := newHost(p)
+	return h.run(push.On(newPgStore(h, s.statement), push.Config{
+		Jitter: s.w.rng.Float64, MarksKept: time.Duration(s.w.marksKept()),
+		Applies: func(on postgres.Conn, events []push.Applied) { on.(*pgConn).stands = events },
+	}))
+}
+
+// marksLeases is for how many leases marks of commits are kept: as many as of an engine with the lease that is usual.
+const marksLeases = 12
+
+// marksKept is how long they are kept, in ns.
+func (w *world) marksKept() int64 {
+	if w.MarksUS > 0 {
+		return us(w.MarksUS)
+	}
+	return marksLeases * us(w.LeaseUS)
+}
+
+// cutApply is apply.sql without the parts that some events do not need.
+type cutApply struct {
+	parts      map[string]bool
+	parameters []int // the places, from 0, of those that it takes
+}
+
+// pushParts are the parts that can be left out.
+var pushParts = [...]string{"completions", "retries", "instances", "values", "elements", "arrivals", "runs", "ends"}
+
+// pushApplies are all texts that apply.sql is sent with.
+var pushApplies = sync.OnceValue(func() map[string]cutApply {
+	text, err := push.SQL("apply")
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	all := map[string]cutApply{}
+	for set := range 1 << len(pushParts) {
+		parts := map[string]bool{}
+		for i, part := range pushParts {
+			parts[part] = set>>i&1 == 1
+		}
+		if parts["retries"] && !parts["completions"] {
+			continue // they are a part of that one
+		}
+		cut, parameters := postgres.CutDown(text, func(part string) bool { return parts[part] })
+		all[cut] = cutApply{parts, parameters}
+	}
+	return all
+})
+
+// statement is what a text stands for.
+func (s *pushStore) statement(on *pgConn, sql string, args []any) *asked {
+	if cut, ok := pushApplies()[sql]; ok {
+		a := s.w.load.memory.next("apply", sql, args)
+		s.apply(on, a, cut)
+		return a
+	}
+	return statementOf(s, &s.base, pushTexts, sql, args)
+}
+
+// leftovers implements store.
+func (s *pushStore) leftovers() map[string]int {
+	out := map[string]int{}
+	s.queue.Committed(func(k runKey, _ queued) bool { s.left(out, "queue", k.inst); return true })
+	s.readiness.Committed(func(k runKey, _ readiness) bool { s.left(out, "readiness", k.inst); return true })
+	s.inbox.Committed(func(k valueKey, _ json.RawMessage) bool { s.left(out, "inbox", k.inst); return true })
+	s.elements.Committed(func(k valueKey, _ collected) bool { s.left(out, "elements", k.inst); return true })
+	return out
+}
+
+func statusOf(end *plan.End) backend.Status {
+	if end.Failure != nil {
+		return backend.Failed
+	}
+	return backend.Completed
+}
