@@ -20,6 +20,8 @@ type Case struct {
 	Seed    uint64 `json:"seed"`
 	programs.Program
 
+	// Graph is run instead of what the source compiles to, which makes all of its calls and comes to its end; nil: it is not.
+	Graph json.RawMessage `json:"graph,omitempty"`
 	// Scenario describes the program's actions, as text; nil: they need no description.
 	Scenario *scenarios.Bundle `json:"scenario,omitempty"`
 

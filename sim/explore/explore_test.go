@@ -182,7 +182,7 @@ func TestShrink(t *testing.T) {
 // TestRefusedCases wants a case that makes no sense to be named.
 func TestRefusedCases(t *testing.T) {
 	var d drawn
-	load, err := d.workload(0)
+	load, err := d.workload(0, "push")
 	if err != nil {
 		t.Fatal(err)
 	}

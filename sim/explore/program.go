@@ -23,11 +23,12 @@ import (
 // workload is a program with what the reference interpreter says of it. Many worlds share it, one after the other.
 type workload struct {
 	programs.Program
-	graph    *graph.Graph
-	compiled *plan.Program
-	outcomes []reference.Outcome
-	actions  *behaviour.Actions
-	scenario *scenarios.Bundle // that describes the actions; nil: they need no description
+	definition json.RawMessage // of the graph; nil: the source is
+	graph      *graph.Graph
+	compiled   *plan.Program
+	outcomes   []reference.Outcome
+	actions    *behaviour.Actions
+	scenario   *scenarios.Bundle // that describes the actions; nil: they need no description
 
 	answers map[string]answer // of actions, by what they were asked
 	calls   map[string]int    // what actions may be asked, canonically, and the most attempts
@@ -51,11 +52,17 @@ var errUndecided = errors.New("explore: the reference interpreter does not decid
 // outcomesMax is how many runs of the reference are tried.
 const outcomesMax = 100
 
-// prepare compiles a program, whose actions a scenario describes if there is one, and asks the reference interpreter.
-func prepare(p programs.Program, scenario *scenarios.Bundle) (*workload, error) {
-	w, err := interpreted(p, scenario)
+// prepare compiles a case's program, whose actions a scenario describes if there is one, and asks the reference interpreter.
+func prepare(c Case) (*workload, error) {
+	w, err := interpreted(c.Program, c.Scenario)
 	if err != nil {
 		return nil, err
+	}
+	if c.Graph != nil {
+		if w.graph, err = graph.Decode(c.Graph); err != nil {
+			return nil, fmt.Errorf("explore: the graph: %w", err)
+		}
+		w.definition = c.Graph
 	}
 	return w, w.compile()
 }

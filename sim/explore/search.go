@@ -158,12 +158,12 @@ func (h *hunt) program(number uint64, counts *Counts) (*Case, []string, error) {
 // load gives a seed's workload.
 func (h *hunt) load(d *drawn, seed uint64) (*workload, error) {
 	if h.Mix == nil {
-		return d.workload(seed)
+		return d.workload(seed, h.Backend)
 	}
 	if d.load == nil {
 		w := h.Mix.Of(int(seed / SeedsPerProgram % uint64(len(h.Mix.Order))))
 		var err error
-		if d.load, err = prepare(programs.Program{Source: w.Source, Input: w.Input}, w.Bundle); err != nil {
+		if d.load, err = prepare(Case{Program: programs.Program{Source: w.Source, Input: w.Input}, Scenario: w.Bundle}); err != nil {
 			return nil, err
 		}
 	}

@@ -43,7 +43,7 @@ const shadowFaults = 36
 // first only just before its commit, and what has waited goes on at once.
 func shadowWorld(t *testing.T, d *drawn, backend string, seed uint64, bug string) *world {
 	t.Helper()
-	load, err := d.workload(seed)
+	load, err := d.workload(seed, backend)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ const shrinkSeeds = 6
 // statements and steps. It stops after a while, and gives the least that it has found, with its violations.
 func Shrink(c Case, why []string, most time.Duration) (Case, []string) {
 	s := &shrinker{best: c, why: why, until: time.Now().Add(most)}
-	if load, err := prepare(c.Program, c.Scenario); err == nil {
+	if load, err := prepare(c); err == nil {
 		s.kind, s.load = run(c, load, nil).kind, load
 	}
 	for size := -1; size != s.size() && s.time(); {
@@ -51,7 +51,7 @@ func (s *shrinker) try(c Case) bool {
 	load := s.load
 	if load == nil || load.Source != c.Source {
 		var err error
-		if load, err = prepare(c.Program, c.Scenario); err != nil {
+		if load, err = prepare(c); err != nil {
 			return false
 		}
 	}
@@ -122,7 +122,7 @@ func same(a, b *Case) bool {
 
 // statements leaves out lines of the program, each with the block that is below it.
 func (s *shrinker) statements() {
-	for at := 0; s.time(); {
+	for at := 0; s.best.Graph == nil && s.time(); {
 		lines := strings.SplitAfter(strings.TrimRight(s.best.Source, "\n")+"\n", "\n")
 		lines = lines[:len(lines)-1]
 		if at >= len(lines) {
@@ -144,7 +144,7 @@ func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " "
 
 // steps looks for a seed with which it takes fewer.
 func (s *shrinker) steps() {
-	load, err := prepare(s.best.Program, s.best.Scenario)
+	load, err := prepare(s.best)
 	if err != nil {
 		return
 	}
@@ -164,7 +164,7 @@ func (s *shrinker) steps() {
 
 // Replay plays a case again and gives its trace.
 func Replay(c Case) (*Result, *Trace, error) {
-	load, err := prepare(c.Program, c.Scenario)
+	load, err := prepare(c)
 	if err != nil {
 		return nil, nil, err
 	}
