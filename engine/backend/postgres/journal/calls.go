@@ -9,6 +9,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal/forward"
+	"pulley/engine/backend/postgres/journal/ownership"
 	"pulley/engine/backend/state"
 )
 
@@ -16,7 +17,7 @@ import (
 var errForeign = forward.ErrForeign
 
 // foreign is errForeign of a shard whose owner was seen just now.
-type foreign struct{ standing }
+type foreign struct{ ownership.Standing }
 
 // Error implements error.
 func (foreign) Error() string { return errForeign.Error() }
@@ -25,9 +26,9 @@ func (foreign) Error() string { return errForeign.Error() }
 func (foreign) Is(target error) bool { return target == errForeign }
 
 // seen gives how the store saw a shard when a call on it failed; nil: it did not look.
-func seen(err error) *standing {
+func seen(err error) *ownership.Standing {
 	if f := (foreign{}); errors.As(err, &f) {
-		return &f.standing
+		return &f.Standing
 	}
 	return nil
 }
@@ -81,7 +82,7 @@ func (b *Backend) locally(ctx context.Context, shard int, take taking, call func
 }
 
 // anywhere makes a call where the shard's owner is: here, or by asking it, which is told what has been seen of it; nil: nothing.
-func (b *Backend) anywhere(ctx context.Context, shard int, take taking, call func(*shardState) error, ask func(*standing) error) error {
+func (b *Backend) anywhere(ctx context.Context, shard int, take taking, call func(*shardState) error, ask func(*ownership.Standing) error) error {
 	var err error
 	began := b.now()
 	for range ownerTries {
@@ -110,8 +111,8 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ou
 	b.keep()
 	err = b.anywhere(ctx, shard, takeFair,
 		func(sh *shardState) error { return sh.claimTo(ctx, grant, &out) },
-		func(s *standing) error {
-			if s, err = b.shards[shard].unlessSeen(ctx, s); err != nil || s.free(b) {
+		func(s *ownership.Standing) error {
+			if s, err = b.shards[shard].unlessSeen(ctx, s); err != nil || b.owners.Free(*s) {
 				return err // others' part, who will find it
 			}
 			if !b.asks(b.shards[shard]) {
@@ -164,7 +165,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	}
 	err = b.anywhere(ctx, shard, takeLate,
 		func(sh *shardState) error { return sh.complete(ctx, completions, grant, &out) },
-		func(s *standing) error {
+		func(s *ownership.Standing) error {
 			req := forward.Request{Op: forward.Complete, Grant: grant}
 			if req.Completions, err = b.desk.Send(ctx, completions); err != nil {
 				return err
@@ -272,7 +273,7 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 		func(sh *shardState) error {
 			return sh.extend(ctx, leases, grant, kept)
 		},
-		func(s *standing) error {
+		func(s *ownership.Standing) error {
 			answer, err := b.ask(ctx, shard, forward.Request{Op: forward.Extend, Grant: grant, Leases: leases}, s)
 			copy(kept, answer.Held)
 			return err
@@ -312,8 +313,8 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (swept backend.Swept, er
 			swept, err = sh.sweep(ctx)
 			return err
 		},
-		func(s *standing) error {
-			if s, err = b.shards[shard].unlessSeen(ctx, s); err != nil || s.free(b) {
+		func(s *ownership.Standing) error {
+			if s, err = b.shards[shard].unlessSeen(ctx, s); err != nil || b.owners.Free(*s) {
 				return err
 			}
 			answer, err := b.ask(ctx, shard, forward.Request{Op: forward.Sweep}, s)

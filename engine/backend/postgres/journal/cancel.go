@@ -12,6 +12,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal/forward"
+	"pulley/engine/backend/postgres/journal/ownership"
 	"pulley/engine/plan"
 )
 
@@ -50,7 +51,7 @@ func (b *Backend) cancelIn(ctx context.Context, shard int, ids []uuid.UUID, reas
 	partly := false // what a statement has not missed is canceled
 	err := b.anywhere(ctx, shard, takeNever,
 		func(sh *shardState) error { return sh.cancel(ctx, ids, failure) },
-		func(s *standing) error {
+		func(s *ownership.Standing) error {
 			free, err := b.cancelFree(ctx, shard, ids, failure)
 			if err != nil || free {
 				partly = partly || errors.Is(err, errForeign)

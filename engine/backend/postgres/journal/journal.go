@@ -15,6 +15,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal/forward"
+	"pulley/engine/backend/postgres/journal/ownership"
 	"pulley/engine/graph"
 )
 
@@ -28,20 +29,8 @@ var (
 	submitPendingSQL string
 	//go:embed sql/adopt.sql
 	adoptSQL string
-	//go:embed sql/standing.sql
-	standingSQL string
 	//go:embed sql/make_shards.sql
 	makeShardsSQL string
-	//go:embed sql/acquire.sql
-	acquireSQL string
-	//go:embed sql/renew.sql
-	renewSQL string
-	//go:embed sql/release.sql
-	releaseSQL string
-	//go:embed sql/take_leases.sql
-	takeLeasesSQL string
-	//go:embed sql/drop_leases.sql
-	dropLeasesSQL string
 	//go:embed sql/load_instances.sql
 	loadInstancesSQL string
 	//go:embed sql/load_events.sql
@@ -60,10 +49,6 @@ var (
 	dropSomeSQL string
 	//go:embed sql/mark.sql
 	markSQL string
-	//go:embed sql/see_owner.sql
-	seeOwnerSQL string
-	//go:embed sql/forget_owner.sql
-	forgetOwnerSQL string
 	//go:embed sql/cancel_free.sql
 	cancelFreeSQL string
 	//go:embed sql/leftovers.sql
@@ -140,12 +125,12 @@ func (c Config) withDefaults() Config {
 type Backend struct {
 	store  server
 	desk   *forward.Desk
+	owners *ownership.Registry
 	clock  Clock
 	leased func(uuid.UUID, graph.Run, int64, int) // nil: nobody is told of leases
 	jitter func() float64
 	lease  time.Duration // of a shard, at least
 	span   atomic.Int64  // the lease of a shard, in nanoseconds: longer than any that was granted on a node run
-	name   string        // of this owner among all
 	begun  time.Time     // where its clock begins
 	shards []*shardState
 
@@ -207,13 +192,14 @@ func On(h Host, cfg Config) (*Backend, error) {
 func newBackend(cfg Config, h Host) *Backend {
 	b := &Backend{
 		store: server{h.Store, h.Pool}, clock: h.Clock, leased: h.Leased,
-		jitter: cfg.Jitter, lease: cfg.Lease, name: h.Clock.NewID().String(), begun: h.Clock.Now(),
+		jitter: cfg.Jitter, lease: cfg.Lease, begun: h.Clock.Now(),
 		bytesMax: cfg.Memory, park: cfg.Park, idle: make(chan struct{}, 1),
 		wakers: map[*waker]struct{}{}, mail: make(chan struct{}, 1), news: make(chan struct{}, 1),
 	}
 	b.span.Store(int64(cfg.Lease))
 	b.life, b.stop = context.WithCancel(context.Background())
 	b.desk = &forward.Desk{Store: h.Store, Pool: h.Pool, Clock: h.Clock, Channel: h.Store.Channel(topic), Life: b.life}
+	b.owners = &ownership.Registry{Pool: h.Pool, Name: h.Clock.NewID().String(), Channel: h.Store.Channel(topic), News: engines}
 	b.fair.Store(int32(h.Store.Shards()))
 	for i := range h.Store.Shards() {
 		b.shards = append(b.shards, newShard(b, i))
@@ -251,8 +237,7 @@ func (b *Backend) Close() {
 		sh.unlock()
 	}
 	if b.claimed.Load() > 0 {
-		_, err := b.store.Pool.Exec(ctx, forgetOwnerSQL, b.name, b.store.Channel(topic), engines)
-		b.store.Problem(ctx, "telling other engines of the end", err)
+		b.store.Problem(ctx, "telling other engines of the end", b.owners.Forget(ctx))
 	}
 	b.store.Close()
 }

@@ -138,9 +138,7 @@ func (b *Backend) look() {
 	defer cancel()
 	claimed := b.claimed.Load()
 	looks := claimed > 0 && b.now()-claimed < int64(b.lease)
-	var others, free int
-	var told *string
-	err := b.store.Pool.QueryRow(ctx, seeOwnerSQL, b.name, b.lease.Microseconds(), looks, b.store.Channel(topic), engines).Scan(&others, &free, &told)
+	others, free, err := b.owners.See(ctx, b.lease, looks)
 	if err != nil {
 		b.store.Problem(b.life, "looking for other engines", err)
 		return

@@ -89,7 +89,7 @@ func TestGrantsWaitForTheShard(t *testing.T) {
 	if _, err := b.Extend(w.ctx, 0, []backend.Lease{task.Lease}, w.granted(0)); err == nil {
 		t.Error("a lease was prolonged beyond that of its shard")
 	}
-	name(b.name)
+	name(b.owners.Name)
 	if got := w.claimed(b); b.wall(b.shards[0].until.Load()).Before(got[0].Expires) {
 		t.Errorf("a node run is leased until %s, and its shard until %s", got[0].Expires, b.wall(b.shards[0].until.Load()))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"pulley/engine/backend/postgres/journal/ownership"
 	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
@@ -302,41 +303,24 @@ func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error
 // the reply to either may be lost, and taking the shard again must find them. With errLost the shard has a later epoch,
 // be it of a call of this backend that was given up and came late: what is not seen may still be there.
 func (sh *shardState) takeLeases(ctx context.Context, epoch int64) error {
-	rows, err := sh.b.store.Pool.Query(ctx, takeLeasesSQL, sh.number, epoch)
-	if err != nil {
-		return err
-	}
-	now := sh.b.now()
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (handed, error) { return scanHanded(row, now) })
+	found, owned, err := sh.b.owners.Leases(ctx, sh.number, epoch, sh.b.now())
 	switch {
 	case err != nil:
 		return err
-	case len(found) == 0:
+	case !owned:
 		return errLost
-	case found[0].instance == uuid.Nil:
+	case len(found) == 0:
 		return nil
 	}
-	sh.lost = slices.DeleteFunc(sh.lost, func(l handed) bool {
-		return slices.ContainsFunc(found, func(f handed) bool { return f.token == l.token })
+	sh.lost = slices.DeleteFunc(sh.lost, func(l ownership.Lease) bool {
+		return slices.ContainsFunc(found, func(f ownership.Lease) bool { return f.Token == l.Token })
 	})
 	sh.lost = append(sh.lost, found...)
-	tag, err := sh.b.store.Pool.Exec(ctx, dropLeasesSQL, sh.number, epoch)
-	if err == nil && tag.RowsAffected() == 0 {
+	owned, err = sh.b.owners.DropLeases(ctx, sh.number, epoch)
+	if err == nil && !owned {
 		return errLost
 	}
 	return err
-}
-
-// scanHanded reads a lease that came with a shard; without an instance there is none.
-func scanHanded(row pgx.CollectableRow, now int64) (handed, error) {
-	var instance *uuid.UUID
-	var node *graph.NodeID
-	var path *graph.Path
-	var token, micros *int64
-	if err := row.Scan(&instance, &node, &path, &token, &micros); err != nil || instance == nil {
-		return handed{}, err
-	}
-	return handed{instance: *instance, key: graph.Run{Node: *node, Path: *path}, token: *token, due: now + *micros*1000}, nil
 }
 
 // fileAll puts the runs of instances where their places say, in the order of their enqueues.

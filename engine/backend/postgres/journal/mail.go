@@ -12,6 +12,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal/forward"
+	"pulley/engine/backend/postgres/journal/ownership"
 	"pulley/engine/backend/state"
 	"pulley/engine/plan"
 )
@@ -26,7 +27,7 @@ var errWithdrawn = errors.New("who asked has withdrawn the request")
 
 // ask sends a request to the owner of a shard and waits for the answer. errForeign says that there is no such
 // owner, or not any more, and that nothing was done. s is who owns it, where that was seen just now; nil: it was not.
-func (b *Backend) ask(ctx context.Context, shard int, req forward.Request, s *standing) (r forward.Response, err error) {
+func (b *Backend) ask(ctx context.Context, shard int, req forward.Request, s *ownership.Standing) (r forward.Response, err error) {
 	err = b.toOwner(ctx, shard, s, func(was string, owner forward.Owner) (err error) {
 		r, err = b.desk.Ask(ctx, shard, req, was, owner)
 		return err
@@ -35,7 +36,7 @@ func (b *Backend) ask(ctx context.Context, shard int, req forward.Request, s *st
 }
 
 // askCommitted asks the owner for what a claim or a completion would give; see ask.
-func (b *Backend) askCommitted(ctx context.Context, shard int, req forward.Request, s *standing, out *backend.Committed) error {
+func (b *Backend) askCommitted(ctx context.Context, shard int, req forward.Request, s *ownership.Standing, out *backend.Committed) error {
 	return b.toOwner(ctx, shard, s, func(was string, owner forward.Owner) error {
 		got, err := b.desk.AskCommitted(ctx, shard, req, was, owner)
 		if err == nil {
@@ -46,18 +47,18 @@ func (b *Backend) askCommitted(ctx context.Context, shard int, req forward.Reque
 }
 
 // toOwner has the owner of a shard asked, if another backend is.
-func (b *Backend) toOwner(ctx context.Context, shard int, s *standing, ask func(was string, owner forward.Owner) error) error {
+func (b *Backend) toOwner(ctx context.Context, shard int, s *ownership.Standing, ask func(was string, owner forward.Owner) error) error {
 	sh := b.shards[shard]
 	s, err := sh.unlessSeen(ctx, s)
 	if err != nil {
 		return err
 	}
-	if s.free(b) {
+	if b.owners.Free(*s) {
 		return errForeign
 	}
-	return ask(s.owner, func(ctx context.Context) (string, bool, error) {
+	return ask(s.Owner, func(ctx context.Context) (string, bool, error) {
 		now, err := sh.standing(ctx)
-		return now.owner, now.rest > 0, err
+		return now.Owner, now.Rest > 0, err
 	})
 }
 

@@ -202,7 +202,7 @@ func TestClosedIsForgotten(t *testing.T) {
 	w.eventually("its sessions are gone", func() bool {
 		return w.number(owner, "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY ($1)", late.pids()) == 0
 	})
-	if n := w.number(owner, "SELECT count(*) FROM owners WHERE name = $1", closing.name); n != 0 {
+	if n := w.number(owner, "SELECT count(*) FROM owners WHERE name = $1", closing.owners.Name); n != 0 {
 		t.Error("the closed engine is still taken to be there")
 	}
 	w.complete(owner, ran(task))

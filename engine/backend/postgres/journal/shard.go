@@ -15,8 +15,8 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/journal/ownership"
 	"pulley/engine/backend/state"
-	"pulley/engine/graph"
 )
 
 // tokenBits is how many bits of a token count within an epoch; the epoch stands above them, so that tokens grow
@@ -63,17 +63,8 @@ type shardState struct {
 	spare     []event // memory for the next transaction
 	letter    *letter // the request of another that the shard deals with; nil: it is a call from here
 
-	lost  []handed // leases that hold, though what is known of the shard was dropped
-	named bool     // the store may name this backend as the owner, whether or not it is known here
-}
-
-// handed is a lease that goes with a shard from owner to owner.
-type handed struct {
-	instance uuid.UUID
-	key      graph.Run
-	attempt  int32 // zero: the one at hand
-	token    int64
-	due      int64
+	lost  []ownership.Lease // leases that hold, though what is known of the shard was dropped
+	named bool              // the store may name this backend as the owner, whether or not it is known here
 }
 
 func newShard(b *Backend, number int) *shardState {
@@ -97,26 +88,12 @@ func (sh *shardState) lock(ctx context.Context) error {
 
 func (sh *shardState) unlock() { sh.free <- struct{}{} }
 
-// standing is how the store sees a shard.
-type standing struct {
-	epoch int64
-	owner string
-	rest  time.Duration // of the owner's lease
-}
-
-// free says whether this backend may take the shard.
-func (s standing) free(b *Backend) bool { return s.owner == "" || s.owner == b.name || s.rest <= 0 }
-
-func (sh *shardState) standing(ctx context.Context) (standing, error) {
-	var s standing
-	var micros int64
-	err := sh.b.store.Pool.QueryRow(ctx, standingSQL, sh.number).Scan(&s.epoch, &s.owner, &micros)
-	s.rest = time.Duration(micros) * time.Microsecond
-	return s, err
+func (sh *shardState) standing(ctx context.Context) (ownership.Standing, error) {
+	return sh.b.owners.Standing(ctx, sh.number)
 }
 
 // unlessSeen looks how the store sees the shard, unless that is known.
-func (sh *shardState) unlessSeen(ctx context.Context, s *standing) (*standing, error) {
+func (sh *shardState) unlessSeen(ctx context.Context, s *ownership.Standing) (*ownership.Standing, error) {
 	if s != nil {
 		return s, nil
 	}
@@ -152,11 +129,11 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !s.free(sh.b) {
+	if !sh.b.owners.Free(s) {
 		return false, foreign{s}
 	}
 	sent := sh.b.now()
-	if s.owner != sh.b.name {
+	if s.Owner != sh.b.owners.Name {
 		sh.lost = nil
 	}
 	span := sh.b.span.Load()
@@ -188,8 +165,7 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 // acquire takes a new epoch, which fences everything sent before, for a number of nanoseconds, and says whether nobody
 // else had the shard since it was last acquired here.
 func (sh *shardState) acquire(ctx context.Context, span int64) (epoch int64, mine bool, err error) {
-	err = sh.b.store.Pool.QueryRow(ctx, acquireSQL, sh.number, sh.b.name, span/1000).Scan(&epoch, &mine)
-	return epoch, mine, err
+	return sh.b.owners.Acquire(ctx, sh.number, time.Duration(span))
 }
 
 // knows says whether an instance runs in the shard, which is owned.
@@ -217,30 +193,30 @@ func (sh *shardState) suspend() {
 
 // leases gives those that somebody may hold, in the order of their keys: what is leased, and what was, and nobody has
 // taken since.
-func (sh *shardState) leases() []handed {
-	var out []handed
+func (sh *shardState) leases() []ownership.Lease {
+	var out []ownership.Lease
 	for _, inst := range sh.instances {
 		inst.Runs.Each(func(_ state.Address, r *state.Run) {
 			if r.Token != 0 {
-				out = append(out, handed{inst.ID, r.Key, r.Attempt, r.Token, r.Due})
+				out = append(out, ownership.Lease{Instance: inst.ID, Key: r.Key, Attempt: r.Attempt, Token: r.Token, Due: r.Due})
 			}
 		})
 	}
-	slices.SortFunc(out, func(a, b handed) int {
-		return cmp.Or(bytes.Compare(a.instance[:], b.instance[:]), cmp.Compare(a.key.Node, b.key.Node), cmp.Compare(a.key.Path, b.key.Path))
+	slices.SortFunc(out, func(a, b ownership.Lease) int {
+		return cmp.Or(bytes.Compare(a.Instance[:], b.Instance[:]), cmp.Compare(a.Key.Node, b.Key.Node), cmp.Compare(a.Key.Path, b.Key.Path))
 	})
 	return out
 }
 
 // attach gives node runs back to those who hold them.
-func (sh *shardState) attach(leases []handed) {
+func (sh *shardState) attach(leases []ownership.Lease) {
 	for _, l := range leases {
-		inst := sh.instances[l.instance]
+		inst := sh.instances[l.Instance]
 		if inst == nil {
 			continue
 		}
-		if r, ok := inst.Runs.Get(state.OfRun(l.key)); ok && (l.attempt == 0 || l.attempt == r.Attempt) { // else its attempt has ended after all
-			r.Place, r.Token, r.Due = state.Leased, l.token, l.due
+		if r, ok := inst.Runs.Get(state.OfRun(l.Key)); ok && (l.Attempt == 0 || l.Attempt == r.Attempt) { // else its attempt has ended after all
+			r.Place, r.Token, r.Due = state.Leased, l.Token, l.Due
 		}
 	}
 }
@@ -255,20 +231,12 @@ func (sh *shardState) release(ctx context.Context) error {
 	if !sh.named {
 		return nil
 	}
-	leases := sh.lost
-	now := sh.b.now()
-	ids, nodes, paths := make([][16]byte, len(leases)), make([]int32, len(leases)), make([]string, len(leases))
-	tokens, rests := make([]int64, len(leases)), make([]int64, len(leases))
-	for i, l := range leases {
-		ids[i], nodes[i], paths[i] = l.instance, int32(l.key.Node), string(l.key.Path)
-		tokens[i], rests[i] = l.token, (l.due-now)/1000
-	}
-	tag, err := sh.b.store.Pool.Exec(ctx, releaseSQL, sh.number, sh.b.name, ids, nodes, paths, tokens, rests, sh.b.store.Channel(topic), engines)
+	given, err := sh.b.owners.Release(ctx, sh.number, sh.lost, sh.b.now())
 	if err != nil {
 		return postgres.Explain(err)
 	}
 	sh.named = false
-	if tag.RowsAffected() > 0 { // else another has the shard, and nothing was handed over
+	if given { // else another has the shard, and nothing was handed over
 		sh.lost = nil
 	}
 	return nil
@@ -283,11 +251,7 @@ func (b *Backend) renew(ctx context.Context, held []*shardState) error {
 		by[numbers[i]] = i
 	}
 	sent, span := b.now(), b.span.Load()
-	rows, err := b.store.Pool.Query(ctx, renewSQL, b.name, span/1000, numbers, epochs)
-	if err != nil {
-		return err
-	}
-	kept, err := pgx.CollectRows(rows, pgx.RowTo[int16])
+	kept, err := b.owners.Renew(ctx, numbers, epochs, time.Duration(span))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/journal/ownership"
 	"pulley/engine/plan"
 )
 
@@ -104,7 +105,7 @@ func (b *Backend) submitTo(ctx context.Context, shard int, list []newcomer, gran
 			}
 			return sh.submit(ctx, list, grant, out)
 		},
-		func(*standing) error { return b.submitPending(ctx, shard, list, out) })
+		func(*ownership.Standing) error { return b.submitPending(ctx, shard, list, out) })
 }
 
 // submit stores instances of a shard that is owned, and begins them.

@@ -9,6 +9,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal/forward"
+	"pulley/engine/backend/postgres/journal/ownership"
 	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
@@ -21,8 +22,10 @@ var statementFiles embed.FS
 
 // SQL gives a statement as it is sent, by the name of its file. Appends are cut down, and have no text here.
 func SQL(name string) (string, error) {
-	if text, err := forward.SQL(name); err == nil {
-		return text, nil
+	for _, of := range []func(string) (string, error){forward.SQL, ownership.SQL} {
+		if text, err := of(name); err == nil {
+			return text, nil
+		}
 	}
 	return postgres.Statement(statementFiles, name)
 }
