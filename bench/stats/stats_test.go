@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"pulley/bench/stats"
 )
 
@@ -198,113 +196,5 @@ func TestLogLogSlopeEdges(t *testing.T) {
 		if got, err := stats.LogLogSlope(xy[0], xy[1]); err == nil {
 			t.Errorf("%s: got %+v, want an error", name, got)
 		}
-	}
-}
-
-// TestMannWhitneyKnown holds the example of Hollander and Wolfe, Nonparametric Statistical Methods, page 69, whose
-// one-sided probability is 0.1272, and cases small enough to count by hand.
-func TestMannWhitneyKnown(t *testing.T) {
-	for _, c := range []struct {
-		a, b []float64
-		u, p float64
-	}{
-		{[]float64{0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46}, []float64{1.15, 0.88, 0.90, 0.74, 1.21}, 35, 0.2544},
-		{[]float64{1, 2, 3}, []float64{4, 5, 6}, 0, 0.1},
-		{[]float64{5, 6, 7, 8}, []float64{1, 2, 3, 4}, 16, 2.0 / 70},
-		{[]float64{1}, []float64{2}, 0, 1},
-		{[]float64{3, 3}, []float64{3, 3, 3}, 3, 1},
-	} {
-		got, err := stats.MannWhitney(c.a, c.b)
-		if err != nil || got.U != c.u || !near(got.P, c.p, 5e-5) || !got.Exact {
-			t.Errorf("%v, %v: got %+v, %v; want U %v, P %v", c.a, c.b, got, err, c.u, c.p)
-		}
-	}
-	for _, bad := range [][2][]float64{{{}, {1}}, {{1}, {}}, {{math.NaN()}, {1}}} {
-		if got, err := stats.MannWhitney(bad[0], bad[1]); err == nil {
-			t.Errorf("%v: got %+v, want an error", bad, got)
-		}
-	}
-}
-
-// TestMannWhitneyAgainstEnumeration compares with every way of dealing the values out, ties included.
-func TestMannWhitneyAgainstEnumeration(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		value := rapid.Map(rapid.IntRange(0, 6), func(i int) float64 { return float64(i) })
-		a := rapid.SliceOfN(value, 1, 5).Draw(t, "a")
-		b := rapid.SliceOfN(value, 1, 5).Draw(t, "b")
-		got, err := stats.MannWhitney(a, b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := slowU(a, b); got.U != want {
-			t.Fatalf("U = %v, want %v", got.U, want)
-		}
-		if want := slowP(a, b); !near(got.P, want, 1e-12) {
-			t.Fatalf("P = %v, want %v", got.P, want)
-		}
-	})
-}
-
-func slowU(a, b []float64) float64 {
-	var u float64
-	for _, x := range a {
-		for _, y := range b {
-			switch {
-			case x > y:
-				u++
-			case x == y:
-				u += 0.5
-			}
-		}
-	}
-	return u
-}
-
-func slowP(a, b []float64) float64 {
-	pooled := slices.Concat(a, b)
-	middle := float64(len(a)*len(b)) / 2
-	far := math.Abs(slowU(a, b) - middle)
-	var extreme, all float64
-	for pattern := range 1 << len(pooled) {
-		if bits.OnesCount(uint(pattern)) != len(a) {
-			continue
-		}
-		var left, right []float64
-		for i, v := range pooled {
-			if pattern>>i&1 == 1 {
-				left = append(left, v)
-			} else {
-				right = append(right, v)
-			}
-		}
-		all++
-		if math.Abs(slowU(left, right)-middle) >= far {
-			extreme++
-		}
-	}
-	return extreme / all
-}
-
-// TestMannWhitneyMeetsItsApproximation crosses the size where counting gives way to the normal distribution.
-func TestMannWhitneyMeetsItsApproximation(t *testing.T) {
-	var a, b []float64
-	for i := range 25 {
-		a, b = append(a, float64(3*i)), append(b, float64(3*i+20))
-	}
-	exact, err := stats.MannWhitney(a, b)
-	if err != nil || !exact.Exact {
-		t.Fatalf("50 values: %+v, %v", exact, err)
-	}
-	a = append(a, 36.5) // In the middle of b's values, where it moves the result least.
-	approximate, err := stats.MannWhitney(a, b)
-	if err != nil || approximate.Exact {
-		t.Fatalf("51 values: %+v, %v", approximate, err)
-	}
-	if !near(exact.P, approximate.P, 0.01) {
-		t.Errorf("exact %v, approximate %v", exact.P, approximate.P)
-	}
-	same := make([]float64, 60)
-	if got, err := stats.MannWhitney(same, same); err != nil || got.P != 1 {
-		t.Errorf("all equal: %+v, %v", got, err)
 	}
 }

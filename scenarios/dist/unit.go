@@ -42,9 +42,6 @@ var sizes = []struct {
 	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1},
 }
 
-// ParseBytes reads a size such as 512B, 4kB or 1.5MiB.
-func ParseBytes(text string) (int64, error) { return Bytes.parse(text) }
-
 // parse reads a number of the unit.
 func (u Unit) parse(text string) (int64, error) {
 	text = strings.TrimSpace(text)

@@ -79,9 +79,6 @@ type Tx struct {
 	timesOut bool   // it does not wait for long
 }
 
-// Wrote says whether the transaction has changed something.
-func (tx *Tx) Wrote() bool { return len(tx.changed) > 0 }
-
 // TimesOut says whether a statement of the transaction that waits is to be failed with ErrLockTimeout soon.
 func (tx *Tx) TimesOut() bool { return tx.timesOut }
 
