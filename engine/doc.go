@@ -105,6 +105,7 @@
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/backend/postgres, engine/backend/postgres/*, scenarios, engine/reference, engine/ir/programs, sim/db
+//	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
 //	cmd/pulley                 | flags to configuration to run                                  | any

@@ -277,7 +277,7 @@ const filesMost = 20
 // tooLarge are the packages that still have more. They may only shrink: who takes a file away lowers the number, and who has
 // come to filesMost takes the line away.
 var tooLarge = map[string]int{
-	"sim/explore": 51,
+	"sim/explore": 49,
 }
 
 // crowded holds numbers of files against what packages may have.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pulley/sim/explore"
+	"pulley/sim/explore/search"
 )
 
 // seedsCmd simulates one design for a while. It is a process of its own: a bug that ends it does not end the night.
@@ -43,7 +44,7 @@ func (o *seedsCmd) Run(ctx context.Context) error {
 	debug.SetGCPercent(800) // worlds are small and short
 	limited, cancel := context.WithTimeout(ctx, o.For)
 	defer cancel()
-	found, err := explore.Search{Backend: o.Backend, From: o.From, To: math.MaxInt64}.Do(limited)
+	found, err := search.Search{Backend: o.Backend, From: o.From, To: math.MaxInt64}.Do(limited)
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -53,7 +54,7 @@ func (o *seedsCmd) Run(ctx context.Context) error {
 		s.Faults += n
 	}
 	if found.Bad != nil {
-		kase, why := explore.Shrink(*found.Bad, found.Why, shrinkFor)
+		kase, why := search.Shrink(*found.Bad, found.Why, shrinkFor)
 		kase.Why = why[0]
 		s.Seed, s.Why, s.Case = found.Bad.Seed, found.Why, o.Out
 		if err := kase.Save(o.Out); err != nil {

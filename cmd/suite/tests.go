@@ -98,7 +98,7 @@ const timesFile = "out/test/seconds.json"
 
 // longest are the packages that take longest, for the first run on a machine.
 var longest = []string{
-	"chaos", "sim/explore", "bench", "engine", "cmd/pulley", "engine/backend/differ", "engine/pgserver", "engine/backend/postgres/pull",
+	"chaos", "sim/explore", "sim/explore/search", "bench", "engine", "cmd/pulley", "engine/backend/differ", "engine/pgserver", "engine/backend/postgres/pull",
 	"engine/backend/postgres/push", "engine/backend/postgres/eager", "engine/backend/postgres/journal", "chaos/hosts",
 	"bench/ceiling", "chaos/mutants", "bench/measure", "bench/claims",
 }

@@ -70,13 +70,13 @@ type Bug struct {
 	Invariants string `json:"invariants"` // one of which finds it; where there are several, chance decides which breaks first
 }
 
-// foundBy says whether a violation is one by which the bug is to be found.
-func (b Bug) foundBy(violation string) bool {
-	return slices.Contains(strings.Fields(b.Invariants), invariantOf(violation))
+// FoundBy says whether a violation is one by which the bug is to be found.
+func (b Bug) FoundBy(violation string) bool {
+	return slices.Contains(strings.Fields(b.Invariants), InvariantOf(violation))
 }
 
-// invariantOf gives the invariant that a violation begins with.
-func invariantOf(violation string) string {
+// InvariantOf gives the invariant that a violation begins with.
+func InvariantOf(violation string) string {
 	invariant, _, _ := strings.Cut(violation, ":")
 	return invariant
 }

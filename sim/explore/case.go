@@ -73,7 +73,7 @@ func Load(file string) (Case, error) {
 	if err := d.Decode(&c); err != nil {
 		return c, fmt.Errorf("case %s: %w", file, err)
 	}
-	return c, c.validate()
+	return c, c.Validate()
 }
 
 // Save writes a case.
@@ -88,7 +88,8 @@ func (c Case) Save(file string) error {
 	return os.WriteFile(file, text.Bytes(), 0o644)
 }
 
-func (c Case) validate() error {
+// Validate says what is wrong with a case.
+func (c Case) Validate() error {
 	for name, value := range map[string]int64{
 		"shards": int64(c.Shards), "engines": int64(c.Engines), "slots": int64(c.Slots), "batch": int64(c.Batch),
 		"committers": int64(c.Committers), "poll_us": c.PollUS, "sweep_us": c.SweepUS, "latency_us": c.LatencyUS, "service_us": c.ServiceUS,

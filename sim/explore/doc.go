@@ -54,7 +54,7 @@
 //
 // # Searching
 //
-// A Search plays one seed after the other on all processors. SeedsPerProgram of them share a random program, of those that
+// Package search plays one seed after the other on all processors. SeedsPerProgram of them share a random program, of those that
 // the language is tested with, since making one ready costs more than a world. A violation is made smaller by Shrink, and
 // shown by Replay: in words, and as a space–time diagram.
 //

@@ -1,183 +1,10 @@
 package explore
 
 import (
-	"cmp"
-	"context"
-	"flag"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"pulley/internal/depth"
 )
-
-var (
-	seeds     = flag.Uint64("seeds", 0, "how many seeds are played for each design; 0: by the depth of the run")
-	seedsFrom = flag.Int64("seeds-from", -1, "the first of them; -1: new ones each time, or by PULLEY_SEED")
-	searches  = flag.Int("searches", 1, "how many searches look for each planted bug, each in 32,768 seeds of its own; their median is told")
-)
-
-// seedsMost is how far on in the seeds a run may begin.
-const seedsMost = 1 << 40
-
-// TestSeeds plays seeds that nobody has played: no invariant may be violated. Some are played twice, and must give the same trace
-// (I13); at night all are. What there is must have happened where there are many. A world has one goroutine, and its search
-// nothing that races but its end: with the race detector, few are enough.
-func TestSeeds(t *testing.T) {
-	count := cmp.Or(*seeds, seedsPlayed)
-	from := uint64(max(*seedsFrom, 0))
-	if *seedsFrom < 0 {
-		from = depth.Seed(t) % seedsMost / SeedsPerProgram * SeedsPerProgram
-	}
-	for _, backend := range Backends() {
-		t.Run(backend, func(t *testing.T) {
-			began := time.Now()
-			again := "pulley sim --backend " + backend + " --seeds "
-			twice := depth.Of(min(count, SeedsPerProgram), count)
-			search := Search{Backend: backend, From: from, To: from + twice - 1, Twice: true}
-			f, err := search.Do(depth.Interrupted())
-			if err == nil && f.Bad == nil && count > twice {
-				first := f.Counts
-				search.From, search.To, search.Twice = from+twice, from+count-1, false
-				if f, err = search.Do(depth.Interrupted()); f != nil {
-					f.Counts.Add(&first)
-				}
-			}
-			if f == nil {
-				t.Fatal(err)
-			}
-			depth.Done(t, "worlds=%d from=%d steps=%d faults=%d seconds=%.0f", f.Counts.Seeds, from, f.Counts.Steps, f.Counts.faults(), time.Since(began).Seconds())
-			if err != nil {
-				t.Fatalf("%v; go on with: %s%d..%d", err, again, from, from+count-1)
-			}
-			if f.Bad != nil {
-				t.Fatalf("seed %d: %s\nsee it with: %s%d..%d --twice", f.Bad.Seed, strings.Join(f.Why, "\n"), again, f.Bad.Seed, f.Bad.Seed)
-			}
-			if never := f.Never(); len(never) > 0 && count >= 20_000 {
-				t.Errorf("in %d seeds there was never: %s", f.Counts.Seeds, strings.Join(never, "; "))
-			}
-			if f.Counts.Seeds != int(count) {
-				t.Errorf("%d seeds were played; want %d", f.Counts.Seeds, count)
-			}
-		})
-	}
-}
-
-// farBugs are bugs that a search from the first seed on finds after a minute or more: one search begins with the seeds of the
-// program with which they were found.
-var farBugs = map[string]uint64{
-	"push/" + bugExtension: 3616, "push/" + bugMapOrder: 3712, "eager/" + bugGatesOpen: 2240, "journal/" + bugWithdrawnApplied: 1952,
-	"pull/" + bugEndUnlocked: 7328, "pull/" + bugExtendWaits: 5696, "pull:scan=sql/" + bugExtendWaits: 5280,
-	"pull/" + bugLifeIgnored: 2336, "pull:scan=sql/" + bugLifeIgnored: 1984,
-}
-
-// nearBugs are bugs that a search from the first seed on finds in moments: those that are looked for before each change. All
-// others are for the night.
-var nearBugs = []string{
-	"push/" + bugAcknowledged, "push/" + bugUnknownIsFailure, "push/" + bugNeverReclaimed, "eager/" + bugAcknowledged, "eager/" + bugUnknownIsSuccess,
-	"journal/" + bugEpochKept, "journal/" + bugLeasesForgotten, "pull/" + bugCycleLeft, "pull/" + bugUnknownIsSuccess,
-	"pull:scan=sql/" + bugCycleLeft, "pull:scan=sql/" + bugLeaseNotFenced,
-}
-
-// TestBugs plants bugs. Each must be found, by one of the invariants that it breaks.
-func TestBugs(t *testing.T) {
-	for _, bug := range Bugs("") {
-		if !depth.Night() && *searches == 1 && !slices.Contains(nearBugs, bug.Backend+"/"+bug.Name) {
-			continue
-		}
-		t.Run(bug.Backend+"/"+bug.Name, func(t *testing.T) {
-			search := Search{Backend: bug.Backend, Bug: bug.Name, To: 32767}
-			if near, ok := farBugs[bug.Backend+"/"+bug.Name]; ok && *searches == 1 {
-				search.From = near
-			}
-			found, err := search.Times(depth.Interrupted(), *searches)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if wrong := found.Wrong(); wrong != "" {
-				t.Error(wrong)
-			}
-			if len(found.Took) > 0 {
-				depth.Done(t, "searches=%d found=%d median=%d", *searches, len(found.Took), found.Median())
-				t.Logf("found after %d seeds in the median of %d searches, from %d to %d: %.150s", found.Median(), *searches,
-					found.Took[0], found.Took[len(found.Took)-1], found.Why[0])
-			}
-		})
-	}
-}
-
-// TestSearches looks for a bug several times, in seeds that none shares with another, and for none.
-func TestSearches(t *testing.T) {
-	s := Search{Backend: "push", Bug: bugTokenIgnored, From: 100, To: 1123}
-	all, err := s.Times(t.Context(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var took []uint64
-	for i := range uint64(3) {
-		one, err := Search{Backend: "push", Bug: bugTokenIgnored, From: 100 + 1024*i, To: 1123 + 1024*i}.Do(t.Context())
-		if err != nil || one.Bad == nil {
-			t.Fatalf("search %d finds nothing: %v", i, err)
-		}
-		took = append(took, one.Bad.Seed-(100+1024*i)+1)
-	}
-	slices.Sort(took)
-	if !slices.Equal(all.Took, took) || all.Median() != took[1] || all.Wrong() != "" || all.First == nil {
-		t.Errorf("it took %v seeds, %d in the median, %q; want %v", all.Took, all.Median(), all.Wrong(), took)
-	}
-	none, err := Search{Backend: "push", To: 15}.Times(t.Context(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(none.Took) > 0 || none.Median() != 0 || none.Wrong() != "2 of 2 searches found nothing" {
-		t.Errorf("without a bug: %v, %q", none.Took, none.Wrong())
-	}
-	other := Searches{Bug: Bug{Invariants: "I3 I8"}, Searches: 4, Took: []uint64{1, 2, 5, 9}, By: map[string]int{"I3": 3, "I11": 1}}
-	if other.Median() != 4 || other.Wrong() != `1 found I11 violated, which is not one of "I3 I8"` {
-		t.Errorf("%d, %q", other.Median(), other.Wrong())
-	}
-	var table strings.Builder
-	if err := WriteSearches(&table, []*Searches{all, none, &other}); err != nil || strings.Count(table.String(), "\n") != 4 || !strings.Contains(table.String(), "I11 1×, I3 3×") {
-		t.Errorf("%v\n%s", err, table.String())
-	}
-}
-
-// TestShrink makes the case of a planted bug smaller, which must show it still, when it was written and read.
-func TestShrink(t *testing.T) {
-	f, err := Search{Backend: "push", Bug: bugTokenIgnored, To: 1023}.Do(context.Background())
-	if err != nil || f.Bad == nil {
-		t.Fatalf("the bug was not found: %v", err)
-	}
-	small, why := Shrink(*f.Bad, f.Why, 5*time.Minute)
-	if len(small.Faults) >= len(f.Bad.Faults) || len(small.Source) > len(f.Bad.Source) || len(small.Arrivals) > len(f.Bad.Arrivals) {
-		t.Errorf("%d faults, %d instances and %d bytes of program became %d, %d and %d", len(f.Bad.Faults), len(f.Bad.Arrivals),
-			len(f.Bad.Source), len(small.Faults), len(small.Arrivals), len(small.Source))
-	}
-	file := t.TempDir() + "/case.json"
-	if err := small.Save(file); err != nil {
-		t.Fatal(err)
-	}
-	again, err := Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, trace, err := Replay(again)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Violations) == 0 || r.Violations[0] != why[0] {
-		t.Errorf("played again it violates %q; want %q", r.Violations, why)
-	}
-	var words, drawing strings.Builder
-	if err := trace.Write(&words); err != nil || !strings.Contains(words.String(), "violation: "+why[0]) {
-		t.Errorf("the trace in words has no violation (%v):\n%.500s", err, words.String())
-	}
-	if err := trace.SVG(&drawing); err != nil || !strings.Contains(drawing.String(), `fill="#d00"`) || !strings.HasSuffix(drawing.String(), "</svg>\n") {
-		t.Errorf("the drawing has no violation in red (%v)", err)
-	}
-}
 
 // TestRefusedCases wants a case that makes no sense to be named.
 func TestRefusedCases(t *testing.T) {
@@ -193,31 +20,9 @@ func TestRefusedCases(t *testing.T) {
 		"fault 0":      func(c *Case) { c.Faults = []Fault{{Kind: ""}} },
 	} {
 		c := draw(0, "push", load)
-		if change(&c); c.validate() == nil || !strings.Contains(c.validate().Error(), want) {
-			t.Errorf("the error is %v; want %q", c.validate(), want)
+		if change(&c); c.Validate() == nil || !strings.Contains(c.Validate().Error(), want) {
+			t.Errorf("the error is %v; want %q", c.Validate(), want)
 		}
-	}
-}
-
-// BenchmarkSeeds plays worlds, with the making of their programs, on one processor.
-func BenchmarkSeeds(b *testing.B) {
-	for _, backend := range Backends() {
-		b.Run(backend, func(b *testing.B) {
-			h := &hunt{Search: Search{Backend: backend, To: 1 << 40}, found: &Found{}}
-			var counts Counts
-			var number uint64
-			for b.Loop() {
-				if number%SeedsPerProgram == 0 {
-					if bad, why, err := h.program(number/SeedsPerProgram, &counts); bad != nil || err != nil {
-						b.Fatal(why, err)
-					}
-				}
-				number++
-			}
-			b.ReportMetric(float64(counts.Steps)/float64(counts.Seeds), "steps/seed")
-			b.ReportMetric(float64(counts.Seeds)/b.Elapsed().Seconds(), "seeds/s")
-			b.ReportMetric(float64(counts.Virtual)/float64(b.Elapsed()), "virtual/real")
-		})
 	}
 }
 
@@ -239,7 +44,7 @@ func TestPastBugs(t *testing.T) {
 				t.Fatal(err)
 			}
 			switch {
-			case planted && (len(r.Violations) == 0 || invariantOf(r.Violations[0]) != invariantOf(c.Why)):
+			case planted && (len(r.Violations) == 0 || InvariantOf(r.Violations[0]) != InvariantOf(c.Why)):
 				t.Errorf("%s shows %q with %s; want %q", file, r.Violations, c.Bug, c.Why)
 			case !planted && len(r.Violations) > 0:
 				t.Errorf("%s, which showed %q: %s", file, c.Why, r.Violations[0])

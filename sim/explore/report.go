@@ -6,21 +6,28 @@ import (
 	"time"
 )
 
-// String is one line of progress.
-func (p Progress) String() string {
-	c := p.Counts
+// Coverage is how often things happened in worlds of a design, and how long it took to play them.
+type Coverage struct {
+	Backend string
+	Counts  Counts
+	Elapsed time.Duration
+}
+
+// String is it on one line.
+func (f *Coverage) String() string {
+	c := &f.Counts
 	faults := 0
 	for _, n := range c.Faults {
 		faults += n
 	}
-	return fmt.Sprintf("%d seeds, %.0f seeds/s, %d steps, virtual time %.0f × real, %d faults", c.Seeds, rate(c.Seeds, p.Elapsed), c.Steps,
-		float64(c.Virtual)/float64(max(p.Elapsed, 1)), faults)
+	return fmt.Sprintf("%d seeds, %.0f seeds/s, %d steps, virtual time %.0f × real, %d faults", c.Seeds, rate(c.Seeds, f.Elapsed), c.Steps,
+		float64(c.Virtual)/float64(max(f.Elapsed, 1)), faults)
 }
 
 func rate(n int, in time.Duration) float64 { return float64(n) / max(in.Seconds(), 1e-9) }
 
 // Never lists what never happened: kinds of steps and of faults. A violation is not missed.
-func (f *Found) Never() []string {
+func (f *Coverage) Never() []string {
 	var out []string
 	c := &f.Counts
 	for i, n := range c.Whats {
@@ -38,7 +45,7 @@ func (f *Found) Never() []string {
 
 // Summary says in words what a search has covered, on a screen: how often each kind of step and of fault happened, and of
 // the states that a fault can meet, how many it met.
-func (f *Found) Summary() string {
+func (f *Coverage) Summary() string {
 	var b strings.Builder
 	f.head(&b)
 	fmt.Fprintln(&b, "\nsteps:")
@@ -82,7 +89,7 @@ const (
 )
 
 // Report is the whole of what a search has covered: faults by each state that they met, and the states that they did not.
-func (f *Found) Report() string {
+func (f *Coverage) Report() string {
 	var b strings.Builder
 	f.head(&b)
 	fmt.Fprintln(&b, "\nsteps:")
@@ -108,21 +115,21 @@ func (f *Found) Report() string {
 	return b.String()
 }
 
-func (f *Found) head(b *strings.Builder) {
+func (f *Coverage) head(b *strings.Builder) {
 	c := &f.Counts
-	fmt.Fprintln(b, Progress{Counts: c, Elapsed: f.Elapsed})
+	fmt.Fprintln(b, f)
 	fmt.Fprintf(b, "%d programs, %d statements waited for locks, %d deadlocks, %d problems that engines reported\n",
 		c.Programs, c.Whats[Waits], c.Deadlocks, c.Problems)
 }
 
-func (f *Found) foot(b *strings.Builder) {
+func (f *Coverage) foot(b *strings.Builder) {
 	if never := f.Never(); len(never) > 0 {
 		fmt.Fprintf(b, "\nnever happened: %s\n", strings.Join(never, "; "))
 	}
 }
 
 // states lists those that some fault met.
-func (f *Found) states() (seen []mood) {
+func (f *Coverage) states() (seen []mood) {
 	for m := range mood(moods) {
 		for i := range f.Counts.Met {
 			if f.Counts.Met[i][m] > 0 {
@@ -135,7 +142,7 @@ func (f *Found) states() (seen []mood) {
 }
 
 // unmet lists those of the states that a fault can meet and never did.
-func (f *Found) unmet(k Kind, states []mood) (out []mood) {
+func (f *Coverage) unmet(k Kind, states []mood) (out []mood) {
 	for _, m := range states {
 		if k.meets(m) && f.Counts.Met[kindNumber(k)][m] == 0 {
 			out = append(out, m)

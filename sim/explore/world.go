@@ -64,7 +64,7 @@ type Result struct {
 	Violations []string
 	Counts     Counts
 
-	kind string // of the first violation: its invariant, and what is said of it but for what differs
+	Kind string // of the first violation: its invariant, and what is said of it but for what differs
 }
 
 // instance is one that a client wants to have run.
@@ -284,7 +284,7 @@ func (w *world) violation(invariant, kind, text string) {
 	}
 	text = invariant + ": " + text
 	if len(w.result.Violations) == 0 {
-		w.result.kind = invariant + ": " + kind
+		w.result.Kind = invariant + ": " + kind
 	}
 	w.result.Violations = append(w.result.Violations, text)
 	w.note(Violated, 0, 0, 0, 0)

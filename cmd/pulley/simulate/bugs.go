@@ -10,6 +10,7 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/sim/explore"
+	"pulley/sim/explore/search"
 )
 
 // bugSearches is how many searches there are for each of all bugs, unless it is said.
@@ -22,7 +23,7 @@ const searchesMost = 1000
 func (o *Cmd) severalTimes() bool { return o.Searches != 0 || o.Bug == "all" }
 
 // planned gives the searches: for each bug, the first of several.
-func (o *Cmd) planned(c *console.Console) (planned []explore.Search, err error) {
+func (o *Cmd) planned(c *console.Console) (planned []search.Search, err error) {
 	switch {
 	case o.Searches < 0 || o.Searches > searchesMost:
 		return nil, fmt.Errorf("--searches is %d; choose from 1 to %d", o.Searches, searchesMost)
@@ -68,7 +69,7 @@ func (o *Cmd) searchAll(c *console.Console) error {
 	if times == 0 {
 		times = bugSearches
 	}
-	var all []*explore.Searches
+	var all []*search.Searches
 	for _, s := range planned {
 		s.Progress = nil
 		found, err := s.Times(ctx, times)
@@ -81,7 +82,7 @@ func (o *Cmd) searchAll(c *console.Console) error {
 	if err := o.table(c, all); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(all, func(s *explore.Searches) bool { return mistaken(s) != "" }) {
+	if slices.ContainsFunc(all, func(s *search.Searches) bool { return mistaken(s) != "" }) {
 		return &console.Status{Code: console.ExitFailed}
 	}
 	return nil
@@ -95,7 +96,7 @@ func orNone(bug string) string {
 }
 
 // mistaken says what is not as it should be: a bug is to be found, and without one nothing is.
-func mistaken(s *explore.Searches) string {
+func mistaken(s *search.Searches) string {
 	switch {
 	case s.Name != "":
 		return s.Wrong()
@@ -106,10 +107,10 @@ func mistaken(s *explore.Searches) string {
 }
 
 // table prints what searches came to.
-func (o *Cmd) table(c *console.Console, all []*explore.Searches) error {
+func (o *Cmd) table(c *console.Console, all []*search.Searches) error {
 	if o.Format == "json" {
 		type row struct {
-			*explore.Searches
+			*search.Searches
 			Median uint64 `json:"median"`
 			Wrong  string `json:"wrong,omitempty"`
 		}
@@ -123,7 +124,7 @@ func (o *Cmd) table(c *console.Console, all []*explore.Searches) error {
 		}
 		return err
 	}
-	if err := explore.WriteSearches(c.Out, all); err != nil {
+	if err := search.WriteSearches(c.Out, all); err != nil {
 		return err
 	}
 	var wrong []string

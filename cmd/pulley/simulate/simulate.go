@@ -14,6 +14,7 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/sim/explore"
+	"pulley/sim/explore/search"
 )
 
 // Cmd is pulley sim.
@@ -85,7 +86,7 @@ func (o *Cmd) Run(c *console.Console) error {
 }
 
 // report prints what was covered, and writes the whole of it.
-func (o *Cmd) report(c *console.Console, found *explore.Found) error {
+func (o *Cmd) report(c *console.Console, found *search.Found) error {
 	file := filepath.Join(o.Out, "coverage.txt")
 	if err := os.WriteFile(file, []byte(found.Report()), 0o644); err != nil {
 		return err
@@ -94,8 +95,8 @@ func (o *Cmd) report(c *console.Console, found *explore.Found) error {
 	return err
 }
 
-func (o *Cmd) search(c *console.Console) (explore.Search, error) {
-	s := explore.Search{Backend: o.Backend, Bug: o.Bug, Twice: o.Twice}
+func (o *Cmd) search(c *console.Console) (search.Search, error) {
+	s := search.Search{Backend: o.Backend, Bug: o.Bug, Twice: o.Twice}
 	if !slices.Contains(explore.Backends(), o.Backend) {
 		return s, fmt.Errorf("--backend is %q; choose from %s", o.Backend, strings.Join(explore.Backends(), ", "))
 	}
@@ -118,17 +119,17 @@ func (o *Cmd) search(c *console.Console) (explore.Search, error) {
 			return s, console.Refuse(err)
 		}
 	}
-	s.Progress = func(p explore.Progress) { c.Say("%s", p) }
+	s.Progress = func(p *explore.Coverage) { c.Say("%s", p) }
 	return s, nil
 }
 
 // bad writes the case of a violation, and says how to see it again.
-func (o *Cmd) bad(c *console.Console, found *explore.Found) error {
+func (o *Cmd) bad(c *console.Console, found *search.Found) error {
 	kase, why := *found.Bad, found.Why
 	kase.Why = why[0]
 	if o.Shrink > 0 {
 		c.Say("seed %d: looking for a smaller case, for %v at most", kase.Seed, o.Shrink)
-		kase, why = explore.Shrink(kase, why, o.Shrink)
+		kase, why = search.Shrink(kase, why, o.Shrink)
 	}
 	file := filepath.Join(o.Out, "case.json")
 	if err := kase.Save(file); err != nil {

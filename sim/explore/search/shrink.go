@@ -1,9 +1,11 @@
-package explore
+package search
 
 import (
 	"slices"
 	"strings"
 	"time"
+
+	"pulley/sim/explore"
 )
 
 // shrinkSeeds is how many seeds a smaller case is tried with: what is left out changes what chance does after it.
@@ -11,10 +13,10 @@ const shrinkSeeds = 6
 
 // Shrink looks for a smaller case that violates the same invariant in the same way: with fewer faults, instances, engines,
 // statements and steps. It stops after a while, and gives the least that it has found, with its violations.
-func Shrink(c Case, why []string, most time.Duration) (Case, []string) {
+func Shrink(c explore.Case, why []string, most time.Duration) (explore.Case, []string) {
 	s := &shrinker{best: c, why: why, until: time.Now().Add(most)}
-	if load, err := prepare(c); err == nil {
-		s.kind, s.load = run(c, load, nil).kind, load
+	if load, err := explore.Prepare(c); err == nil {
+		s.kind, s.load = load.Play(c).Kind, load
 	}
 	for size := -1; size != s.size() && s.time(); {
 		size = s.size()
@@ -29,10 +31,10 @@ func Shrink(c Case, why []string, most time.Duration) (Case, []string) {
 }
 
 type shrinker struct {
-	best  Case
+	best  explore.Case
 	why   []string
-	kind  string    // of the violation
-	load  *workload // of the best
+	kind  string            // of the violation
+	load  *explore.Prepared // of the best
 	until time.Time
 }
 
@@ -44,20 +46,20 @@ func (s *shrinker) size() int {
 }
 
 // try takes a case if it shows a violation of the same kind, with its seed or one of a few others.
-func (s *shrinker) try(c Case) bool {
-	if !s.time() || c.validate() != nil {
+func (s *shrinker) try(c explore.Case) bool {
+	if !s.time() || c.Validate() != nil {
 		return false
 	}
 	load := s.load
-	if load == nil || load.Source != c.Source {
+	if load == nil || load.Source() != c.Source {
 		var err error
-		if load, err = prepare(c); err != nil {
+		if load, err = explore.Prepare(c); err != nil {
 			return false
 		}
 	}
 	for i := range uint64(shrinkSeeds) {
 		c.Seed = s.best.Seed + i
-		if r := run(c, load, nil); r.kind != "" && r.kind == s.kind {
+		if r := load.Play(c); r.Kind != "" && r.Kind == s.kind {
 			s.best, s.why, s.load = c, r.Violations, load
 			return true
 		}
@@ -97,9 +99,9 @@ func (s *shrinker) arrivals() {
 
 // numbers makes what is counted as small as it can be.
 func (s *shrinker) numbers() {
-	for _, less := range []func(*Case){
-		func(c *Case) { c.Shards = 1 }, func(c *Case) { c.Engines-- }, func(c *Case) { c.Slots = max(c.Slots/2, 1) },
-		func(c *Case) { c.Prefetch = 0 }, func(c *Case) { c.Batch = 1 }, func(c *Case) { c.Committers = 1 }, func(c *Case) { c.Grain = 0 },
+	for _, less := range []func(*explore.Case){
+		func(c *explore.Case) { c.Shards = 1 }, func(c *explore.Case) { c.Engines-- }, func(c *explore.Case) { c.Slots = max(c.Slots/2, 1) },
+		func(c *explore.Case) { c.Prefetch = 0 }, func(c *explore.Case) { c.Batch = 1 }, func(c *explore.Case) { c.Committers = 1 }, func(c *explore.Case) { c.Grain = 0 },
 	} {
 		for s.time() {
 			c := s.best
@@ -115,7 +117,7 @@ func (s *shrinker) numbers() {
 	}
 }
 
-func same(a, b *Case) bool {
+func same(a, b *explore.Case) bool {
 	return a.Shards == b.Shards && a.Engines == b.Engines && a.Slots == b.Slots && a.Prefetch == b.Prefetch && a.Batch == b.Batch &&
 		a.Committers == b.Committers && a.Grain == b.Grain
 }
@@ -144,11 +146,11 @@ func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " "
 
 // steps looks for a seed with which it takes fewer.
 func (s *shrinker) steps() {
-	load, err := prepare(s.best)
+	load, err := explore.Prepare(s.best)
 	if err != nil {
 		return
 	}
-	least := run(s.best, load, nil).Steps
+	least := load.Play(s.best).Steps
 	first := s.best.Seed
 	for i := range uint64(100) {
 		if !s.time() {
@@ -156,18 +158,8 @@ func (s *shrinker) steps() {
 		}
 		c := s.best
 		c.Seed = first + i
-		if r := run(c, load, nil); r.Steps < least && r.kind != "" && r.kind == s.kind {
+		if r := load.Play(c); r.Steps < least && r.Kind != "" && r.Kind == s.kind {
 			s.best, s.why, least = c, r.Violations, r.Steps
 		}
 	}
-}
-
-// Replay plays a case again and gives its trace.
-func Replay(c Case) (*Result, *Trace, error) {
-	load, err := prepare(c)
-	if err != nil {
-		return nil, nil, err
-	}
-	t := &Trace{load: load, case_: c}
-	return run(c, load, t), t, nil
 }

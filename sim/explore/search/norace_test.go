@@ -1,6 +1,6 @@
 //go:build !race
 
-package explore
+package search
 
 import "pulley/internal/depth"
 

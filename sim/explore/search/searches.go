@@ -1,4 +1,4 @@
-package explore
+package search
 
 import (
 	"context"
@@ -8,22 +8,24 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"pulley/sim/explore"
 )
 
 // Searches is what several searches for the same came to, each in seeds of its own.
 type Searches struct {
-	Bug
+	explore.Bug
 	Searches int            `json:"searches"`
 	Took     []uint64       `json:"took"` // seeds until a violation, of those that found one; sorted
 	By       map[string]int `json:"by"`   // searches by the invariant that was violated
-	First    *Case          `json:"-"`    // the first case found; nil: none was
+	First    *explore.Case  `json:"-"`    // the first case found; nil: none was
 	Why      []string       `json:"-"`    // its violations
 }
 
 // Times makes so many searches, each with the seeds behind those of the one before: as many as from From to To.
 func (s Search) Times(ctx context.Context, n int) (*Searches, error) {
-	out := &Searches{Searches: n, By: map[string]int{}, Bug: Bug{Backend: s.Backend}}
-	if bug, ok := BugOf(s.Backend, s.Bug); ok {
+	out := &Searches{Searches: n, By: map[string]int{}, Bug: explore.Bug{Backend: s.Backend}}
+	if bug, ok := explore.BugOf(s.Backend, s.Bug); ok {
 		out.Bug = bug
 	}
 	for range n {
@@ -33,7 +35,7 @@ func (s Search) Times(ctx context.Context, n int) (*Searches, error) {
 		}
 		if found.Bad != nil {
 			out.Took = append(out.Took, found.Bad.Seed-s.From+1)
-			out.By[invariantOf(found.Why[0])]++
+			out.By[explore.InvariantOf(found.Why[0])]++
 			if out.First == nil {
 				out.First, out.Why = found.Bad, found.Why
 			}
@@ -62,7 +64,7 @@ func (s *Searches) Wrong() string {
 		wrong = append(wrong, fmt.Sprintf("%d of %d searches found nothing", missed, s.Searches))
 	}
 	for _, invariant := range slices.Sorted(maps.Keys(s.By)) {
-		if !s.foundBy(invariant) {
+		if !s.FoundBy(invariant) {
 			wrong = append(wrong, fmt.Sprintf("%d found %s violated, which is not one of %q", s.By[invariant], invariant, s.Invariants))
 		}
 	}

@@ -1,4 +1,5 @@
-package explore
+// Package search plays worlds of package explore, seed by seed, until one violates an invariant, and makes the case of that smaller.
+package search
 
 import (
 	"context"
@@ -7,12 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"pulley/engine/ir/programs"
 	"pulley/scenarios"
+	"pulley/sim/explore"
 )
-
-// Backends lists the designs that can be searched.
-func Backends() []string { return []string{"push", "eager", "journal", "pull", "pull:scan=sql"} }
 
 // Search is what is to be searched.
 type Search struct {
@@ -24,22 +22,14 @@ type Search struct {
 	Mix     *scenarios.Mix // instead of random programs, its workloads in turn; nil: those
 	Twice   bool           // every seed is run twice, and the hashes compared (I13)
 
-	Progress func(Progress) // every second; nil: nobody
-}
-
-// Progress is how far a search is.
-type Progress struct {
-	Counts  *Counts
-	Elapsed time.Duration
+	Progress func(*explore.Coverage) // hears every second how far it is; nil: nobody does
 }
 
 // Found is what a search came to.
 type Found struct {
-	Backend string
-	Counts  Counts
-	Elapsed time.Duration
-	Bad     *Case    // the case of the least seed with a violation; nil: there was none
-	Why     []string // its violations
+	explore.Coverage
+	Bad *explore.Case // the case of the least seed with a violation; nil: there was none
+	Why []string      // its violations
 }
 
 // Do searches, and stops at a violation: of several that were found side by side, the least seed's is given.
@@ -47,7 +37,7 @@ func (s Search) Do(ctx context.Context) (*Found, error) {
 	if s.Workers <= 0 {
 		s.Workers = runtime.GOMAXPROCS(0)
 	}
-	h := &hunt{Search: s, next: s.From / SeedsPerProgram, found: &Found{Backend: s.Backend}, begun: time.Now()}
+	h := &hunt{Search: s, next: s.From / explore.SeedsPerProgram, found: &Found{Coverage: explore.Coverage{Backend: s.Backend}}, begun: time.Now()}
 	var all sync.WaitGroup
 	for range s.Workers {
 		all.Go(func() { h.work(ctx) })
@@ -91,7 +81,8 @@ func (h *hunt) progress() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.Progress(Progress{Counts: &h.found.Counts, Elapsed: time.Since(h.begun)})
+	h.found.Elapsed = time.Since(h.begun)
+	h.Progress(&h.found.Coverage)
 }
 
 // work takes one program after the other, with its seeds.
@@ -101,10 +92,10 @@ func (h *hunt) work(ctx context.Context) {
 		number, over := h.next, h.over
 		h.next++
 		h.mu.Unlock()
-		if over || number > h.To/SeedsPerProgram {
+		if over || number > h.To/explore.SeedsPerProgram {
 			return
 		}
-		var counts Counts
+		var counts explore.Counts
 		bad, why, err := h.program(number, &counts)
 		h.mu.Lock()
 		h.found.Counts.Add(&counts)
@@ -122,29 +113,23 @@ func (h *hunt) work(ctx context.Context) {
 }
 
 // program plays the seeds of one program, up to one with a violation.
-func (h *hunt) program(number uint64, counts *Counts) (*Case, []string, error) {
-	var d drawn
-	defer func() {
-		if d.load != nil {
-			d.load.rest()
-		}
-	}()
+func (h *hunt) program(number uint64, counts *explore.Counts) (*explore.Case, []string, error) {
+	d := explore.Drawing{Backend: h.Backend, Mix: h.Mix}
+	defer d.Close()
 	counts.Programs++
-	for seed := max(h.From, number*SeedsPerProgram); seed <= min(h.To, number*SeedsPerProgram+SeedsPerProgram-1); seed++ {
-		load, err := h.load(&d, seed)
+	for seed := max(h.From, number*explore.SeedsPerProgram); seed <= min(h.To, number*explore.SeedsPerProgram+explore.SeedsPerProgram-1); seed++ {
+		c, load, err := d.Case(seed)
 		if err != nil {
 			return nil, nil, fmt.Errorf("seed %d: %w", seed, err)
 		}
-		load.again = true
-		c := draw(seed, h.Backend, load)
 		c.Bug = h.Bug
-		r := run(c, load, nil)
+		r := load.Play(c)
 		counts.Add(&r.Counts)
 		counts.Seeds++
 		counts.Steps += r.Steps
 		counts.Virtual += int64(r.Virtual)
 		if h.Twice && len(r.Violations) == 0 {
-			if again := run(c, load, nil); again.Hash != r.Hash {
+			if again := load.Play(c); again.Hash != r.Hash {
 				r.Violations = append(r.Violations, fmt.Sprintf("I13: the trace's hash is %s, and then %s", r.Hash, again.Hash))
 			}
 		}
@@ -153,19 +138,4 @@ func (h *hunt) program(number uint64, counts *Counts) (*Case, []string, error) {
 		}
 	}
 	return nil, nil, nil
-}
-
-// load gives a seed's workload.
-func (h *hunt) load(d *drawn, seed uint64) (*workload, error) {
-	if h.Mix == nil {
-		return d.workload(seed, h.Backend)
-	}
-	if d.load == nil {
-		w := h.Mix.Of(int(seed / SeedsPerProgram % uint64(len(h.Mix.Order))))
-		var err error
-		if d.load, err = prepare(Case{Program: programs.Program{Source: w.Source, Input: w.Input}, Scenario: w.Bundle}); err != nil {
-			return nil, err
-		}
-	}
-	return d.load, nil
 }
