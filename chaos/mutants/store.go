@@ -12,9 +12,6 @@ func onPush(name string) check { return check{Package: pushFolder, Run: "^TestCo
 // pushTest is a test of package push.
 func pushTest(name string) check { return check{Package: pushFolder, Run: "^" + name + "$"} }
 
-// inPush has the simulation find a mutant of package push.
-func inPush(invariants string) []search { return []search{{"push", invariants}} }
-
 // storeMutants are bugs of the SQL of push, and of what sends it.
 func storeMutants() []mutant {
 	return []mutant{{

@@ -168,6 +168,7 @@ func (p *pushApply) complete(a *asked) {
 		ok, err := p.s.queue.Delete(x, p.offered[i].v)
 		if ok {
 			p.done = append(p.done, i)
+			p.s.occupy(x, p.place())
 		} else if err == nil {
 			p.moved = append(p.moved, p.offered[i].ord)
 		}
@@ -486,12 +487,17 @@ func (p *pushApply) values(a *asked, lost func(ord int32) bool) {
 	})
 }
 
+// place is where the commit leaves its mark.
+func (p *pushApply) place() commitKey {
+	return commitKey{given[int](p, 1), given[int64](p, 2), given[int32](p, 3)}
+}
+
 // leave leaves the commit's mark.
 func (p *pushApply) leave(a *asked) {
 	if !p.parts["completions"] {
 		return
 	}
-	key := commitKey{given[int](p, 1), given[int64](p, 2), given[int32](p, 3)}
+	key := p.place()
 	a.then(func(x *db.Exec) error {
 		if len(p.done) == 0 {
 			return nil

@@ -59,12 +59,13 @@ type pushStore struct {
 	commits   *db.Table[commitKey, commitRow]
 	owners    *db.Table[string, int32]
 	ownerIDs  db.Sequence
+	marking   map[commitKey]uint64 // the number of the last transaction that is to leave its mark in a place
 }
 
 func newPushStore(w *world) *pushStore {
 	s := w.server.Server
 	return &pushStore{
-		base:      newBase(w),
+		base: newBase(w), marking: map[commitKey]uint64{},
 		queue:     db.NewTable[runKey, queued](s, "queue", compareRun),
 		readiness: db.NewTable[runKey, readiness](s, "readiness", compareRun),
 		inbox:     db.NewTable[valueKey, json.RawMessage](s, "inbox", compareValue),
@@ -77,6 +78,17 @@ func newPushStore(w *world) *pushStore {
 func (s *pushStore) crashed() {
 	s.base.crashed()
 	s.ownerIDs.Crash()
+	clear(s.marking)
+}
+
+// occupy wants the place of a mark to belong to one transaction at a time that has completed something: the server may still be
+// at one whose connection was lost, and what that has done would have no mark (D7).
+func (s *pushStore) occupy(x *db.Exec, place commitKey) {
+	before, now := s.marking[place], x.Number()
+	if before != 0 && before != now && s.w.server.Status(before) == db.InProgress {
+		s.w.violate("D7", "a transaction is to leave its mark in place %d of shard %d, and so is another that is under way", place.slot, place.shard)
+	}
+	s.marking[place] = now
 }
 
 // client is push.Backend, the real code, on a host.

@@ -11,6 +11,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
+	"pulley/engine/graph"
 )
 
 // twice has two runs that fail and one that does not; the first error is caught, and so there is one.
@@ -272,5 +273,35 @@ fn main(input: [], output: [t, r]):
 		t.Errorf("behind it: %+v, %v; want none", tasks, err)
 	}
 	w.complete(backendtest.Ran(handler[0]))
+	w.finish()
+}
+
+// ahead ends each of its rounds with the first of two chains of actions.
+var ahead = backendtest.Workflow{Name: "ahead", Input: `{"ns": [1, 2]}`, Want: `[1,2]`, Build: func() *graph.Builder {
+	b := graph.New("ahead", "ns")
+	round := b.Each("rounds", "n", "ns")
+	value := graph.Arg{Name: "value", Value: graph.X("n")}
+	long := round.Action("long", "double", value)
+	longer := round.Action("longer", "double", value).After(long)
+	round.Output("n").AfterAny(longer, round.Action("short", "double", value))
+	b.Output("rounds").After(round.For())
+	return b
+}}
+
+// TestCalledOffByItsOwnTransaction completes two runs together: one lets the next of its chain begin, and the other ends the
+// round, which calls that off. Nobody is to run it.
+func TestCalledOffByItsOwnTransaction(t *testing.T) {
+	w := newWorld(t)
+	p := ahead.Program(t)
+	tasks := w.launch(ahead, p)
+	out := w.complete(backendtest.Ran(tasks[0]), backendtest.Ran(tasks[1]))
+	if backendtest.Answers(out) != "applied applied" || len(out.Tasks) < 2 {
+		t.Errorf("%s with %d tasks; want both applied, and the two of the next round", backendtest.Answers(out), len(out.Tasks))
+	}
+	for _, task := range out.Tasks {
+		if run := task.Lease.Key.Run; run.Path != "1" {
+			t.Errorf("I10: %s is handed out, and the round is over", p.RunName(run))
+		}
+	}
 	w.finish()
 }

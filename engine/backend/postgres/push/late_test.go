@@ -240,3 +240,33 @@ func TestPlaceOfALostTransaction(t *testing.T) {
 	}
 	w.finish()
 }
+
+// TestPlaceOfAnUnclearCommit cuts the connection at every message of the server to a call, and nothing gets through afterwards
+// either: where nobody can find out what became of a commit, the server may still be at it, and no other may have the place of
+// its mark.
+func TestPlaceOfAnUnclearCommit(t *testing.T) {
+	w := newWorld(t)
+	all := scenes(t)
+	s := all[slices.IndexFunc(all, func(s scene) bool { return s.name == "opens a barrier" })]
+	marks := w.through.marks
+	unclear := 0
+	for k := 1; ; k++ {
+		w.warm(s)
+		tr := s.trial(w)
+		place := marks.free[0][len(marks.free[0])-1] // that the next commit takes
+		w.proxy.Set(pgtest.Cut{K: k, Mode: pgtest.CutBefore, Dead: true})
+		_, err := tr.call(w.through)
+		if !w.proxy.Unset() {
+			break
+		}
+		if backend.IsUnknown(err) {
+			if unclear++; slices.Contains(marks.free[0], place) {
+				t.Errorf("message %d: %v, and place %d is free", k, err, place)
+			}
+		}
+	}
+	if unclear == 0 {
+		t.Error("inconclusive: what became of each commit was found out")
+	}
+	w.finish()
+}
