@@ -62,7 +62,7 @@ func (t *tx) start(sub *backend.Submission, sh *shard) error {
 // finish grants leases and reports what ended.
 func (t *tx) finish(grant backend.Grant, out *backend.Committed) error {
 	var err error
-	out.Tasks, err = t.grant(grant)
+	out.Tasks, err = t.grant(&grant)
 	out.Ended = t.ended
 	return err
 }
@@ -79,12 +79,12 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 		sh.promote(t.Now)
 		for len(out.Tasks) < grant.Max && len(sh.ready) > 0 {
 			r := sh.ready[0].Run
-			r.Move(nil)
-			t.claimed = append(t.claimed, r)
-			task, err := t.lease(r, grant)
+			task, err := t.lease(r, &grant)
 			if err != nil {
 				return out, err
 			}
+			r.Move(nil)
+			t.claimed = append(t.claimed, r)
 			out.Tasks = append(out.Tasks, task)
 		}
 		return out, nil

@@ -24,7 +24,14 @@ type tx struct {
 	ended   []backend.Instance // by this call, in order
 	touched []*shard           // of which the call tells what is left to do
 	claimed []*state.Run       // that have left the queue of what is ready
+	leases  []handout          // that it gives; nothing of them is seen before it commits
 	crashed error              // which ends the call
+}
+
+// handout is what a run becomes when it is handed out.
+type handout struct {
+	run *state.Run
+	to  state.RunState
 }
 
 // savepoint is a place in a transaction to go back to.
@@ -61,6 +68,11 @@ func (t *tx) abort() {
 
 // commit makes the changes final.
 func (t *tx) commit() {
+	for i := range t.leases {
+		l := &t.leases[i]
+		l.run.RunState = l.to
+		instanceOf(l.run).shard.file(l.run)
+	}
 	for _, r := range t.Moved {
 		instanceOf(r).shard.file(r)
 	}
@@ -123,18 +135,18 @@ func (t *tx) end(inst *instance, status backend.Status, end plan.End) error {
 }
 
 // lease hands a run to the grant's owner.
-func (t *tx) lease(r *state.Run, grant backend.Grant) (backend.Task, error) {
+func (t *tx) lease(r *state.Run, grant *backend.Grant) (backend.Task, error) {
 	inst := instanceOf(r)
 	args, err := r.AssembleArgs()
 	if err != nil {
 		return backend.Task{}, fmt.Errorf("leasing node %d of instance %s: %w", r.Key.Node, inst.ID, err)
 	}
 	t.s.token++
-	t.Set(r, state.RunState{
+	t.leases = append(t.leases, handout{r, state.RunState{
 		Place: state.Leased, Attempt: r.Attempt, Due: t.Now + int64(grant.Lease), Token: t.s.token, Holder: grant.Owner,
-	})
+	}})
 	task := backend.Task{
-		Lease:   backend.Lease{Key: backend.Key{Instance: inst.ID, Run: r.Key}, Token: r.Token},
+		Lease:   backend.Lease{Key: backend.Key{Instance: inst.ID, Run: r.Key}, Token: t.s.token},
 		Program: inst.program,
 		Action:  r.Action,
 		Args:    args,
@@ -144,19 +156,25 @@ func (t *tx) lease(r *state.Run, grant backend.Grant) (backend.Task, error) {
 	return task, t.at(pointLease)
 }
 
-// grant leases what this call made ready, as far as the grant goes.
-func (t *tx) grant(grant backend.Grant) ([]backend.Task, error) {
-	moved := t.Moved // leasing adds to it
-	var tasks []backend.Task
-	for _, r := range moved {
+// grant leases what this call made ready, as far as the grant goes. No run becomes ready twice in one call.
+func (t *tx) grant(grant *backend.Grant) ([]backend.Task, error) {
+	most := 0
+	for _, r := range t.Moved {
+		if r.Place == state.Ready {
+			most++
+		}
+	}
+	if most = min(most, grant.Max); most == 0 {
+		return nil, nil
+	}
+	tasks := make([]backend.Task, 0, most)
+	t.leases = slices.Grow(t.leases, most)
+	for _, r := range t.Moved {
 		if len(tasks) >= grant.Max {
 			break
 		}
 		if r.Place != state.Ready {
 			continue // it has ended, or waits; or its instance has ended since, or it was cancelled
-		}
-		if tasks == nil {
-			tasks = make([]backend.Task, 0, min(len(moved), grant.Max))
 		}
 		task, err := t.lease(r, grant)
 		if err != nil {

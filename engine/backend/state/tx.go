@@ -1,10 +1,6 @@
 package state
 
-import (
-	"encoding/json"
-
-	"pulley/engine/plan"
-)
+import "encoding/json"
 
 // Rules are those of a design for what it keeps in memory.
 type Rules struct {
@@ -24,7 +20,7 @@ type Space struct {
 
 // spare is memory that a transaction leaves to the next one: lists without entries.
 type spare struct {
-	undo  []change
+	undo  undo
 	moved []*Run
 }
 
@@ -43,7 +39,7 @@ type Tx struct {
 	Moved []*Run // what is to find its queue, in order; some more than once
 	Timed bool   // something was made to wait for its time; for the caller to set back
 
-	undo []change
+	undo undo
 }
 
 // Begin begins a transaction, in memory that one before has left.
@@ -55,8 +51,8 @@ func (s *Space) Begin(now int64) Tx {
 
 // Leave ends a transaction whose changes stay, and leaves its memory to the next.
 func (t *Tx) Leave() {
-	t.Space.spare = spare{Emptied(t.undo), Emptied(t.Moved)}
-	t.undo, t.Moved = nil, nil
+	t.Space.spare = spare{t.undo.emptied(), Emptied(t.Moved)}
+	t.undo, t.Moved = undo{}, nil
 }
 
 // Emptied gives the memory of a list, without its entries, for the next one; nil where that is too large to be kept.
@@ -72,110 +68,26 @@ func Emptied[T any](list []T) []T {
 type Savepoint struct{ undo, moved int }
 
 // Savepoint gives the place at which the transaction is.
-func (t *Tx) Savepoint() Savepoint { return Savepoint{len(t.undo), len(t.Moved)} }
+func (t *Tx) Savepoint() Savepoint { return Savepoint{len(t.undo.changes), len(t.Moved)} }
 
 // Rollback takes back what was changed since a savepoint, last change first.
 func (t *Tx) Rollback(to Savepoint) {
-	for i := len(t.undo) - 1; i >= to.undo; i-- {
-		t.undo[i].back(t)
-	}
-	clear(t.undo[to.undo:])
+	t.undo.back(t, to.undo)
 	clear(t.Moved[to.moved:])
-	t.undo, t.Moved = t.undo[:to.undo], t.Moved[:to.moved]
-}
-
-// change is what takes one change back. Which fields it has says its kind.
-type change struct {
-	kind    kind
-	n       int // bytes, or an index, or a length
-	inst    *Instance
-	at      Address
-	run     *Run
-	state   RunState // that the run had
-	args    []plan.Arg
-	barrier *Barrier
-	counts  Counts // that the barrier had
-	value   Value  // that the slot had
-	call    func()
-}
-
-type kind uint8
-
-const (
-	called         kind = iota // call does it
-	runChanged                 // a run has another state
-	runDone                    // a run has ended, and stays
-	runAdded                   // a run was added
-	runRemoved                 // a run was taken away
-	bytesChanged               // an instance takes more, or less
-	barrierChanged             // a barrier has other counts
-	barrierAdded
-	barrierRemoved
-	elementsGrown // a barrier has room for more elements
-	elementPut    // an element came
-	slotAdded
-	slotChanged // or taken away
-)
-
-// back takes the change back. Those that came after it have been taken back before.
-func (c *change) back(t *Tx) {
-	switch c.kind {
-	case called:
-		c.call()
-	case runChanged:
-		c.run.RunState = c.state
-	case runDone:
-		c.run.RunState, c.run.Args = c.state, c.args
-	case runAdded:
-		c.inst.Runs.Drop(c.at)
-	case runRemoved:
-		c.inst.Runs.Put(c.at, c.run)
-	case bytesChanged:
-		t.Space.Bytes -= c.inst.Bytes - c.n
-		c.inst.Bytes = c.n
-	case barrierChanged:
-		c.barrier.Counts = c.counts
-	case barrierAdded:
-		c.inst.Barriers.Drop(c.at)
-	case barrierRemoved:
-		c.inst.Barriers.Put(c.at, c.barrier)
-	case elementsGrown:
-		c.barrier.Elements = c.barrier.Elements[:c.n]
-	case elementPut:
-		c.barrier.Elements[c.n] = c.value.Base
-	case slotAdded:
-		c.inst.Slots.Drop(c.at)
-	case slotChanged:
-		c.inst.Slots.Put(c.at, c.value)
-	}
-}
-
-// record adds room for a change to the list; nil where none is to be recorded.
-func (t *Tx) record(k kind) *change {
-	if t.Final {
-		return nil
-	}
-	if n := len(t.undo); n < cap(t.undo) {
-		t.undo = t.undo[:n+1]
-	} else {
-		t.undo = append(t.undo, change{})
-	}
-	c := &t.undo[len(t.undo)-1]
-	c.kind = k
-	return c
+	t.Moved = t.Moved[:to.moved]
 }
 
 // Undone has a rollback call f: it takes back what the caller has changed.
 func (t *Tx) Undone(f func()) {
-	if c := t.record(called); c != nil {
-		c.call = f
+	if t.record(change{kind: called}) {
+		t.undo.calls = append(t.undo.calls, f)
 	}
 }
 
 // Set gives a run another state, and has it find its queue.
 func (t *Tx) Set(r *Run, state RunState) {
-	if c := t.record(runChanged); c != nil {
-		c.run, c.state = r, r.RunState
+	if t.record(change{kind: runChanged, run: r}) {
+		t.undo.states = append(t.undo.states, r.RunState)
 		t.Moved = append(t.Moved, r)
 	}
 	r.RunState = state
@@ -184,8 +96,7 @@ func (t *Tx) Set(r *Run, state RunState) {
 // addRun adds a run, which is not there, and has it find its queue.
 func (t *Tx) addRun(a Address, r *Run) {
 	r.Inst.Runs.Put(a, r)
-	if c := t.record(runAdded); c != nil {
-		c.inst, c.at = r.Inst, a
+	if t.record(change{kind: runAdded, run: r}) {
 		t.Moved = append(t.Moved, r)
 	}
 }
@@ -193,9 +104,7 @@ func (t *Tx) addRun(a Address, r *Run) {
 // removeRun takes a run away, which is there.
 func (t *Tx) removeRun(a Address, r *Run) {
 	r.Inst.Runs.Drop(a)
-	if c := t.record(runRemoved); c != nil {
-		c.inst, c.at, c.run = r.Inst, a, r
-	}
+	t.record(change{kind: runRemoved, run: r})
 }
 
 // Done notes that a run has ended. Its plan is still to be applied.
@@ -208,11 +117,11 @@ func (t *Tx) Done(r *Run) {
 		t.removeRun(OfRun(r.Key), r)
 		return
 	}
-	if c := t.record(runDone); c != nil {
-		c.run, c.state, c.args = r, r.RunState, r.Args
-		t.Moved = append(t.Moved, r)
+	if t.record(change{kind: argsDropped, run: r}) {
+		t.undo.args = append(t.undo.args, r.Args)
 	}
-	r.RunState, r.Args = over, nil
+	r.Args = nil
+	t.Set(r, over)
 	t.Grow(r.Inst, r.size())
 }
 
@@ -224,34 +133,26 @@ func (t *Tx) Grow(inst *Instance, n int) {
 
 // KeepBytes has a rollback bring back what an instance takes now.
 func (t *Tx) KeepBytes(inst *Instance) {
-	if c := t.record(bytesChanged); c != nil {
-		c.inst, c.n = inst, inst.Bytes
-	}
+	t.record(change{kind: bytesChanged, inst: inst, n: inst.Bytes})
 }
 
 // putBarrier adds a barrier, which is not there.
 func (t *Tx) putBarrier(inst *Instance, a Address, b *Barrier) {
 	inst.Barriers.Put(a, b)
 	t.Grow(inst, b.size())
-	if c := t.record(barrierAdded); c != nil {
-		c.inst, c.at = inst, a
-	}
+	t.record(change{kind: barrierAdded, inst: inst, at: a})
 }
 
 // removeBarrier takes a barrier away, which is there.
 func (t *Tx) removeBarrier(inst *Instance, a Address, b *Barrier) {
 	inst.Barriers.Drop(a)
 	t.Grow(inst, -b.size())
-	if c := t.record(barrierRemoved); c != nil {
-		c.inst, c.at, c.barrier = inst, a, b
-	}
+	t.record(change{kind: barrierRemoved, inst: inst, at: a, barrier: b})
 }
 
 // count has a barrier's counts come back with a rollback.
 func (t *Tx) count(b *Barrier) {
-	if c := t.record(barrierChanged); c != nil {
-		c.barrier, c.counts = b, b.Counts
-	}
+	t.record(change{kind: barrierChanged, barrier: b, counts: b.Counts})
 }
 
 // putElement puts an element at a barrier.
@@ -261,29 +162,27 @@ func (t *Tx) putElement(inst *Instance, b *Barrier, index int, v json.RawMessage
 		copy(grown, b.Elements)
 		t.Grow(inst, elementBytes*(len(grown)-had))
 		b.Elements = grown
-		if c := t.record(elementsGrown); c != nil {
-			c.barrier, c.n = b, had
-		}
+		t.record(change{kind: elementsGrown, barrier: b, n: had})
 	}
 	old := b.Elements[index]
 	t.Grow(inst, len(v)-len(old))
 	b.Elements[index] = v
-	if c := t.record(elementPut); c != nil {
-		c.barrier, c.n, c.value.Base = b, index, old
+	switch {
+	case old == nil:
+		t.record(change{kind: elementAdded, barrier: b, n: index})
+	case t.record(change{kind: elementChanged, barrier: b, n: index}):
+		t.undo.values = append(t.undo.values, Value{Base: old})
 	}
 }
 
 // putSlot puts a value into a slot, in the place of old, where it had one.
 func (t *Tx) putSlot(inst *Instance, a Address, old Value, had bool, v Value) {
 	inst.Slots.Put(a, v)
-	if !had {
-		if c := t.record(slotAdded); c != nil {
-			c.inst, c.at = inst, a
-		}
-		return
-	}
-	if c := t.record(slotChanged); c != nil {
-		c.inst, c.at, c.value = inst, a, old
+	switch {
+	case !had:
+		t.record(change{kind: slotAdded, inst: inst, at: a})
+	case t.record(change{kind: slotChanged, inst: inst, at: a}):
+		t.undo.values = append(t.undo.values, old)
 	}
 }
 
@@ -291,8 +190,8 @@ func (t *Tx) putSlot(inst *Instance, a Address, old Value, had bool, v Value) {
 func (t *Tx) removeSlot(inst *Instance, a Address, old Value) {
 	inst.Slots.Drop(a)
 	t.Grow(inst, -old.size())
-	if c := t.record(slotChanged); c != nil {
-		c.inst, c.at, c.value = inst, a, old
+	if t.record(change{kind: slotChanged, inst: inst, at: a}) {
+		t.undo.values = append(t.undo.values, old)
 	}
 }
 

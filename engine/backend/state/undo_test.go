@@ -149,7 +149,7 @@ func TestFinalKeepsNothing(t *testing.T) {
 	if _, err := tx.Apply(inst, plan.Plan{Enqueues: []plan.Enqueue{{Run: graph.Run{Node: 1}}}}); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(tx.undo) + len(tx.Moved); n != 0 || inst.Runs.Len() != 1 {
+	if n := len(tx.undo.changes) + len(tx.Moved); n != 0 || inst.Runs.Len() != 1 {
 		t.Errorf("%d entries were recorded, and there are %d runs; want 0, 1", n, inst.Runs.Len())
 	}
 }
@@ -161,21 +161,21 @@ func TestTransactionsLeaveMemory(t *testing.T) {
 	first := space.Begin(0)
 	first.Set(&Run{}, RunState{Attempt: 1})
 	first.Leave()
-	if n := len(space.spare.undo) + len(space.spare.moved); n != 0 || cap(space.spare.undo) == 0 || cap(space.spare.moved) == 0 {
-		t.Fatalf("a transaction leaves %d entries, with room for %d and %d; want none, and some", n, cap(space.spare.undo), cap(space.spare.moved))
+	if n := len(space.spare.undo.changes) + len(space.spare.moved); n != 0 || cap(space.spare.undo.changes) == 0 || cap(space.spare.moved) == 0 {
+		t.Fatalf("a transaction leaves %d entries, with room for %d and %d; want none, and some", n, cap(space.spare.undo.changes), cap(space.spare.moved))
 	}
-	if c := space.spare.undo[:1][0]; c.run != nil {
+	if c := space.spare.undo.changes[:1][0]; c.run != nil {
 		t.Errorf("a transaction leaves %+v", c)
 	}
 	one, two := space.Begin(0), space.Begin(0)
 	a, b := &Run{}, &Run{}
 	one.Set(a, RunState{Attempt: 1})
 	two.Set(b, RunState{Attempt: 2})
-	if one.undo[0].run != a || one.Moved[0] != a || two.undo[0].run != b || two.Moved[0] != b {
+	if one.undo.changes[0].run != a || one.Moved[0] != a || two.undo.changes[0].run != b || two.Moved[0] != b {
 		t.Error("two transactions share their memory")
 	}
-	one.undo = make([]change, 1, spareMost+1)
-	if one.Leave(); space.spare.undo != nil {
-		t.Errorf("room for %d entries is kept; want at most %d", cap(space.spare.undo), spareMost)
+	one.undo.changes = make([]change, 1, spareMost+1)
+	if one.Leave(); space.spare.undo.changes != nil {
+		t.Errorf("room for %d entries is kept; want at most %d", cap(space.spare.undo.changes), spareMost)
 	}
 }
