@@ -43,11 +43,11 @@ type Machine struct {
 	tasks     table             // held, and running ones whose lease is lost
 	held      map[uuid.UUID]int // how many of them each instance has; none is not there
 	strays    map[TaskID]bool   // tasks that do not return although they were cancelled
-	ready     fifo[*task]       // waiting for a slot, in order of arrival
-	leases    byTime[*cohort]   // held tasks by the time of their next check
-	newest    *cohort           // that a task joined last
-	cohorts   uint64            // so far
-	deadlines byTime[*task]     // of running tasks that have one
+	ready     waitingTasks
+	leases    byTime[*cohort] // held tasks by the time of their next check
+	newest    *cohort         // that a task joined last
+	cohorts   uint64          // so far
+	deadlines byTime[*task]   // of running tasks that have one
 	subs      map[Ticket]*submission
 	calls     map[CallID]*call
 
@@ -394,8 +394,8 @@ func (m *Machine) lose(t *task, cause error) {
 	case running:
 		m.abandon(t, cause)
 	case waiting:
-		m.ready.remove(func(other *task) bool { return other == t })
 		m.remove(t)
+		m.ready.lose()
 	case offered:
 		t.shard.offered.remove(func(other *task) bool { return other == t })
 		m.remove(t)

@@ -53,6 +53,37 @@ func (q *fifo[T]) compact() {
 	q.items, q.head = q.items[:n], 0
 }
 
+// waitingTasks are tasks that wait for a slot, in order of arrival. One that was lost stays in the queue until its turn comes, or
+// most of the queue is like it: looking for it among all that wait would cost more than there is to do for it.
+type waitingTasks struct {
+	fifo[*task]
+	lost int // of those in the queue
+}
+
+// lostFew are too few to be looked for.
+const lostFew = 16
+
+func (q *waitingTasks) len() int { return q.fifo.len() - q.lost }
+
+// pop gives the first that was not lost; there must be one.
+func (q *waitingTasks) pop() *task {
+	for {
+		t := q.fifo.pop()
+		if t.held {
+			return t
+		}
+		q.lost--
+	}
+}
+
+// lose notes that a task of the queue is not held any more.
+func (q *waitingTasks) lose() {
+	if q.lost++; q.lost > lostFew && q.lost > q.fifo.len()/2 {
+		q.remove(func(t *task) bool { return !t.held })
+		q.lost = 0
+	}
+}
+
 // pause is the waiting time after calls that failed.
 type pause struct {
 	fails int
