@@ -104,7 +104,7 @@
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, engine/plan/model, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, engine/oracle
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
-//	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/backend/postgres, engine/backend/postgres/*, scenarios, engine/reference, engine/ir/programs, sim/db
+//	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/backend/postgres, engine/backend/postgres/*, engine/plan/model, scenarios, engine/reference, engine/ir/programs, sim/db
 //	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*

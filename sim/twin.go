@@ -25,7 +25,7 @@ type twin struct {
 func newTwin(w *world, inst *instance, program *plan.Program) *twin {
 	t := &twin{w: w, inst: inst, done: map[graph.Run]bool{}, off: map[graph.Run]bool{}}
 	t.Instance = model.New(program, model.Watch[struct{}]{
-		Wrong: func(invariant, what string) { t.wrong(invariant, "%s", what) }, Enqueued: t.enqueued, Arrived: t.arrived, Cancelled: t.cancelled,
+		Wrong: t.wrong, Enqueued: t.enqueued, Arrived: t.arrived, Cancelled: t.cancelled,
 	})
 	return t
 }

@@ -38,9 +38,9 @@ type task struct {
 func newDriver(p *plan.Program) *driver {
 	d := &driver{}
 	d.Instance = model.New(p, model.Watch[struct{}]{
-		Wrong: func(invariant, what string) {
+		Wrong: func(invariant, format string, args ...any) {
 			if d.wrong == nil {
-				d.wrong = fmt.Errorf("%s: %s", invariant, what)
+				d.wrong = fmt.Errorf("%s: %s", invariant, fmt.Sprintf(format, args...))
 			}
 		},
 		Enqueued: func(e *plan.Enqueue) struct{} {
@@ -55,7 +55,7 @@ func newDriver(p *plan.Program) *driver {
 // cancelled takes a run out of the queue. Where nothing may be at work, nothing may be queued.
 func (d *driver) cancelled(run graph.Run, _ struct{}, by plan.Clear) {
 	if !by.AtWork {
-		d.Wrong("I10", d.Program.RunName(run)+" is queued where everything should have ended")
+		d.Wrong("I10", "%s is queued where everything should have ended", d.Program.RunName(run))
 	}
 	d.queue = slices.DeleteFunc(d.queue, func(t task) bool { return t.Run == run })
 }

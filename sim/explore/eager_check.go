@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"pulley/engine/graph"
+	"pulley/engine/plan/model"
 )
 
 // committed implements store: what is stored of an instance that runs is what its twin has (I1, I2, I4, I6).
@@ -24,27 +25,27 @@ func (s *eagerStore) committed(inst *instance) {
 			runs++
 		}
 		s.compareRun(t, run, r)
-		c, counts := t.counters[run]
+		c, counts := t.Counters[run]
 		if counts {
 			counters++
 			s.compareCounter(t, run, r, c)
-		} else if r.satisfied > 0 && !r.completed && t.runs[run] == nil {
+		} else if r.satisfied > 0 && !r.completed && t.Runs[run] == nil {
 			t.wrong("I2", "%s has %d arrivals; it should have none", t.name(run), r.satisfied)
 		}
 		return true
 	})
-	if runs != len(t.runs) {
-		t.wrong("I2", "%d node runs are ready or at work; there should be %d: %s", runs, len(t.runs), t.describe())
+	if runs != len(t.Runs) {
+		t.wrong("I2", "%d node runs are ready or at work; there should be %d: %s", runs, len(t.Runs), t.describe())
 	}
-	if counters != len(t.counters) {
-		t.wrong("I2", "%d barriers have counters; there should be %d", counters, len(t.counters))
+	if counters != len(t.Counters) {
+		t.wrong("I2", "%d barriers have counters; there should be %d", counters, len(t.Counters))
 	}
 	t.holdsValues(storedValues(t, id, s.context, func(v json.RawMessage) []byte { return v }))
 	s.compareElements(t, id)
 }
 
 func (s *eagerStore) compareRun(t *twin, run graph.Run, r nodeRow) {
-	is := t.runs[run]
+	is := t.Runs[run]
 	switch {
 	case !r.open() && is != nil:
 		t.wrong("I2", "%s is to be run, and its row does not say so", t.name(run))
@@ -60,9 +61,9 @@ func (s *eagerStore) compareRun(t *twin, run graph.Run, r nodeRow) {
 	}
 }
 
-func (s *eagerStore) compareCounter(t *twin, run graph.Run, r nodeRow, c counter) {
-	if int(r.satisfied) != c.completed || int(r.required) != c.required || r.soft != c.soft {
-		t.wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", t.name(run), r.satisfied, r.required, c.completed, c.required)
+func (s *eagerStore) compareCounter(t *twin, run graph.Run, r nodeRow, c model.Counter) {
+	if int(r.satisfied) != c.Completed || int(r.required) != c.Required || r.soft != c.Soft {
+		t.wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", t.name(run), r.satisfied, r.required, c.Completed, c.Required)
 	}
 }
 
@@ -77,7 +78,7 @@ func (s *eagerStore) compareElements(t *twin, id int32) {
 		}
 		return true
 	})
-	for _, list := range t.elements {
+	for _, list := range t.Elements {
 		want += len(list)
 	}
 	if elements != want {
@@ -87,7 +88,7 @@ func (s *eagerStore) compareElements(t *twin, id int32) {
 
 // collected says whether an aggregate of a node, in some round, has an element.
 func (t *twin) collected(node graph.NodeID, index int, value json.RawMessage) bool {
-	for run, list := range t.elements {
+	for run, list := range t.Elements {
 		if run.Node != node {
 			continue
 		}

@@ -140,7 +140,7 @@ func (s *journalStore) committed(inst *instance) {
 	there := s.last.Memory(inst.id, journal.Memory{
 		Run: func(run graph.Run, attempt int) {
 			runs++
-			switch r := t.runs[run]; {
+			switch r := t.Runs[run]; {
 			case r == nil:
 				t.wrong("I1", "%s is remembered, and was done, called off or never enqueued", t.name(run))
 			case r.attempt != attempt:
@@ -148,27 +148,27 @@ func (s *journalStore) committed(inst *instance) {
 			}
 		},
 		Barrier: func(run graph.Run, required, completed, elements int, soft bool) {
-			c, known := t.counters[run]
+			c, known := t.Counters[run]
 			if counters++; !known && required == 0 && completed == 0 {
 				counters--
 			}
-			if c.completed != completed || c.required != required || c.soft != soft {
-				t.wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", t.name(run), completed, required, c.completed, c.required)
+			if c.Completed != completed || c.Required != required || c.Soft != soft {
+				t.wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", t.name(run), completed, required, c.Completed, c.Required)
 			}
-			if elements != len(t.elements[run]) {
-				t.wrong("I6", "%s has %d elements; it should have %d", t.name(run), elements, len(t.elements[run]))
+			if elements != len(t.Elements[run]) {
+				t.wrong("I6", "%s has %d elements; it should have %d", t.name(run), elements, len(t.Elements[run]))
 			}
 		},
 		Value: func(slot plan.Slot, base json.RawMessage, appended int) {
 			values++
-			if want := t.values[slot]; !bytes.Equal(want, base) || appended != len(t.appended[slot]) {
-				t.wrong("I4", "variable %d at %q is remembered as %.60q and %d more; it is %.60q and %d more", slot.Var, slot.Scope, base, appended, want, len(t.appended[slot]))
+			if want := t.Values[slot]; !bytes.Equal(want, base) || appended != len(t.Appended[slot]) {
+				t.wrong("I4", "variable %d at %q is remembered as %.60q and %d more; it is %.60q and %d more", slot.Var, slot.Scope, base, appended, want, len(t.Appended[slot]))
 			}
 		},
 	})
-	if there && (runs != len(t.runs) || counters != len(t.counters) || values != len(t.values)) {
+	if there && (runs != len(t.Runs) || counters != len(t.Counters) || values != len(t.Values)) {
 		t.wrong("I2", "%d runs, %d counters and %d values are remembered; there should be %d, %d and %d", runs, counters, values,
-			len(t.runs), len(t.counters), len(t.values))
+			len(t.Runs), len(t.Counters), len(t.Values))
 	}
 }
 

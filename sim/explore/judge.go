@@ -112,7 +112,7 @@ func (j *judge) lease(t *twin, l leasedNote, seq uint64) {
 		t.wrong("I10", "%s was leased after the end", t.name(l.run))
 	}
 	switch {
-	case t.end != nil && t.endSeq == seq, t.end == nil && t.runs[l.run] == nil && t.ever[l.run]:
+	case t.end != nil && t.endSeq == seq, t.end == nil && t.Runs[l.run] == nil && t.Ever[l.run]:
 		if j.undone == nil {
 			j.undone = map[int64]bool{}
 		}
@@ -168,7 +168,7 @@ func (j *judge) reply(w *world, p *process, c *dispatch.Call, r *dispatch.Reply,
 			if inst.twin.applied[l.Token] && j.offers[l.Token] == 1 && (w.Backend != "push" || j.ahead < w.marksKept()) { // else its mark may be gone
 				inst.twin.wrong("I3", "%s was answered as stale with token %d, and was applied", inst.twin.name(l.Key.Run), l.Token)
 			}
-			if r := inst.twin.runs[l.Key.Run]; r != nil && inst.twin.end == nil && !j.clocks && j.late>>inst.shard&1 == 0 && !inst.twin.applied[l.Token] && r.token == l.Token && r.begun.token == l.Token &&
+			if r := inst.twin.Runs[l.Key.Run]; r != nil && inst.twin.end == nil && !j.clocks && j.late>>inst.shard&1 == 0 && !inst.twin.applied[l.Token] && r.token == l.Token && r.begun.token == l.Token &&
 				r.begun.p == p && r.begun.life == p.life && p.now() < r.begun.until {
 				inst.twin.wrong("I3", "%s was answered as stale with token %d, which nobody else has followed, and whose lease holds", inst.twin.name(l.Key.Run), l.Token)
 			}
@@ -196,14 +196,14 @@ func (j *judge) started(w *world, p *process, inst *instance, task *backend.Task
 	if t.end != nil {
 		return // it does not know yet
 	}
-	if !t.ever[l.Key.Run] {
+	if !t.Ever[l.Key.Run] {
 		t.wrong("I5", "%s began, and was never enqueued", t.name(l.Key.Run))
 		return
 	}
 	if !w.load.expects(task.Action, l.Key.Run.Path, task.Args, task.Attempt) {
 		t.wrong("I4", "%s was called with %.100s as attempt %d; the reference interpreter does not do that", t.name(l.Key.Run), task.Args, task.Attempt)
 	}
-	r := t.runs[l.Key.Run]
+	r := t.Runs[l.Key.Run]
 	if r == nil {
 		return // called off, or done by another after this lease was lost
 	}
@@ -226,7 +226,7 @@ const driftMax = 250
 // dropped notes that an engine is not at a task any more.
 func (j *judge) dropped(w *world, l backend.Lease, p *process) {
 	inst := w.instanceOf(l.Key.Instance)
-	if r := inst.twin.runs[l.Key.Run]; r != nil {
+	if r := inst.twin.Runs[l.Key.Run]; r != nil {
 		r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.p == p && h.token == l.Token })
 	}
 }

@@ -324,13 +324,13 @@ func (s *pullStore) clearInbox(a *asked, args []any) {
 func (s *pullStore) compareScope(t *twin, id int32) {
 	values, appended := storedValues(t, id, s.inbox, func(r inboxRow) []byte { return []byte(r.value) })
 	want := 0
-	for _, list := range t.appended {
+	for _, list := range t.Appended {
 		want += len(list)
 	}
-	for _, list := range t.elements {
+	for _, list := range t.Elements {
 		want += len(list)
 	}
-	if values != len(t.values) || appended < want {
-		t.wrong("I4", "%d values and %d parts of lists are stored; there should be %d and %d", values, appended, len(t.values), want)
+	if values != len(t.Values) || appended < want {
+		t.wrong("I4", "%d values and %d parts of lists are stored; there should be %d and %d", values, appended, len(t.Values), want)
 	}
 }

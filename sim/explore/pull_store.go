@@ -101,7 +101,7 @@ func (s *pullStore) committed(inst *instance) {
 		if k.inst != id {
 			return false
 		}
-		r := t.runs[k.run()]
+		r := t.Runs[k.run()]
 		switch {
 		case row.status == ledgerCompleted && row.completed == nil: // a barrier that has opened
 		case row.status == ledgerCompleted && (r != nil || !t.applied[row.token]):
@@ -116,8 +116,8 @@ func (s *pullStore) committed(inst *instance) {
 		}
 		return true
 	})
-	if open != len(t.runs) {
-		t.wrong("I2", "%d node runs stand in the ledger and are to be run; there should be %d: %s", open, len(t.runs), t.describe())
+	if open != len(t.Runs) {
+		t.wrong("I2", "%d node runs stand in the ledger and are to be run; there should be %d: %s", open, len(t.Runs), t.describe())
 	}
 	if s.scan == pull.ScanSQL {
 		s.compareScope(t, id)

@@ -19,7 +19,7 @@ func (s *pushStore) committed(inst *instance) {
 			return false
 		}
 		n++
-		r := t.runs[k.run()]
+		r := t.Runs[k.run()]
 		switch {
 		case r == nil:
 			t.wrong("I10", "%s is queued, and was done, called off or never enqueued", t.name(k.run()))
@@ -30,8 +30,8 @@ func (s *pushStore) committed(inst *instance) {
 		}
 		return true
 	})
-	if n != len(t.runs) {
-		t.wrong("I2", "%d node runs are queued; there should be %d: %s", n, len(t.runs), t.describe())
+	if n != len(t.Runs) {
+		t.wrong("I2", "%d node runs are queued; there should be %d: %s", n, len(t.Runs), t.describe())
 	}
 	n = 0
 	s.readiness.CommittedFrom(runKey{inst: id, node: math32}, func(k runKey, r readiness) bool {
@@ -39,13 +39,13 @@ func (s *pushStore) committed(inst *instance) {
 			return false
 		}
 		n++
-		if c := t.counters[k.run()]; c.completed != int(r.completed) || c.required != int(r.required) || c.soft != r.soft {
-			t.wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", t.name(k.run()), r.completed, r.required, c.completed, c.required)
+		if c := t.Counters[k.run()]; c.Completed != int(r.completed) || c.Required != int(r.required) || c.Soft != r.soft {
+			t.wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", t.name(k.run()), r.completed, r.required, c.Completed, c.Required)
 		}
 		return true
 	})
-	if n != len(t.counters) {
-		t.wrong("I2", "%d barriers have counters; there should be %d", n, len(t.counters))
+	if n != len(t.Counters) {
+		t.wrong("I2", "%d barriers have counters; there should be %d", n, len(t.Counters))
 	}
 	t.holdsValues(storedValues(t, id, s.inbox, func(v json.RawMessage) []byte { return v }))
 	s.compareElements(t, id)
@@ -58,13 +58,13 @@ func (s *pushStore) compareElements(t *twin, id int32) {
 			return false
 		}
 		elements += len(c.places)
-		if len(t.elements[graph.Run{Node: graph.NodeID(k.id), Path: graph.Path(k.path)}]) == 0 {
+		if len(t.Elements[graph.Run{Node: graph.NodeID(k.id), Path: graph.Path(k.path)}]) == 0 {
 			t.wrong("I6", "elements are stored of an aggregate that has none")
 		}
 		return true
 	})
 	want := 0
-	for _, list := range t.elements {
+	for _, list := range t.Elements {
 		want += len(list)
 	}
 	if elements != want {

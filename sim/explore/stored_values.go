@@ -18,7 +18,7 @@ func storedValues[V any](t *twin, id int32, table *db.Table[valueKey, V], text f
 			return true
 		}
 		values++
-		if got, want := text(v), t.values[k.slot()]; !bytes.Equal(want, got) {
+		if got, want := text(v), t.Values[k.slot()]; !bytes.Equal(want, got) {
 			t.wrong("I4", "variable %d at %q is stored as %.60q; it is %.60q", k.id, k.path, got, want)
 		}
 		return true
@@ -29,10 +29,10 @@ func storedValues[V any](t *twin, id int32, table *db.Table[valueKey, V], text f
 // holdsValues wants so many values, and what was appended to them, and no more.
 func (t *twin) holdsValues(values, appended int) {
 	want := 0
-	for _, list := range t.appended {
+	for _, list := range t.Appended {
 		want += len(list)
 	}
-	if values != len(t.values) || appended != want {
-		t.wrong("I4", "%d values and %d appended are stored; there should be %d and %d", values, appended, len(t.values), want)
+	if values != len(t.Values) || appended != want {
+		t.wrong("I4", "%d values and %d appended are stored; there should be %d and %d", values, appended, len(t.Values), want)
 	}
 }

@@ -1,8 +1,6 @@
 package explore
 
 import (
-	"encoding/json"
-
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -18,7 +16,7 @@ func (t *twin) think(h *happened) {
 		return
 	}
 	t.bear()
-	r := t.runs[h.run]
+	r := t.Runs[h.run]
 	if h.retried {
 		t.retry(h, r)
 		return
@@ -31,7 +29,7 @@ func (t *twin) think(h *happened) {
 		t.wrong("I4", "%s was taken as ended by attempt %d, and is to be tried again", t.name(h.run), r.attempt)
 		return
 	}
-	delete(t.runs, h.run)
+	delete(t.Runs, h.run)
 	t.obey(&p)
 	t.goOn()
 }
@@ -58,23 +56,9 @@ func (t *twin) retry(h *happened, r *runTwin) {
 
 // step plans an event with the values that the twin has.
 func (t *twin) step(ev plan.Event) (plan.Plan, bool) {
-	needs := t.w.load.compiled.Needs(ev)
-	var in plan.Inbox
-	if len(needs.Slots) > 0 {
-		in.Values, in.Appended = map[plan.Slot]json.RawMessage{}, map[plan.Slot][]plan.Append{}
-	}
-	for _, slot := range needs.Slots {
-		if v, ok := t.values[slot]; ok {
-			in.Values[slot] = v
-			if list := t.appended[slot]; len(list) > 0 {
-				in.Appended[slot] = list
-			}
-		}
-	}
-	if needs.Elements {
-		in.Elements = t.elements[ev.Run]
-		delete(t.elements, ev.Run)
-		delete(t.counters, ev.Run)
+	in := t.Inbox(ev)
+	if t.Program.Needs(ev).Elements {
+		t.Forget(ev.Run)
 	}
 	p, err := t.w.load.compiled.Step(ev, in, 0)
 	if err != nil {
@@ -95,11 +79,9 @@ func (t *twin) goOn() {
 		t.obey(&p)
 	}
 	if t.ending == nil {
-		for _, c := range t.clears {
-			t.clear(c)
-		}
+		t.Clear()
 	}
-	t.follow, t.clears = nil, t.clears[:0]
+	t.follow, t.Clears = nil, t.Clears[:0]
 }
 
 // granted is a lease that an owner gave in memory.
@@ -107,7 +89,7 @@ func (j *judge) granted(w *world, inst *instance, run graph.Run, token int64, at
 	w.note(Leased, inst.index, int64(run.Node), token, int64(attempt))
 	t := &inst.twin
 	t.bear()
-	r := t.runs[run]
+	r := t.Runs[run]
 	if j.clocks && (t.end != nil || r == nil || token < r.token) {
 		return // who gives it cannot know that the shard is another's; what comes of it is fenced
 	}

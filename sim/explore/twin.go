@@ -4,40 +4,28 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"pulley/engine/backend"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/engine/plan/model"
 )
 
-// twin is what one instance should look like: plans obeyed on maps, when the store commits them. It plans nothing by
-// itself: it holds what the design gave the core against what it has, and takes the plan that the core made of it,
-// since the same event and the same values give the same plan.
+// twin holds what the store commits of one instance against a model of it. It holds what the design gave the core against
+// what the model has, and has the model obey the plan that the core made of it, since the same event and the same values give
+// the same plan.
 type twin struct {
-	w        *world
-	inst     *instance
-	values   map[plan.Slot]json.RawMessage
-	appended map[plan.Slot][]plan.Append
-	elements map[graph.Run][]plan.Element
-	counters map[graph.Run]counter
-	runs     map[graph.Run]*runTwin
-	ever     map[graph.Run]bool // enqueued (I1)
-	unborn   bool               // it is stored, and nobody is known to have begun it
-	follow   []graph.Run        // runs that must go on before the transaction ends
-	clears   []plan.Clear       // at its end
-	ending   *plan.End          // by the transaction at hand
-	end      *plan.End
-	status   backend.Status
-	endSeq   uint64         // of the commit that ended it
-	applied  map[int64]bool // tokens of completions (I3, I8)
-}
-
-// counter is a barrier's.
-type counter struct {
-	completed, required int
-	soft                bool
+	*model.Instance[*runTwin]
+	w       *world
+	inst    *instance
+	unborn  bool        // it is stored, and nobody is known to have begun it
+	follow  []graph.Run // runs that must go on before the transaction ends
+	ending  *plan.End   // by the transaction at hand
+	end     *plan.End
+	status  backend.Status
+	endSeq  uint64         // of the commit that ended it
+	applied map[int64]bool // tokens of completions (I3, I8)
 }
 
 // runTwin is a node run that is enqueued and not done.
@@ -59,11 +47,15 @@ type holder struct {
 	token int64
 }
 
-// open makes room for what there will be.
-func (t *twin) open() {
-	t.values, t.appended, t.elements = map[plan.Slot]json.RawMessage{}, map[plan.Slot][]plan.Append{}, map[graph.Run][]plan.Element{}
-	t.counters, t.runs, t.ever = map[graph.Run]counter{}, map[graph.Run]*runTwin{}, map[graph.Run]bool{}
-	t.applied = map[int64]bool{}
+// begin makes the twin of an instance that is not stored yet.
+func (t *twin) begin(w *world, inst *instance) {
+	t.w, t.inst, t.applied = w, inst, map[int64]bool{}
+	t.Instance = model.New(w.load.compiled, model.Watch[*runTwin]{
+		Wrong: t.wrong,
+		Enqueued: func(e *plan.Enqueue) *runTwin {
+			return &runTwin{attempt: 1, args: e.Args, action: e.Action, since: w.server.clock() + int64(e.After)}
+		},
+	})
 }
 
 func (t *twin) wrong(invariant, format string, args ...any) {
@@ -77,7 +69,7 @@ func (t *twin) describe() string {
 		return "it is not stored"
 	}
 	var names []string
-	for run, r := range t.runs {
+	for run, r := range t.Runs {
 		names = append(names, fmt.Sprintf("%s, attempt %d", t.name(run), r.attempt))
 	}
 	slices.Sort(names)
@@ -112,7 +104,6 @@ func (t *twin) take(h *happened) {
 		return
 	case h.born:
 		t.inst.taken = true
-		t.open()
 	case !t.inst.taken:
 		t.wrong("I8", "%s was applied, and it is not stored", t.name(h.run))
 		return
@@ -143,13 +134,13 @@ func (t *twin) take(h *happened) {
 	}
 	if h.plan.Retry != nil {
 		w.note(Retried, t.inst.index, int64(h.run.Node), h.token, 0)
-		r := t.runs[h.run]
+		r := t.Runs[h.run]
 		r.attempt++
 		r.since = w.server.clock() + int64(h.plan.Retry.After)
 		return
 	}
 	if h.token != 0 {
-		delete(t.runs, h.run)
+		delete(t.Runs, h.run)
 	}
 	t.obey(h.plan)
 }
@@ -159,9 +150,9 @@ func (t *twin) completes(h *happened) bool {
 	w := t.w
 	w.note(Applied, t.inst.index, int64(h.run.Node), h.token, int64(h.attempt))
 	w.mixText(string(h.run.Path))
-	r := t.runs[h.run]
+	r := t.Runs[h.run]
 	switch {
-	case !t.ever[h.run]:
+	case !t.Ever[h.run]:
 		t.wrong("I1", "%s was applied and never enqueued", t.name(h.run))
 	case r == nil:
 		t.wrong("I3", "%s was applied, and was done or called off", t.name(h.run))
@@ -185,21 +176,20 @@ func (t *twin) compareInbox(h *happened) {
 	}
 	needs := t.w.load.compiled.Needs(ev)
 	for _, slot := range needs.Slots {
-		want, has := t.values[slot]
+		want, has := t.Values[slot]
 		got, had := h.inbox.Values[slot]
 		if has != had || !bytes.Equal(want, got) {
 			t.wrong("I4", "%s was planned with %.60q of %s; it has %.60q", t.name(h.run), got, backend.FormatSlot(slot), want)
 		}
-		if has && !sameAppends(t.appended[slot], h.inbox.Appended[slot]) {
-			t.wrong("I6", "%s was planned with %d values appended to %s; there are %d", t.name(h.run), len(h.inbox.Appended[slot]), backend.FormatSlot(slot), len(t.appended[slot]))
+		if has && !sameAppends(t.Appended[slot], h.inbox.Appended[slot]) {
+			t.wrong("I6", "%s was planned with %d values appended to %s; there are %d", t.name(h.run), len(h.inbox.Appended[slot]), backend.FormatSlot(slot), len(t.Appended[slot]))
 		}
 	}
 	if needs.Elements {
-		if !sameElements(t.elements[h.run], h.inbox.Elements) {
-			t.wrong("I6", "%s was planned with %d elements; there are %d", t.name(h.run), len(h.inbox.Elements), len(t.elements[h.run]))
+		if !sameElements(t.Elements[h.run], h.inbox.Elements) {
+			t.wrong("I6", "%s was planned with %d elements; there are %d", t.name(h.run), len(h.inbox.Elements), len(t.Elements[h.run]))
 		}
-		delete(t.elements, h.run)
-		delete(t.counters, h.run)
+		t.Forget(h.run)
 	}
 }
 
@@ -230,49 +220,9 @@ func sameElements(a, b []plan.Element) bool {
 
 // obey makes a plan's changes; its clears come when the transaction is over.
 func (t *twin) obey(p *plan.Plan) {
-	program := t.w.load.compiled
-	for _, w := range p.Writes {
-		if t.values[w.Slot] = w.Value; w.Value == nil {
-			delete(t.values, w.Slot)
-		}
-		delete(t.appended, w.Slot)
+	for _, ev := range t.Obey(p) {
+		t.follow = append(t.follow, ev.Run)
 	}
-	for _, a := range p.Appends {
-		t.appended[a.Slot] = append(t.appended[a.Slot], a)
-	}
-	for _, e := range p.Elements {
-		t.elements[e.Barrier] = append(t.elements[e.Barrier], e)
-	}
-	for _, o := range p.Opens {
-		t.counters[o.Run] = counter{required: o.Required}
-	}
-	t.follow = append(t.follow, p.Resumes...)
-	for _, a := range p.Arrivals {
-		c, ok := t.counters[a.Run]
-		if !ok {
-			c.required = a.Required
-		}
-		if a.Soft && c.soft {
-			continue
-		}
-		c.soft = c.soft || a.Soft
-		if c.completed++; c.completed > c.required {
-			t.wrong("I2", "%s has %d arrivals of %d", t.name(a.Run), c.completed, c.required)
-		}
-		t.counters[a.Run] = c
-		for _, ev := range program.Reached(a.Run, c.required, c.completed-1, c.completed) {
-			t.follow = append(t.follow, ev.Run)
-		}
-	}
-	for i := range p.Enqueues {
-		e := &p.Enqueues[i]
-		if t.ever[e.Run] {
-			t.wrong("I1", "%s was enqueued twice", t.name(e.Run))
-		}
-		t.ever[e.Run] = true
-		t.runs[e.Run] = &runTwin{attempt: 1, args: e.Args, action: e.Action, since: t.w.server.clock() + int64(e.After)}
-	}
-	t.clears = append(t.clears, p.Clears...)
 	if p.End != nil && t.ending == nil { // of two in one transaction the first counts
 		t.ending = p.End
 	}
@@ -290,42 +240,26 @@ func (t *twin) settle(seq uint64) {
 				t.wrong("I2", "%s should go on, and did not", t.name(run))
 			}
 		}
-		for _, c := range t.clears {
-			t.clear(c)
-		}
+		t.Clear()
 	}
-	t.follow, t.clears = t.follow[:0], t.clears[:0]
+	t.follow, t.Clears = t.follow[:0], t.Clears[:0]
 }
 
 // calledOff says whether the transaction at hand clears what a run stands in: it does not go on then.
 func (t *twin) calledOff(run graph.Run) bool {
 	g := t.w.load.compiled.Graph()
-	return slices.ContainsFunc(t.clears, func(c plan.Clear) bool {
+	return slices.ContainsFunc(t.Clears, func(c plan.Clear) bool {
 		return g.Within(g.Nodes[run.Node].Region, c.Region) && run.Path.Under(c.Path)
 	})
 }
 
-// clear forgets what stands under a path.
-func (t *twin) clear(c plan.Clear) {
-	what := t.w.load.compiled.Cleared(c.Region)
-	off := func(run graph.Run, nodes []graph.NodeID) bool {
-		return run.Path.Under(c.Path) && slices.Contains(nodes, run.Node)
-	}
-	maps.DeleteFunc(t.runs, func(run graph.Run, _ *runTwin) bool { return off(run, what.Runs) })
-	maps.DeleteFunc(t.counters, func(run graph.Run, _ counter) bool { return off(run, what.Barriers) })
-	maps.DeleteFunc(t.elements, func(run graph.Run, _ []plan.Element) bool { return off(run, what.Barriers) })
-	value := func(s plan.Slot) bool { return s.Scope.Under(c.Path) && slices.Contains(what.Vars, s.Var) }
-	maps.DeleteFunc(t.values, func(s plan.Slot, _ json.RawMessage) bool { return value(s) })
-	maps.DeleteFunc(t.appended, func(s plan.Slot, _ []plan.Append) bool { return value(s) })
-}
-
 // leased is a lease that the store gave: its token, and the attempt that it is for.
 func (t *twin) leased(run graph.Run, token int64, attempt int) {
-	r := t.runs[run]
+	r := t.Runs[run]
 	switch {
 	case t.end != nil:
 		t.wrong("I10", "%s was leased after the end", t.name(run))
-	case !t.ever[run]:
+	case !t.Ever[run]:
 		t.wrong("I1", "%s was leased and never enqueued", t.name(run))
 	case r == nil:
 		t.wrong("I8", "%s was leased again after it was done or called off", t.name(run))
@@ -340,7 +274,7 @@ func (t *twin) leased(run graph.Run, token int64, attempt int) {
 
 // retoken is a new token for what is leased, so that a commit that may still come finds another.
 func (t *twin) retoken(run graph.Run, token int64) {
-	if r := t.runs[run]; r != nil {
+	if r := t.Runs[run]; r != nil {
 		if token <= r.token {
 			t.wrong("I11", "%s was fenced with token %d after token %d", t.name(run), token, r.token)
 		}

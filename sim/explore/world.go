@@ -105,7 +105,7 @@ func newWorld(c Case, load *workload, trace *Trace) *world {
 	for i, a := range c.Arrivals {
 		inst := &instance{index: i, id: w.newID(i)}
 		inst.shard = backend.ShardOf(inst.id, c.Shards)
-		inst.twin.w, inst.twin.inst = w, inst
+		inst.twin.begin(w, inst)
 		w.insts = append(w.insts, inst)
 		if a.AtUS >= 0 {
 			w.arrive(us(a.AtUS))

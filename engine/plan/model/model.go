@@ -5,7 +5,6 @@ package model
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -35,7 +34,7 @@ type Instance[R any] struct {
 
 // Watch is told what happens. Only Wrong and Enqueued must be there.
 type Watch[R any] struct {
-	Wrong     func(invariant, what string)
+	Wrong     func(invariant, format string, args ...any)
 	Enqueued  func(e *plan.Enqueue) R
 	Arrived   func(run graph.Run, c Counter)
 	Cancelled func(run graph.Run, r R, by plan.Clear)
@@ -53,10 +52,6 @@ func New[R any](program *plan.Program, watch Watch[R]) *Instance[R] {
 		Ever:     map[graph.Run]bool{},
 		Watch:    watch,
 	}
-}
-
-func (m *Instance[R]) wrong(invariant, format string, args ...any) {
-	m.Wrong(invariant, fmt.Sprintf(format, args...))
 }
 
 // Inbox gives what an event needs.
@@ -127,7 +122,7 @@ func (m *Instance[R]) Obey(p *plan.Plan) []plan.Event {
 func (m *Instance[R]) write(p *plan.Plan) {
 	for _, w := range p.Writes {
 		if n := len(m.Appended[w.Slot]); n > 0 && !w.Drops {
-			m.wrong("I4", "variable %d at %q is written over, and %d values are appended to it", w.Slot.Var, w.Slot.Scope, n)
+			m.Wrong("I4", "variable %d at %q is written over, and %d values are appended to it", w.Slot.Var, w.Slot.Scope, n)
 		}
 		delete(m.Appended, w.Slot)
 		if m.Values[w.Slot] = w.Value; w.Value == nil {
@@ -136,7 +131,7 @@ func (m *Instance[R]) write(p *plan.Plan) {
 	}
 	for _, a := range p.Appends {
 		if n := len(m.Appended[a.Slot]); m.Values[a.Slot] == nil || a.Index != n {
-			m.wrong("I4", "value %d is appended to variable %d at %q, which has %d", a.Index, a.Slot.Var, a.Slot.Scope, n)
+			m.Wrong("I4", "value %d is appended to variable %d at %q, which has %d", a.Index, a.Slot.Var, a.Slot.Scope, n)
 		}
 		m.Appended[a.Slot] = append(m.Appended[a.Slot], a)
 	}
@@ -145,7 +140,7 @@ func (m *Instance[R]) write(p *plan.Plan) {
 // Enters notes that a run begins to be.
 func (m *Instance[R]) Enters(run graph.Run) {
 	if m.Ever[run] {
-		m.wrong("I1", "%s was enqueued twice", m.Program.RunName(run))
+		m.Wrong("I1", "%s was enqueued twice", m.Program.RunName(run))
 	}
 	m.Ever[run] = true
 }
@@ -161,7 +156,7 @@ func (m *Instance[R]) arrive(a plan.Arrival) []plan.Event {
 	}
 	c.Soft = c.Soft || a.Soft
 	if c.Completed++; c.Completed > c.Required {
-		m.wrong("I2", "%s has %d arrivals of %d", m.Program.RunName(a.Run), c.Completed, c.Required)
+		m.Wrong("I2", "%s has %d arrivals of %d", m.Program.RunName(a.Run), c.Completed, c.Required)
 	}
 	m.Counters[a.Run] = c
 	if m.Arrived != nil {
@@ -170,7 +165,7 @@ func (m *Instance[R]) arrive(a plan.Arrival) []plan.Event {
 	events := m.Program.Reached(a.Run, c.Required, c.Completed-1, c.Completed)
 	for _, ev := range events {
 		if ev.Run != a.Run && !a.Watched {
-			m.wrong("I5", "%s goes on from %s, whose arrivals nobody watches", m.Program.RunName(ev.Run), m.Program.RunName(a.Run))
+			m.Wrong("I5", "%s goes on from %s, whose arrivals nobody watches", m.Program.RunName(ev.Run), m.Program.RunName(a.Run))
 		}
 	}
 	return events
