@@ -127,6 +127,7 @@
 //	engine/plan                | engine/ir/programs, engine/plan/model, engine/reference
 //	engine/backend/backendtest | engine/backend/memory
 //	engine/backend/differ      | engine/backend/designs
+//	engine/backend/state       | engine/backend/backendtest, engine/ir/programs, engine/plan/model
 //	engine/backend/memory      | engine/backend/backendtest
 //	engine/backend/postgres/*  | engine/backend/backendtest, engine/backend/postgres/*
 //	engine/backend/postgres/journal | engine/backend/backendtest

@@ -170,6 +170,7 @@ func (t *Tx) applyOne(inst *Instance, p *plan.Plan, events []plan.Event) ([]plan
 	if err := t.pass(Arrived); err != nil {
 		return nil, err
 	}
+	inst.Runs.Reserve(len(p.Enqueues))
 	for i := range p.Enqueues {
 		if err := t.enqueue(inst, &p.Enqueues[i]); err != nil {
 			return nil, err

@@ -79,12 +79,24 @@ func (tb *Table[V]) Put(a Address, v V) {
 		tb.few = append(tb.few, entry[V]{a, v})
 		return
 	}
-	tb.many = &index[V]{at: make(map[Address]V, 4*fewMost), inner: map[graph.Path]map[Address]struct{}{}}
+	tb.become(4 * fewMost)
+	tb.many.put(a, v)
+}
+
+// become makes the table one with room for so many entries.
+func (tb *Table[V]) become(room int) {
+	tb.many = &index[V]{at: make(map[Address]V, room), inner: map[graph.Path]map[Address]struct{}{}}
 	for _, e := range tb.few {
 		tb.many.put(e.at, e.v)
 	}
-	tb.many.put(a, v)
 	tb.few = nil
+}
+
+// Reserve makes room for more entries, if the table is not large already.
+func (tb *Table[V]) Reserve(more int) {
+	if room := len(tb.few) + more; tb.many == nil && room > fewMost {
+		tb.become(room)
+	}
 }
 
 // Drop takes an entry away, if there is one.

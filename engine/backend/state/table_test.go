@@ -18,10 +18,13 @@ func TestTable(t *testing.T) {
 		tb, model := Table[int]{}, map[Address]int{}
 		for i := range rapid.IntRange(1, 60).Draw(t, "changes") {
 			a := Address{int32(rapid.IntRange(0, 3).Draw(t, "id")), rapid.SampledFrom(paths).Draw(t, "path")}
-			if rapid.IntRange(0, 3).Draw(t, "change") == 0 {
+			switch rapid.IntRange(0, 7).Draw(t, "change") {
+			case 0, 1:
 				tb.Drop(a)
 				delete(model, a)
-			} else {
+			case 2:
+				tb.Reserve(rapid.IntRange(0, 3).Draw(t, "more"))
+			default:
 				tb.Put(a, i)
 				model[a] = i
 			}
