@@ -27,7 +27,7 @@ func pushMutants() []mutant {
 	}, {
 		Name: "moved-and-stale", What: "a completion whose row was being changed is answered as stale", Invariant: "I3",
 		Edits: []edit{{pushFolder + "/complete.go", `	if len(c.moved) == 0 {`, `	if len(c.moved) >= 0 {`}},
-		Check: pushTest("TestMoved"), Says: "the holder of a lease is answered stale",
+		Check: pushTest("TestMoved"), Says: "want all applied, and what follows",
 		Sim: inPush("I3"),
 	}, {
 		Name: "stale-completion-clears", What: "a stale completion takes away what it would have replaced", Invariant: "I3",

@@ -84,8 +84,8 @@ func InvariantOf(violation string) string {
 // bugs are all, in the order in which INVARIANTS.md has those that it names.
 var bugs = inBothScans([]Bug{
 	{"push", bugTokenIgnored, "a completion is applied whatever token it has: in the place of another, or of another attempt", "I3 I4"},
-	{"push", bugAtOrAbove, "each of the arrivals that are committed together finds the count full, and has the barrier go on", "I2 I9"},
-	{"push", bugIncrementAlone, "a counter is filled in one transaction, and what goes on then is in none", "I2"},
+	{"push", bugAtOrAbove, "each of the arrivals that are committed together finds the count full, and has the barrier go on", "I2 I9 I12"},
+	{"push", bugIncrementAlone, "a counter is filled in one transaction, and what goes on then is in another", "I2 I3"},
 	{"push", bugReadinessBeforeGuard, "a stale completion counts at the barriers behind it", "I2 I12"},
 	{"push", bugInboxOutside, "values are written by a transaction of their own, before the one that has the guard", "I4"},
 	{"push", bugLoopReset, "what a round of a loop leaves is not taken away by the next", "I2 I4"},

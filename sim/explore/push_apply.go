@@ -406,7 +406,7 @@ func (p *pushApply) requeue(a *asked) {
 			row.token, row.owner, row.attempt = s.tokens.Next(), 0, row.attempt+1
 			row.due = s.now() + *waits[o.at]*1000
 		}
-		return s.queue.Insert(x, o.v.Row.Key, row)
+		return s.enqueue(x, o.v.Row.Key, row)
 	})
 }
 
@@ -423,7 +423,7 @@ func (p *pushApply) enqueue(a *asked) {
 		if *waits[i] < 0 {
 			row.due, row.owner = s.now()+lease*1000, owner
 		}
-		return s.queue.Insert(x, s.key(ids[i], nodes[i], paths[i]), row)
+		return s.enqueue(x, s.key(ids[i], nodes[i], paths[i]), row)
 	})
 }
 

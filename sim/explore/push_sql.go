@@ -123,8 +123,23 @@ func (s *pushStore) due(x *db.Exec, shard int, wanted func(queued) bool) (found 
 	return found
 }
 
+// byDue is the order of the index of times: of rows that are due together, it is that of their places in the table.
 func byDue(a, b *db.Version[runKey, queued]) int {
-	return cmp.Or(cmp.Compare(a.Value.due, b.Value.due), cmp.Compare(a.Value.token, b.Value.token))
+	return cmp.Or(cmp.Compare(a.Value.due, b.Value.due), cmp.Compare(a.Value.place, b.Value.place))
+}
+
+// enqueue adds a row behind all that were written before.
+func (s *pushStore) enqueue(x *db.Exec, key runKey, row queued) error {
+	s.placed++
+	row.place = s.placed
+	return s.queue.Insert(x, key, row)
+}
+
+// requeue replaces a version of a row that was found by its address, by one behind all that were written before.
+func (s *pushStore) requeue(x *db.Exec, v *db.Version[runKey, queued], row queued) (bool, error) {
+	s.placed++
+	row.place = s.placed
+	return s.queue.Update(x, v, db.NoKeyUpdate, row)
 }
 
 // claim: see claim.sql.
@@ -157,7 +172,7 @@ func (s *pushStore) claim(a *asked, args []any) {
 		if s.w.Bug != bugLeaseNotFenced {
 			row.token = s.tokens.Next()
 		}
-		ok, err := s.queue.Update(x, v, db.NoKeyUpdate, row)
+		ok, err := s.requeue(x, v, row)
 		if !ok || err != nil {
 			return err
 		}
@@ -220,7 +235,7 @@ func (s *pushStore) extend(a *asked, args []any) {
 		if s.w.Bug != bugExtension {
 			row.due = s.now() + lease
 		}
-		ok, err := s.queue.Update(x, v, db.NoKeyUpdate, row)
+		ok, err := s.requeue(x, v, row)
 		if ok {
 			a.give(ord)
 		}
@@ -254,7 +269,7 @@ func (s *pushStore) fence(a *asked, args []any) {
 	s.locked(a, args, always, func(x *db.Exec, ord int32, v *db.Version[runKey, queued]) error {
 		row := v.Value
 		row.token = s.tokens.Next()
-		ok, err := s.queue.Update(x, v, db.NoKeyUpdate, row)
+		ok, err := s.requeue(x, v, row)
 		if ok {
 			k := v.Row.Key
 			x.Note(fencedNote{s.w.insts[k.inst], k.run(), row.token})
@@ -344,7 +359,7 @@ func (s *pushStore) overdue(a *asked, args []any) {
 		}
 		row := v.Value
 		row.due = yearsBefore(row.due, 100)
-		ok, err := s.queue.Update(x, v, db.NoKeyUpdate, row)
+		ok, err := s.requeue(x, v, row)
 		if ok {
 			a.affected++
 			x.Note(shardNote{PutsFirst, int64(shard), row.token})

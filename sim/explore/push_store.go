@@ -21,6 +21,7 @@ type (
 		token, due     int64 // due on the server's clock
 		attempt, owner int32 // of owners; zero: null
 		args           string
+		place          int64 // in the table: later versions stand behind earlier ones
 	}
 	readiness struct {
 		required, completed int32
@@ -59,6 +60,7 @@ type pushStore struct {
 	commits   *db.Table[commitKey, commitRow]
 	owners    *db.Table[string, int32]
 	ownerIDs  db.Sequence
+	placed    int64                // the last place in the queue
 	marking   map[commitKey]uint64 // the number of the last transaction that is to leave its mark in a place
 }
 
