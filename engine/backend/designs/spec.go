@@ -220,7 +220,8 @@ func (s Spec) Open(ctx context.Context, o OpenOptions) (backend.Backend, error) 
 	}
 	switch s.name {
 	case "memory":
-		return memory.New(memory.Options{Shards: s.number("shards")}), nil
+		// As many as those that it bounds have: with one, nothing goes on beside a commit.
+		return memory.New(memory.Options{Shards: cmp.Or(s.number("shards"), postgres.DefaultShards)}), nil
 	case "journal":
 		return journal.Open(ctx, journal.Config{Store: store, Lease: o.Lease})
 	case "eager":
