@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"runtime/debug"
 	"slices"
 
 	"pulley/engine/backend/postgres"
@@ -77,11 +78,19 @@ func (t *thread) work() {
 			return
 		}
 		if cause := recover(); cause != errKilled {
-			panic(cause)
+			t.p.w.panicked(cause)
 		}
 	}()
 	t.job()
 	whole = true
+}
+
+// panicked notes that code of a design panics, which takes all with it that an engine runs (I12).
+func (w *world) panicked(cause any) {
+	if w.trace != nil {
+		w.trace.say(string(debug.Stack()))
+	}
+	w.violate("I12", "a call panics: %v", cause)
 }
 
 // run lets the thread go on until it waits or is done.

@@ -292,8 +292,12 @@ func (c *commit) reach(row [][]byte) error {
 		r := reached{required: int(required.Int4()), counts: int(completed.Int4())}
 		r.key.Instance = uuid.UUID(instances.Next())
 		r.key.Run = graph.Run{Node: graph.NodeID(nodes.Int4()), Path: graph.Path(paths.Next())}
+		from := c.from[r.key.Instance]
+		if from == nil {
+			return fmt.Errorf("instance %s: arrivals are counted at node %d, and nothing of it took place", r.key.Instance, r.key.Run.Node)
+		}
 		if r.required == neverReached {
-			return &postgres.UnfitError{Err: fmt.Errorf("%w: instance %s, %s: its count is not known, or it was reached before", backend.ErrOverflow, r.key.Instance, c.from[r.key.Instance].program.RunName(r.key.Run))}
+			return &postgres.UnfitError{Err: fmt.Errorf("%w: instance %s, %s: its count is not known, or it was reached before", backend.ErrOverflow, r.key.Instance, from.program.RunName(r.key.Run))}
 		}
 		c.reached = append(c.reached, r)
 	}
