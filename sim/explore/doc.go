@@ -38,6 +38,9 @@
 // and until when, against each other (I11). At the end faults are over: everything must end within its bound (I9), nothing
 // may be left (I10). Transactions never wait for each other in a circle, where the design says so (D5).
 //
+// Of push, the place of a commit's mark belongs to one transaction at a time (D7). A lease that its own transaction has called off
+// may not be handed out (I10). A call that panics would take its engine with it (I12).
+//
 // A transaction that has begun before another ended its instance may still be committed after that; what it adds is
 // swept.
 //
@@ -65,24 +68,24 @@
 // least and at most, each in 32,768 seeds of its own, when this was written:
 //
 //	bug                                  push                 eager              journal
-//	token-ignored                        15 (1–33)            21 (2–34)          –
-//	enqueue-at-or-above-required         99 (35–369)          –                  –
-//	increment-and-enqueue-apart          17 (1–97)            17 (1–97)          –
-//	readiness-before-guard               19 (1–105)           –                  –
-//	inbox-outside-the-transaction        17 (1–50)            –                  –
+//	token-ignored                        4 (1–18)             21 (2–34)          –
+//	enqueue-at-or-above-required         66 (1–465)           –                  –
+//	increment-and-enqueue-apart          3 (1–49)             17 (1–97)          –
+//	readiness-before-guard               32 (6–119)           –                  –
+//	inbox-outside-the-transaction        1 (1–5)              –                  –
 //	loop-reset-forgotten                 17 (1–49)            25 (1–465)         –
-//	ended-twice                          54 (19–484)          42 (5–97)          33 (6–129)
-//	sweeper-overwrites-finished          61 (17–285)          –                  –
-//	never-reclaimed                      10 (1–34)            10 (1–34)          7 (1–33)
-//	lease-not-fenced                     10 (1–33)            9 (1–34)           –
-//	extension-in-words-only              3268 (242–15247)     –                  –
-//	acknowledged-before-commit           9 (1–33)             9 (1–33)           9 (1–33)
-//	unknown-commit-is-a-failure          10 (1–34)            11 (1–34)          24 (2–162)
-//	unknown-commit-is-a-success          12 (1–34)            3 (1–4)            47 (2–300)
-//	stale-member-drops-the-batch         40 (5–258)           –                  –
-//	lost-wake-up                         14 (1–56)            21 (1–107)         129 (10–701)
-//	attempts-forgotten-in-a-crash        135 (1–817)          139 (4–818)        186 (5–817)
-//	map-order                            1738 (59–17577)      910 (62–4039)      –
+//	ended-twice                          54 (3–233)           42 (5–97)          33 (6–129)
+//	sweeper-overwrites-finished          42 (6–271)           –                  –
+//	never-reclaimed                      1 (1–2)              10 (1–34)          7 (1–33)
+//	lease-not-fenced                     1 (1–2)              9 (1–34)           –
+//	extension-in-words-only              2497 (one search)    –                  –
+//	acknowledged-before-commit           1 (1–1)              9 (1–33)           9 (1–33)
+//	unknown-commit-is-a-failure          5 (1–11)             11 (1–34)          24 (2–162)
+//	unknown-commit-is-a-success          6 (1–113)            3 (1–4)            47 (2–300)
+//	stale-member-drops-the-batch         34 (6–115)           –                  –
+//	lost-wake-up                         14 (2–51)            21 (1–107)         129 (10–701)
+//	attempts-forgotten-in-a-crash        69 (1–819)           139 (4–818)        186 (5–817)
+//	map-order                            2717 (one search)    910 (62–4039)      –
 //	epoch-ignored                        –                    –                  186 (40–684)
 //	epoch-is-no-key                      –                    –                  1178 (93–6395)
 //	epoch-not-raised                     –                    –                  12 (1–34)
@@ -93,7 +96,7 @@
 //	written-state-not-stored             –                    –                  274 (17–977)
 //	taken-up-again-and-again             –                    –                  18 (3–56)
 //	called-off-unlocked                  –                    1637 (352–6942)    –
-//	tidy-unseen                          –                    110 (21–596)       –
+//	tidy-unseen                          3799 (one search)    110 (21–596)       –
 //
 // And of pull, in its two scans:
 //
@@ -117,7 +120,7 @@
 //	loop-reset-forgotten                      –                    417 (49–785)
 //
 // The same for all designs is printed by pulley sim --backend all --bug all --seeds 0..32767; a minute of one processor is some
-// ten thousand seeds. Bugs of the core are planted in its code itself, by package mutants with --sim, which builds the program
+// ten thousand seeds. Bugs of the core, and of push, are planted in their code itself, by package mutants with --sim, which builds the program
 // with each (make sim-bugs):
 //
 //	mutant of package plan               push and journal     by
@@ -127,6 +130,14 @@
 //	empty-spread-never-enqueued          49 (1–481)           I9
 //	error-not-caught-by-type             225 (1–1649)         I4, I7
 //	value-not-written                    57 (1–337)           I7, I4
+//
+//	mutant of package push               push                 by
+//	place-of-an-unclear-commit           396 (72–720)         D7
+//	place-of-a-lost-transaction          378 (119–637)        D7
+//	called-off-and-handed-out            115 (113–116)        I10
+//	moved-and-stale                      332 (289–374)        I3
+//	stale-completion-clears              43 (38–47)           I4
+//	called-off-unlocked                  1039 (997–1080)      I10
 //
 //	mutant of package dispatch           push                 journal              by
 //	failed-commit-forgotten              1 (1–4)              4 (2–24)             I9
