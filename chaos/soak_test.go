@@ -30,8 +30,8 @@ func TestGrowth(t *testing.T) {
 		seriesMemory:      soakSeries(func(i int) float64 { return min(10, float64(i)+1) }),
 		seriesGoroutines:  soakSeries(func(i int) float64 { return 10 + float64(i%2) }),
 		seriesConnections: soakSeries(func(i int) float64 { return float64(10 + 90*(i/59)) }), // its last sample only
-		seriesTables:      soakSeries(func(i int) float64 { return float64(100 + i) }),
-		seriesIndexes:     soakSeries(func(i int) float64 { return 100 - float64(i) }),
+		seriesTables:      soakSeries(func(i int) float64 { return float64(100+10*i) * (1 << 20) }),
+		seriesIndexes:     soakSeries(func(i int) float64 { return float64(100+i) * (1 << 10) }), // less than what comes and goes with the load
 		"table other":     soakSeries(func(i int) float64 { return float64(i * i) }),
 	}}
 	out := s.judge()

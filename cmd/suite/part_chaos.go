@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"pulley/sim/explore"
@@ -51,14 +52,18 @@ func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error 
 // tellChaos tells of a run of chaos that did not pass, by what it wrote.
 func (o *outcome) tellChaos(dir string) {
 	var r struct {
-		Verdict string
-		Why     []string
+		Verdict    string
+		Why        []string
+		Violations []struct{ Invariant, Message string }
 	}
 	if err := readJSON(filepath.Join(dir, "result.json"), &r); err != nil {
 		o.cannotSay(problem{What: fmt.Sprintf("a run of chaos did not come to a result: %v", err)})
 		return
 	}
-	p := problem{What: fmt.Sprintf("%s: %s: %v", dir, r.Verdict, r.Why), Again: "go run ./cmd/pulley chaos --replay " + filepath.Join(dir, "case.json")}
+	for _, v := range r.Violations {
+		r.Why = append(r.Why, v.Invariant+": "+v.Message)
+	}
+	p := problem{What: fmt.Sprintf("%s: %s: %s", dir, r.Verdict, strings.Join(r.Why, "; ")), Again: "go run ./cmd/pulley chaos --replay " + filepath.Join(dir, "case.json")}
 	if r.Verdict == fail {
 		o.fails(p)
 	} else {
