@@ -303,7 +303,7 @@ func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error
 // the reply to either may be lost, and taking the shard again must find them. With errLost the shard has a later epoch,
 // be it of a call of this backend that was given up and came late: what is not seen may still be there.
 func (sh *shardState) takeLeases(ctx context.Context, epoch int64) error {
-	found, owned, err := sh.b.owners.Leases(ctx, sh.number, epoch, sh.b.now())
+	found, owned, err := sh.b.owners.Leases(ctx, sh.number, epoch, sh.b.now)
 	switch {
 	case err != nil:
 		return err

@@ -114,13 +114,15 @@ func (r *Registry) Release(ctx context.Context, shard int, leases []Lease, now i
 	return tag.RowsAffected() > 0, err
 }
 
-// Leases reads those that came with a shard, and says whether it is owned in the epoch still.
-func (r *Registry) Leases(ctx context.Context, shard int, epoch, now int64) (came []Lease, owned bool, err error) {
+// Leases reads those that came with a shard, and says whether it is owned in the epoch still. The store says how long each lasts
+// yet; now, this owner's clock, is read when it has answered: a lease must not end here before it ends with its holder.
+func (r *Registry) Leases(ctx context.Context, shard int, epoch int64, now func() int64) (came []Lease, owned bool, err error) {
 	rows, err := r.Pool.Query(ctx, takeLeasesSQL, shard, epoch)
 	if err != nil {
 		return nil, false, err
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Lease, error) { return scanLease(row, now) })
+	answered := now()
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Lease, error) { return scanLease(row, answered) })
 	switch {
 	case err != nil || len(found) == 0:
 		return nil, false, err
