@@ -85,12 +85,14 @@ chaos: ## Run every backend while connections, processes and Postgres fail; CHAO
 # How many seeds of each design are played for the coverage of what decides.
 SIM_SEEDS ?= 0..9999
 SIM_OUT ?= out/sim
-SIM_COVERED = pulley/engine/plan,pulley/engine/dispatch,pulley/engine/backend/postgres/push
+SIM_COVERED = pulley/engine/plan,pulley/engine/dispatch,pulley/engine/backend/state,pulley/engine/backend/postgres,$\
+	pulley/engine/backend/postgres/push,pulley/engine/backend/postgres/eager,pulley/engine/backend/postgres/pull,$\
+	pulley/engine/backend/postgres/journal,pulley/engine/backend/postgres/journal/ownership,pulley/engine/backend/postgres/journal/forward
 
-sim-coverage: ## Play simulations of push, eager and journal, and name the lines of plan, dispatch and push that they never reach; SIM_SEEDS
+sim-coverage: ## Play simulations of every design on Postgres, and name the lines of these, and of what decides, that they never reach; SIM_SEEDS
 	$(GO) build -cover -coverpkg=./cmd/pulley,$(SIM_COVERED) -o $(SIM_OUT)/pulley ./cmd/pulley
 	rm -rf $(SIM_OUT)/covered && mkdir -p $(SIM_OUT)/covered
-	for b in push eager journal; do GOCOVERDIR=$(SIM_OUT)/covered $(SIM_OUT)/pulley sim --backend $$b --seeds $(SIM_SEEDS) --out $(SIM_OUT) || exit 1; done
+	for b in push eager journal pull pull:scan=sql; do GOCOVERDIR=$(SIM_OUT)/covered $(SIM_OUT)/pulley sim --backend $$b --seeds $(SIM_SEEDS) --out $(SIM_OUT) || exit 1; done
 	$(GO) tool covdata textfmt -i $(SIM_OUT)/covered -pkg $(SIM_COVERED) -o $(SIM_OUT)/lines.txt
 	$(GO) run ./sim/lines $(SIM_OUT)/lines.txt
 
