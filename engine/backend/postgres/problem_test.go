@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -22,7 +23,7 @@ func (r *refusing) Exec(ctx context.Context, _ string, _ ...any) (pgconn.Command
 }
 
 // TestProblemsAreTold gives leases back in the context of a call that has ended, which fails, and does other things that fail or
-// do not. Whoever wants to know hears of what failed, and not of what was only ended.
+// do not. The observer hears of what failed and of what was not done in time, and not of what was only canceled.
 func TestProblemsAreTold(t *testing.T) {
 	var told []string
 	pool := &refusing{}
@@ -33,7 +34,10 @@ func TestProblemsAreTold(t *testing.T) {
 	s.Problem(t.Context(), "listening", nil)
 	s.Problem(ended, "listening", errors.New("ended"))
 	s.Problem(t.Context(), "listening", errors.New("password=hunter2 is wrong"))
-	want := []string{"giving leases back: postgres: no route", "listening: postgres: password=*** is wrong"}
+	late, end := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer end()
+	s.Problem(late, "giving a shard back", errors.New("no answer"))
+	want := []string{"giving leases back: postgres: no route", "listening: postgres: password=*** is wrong", "giving a shard back: postgres: no answer"}
 	if !slices.Equal(told, want) {
 		t.Errorf("%q were told, want %q", told, want)
 	}
