@@ -30,7 +30,7 @@ type KneeSpec struct {
 	Objectives []record.KneeObjective
 	// Tolerance is how far apart the ends of the answer may be, as a part of the lower one. Zero: 0.05.
 	Tolerance float64
-	// MaxTime bounds the search. Zero: 3 min.
+	// MaxTime bounds the search. Zero: 4 min.
 	MaxTime time.Duration
 	Seed    uint64 // of the arrivals
 	Limits  load.Limits

@@ -49,7 +49,7 @@ func (KneeCmd) Help() string {
 		"Written are knee.json, with every run, and charts of latency over rate, or of throughput and the law, as SVG and PNG. " +
 		"Ctrl-C ends the search with what it has. Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"Exit status: 0 if a knee is found or the highest rate that is searched holds, 1 if the objective holds at no rate or a result was wrong, " +
-		"2 if nothing could be run, 3 if it stays undecided.\n\nExamples:\n\n" +
+		"2 if something could not be run (what was found before it is written), 3 if it stays undecided.\n\nExamples:\n\n" +
 		"  pulley knee fanout --backend push,journal,pull\n" +
 		"  pulley knee chain=10 --objective \"p99 < 20ms\" --max-time 5m\n" +
 		"  pulley knee orders.yaml --backend journal --format json\n" +
@@ -87,9 +87,15 @@ func (o *KneeCmd) Run(c *console.Console) error {
 	console.TuneGC()
 	ctx, stop := console.Interruptible()
 	defer stop()
-	report, err := o.measure(ctx, c, job)
-	if err != nil && (ctx.Err() == nil || len(report.Knees)+len(report.Scalings) == 0) {
-		return console.Ended(ctx, err)
+	report, failed := o.measure(ctx, c, job)
+	return o.finish(c, report, console.Ended(ctx, failed))
+}
+
+// finish writes and prints what was found, and gives the end of the command. What was found before something failed, or the command was
+// interrupted, is written, too: it took minutes.
+func (o *KneeCmd) finish(c *console.Console, report *record.KneeReport, failed error) error {
+	if failed != nil && len(report.Knees)+len(report.Scalings) == 0 {
+		return failed
 	}
 	if err := o.write(report); err != nil {
 		return err
@@ -97,8 +103,8 @@ func (o *KneeCmd) Run(c *console.Console) error {
 	if err := o.print(c, report); err != nil {
 		return err
 	}
-	if report.Interrupted {
-		return console.Ended(ctx, nil)
+	if failed != nil {
+		return failed
 	}
 	return kneeVerdict(report)
 }
