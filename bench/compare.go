@@ -299,17 +299,11 @@ func (c *comparer) pilot(ctx context.Context, k *Case, lot *lot, b designs.Spec,
 			return p, nil // the runs that count will say what is wrong
 		}
 		next := plan(float64(sample.Instances) / took.Seconds())
-		switch {
-		case try == pilotTries || try == 1 && took > pilotLong*load.RunTime:
-			return next, nil
-		case next.inFlight > p.inFlight: // few were in flight: a scheduler is faster with more
-			p.inFlight = min(p.inFlight*pilotGrows, next.inFlight)
-			p.instances = lot.wholeTurns(p.inFlight)
-		case try > 1 && took.Seconds() >= pilotShare*load.RunTime.Seconds():
-			return next, nil
-		default:
-			p.instances = lot.wholeTurns(p.instances * pilotGrows)
+		done := false
+		if p, done = load.afterPilot(try, p, next, took); done {
+			return p, nil
 		}
+		p.instances = lot.wholeTurns(p.instances)
 	}
 }
 

@@ -184,6 +184,23 @@ const (
 	pilotLong = 10
 )
 
+// afterPilot is the plan of what comes after a pilot run with the plan p, which took so long: done says that it is that of the runs that
+// count, else it is the next pilot's. next is what the rate of this one would give.
+func (l Load) afterPilot(try int, p, next runPlan, took time.Duration) (_ runPlan, done bool) {
+	switch {
+	case try == pilotTries || try == 1 && took > pilotLong*l.RunTime:
+		return next, true
+	case next.inFlight > p.inFlight: // few were in flight: a scheduler is faster with more
+		p.inFlight = min(p.inFlight*pilotGrows, next.inFlight)
+		p.instances = p.inFlight
+	case try > 1 && took.Seconds() >= pilotShare*l.RunTime.Seconds():
+		return next, true
+	default: // no more than runs that count have: a slow scheduler takes long for these already
+		p.instances, p.inFlight = min(p.instances*pilotGrows, next.instances), next.inFlight
+	}
+	return p, false
+}
+
 // What a comparison takes besides its runs, on a machine of today.
 const (
 	runOverhead   = 350 * time.Millisecond // a schema, sessions and engines that come and go

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,34 @@ func TestSlowSchedulersHaveFewerInFlight(t *testing.T) {
 	} {
 		if instances, inFlight := bench.PlanOf(c.load, c.nodes, c.perS); instances != c.instances || inFlight != c.inFlight {
 			t.Errorf("%s: %d instances, %d in flight; want %d and %d", c.name, instances, inFlight, c.instances, c.inFlight)
+		}
+	}
+}
+
+// TestPilotsGrow follows the pilot runs of schedulers: they go on with eight times as many instances, in flight or in all, until one tells
+// how fast a scheduler is; and they end.
+func TestPilotsGrow(t *testing.T) {
+	fixed := func(perS float64) func(int) float64 { return func(int) float64 { return perS } }
+	saturated := bench.SaturatedLoad() // 500 instances in flight, runs of 2 s
+	for _, c := range []struct {
+		name                string
+		load                bench.Load
+		perS                func(inFlight int) float64
+		starts              time.Duration
+		pilots              [][2]int
+		instances, inFlight int
+	}{
+		{"so slow that the first is believed", saturated, fixed(0.5), 0, [][2]int{{16, 16}}, 8, 8},
+		{"slow, and cold at first", saturated, fixed(2), 0, [][2]int{{16, 16}, {16, 16}}, 16, 16},
+		{"faster with more in flight", saturated, func(n int) float64 { return 10 * float64(n) }, 0, [][2]int{{16, 16}, {128, 128}, {500, 500}, {4000, 500}}, 10_000, 500},
+		{"rather slow", saturated, fixed(4), 0, [][2]int{{16, 16}, {32, 32}}, 32, 32},
+		{"so fast that starting is all that it takes", saturated, fixed(1e6), 10 * time.Millisecond,
+			[][2]int{{16, 16}, {128, 128}, {500, 500}, {4000, 500}}, 571_429, 500},
+		{"alone", bench.AloneLoad(), fixed(100), 0, [][2]int{{1, 1}, {8, 1}}, 50, 1},
+	} {
+		pilots, instances, inFlight := bench.Pilots(c.load, 10, c.perS, c.starts)
+		if !slices.Equal(pilots, c.pilots) || instances != c.instances || inFlight != c.inFlight {
+			t.Errorf("%s: pilots %v, then %d instances, %d in flight; want %v, %d and %d", c.name, pilots, instances, inFlight, c.pilots, c.instances, c.inFlight)
 		}
 	}
 }
