@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +167,18 @@ func TestTheCheckOfAKnee(t *testing.T) {
 			continue
 		}
 		c := k.Check
+		if want := float64(*c.Below.AtNS) / float64(*c.Closed.AtNS); *c.Ratio != want || !c.Closed.Valid {
+			t.Errorf("%d servers: the ratio of %d ns and %d ns is %v; the closed loop is valid: %v", servers, *c.Below.AtNS, *c.Closed.AtNS, *c.Ratio, c.Closed.Valid)
+		}
+		if below, above := c.Below.AskedPerS / *k.HoldsPerS, c.Above.AskedPerS / *k.HoldsPerS; math.Abs(below-0.8) > 1e-9 || math.Abs(above-1.2) > 1e-9 {
+			t.Errorf("%d servers: the check is at %v and %v of the knee", servers, below, above)
+		}
+		if len(c.BelowRuns) != 3 || len(c.AboveRuns) != 3 {
+			t.Errorf("%d servers: the check has %d and %d runs", servers, len(c.BelowRuns), len(c.AboveRuns))
+		}
+		if ns := latencies(c.BelowRuns); *c.Below.AtNS != ns[len(ns)/2] {
+			t.Errorf("%d servers: %d ns is not the middle of %d", servers, *c.Below.AtNS, ns)
+		}
 		if *c.Ratio <= 0 || *c.Ratio > 3 {
 			t.Errorf("%d servers: at 80 %% p99 is %.2f times that of a closed loop", servers, *c.Ratio)
 		}
@@ -177,6 +190,17 @@ func TestTheCheckOfAKnee(t *testing.T) {
 			t.Errorf("%d servers: at %.0f a second, of 2000 that they can do, overload is %v: %+v", servers, asked, c.Above.Overloaded, c.Above.Findings)
 		}
 	}
+}
+
+// latencies are those of the valid runs without overload, in order.
+func latencies(runs []record.KneeRun) (ns []int64) {
+	for _, r := range runs {
+		if r.Valid && !r.Overloaded {
+			ns = append(ns, *r.AtNS)
+		}
+	}
+	slices.Sort(ns)
+	return ns
 }
 
 // TestSearchesEnd looks at searches that cannot find anything, or are ended.
