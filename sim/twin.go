@@ -55,7 +55,7 @@ func (t *twin) complete(c backend.Completion, jitter float64) (again bool) {
 		t.wrong("I3", "%s was applied twice", t.Program.RunName(run))
 		return false
 	case t.off[run]:
-		t.wrong("I3", "%s was applied after it was called off", t.Program.RunName(run))
+		t.wrong("I3", "%s was applied after it was cancelled", t.Program.RunName(run))
 		return false
 	}
 	p, err := t.Step(plan.Event{Run: run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}, jitter)
@@ -84,7 +84,7 @@ func (t *twin) leased(run graph.Run) {
 	case t.done[run]:
 		t.wrong("I8", "%s was leased again after it was done", t.Program.RunName(run))
 	case t.off[run]:
-		t.wrong("I10", "%s was leased after it was called off", t.Program.RunName(run))
+		t.wrong("I10", "%s was leased after it was cancelled", t.Program.RunName(run))
 	case t.w.ready[t.key(run)].at > t.w.now:
 		t.wrong("I2", "%s was leased before it was due", t.Program.RunName(run))
 	}

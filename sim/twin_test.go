@@ -100,8 +100,8 @@ func TestTheTwinSeesWhatAStoreMustNotDo(t *testing.T) {
 		"ended and not here": {"I7: ", []told{end}},
 		"applied, not taken": {"I8: ", []told{complete("a")}},
 		"off: called off":    {"", []told{submit, lease("a", "b"), fail("b")}},
-		"off: leased":        {"I10: instance 0: a was leased after it was called off", []told{submit, fail("b"), lease("a")}},
-		"off: applied":       {"I3: instance 0: a was applied after it was called off", []told{submit, fail("b"), complete("a")}},
+		"off: leased":        {"I10: instance 0: a was leased after it was cancelled", []told{submit, fail("b"), lease("a")}},
+		"off: applied":       {"I3: instance 0: a was applied after it was cancelled", []told{submit, fail("b"), complete("a")}},
 		"off: not due":       {"I2: instance 0: sleep was leased before it was due", []told{submit, fail("b"), lease("sleep")}},
 		"off: slept":         {"", []told{submit, fail("b"), complete("sleep"), end}},
 	} {

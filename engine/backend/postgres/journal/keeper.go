@@ -70,8 +70,8 @@ func nudge(c chan struct{}) {
 // tick is the pause between two rounds of the keeper.
 func (b *Backend) tick() time.Duration { return min(time.Duration(b.span.Load())/spanTicks, tickMax) }
 
-// keeper prolongs the shards until the backend is closed, and never waits for one that is in use. A lease that it cannot
-// prolong runs out here before it does there.
+// keeper renews the leases on the shards until the backend is closed, and never waits for a shard that is in use. A lease that it
+// cannot renew runs out here before it does in the store.
 func (b *Backend) keeper() {
 	next := b.now() + int64(b.tick())
 	for {
@@ -93,7 +93,7 @@ func (b *Backend) renewHeld() {
 	if held := b.held(); len(held) > 0 {
 		ctx, cancel := b.clock.Within(b.life, b.lease)
 		defer cancel()
-		b.store.Problem(b.life, "prolonging shards", b.renew(ctx, held))
+		b.store.Problem(b.life, "renewing the leases on shards", b.renew(ctx, held))
 	}
 }
 

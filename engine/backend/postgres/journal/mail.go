@@ -23,7 +23,7 @@ import (
 const markFailed = "22012"
 
 // errWithdrawn is the error of an append for a request that was withdrawn meanwhile: nothing of it took place.
-var errWithdrawn = errors.New("who asked has withdrawn the request")
+var errWithdrawn = errors.New("the engine that asked has withdrawn the request")
 
 // ask sends a request to the owner of a shard and waits for the answer. errForeign says that there is no such
 // owner, or not any more, and that nothing was done. s is who owns it, where that was seen just now; nil: it was not.

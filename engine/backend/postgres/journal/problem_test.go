@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestProblemsAreTold takes the table of shards away from an owner, so that it can prolong none: whoever wants to know hears of it.
+// TestProblemsAreTold takes the table of shards away from an owner, so that it can renew no lease on one: the observer hears of it.
 func TestProblemsAreTold(t *testing.T) {
 	w := newWorld(t, 1)
 	told := make(chan error)
@@ -24,9 +24,9 @@ func TestProblemsAreTold(t *testing.T) {
 		for heard := strings.HasSuffix(sql, "shards"); !heard; {
 			select {
 			case err := <-told:
-				heard = strings.HasPrefix(err.Error(), "prolonging shards: postgres: ")
+				heard = strings.HasPrefix(err.Error(), "renewing the leases on shards: postgres: ")
 			case <-w.ctx.Done():
-				t.Fatal("nobody is told that a shard is not prolonged")
+				t.Fatal("nobody is told that the lease on a shard is not renewed")
 			}
 		}
 	}

@@ -32,7 +32,7 @@ var (
 const (
 	askPauseMin = 500 * time.Microsecond // between two looks for an answer, doubled up to the next
 	askPauseMax = 20 * time.Millisecond
-	// askCheck is how often one who waits looks whether the owner is still there.
+	// askCheck is how often an engine that waits for an answer looks whether the owner is still there.
 	askCheck = 100 * time.Millisecond
 
 	// insistPause is between two tries to withdraw a request, doubled from try to try, for insistMost at most.
@@ -81,7 +81,7 @@ func (d *Desk) AskCommitted(ctx context.Context, shard int, req Request, was str
 	return out, nil
 }
 
-// Ask sends a request to the owner of a shard, who was just now called so, and waits for the answer. ErrForeign says that
+// Ask sends a request to the owner of a shard, which was seen just now under the name was, and waits for the answer. ErrForeign says that
 // there is no such owner, or not any more, and that nothing was done.
 func (d *Desk) Ask(ctx context.Context, shard int, req Request, was string, owner Owner) (Response, error) {
 	body, err := json.Marshal(req)
@@ -201,7 +201,7 @@ func (d *Desk) insist(call func(context.Context) error) error {
 }
 
 // settled answers completions of which some were applied, as the request's row says: what is not known of the others
-// is asked again. The instances that they ended are looked up; one that cannot be is found by who waits for it.
+// is asked again. The instances that they ended are looked up; where that fails, the engine that waits for one finds it.
 func (d *Desk) settled(shard int, req Request, applied []int64) Response {
 	took := make(map[int64]bool, len(applied))
 	for _, token := range applied {

@@ -1,8 +1,8 @@
 // Package forward sends calls to the owner of a shard, which is another engine, and brings back what it answers.
 //
-// A [Request] is a row of the table requests; the owner takes it, and writes its [Response] beside it. Who asks waits for as long
-// as that owner is there. Where no answer comes, who asked withdraws the request, and its row says what took place: an append that
-// is made for it marks it in its own transaction, and does not take place once it is withdrawn. A crash of the server empties the
+// A [Request] is a row of the table requests; the owner takes it, and writes its [Response] beside it. The engine that asks waits
+// for as long as that owner is there. Where no answer comes, it withdraws the request, whose row says what took place: an append that
+// is made for a request marks it in its own transaction, and does not take place once it is withdrawn. A crash of the server empties the
 // table; then what became of a request is not known.
 package forward
 

@@ -32,7 +32,7 @@ type Message struct {
 // Request reads what is asked.
 func (m Message) Request() (req Request, err error) { return req, json.Unmarshal(m.Body, &req) }
 
-// Take takes what others ask of a shard. After an error those who asked give up in time.
+// Take takes what others ask of a shard. After an error the engines that asked give up in time.
 func (d *Desk) Take(ctx context.Context, shard int) ([]Message, error) {
 	rows, err := d.Pool.Query(ctx, takeRequestsSQL, shard, ageMost.Microseconds())
 	if err != nil {

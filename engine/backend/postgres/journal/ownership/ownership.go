@@ -1,9 +1,10 @@
 // Package ownership keeps who owns which shard of the journal, in the store.
 //
-// A shard's row says who owns it, in which epoch, and until when, on the server's clock. Who finds it free, or the owner's time
-// over, takes it with the next epoch; since the epoch is part of a key that appends lock, taking it waits for appends under way, and
-// whatever an earlier owner sends later finds another epoch. Who gives a shard back leaves the leases on its node runs with it. The
-// engines that look for work are noted too, so that each can tell how many shards are its part.
+// A shard's row says who owns it, in which epoch, and until when, on the server's clock. An engine that finds it free, or the
+// owner's time over, takes it with the next epoch; since the epoch is part of a key that appends lock, taking it waits for
+// appends under way, and whatever an earlier owner sends later finds another epoch. An engine that gives a shard back leaves the
+// leases on its node runs with it. The engines that look for work are noted too, so that each can tell how many shards are its
+// part.
 package ownership
 
 import (
@@ -93,7 +94,7 @@ func (r *Registry) Acquire(ctx context.Context, shard int, span time.Duration) (
 	return epoch, mine, err
 }
 
-// Renew prolongs shards that are owned in epochs, and gives those that are.
+// Renew renews the leases on shards that are owned in the epochs given, and gives the shards whose leases it has renewed.
 func (r *Registry) Renew(ctx context.Context, shards []int16, epochs []int64, span time.Duration) ([]int16, error) {
 	rows, err := r.Pool.Query(ctx, renewSQL, r.Name, span.Microseconds(), shards, epochs)
 	if err != nil {
@@ -150,8 +151,8 @@ func (r *Registry) DropLeases(ctx context.Context, shard int, epoch int64) (owne
 	return tag.RowsAffected() > 0, err
 }
 
-// See notes whether this owner looks for work, and counts the others that do, and the shards that are free. Who was not heard of
-// for so long is gone.
+// See notes whether this owner looks for work, and counts the others that do, and the shards that are free. An owner that was not
+// heard of for so long is gone.
 func (r *Registry) See(ctx context.Context, gone time.Duration, looks bool) (others, free int, err error) {
 	var told *string
 	err = r.Pool.QueryRow(ctx, seeOwnerSQL, r.Name, gone.Microseconds(), looks, r.Channel, r.News).Scan(&others, &free, &told)
