@@ -116,6 +116,7 @@ var contradictions = []struct {
 		Elements: []plan.Element{{Barrier: run(51), Value: json.RawMessage("1")}},
 		Arrivals: []plan.Arrival{{Run: run(51), Required: 2}, {Run: run(51), Required: 2}, {Run: run(51), Required: 2}},
 	}, "arrival 3 of 2", true},
+	{"element below zero", plan.Plan{Elements: []plan.Element{{Barrier: run(51), Index: -1, Value: json.RawMessage("1")}}}, "element -1", false},
 	{"opened twice", plan.Plan{Opens: []plan.Open{{Run: run(50), Required: 2}}}, "is known already", false},
 	{"opened for nobody", plan.Plan{Opens: []plan.Open{{Run: run(52)}}}, "takes at least one", false},
 	{"never opened", plan.Plan{Arrivals: []plan.Arrival{{Run: run(52)}}}, "whose count is not known", false},

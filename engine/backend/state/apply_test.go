@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"pulley/engine/graph"
 	"pulley/engine/plan"
@@ -45,5 +46,43 @@ func TestClearsComeLast(t *testing.T) {
 	}
 	if _, left := inst.Slots.Get(Address{1, "10"}); inst.Slots.Len() != 1 || !left {
 		t.Errorf("%d values are left; want that under 10 alone", inst.Slots.Len())
+	}
+}
+
+// TestRunsAreDue wants a run to say since when it is ready, or until when it waits, and the transaction that something waits. A
+// run that is done keeps no arguments.
+func TestRunsAreDue(t *testing.T) {
+	inst := &Instance{Core: cleared{}}
+	tx := (&Space{Rules: Rules{KeepDone: true}}).Begin(100)
+	enqueued := func(node graph.NodeID, after time.Duration) *Run {
+		e := plan.Enqueue{Run: graph.Run{Node: node}, Args: []plan.Arg{{Name: "x", Value: json.RawMessage("1")}}, After: after}
+		if _, err := tx.Apply(inst, plan.Plan{Enqueues: []plan.Enqueue{e}}); err != nil {
+			t.Fatal(err)
+		}
+		r, _ := inst.Runs.Get(OfRun(e.Run))
+		return r
+	}
+	is := func(r *Run, place Place, attempt int32, due int64) {
+		t.Helper()
+		if want := (RunState{Place: place, Attempt: attempt, Due: due}); r.RunState != want {
+			t.Errorf("node %d is %+v; want %+v", r.Key.Node, r.RunState, want)
+		}
+	}
+	now := enqueued(1, 0)
+	if is(now, Ready, 1, 100); tx.Timed {
+		t.Error("something waits, before anything does")
+	}
+	later := enqueued(2, 7)
+	if is(later, Waiting, 1, 107); !tx.Timed {
+		t.Error("nothing waits, and node 2 does")
+	}
+	tx.Now = 200
+	tx.Retry(now, 0)
+	is(now, Ready, 2, 200)
+	tx.Retry(later, 5)
+	is(later, Waiting, 2, 205)
+	tx.Done(now)
+	if is(now, Over, 2, 0); now.Args != nil {
+		t.Errorf("node 1 is done, and keeps %d arguments", len(now.Args))
 	}
 }

@@ -68,6 +68,8 @@ func undoAll(t *testing.T, space *Space) {
 		apply(plan.Plan{Opens: []plan.Open{{Run: run(50, "0"), Required: 3}}, Elements: []plan.Element{{Barrier: run(50, "0"), Index: 1, Value: value}}}),
 		apply(plan.Plan{Elements: []plan.Element{{Barrier: run(50, "0"), Index: 4, Value: value}, {Barrier: run(50, "0"), Index: 1, Value: json.RawMessage("2")}}}),
 		apply(plan.Plan{Arrivals: []plan.Arrival{{Run: run(50, "0"), Soft: true}, {Run: run(51, "0"), Required: 2}, {Run: run(50, "0"), Soft: true}}}),
+		apply(plan.Plan{Elements: []plan.Element{{Barrier: run(52, "0"), Value: value}}}),
+		apply(plan.Plan{Opens: []plan.Open{{Run: run(52, "0"), Required: 2}}}), // after an element came
 		func() { tx.gather(inst, plan.Event{Run: run(50, "0")}) },
 		func() {
 			tx.Set(of(0, "0"), RunState{Place: Leased, Attempt: 1, Due: 7, Token: 3})
