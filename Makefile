@@ -2,14 +2,14 @@
 
 GO ?= go
 
-# What the demonstration runs, and where its report goes: every scenario, on the pushing and the pulling
-# schedulers. Traces are real ones where a folder with some is at hand, and generated ones otherwise.
+# What the demonstration runs, and where its report goes: a pushing, a journaling and a pulling scheduler, on scenarios of few sizes.
+# Five runs are the fewest that show a difference. Traces are real ones where a folder with some is at hand, and generated ones otherwise.
 DEMO_OUT ?= out/demo
 PULLEY_WFINSTANCES ?= ../shared/wfinstances
-DEMO_TRACES ?= $(wordlist 1,3,$(sort $(wildcard $(PULLEY_WFINSTANCES)/*.json)))
-DEMO_FLAGS ?= --quick --out $(DEMO_OUT) --backends push,pull,pull:batch=256,pull:scan=sql:batch=256 --runs 2 --min-nodes 500 \
-	--sizes fanout=10,50,100,500,2000 --sizes loop=8,32,100 --sizes spread=10,100 --sizes chain=10,50,200 \
-	--sizes diamond=2,8 --sizes pipeline=16,128 --time-scale 0.00005 $(addprefix --trace ,$(DEMO_TRACES))
+DEMO_TRACES ?= $(wordlist 1,2,$(sort $(wildcard $(PULLEY_WFINSTANCES)/*.json)))
+DEMO_FLAGS ?= --quick --out $(DEMO_OUT) --backends push,journal,pull --runs 5 --min-nodes 300 \
+	--sizes fanout=10,100,500 --sizes loop=32 --sizes spread=100 --sizes chain=10,100 --sizes diamond=4 --sizes pipeline=32 \
+	--time-scale 0.00005 $(addprefix --trace ,$(DEMO_TRACES))
 
 # How long one package's tests may take.
 TEST_TIMEOUT ?= 60m
