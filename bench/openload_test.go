@@ -87,6 +87,46 @@ func TestRunIsEnded(t *testing.T) {
 	}
 }
 
+// TestARunThatIsEndedSaysWhatItShowed stops runs of an hour: one after its warm-up, which tells what was measured and decides nothing, and
+// one within it, which has nothing to tell.
+func TestARunThatIsEndedSaysWhatItShowed(t *testing.T) {
+	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]
+	bed := testbed(t, bench.TestbedSpec{Case: k, Backend: specs(t, "memory")[0]})
+	for _, c := range []struct {
+		arrivals string
+		warmUp   time.Duration
+		told     bool
+	}{{"constant:20/s", 100 * time.Millisecond, true}, {"closed:2", 100 * time.Millisecond, true}, {"constant:20/s", 30 * time.Minute, false}} {
+		because := errors.New("because")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		a, err := arrivals.Parse(c.arrivals, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last bench.OpenProgress
+		found, err := bed.Observe(ctx, bench.OpenRun{
+			Arrivals: a, WarmUp: c.warmUp, WarmUpFixed: true, Measure: time.Hour, Percentile: 50, Limits: anyMachine,
+			Progress: func(p bench.OpenProgress) { last = p; cancel(because) },
+		})
+		if !errors.Is(err, because) || (found != nil) != c.told {
+			t.Fatalf("%s, %v of warm-up: %v, told is %v", c.arrivals, c.warmUp, err, found != nil)
+		}
+		if !c.told {
+			continue
+		}
+		if found.Valid || found.Overloaded || found.Findings[0].Kind != load.KindCut || !strings.Contains(found.Findings[0].Text, "of 1h0m0.1s") {
+			t.Errorf("%s: valid is %v, %+v", c.arrivals, found.Valid, found.Findings)
+		}
+		w, end := found.Whole, time.Duration(found.Phases.MeasureNS)
+		if w.Sent < last.Sent || w.Ended == 0 || w.Dropped > 0 || w.Intended != w.Sent || end < last.Elapsed || end > time.Hour/2 || found.LatencyNS.P50 == nil {
+			t.Errorf("%s: %+v until %v, after %+v", c.arrivals, w, end, last)
+		}
+		if err := found.Write(t.TempDir()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestRefusedRuns wants one line for what cannot be run.
 func TestRefusedRuns(t *testing.T) {
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]

@@ -25,6 +25,7 @@ type openRunning struct {
 	pacer *load.Pacer
 	times []time.Duration // nil: the arrivals are closed
 	end   time.Duration   // of the arrivals
+	span  time.Duration   // of intervals
 	watch *watch
 
 	ctx      context.Context // of submissions; ends with the run
@@ -62,8 +63,8 @@ func newOpenRunning(t *Testbed, o OpenRun) (*openRunning, error) {
 	}
 	r.watch = newWatch(t.lot, instances, inFlight)
 	r.watch.shared = true
-	span := load.Span(o.Measure, r.end)
-	r.watch.stages = stages.New(span, int((r.end+span-1)/span), r.stagesEvery())
+	r.span = load.Span(o.Measure, r.end)
+	r.watch.stages = stages.New(r.span, int((r.end+r.span-1)/r.span), r.stagesEvery())
 	return r, nil
 }
 
@@ -76,8 +77,8 @@ func (r *openRunning) stagesEvery() int {
 	return 1 + int(rate*float64(r.bed.spec.Case.Workload.Nodes)/stagesPerS)
 }
 
-// run puts the load on, and gives what became of every instance. After it nothing of the run is going on but what engines
-// still do with instances that have not ended.
+// run puts the load on, and gives what became of every instance: also beside the error where ctx ends, which is its cause, if something had
+// been measured by then. After it nothing of the run is going on but what engines still do with instances that have not ended.
 func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	var stop context.CancelFunc
 	r.ctx, stop = context.WithCancel(ctx)
@@ -95,22 +96,25 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 		helpers.Go(func() { r.tell(r.ctx, clock) })
 	}
 	pace, err := load.Drive(ctx, r.pacer, clock, r, r.wake)
-	if err != nil {
-		return nil, err
-	}
-	if err := clock.Until(ctx, r.end, nil); err != nil {
-		return nil, err
+	if err == nil {
+		err = clock.Until(ctx, r.end, nil)
 	}
 	cpu := r.bed.runner.processors.Read().Since(before)
-	if err := r.drain(ctx, idle); err != nil {
-		return nil, err
+	if err == nil {
+		err = r.drain(ctx, idle)
 	}
-	drained := clock.Now()
+	drained, asked := clock.Now(), time.Duration(0)
 	stop()
 	r.senders.Wait()
+	if err != nil {
+		asked = r.end
+		if !r.cut(drained) {
+			return nil, err
+		}
+	}
 	found := &load.Run{
 		Requests: r.requests(), Closed: r.times == nil, Steady: r.steady(), WarmUp: r.ask.WarmUp, Auto: !r.ask.WarmUpFixed, End: r.end, Drained: drained,
-		Percentile: r.ask.Percentile, Pace: pace, Cores: cores(), CPU: cpu, Limits: r.ask.Limits, Stages: r.watch.stages,
+		Span: r.span, Asked: asked, Percentile: r.ask.Percentile, Pace: pace, Cores: cores(), CPU: cpu, Limits: r.ask.Limits, Stages: r.watch.stages,
 	}
 	for _, o := range r.ask.Objectives {
 		found.Objectives = append(found.Objectives, record.LoadObjective{Percentile: o.Percentile, MostNS: int64(o.Most)})
@@ -118,7 +122,17 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found.Wrong = append(r.wrong, r.watch.doubts()...)
-	return found, nil
+	return found, err
+}
+
+// cut ends the arrivals now, if they have not ended, without those that were not looked at any more. It is false where nothing was measured by
+// then.
+func (r *openRunning) cut(now time.Duration) bool {
+	if r.times != nil {
+		r.times = r.times[:r.pacer.Handled()]
+	}
+	r.end = min(r.end, now)
+	return r.end > r.ask.WarmUp
 }
 
 // InFlight implements load.Target.

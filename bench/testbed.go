@@ -226,8 +226,9 @@ func (t *Testbed) Run(ctx context.Context, o OpenRun) (*record.Load, error) {
 	return found.Load, nil
 }
 
-// Observe puts load on the testbed, says what it showed, and gives what became of every instance. The error is one of the request, of the engines, or ctx's cause; what is
-// wrong with the run stands in its findings.
+// Observe puts load on the testbed, says what it showed, and gives what became of every instance. The error is one of the request, of the
+// engines, or ctx's cause; what is wrong with the run stands in its findings. Where ctx ends while something is measured, Observe gives what
+// was by then beside the error.
 func (t *Testbed) Observe(ctx context.Context, o OpenRun) (*OpenResult, error) {
 	if o.Drain == 0 {
 		o.Drain = openDrain
@@ -247,7 +248,7 @@ func (t *Testbed) Observe(ctx context.Context, o OpenRun) (*OpenResult, error) {
 	defer t.relay.watch.Store(nil)
 	found, err := run.run(ctx)
 	t.left = run.inFlight.Load() > 0
-	if err != nil {
+	if found == nil {
 		return nil, err
 	}
 	out := load.Analyze(*found)
@@ -256,7 +257,7 @@ func (t *Testbed) Observe(ctx context.Context, o OpenRun) (*OpenResult, error) {
 	out.Arrivals, out.Seed, out.Workers, out.Engines, out.InFlightMost = o.Arrivals.String(), o.Seed, t.spec.Workers, t.spec.Engines, t.spec.InFlight
 	out.Tool, out.Host, out.Postgres, out.StartedAt = measure.Tool("pulley"), measure.Host(), t.runner.server, run.watch.began
 	out.Notes = append(out.Notes, run.watch.notes()...)
-	return &OpenResult{out, found.Requests}, nil
+	return &OpenResult{out, found.Requests}, err
 }
 
 func (o OpenRun) validate() error {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"time"
@@ -43,7 +44,7 @@ func (a *analysis) phases() {
 		p.Detected = true
 	}
 	p.WarmUpNS, p.MeasureNS, p.DrainNS = int64(a.from), int64(a.End), int64(a.Drained)
-	p.LongestNS, p.SpanNS = int64(a.WarmUp), int64(Span(a.End-a.WarmUp, a.End))
+	p.LongestNS, p.SpanNS = int64(a.WarmUp), int64(cmp.Or(a.Span, Span(a.End-a.WarmUp, a.End)))
 	first := sort.Search(len(a.Requests), func(i int) bool { return a.Requests[i].Intended >= a.from })
 	a.measured = a.Requests[first:]
 }

@@ -57,5 +57,8 @@ func (p *Pacer) Due(now time.Duration, inFlight int) (b Batch, again time.Durati
 	return b, p.times[p.next], true
 }
 
+// Handled is how many requests were sent or dropped.
+func (p *Pacer) Handled() int { return p.next }
+
 // Closed says that a request comes when another has ended.
 func (p *Pacer) Closed() bool { return p.times == nil }

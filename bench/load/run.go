@@ -33,6 +33,10 @@ type Run struct {
 	Auto    bool          // it ends when the run shows that it has
 	End     time.Duration // of the arrivals and of the measured phase; more than WarmUp
 	Drained time.Duration // the end of the run
+	Span    time.Duration // of its intervals. Zero: what Span says of its phases
+
+	// Asked is where the arrivals should have ended, if the run was interrupted before it was over; End is where they did. Zero: it was not.
+	Asked time.Duration
 
 	Percentile float64                // by which the run is judged, from 50 to 100
 	Objectives []record.LoadObjective // without their values

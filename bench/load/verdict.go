@@ -12,6 +12,7 @@ import (
 // The kinds of findings.
 const (
 	KindOverload  = "overload"   // the system could not do what was asked
+	KindCut       = "cut"        // the run was interrupted
 	KindUnended   = "unfinished" // some had no end when the run had
 	KindLag       = "lag"        // the generator was late
 	KindSaturated = "saturated"  // the generator had no time to be on time, or nothing left to send
@@ -27,6 +28,9 @@ func (a *analysis) judge() {
 	o := a.out
 	for _, text := range a.Wrong {
 		a.find(KindWrong, "%s", text)
+	}
+	if a.Asked > 0 {
+		a.find(KindCut, "it was interrupted after %v of %v", a.Drained.Round(time.Millisecond), a.Asked)
 	}
 	a.judgeLoad()
 	a.judgeGenerator()
@@ -86,6 +90,7 @@ func (a *analysis) judgeLoad() {
 			o.AskedPerS, o.AchievedPerS, grown)
 	}
 	switch n := o.Whole.Unfinished; {
+	case a.Asked > 0: // that they have not ended says nothing: they were not waited for
 	case n > 0 && float64(n) > a.Limits.GrowthShare*float64(o.Measured.Intended):
 		a.find(KindOverload, "overload: %d of %d instances had not ended when the drain had, %v after the last arrival", n, o.Whole.Sent, (a.Drained - a.End).Round(time.Millisecond))
 	case n > 0:

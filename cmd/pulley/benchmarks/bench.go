@@ -47,7 +47,7 @@ func (BenchCmd) Help() string {
 		"Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"The run is judged itself: it is invalid where the generator was late or had no time, where there are too few instances for the percentile, " +
 		"where latencies drift within the measured phase, and where other programs use the machine. Where more is asked for than the scheduler can do, " +
-		"that is overload.\n\n" +
+		"that is overload. Ctrl-C ends the run with what it has, once something is measured.\n\n" +
 		"Exit status: 0 if the run is valid and all objectives hold, 1 if one does not or a result was wrong, 2 if nothing could be run, " +
 		"3 if the run is invalid or overloaded.\n\nExamples:\n\n" +
 		"  pulley bench fanout=100 --rate 50 --duration 10s\n" +
@@ -80,8 +80,13 @@ func (o *BenchCmd) Run(c *console.Console) error {
 	ctx, stop := console.Interruptible()
 	defer stop()
 	found, err := o.bench(ctx, c, spec, run)
-	if err != nil {
-		return console.Ended(ctx, err)
+	return o.finish(c, found, console.Ended(ctx, err))
+}
+
+// finish writes and prints what a run showed, and gives the end of the command. failed is why there is nothing, nil found, or only the beginning.
+func (o *BenchCmd) finish(c *console.Console, found *bench.OpenResult, failed error) error {
+	if found == nil {
+		return failed
 	}
 	found.Command = measure.Command(os.Args)
 	if err := found.Write(o.Out); err != nil {
@@ -89,6 +94,9 @@ func (o *BenchCmd) Run(c *console.Console) error {
 	}
 	if err := o.print(c, found.Load); err != nil {
 		return err
+	}
+	if failed != nil {
+		return failed
 	}
 	return verdictOf(found.Load)
 }

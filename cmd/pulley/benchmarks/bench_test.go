@@ -2,12 +2,38 @@ package benchmarks
 
 import (
 	"errors"
+	"io"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"pulley/bench"
 	"pulley/bench/load"
 	"pulley/cmd/pulley/console"
 	"pulley/reports/record"
 )
+
+// TestBenchKeepsWhatItHas writes and prints the beginning of a run that was interrupted, which still ends with the interruption.
+func TestBenchKeepsWhatItHas(t *testing.T) {
+	interrupted := &console.Status{Code: 130}
+	var printed strings.Builder
+	c := &console.Console{Out: &printed, Err: io.Discard}
+	cmd := BenchCmd{Out: t.TempDir(), Format: "text"}
+	if err := cmd.finish(c, nil, interrupted); err != interrupted || printed.Len() > 0 {
+		t.Errorf("%v; printed %q", err, printed.String())
+	}
+	found := &bench.OpenResult{Load: load.Analyze(load.Run{
+		Requests: []load.Request{{Intended: 1, Sent: 1, Stored: 1, Ended: 2}}, End: time.Second, Drained: time.Second, Asked: time.Hour, Percentile: 50,
+	})}
+	found.Scenario, found.Backend = "chain", "memory"
+	if err := cmd.finish(c, found, interrupted); err != interrupted || !strings.Contains(printed.String(), "interrupted after 1s of 1h0m0s") {
+		t.Errorf("%v; printed %q", err, printed.String())
+	}
+	if l, err := record.ReadLoad(filepath.Join(cmd.Out, record.LoadFile)); err != nil || l.Valid {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
 
 // TestBenchEnds wants the exit status that each verdict has.
 func TestBenchEnds(t *testing.T) {
