@@ -11,17 +11,11 @@ import (
 
 // containerDisconnect has it happen to the container that the server is in.
 var containerDisconnect = Kind{
-	Name:  "container.disconnect",
-	Doc:   "the server's container is taken off its network, so that nothing arrives or is refused, and put into it again, with another address",
-	Lacks: noContainer,
-	Draw:  func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/10, 3*t.Lease/2) },
-	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		c, err := w.Container()
-		if err != nil {
-			return err
-		}
-		return disconnectContainer(ctx, c, f, over)
-	},
+	Name:   "container.disconnect",
+	Doc:    "the server's container is taken off its network, so that nothing arrives or is refused, and put into it again, with another address",
+	Lacks:  noContainer,
+	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/10, 3*t.Lease/2) },
+	Inject: toServer(disconnectContainer),
 }
 
 // disconnectContainer has a container be in no network for a fault's time.
@@ -40,32 +34,22 @@ var containerKill = Kind{
 	Name:  "container.kill",
 	Doc:   "the server's container is killed with SIGKILL, every process in it, and started again",
 	Lacks: noContainer,
-	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		c, err := w.Container()
-		if err != nil {
-			return err
-		}
+	Inject: toServer(func(ctx context.Context, c Container, _ Fault, over func()) error {
 		if err := c.Restart(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 		over()
 		return nil
-	},
+	}),
 }
 
 // containerPause has it happen to the container that the server is in.
 var containerPause = Kind{
-	Name:  "container.pause",
-	Doc:   "every process of the server's container stands still for a while, up to longer than a lease",
-	Lacks: noContainer,
-	Draw:  func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/10, 3*t.Lease/2) },
-	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		c, err := w.Container()
-		if err != nil {
-			return err
-		}
-		return pauseContainer(ctx, c, f, over)
-	},
+	Name:   "container.pause",
+	Doc:    "every process of the server's container stands still for a while, up to longer than a lease",
+	Lacks:  noContainer,
+	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/10, 3*t.Lease/2) },
+	Inject: toServer(pauseContainer),
 }
 
 // pauseContainer has a container stand still for a fault's time.
@@ -78,6 +62,17 @@ func pauseContainer(ctx context.Context, c Container, f Fault, over func()) erro
 	err = errors.Join(err, c.Unpause(context.WithoutCancel(ctx)))
 	over()
 	return err
+}
+
+// toServer has something happen to the container that the server is in.
+func toServer(do func(ctx context.Context, c Container, f Fault, over func()) error) func(context.Context, World, Fault, func()) error {
+	return func(ctx context.Context, w World, f Fault, over func()) error {
+		c, err := w.Container()
+		if err != nil {
+			return err
+		}
+		return do(ctx, c, f, over)
+	}
 }
 
 // noContainer says why a world has no container.

@@ -272,16 +272,22 @@ func between(r *rand.Rand, least, most time.Duration) int {
 }
 
 // until has a fault go on for its time, and then until an error with a state has reached an engine, more than there were
-// before, if that takes no longer than armedFor.
-func until(ctx context.Context, w World, f Fault, state string, before int) error {
-	err := pause.For(ctx, f.Hold())
-	for end := time.Now().Add(armedFor); err == nil && w.Failed()[state] == before; {
-		if time.Now().After(end) {
+// before, if that takes no longer than armedFor. Meanwhile something may be done again and again; nil: nothing.
+func until(ctx context.Context, w World, f Fault, state string, before int, meanwhile func() error) error {
+	for end := time.Now().Add(f.Hold()); time.Now().Before(end) || w.Failed()[state] == before; {
+		if time.Now().After(end.Add(armedFor)) {
 			return fmt.Errorf("%w: no statement failed with %s", ErrMissed, state)
 		}
-		err = pause.For(ctx, time.Millisecond)
+		if meanwhile != nil {
+			if err := meanwhile(); err != nil {
+				return err
+			}
+		}
+		if err := pause.For(ctx, time.Millisecond); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // Happened says whether one of the kind's states, if it has some, came between two counts of World.Failed.

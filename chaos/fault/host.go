@@ -7,17 +7,11 @@ import (
 
 // hostDisconnect has it happen to the container that an engine is in.
 var hostDisconnect = Kind{
-	Name:  "host.disconnect",
-	Doc:   "an engine's container is taken off its network for longer than a lease, so that its connections hang, and put into it again, with the same address",
-	Lacks: noHost,
-	Draw:  func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = beyondLease(r, t) },
-	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		c, err := w.Host(f.Engine)
-		if err != nil {
-			return err
-		}
-		return disconnectContainer(ctx, c, f, over)
-	},
+	Name:   "host.disconnect",
+	Doc:    "an engine's container is taken off its network for longer than a lease, so that its connections hang, and put into it again, with the same address",
+	Lacks:  noHost,
+	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = beyondLease(r, t) },
+	Inject: toHost(disconnectContainer),
 }
 
 // hostKill has it happen to the container that an engine is in.
@@ -52,17 +46,22 @@ var hostKill = Kind{
 
 // hostPause has it happen to the container that an engine is in.
 var hostPause = Kind{
-	Name:  "host.pause",
-	Doc:   "every process of an engine's container stands still for longer than a lease, and goes on as if nothing had been",
-	Lacks: noHost,
-	Draw:  func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = beyondLease(r, t) },
-	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+	Name:   "host.pause",
+	Doc:    "every process of an engine's container stands still for longer than a lease, and goes on as if nothing had been",
+	Lacks:  noHost,
+	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = beyondLease(r, t) },
+	Inject: toHost(pauseContainer),
+}
+
+// toHost has something happen to the container that an engine is in.
+func toHost(do func(ctx context.Context, c Container, f Fault, over func()) error) func(context.Context, World, Fault, func()) error {
+	return func(ctx context.Context, w World, f Fault, over func()) error {
 		c, err := w.Host(f.Engine)
 		if err != nil {
 			return err
 		}
-		return pauseContainer(ctx, c, f, over)
-	},
+		return do(ctx, c, f, over)
+	}
 }
 
 // noHost says why a world has no containers for engines.

@@ -40,7 +40,7 @@ var postgresDisk = Kind{
 		before := w.Failed()[diskFull]
 		err = disk.Fill()
 		if err == nil {
-			err = until(ctx, w, f, diskFull, before)
+			err = until(ctx, w, f, diskFull, before, nil)
 		}
 		if freeErr := disk.Free(); freeErr != nil {
 			return fmt.Errorf("making room on the server's disk: %w", errors.Join(err, freeErr))

@@ -54,7 +54,7 @@ func lockedOnce(ctx context.Context, w World, f Fault, admin *pgx.Conn, state st
 		return err
 	}
 	if _, err = tx.Exec(ctx, lockSQL); err == nil {
-		err = until(ctx, w, f, state, before)
+		err = until(ctx, w, f, state, before, nil)
 	}
 	return errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
 }
@@ -123,18 +123,12 @@ var postgresDeadlocks = Kind{
 		before := w.Failed()[deadlockDetected]
 		// The engines look for a circle while the other session still waits, and so are the victims.
 		return withDefault(ctx, w, "deadlock_timeout", "50ms", over, func(admin *pgx.Conn) error {
-			for end := time.Now().Add(f.Hold()); w.Failed()[deadlockDetected] == before || time.Now().Before(end); {
-				if time.Now().After(end.Add(armedFor)) {
-					return fmt.Errorf("%w: no statement failed with %s", ErrMissed, deadlockDetected)
-				}
+			return until(ctx, w, f, deadlockDetected, before, func() error {
 				if err := crossLocks(ctx, admin); err != nil {
 					return err
 				}
-				if err := pause.For(ctx, 5*time.Millisecond); err != nil {
-					return err
-				}
-			}
-			return nil
+				return pause.For(ctx, 4*time.Millisecond) // the engines have the tables for a moment
+			})
 		})
 	},
 }

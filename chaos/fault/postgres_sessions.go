@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"pulley/internal/pause"
 )
 
 //go:embed sql/terminate.sql
@@ -81,7 +78,7 @@ var postgresConnections = Kind{
 		if taken, err = exhaust(ctx, w, taken); err != nil {
 			return err
 		}
-		return until(ctx, w, f, tooManyConnections, before)
+		return until(ctx, w, f, tooManyConnections, before, nil)
 	},
 }
 
@@ -121,17 +118,14 @@ var postgresCancel = Kind{
 		}
 		defer func() { _ = admin.Close(context.WithoutCancel(ctx)) }()
 		before, canceled := w.Failed()[queryCanceled], 0
-		for end := time.Now().Add(f.Hold()); w.Failed()[queryCanceled] == before || time.Now().Before(end); {
+		err = until(ctx, w, f, queryCanceled, before, func() error {
 			var n int
-			if err := admin.QueryRow(ctx, cancelSQL, Application).Scan(&n); err != nil {
-				return fmt.Errorf("canceling statements: %w", err)
-			}
-			if canceled += n; time.Now().After(end.Add(armedFor)) {
-				return fmt.Errorf("%w: %d statements were canceled, and none failed by that", ErrMissed, canceled)
-			}
-			if err := pause.For(ctx, time.Millisecond); err != nil {
-				return err
-			}
+			err := admin.QueryRow(ctx, cancelSQL, Application).Scan(&n)
+			canceled += n
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("canceling statements, %d until then: %w", canceled, err)
 		}
 		over()
 		return nil
@@ -147,7 +141,7 @@ var postgresSerializable = Kind{
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		before := w.Failed()[serializationFailure]
 		return withDefault(ctx, w, "default_transaction_isolation", "serializable", over, func(*pgx.Conn) error {
-			return until(ctx, w, f, serializationFailure, before)
+			return until(ctx, w, f, serializationFailure, before, nil)
 		})
 	},
 }

@@ -26,10 +26,8 @@ func kill(ctx context.Context, e Engine, over func()) error {
 		return fmt.Errorf("killing an engine: %w", err)
 	}
 	over()
-	select {
-	case <-e.Gone():
-	case <-ctx.Done():
-		return fmt.Errorf("a killed engine has not ended: %w", context.Cause(ctx))
+	if err := ended(ctx, e); err != nil {
+		return err
 	}
 	return e.Start(ctx)
 }
