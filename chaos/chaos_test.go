@@ -155,7 +155,8 @@ func TestMissedFaultsOnASlowMachine(t *testing.T) {
 		needs int
 		tries int
 		want  Verdict
-	}{{true, 400, 2*triesMost + 1, Pass}, {false, 400, triesMost, Inconclusive}, {true, 1 << 20, (growthsMost + 1) * triesMost, Inconclusive}} {
+		spans int // that fault, and each new begin with longer times, which ends every engine, too
+	}{{true, 400, 2*triesMost + 1, Pass, 3}, {false, 400, triesMost, Inconclusive, 0}, {true, 1 << 20, (growthsMost + 1) * triesMost, Inconclusive, growthsMost}} {
 		tries := 0
 		r := &run{watch: newWatch(), ledger: fault.NewLedger(), world: &world.World{}, load: &load{}}
 		r.find = func(string) (fault.Kind, error) {
@@ -176,8 +177,8 @@ func TestMissedFaultsOnASlowMachine(t *testing.T) {
 		if err := r.faults(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if r.result.conclude(); r.result.Verdict != c.want || tries != c.tries {
-			t.Errorf("%+v: %s after %d tries", c, r.result.Verdict, tries)
+		if r.result.conclude(); r.result.Verdict != c.want || tries != c.tries || len(r.spans) != c.spans {
+			t.Errorf("%+v: %s after %d tries, with %d spans", c, r.result.Verdict, tries, len(r.spans))
 		}
 	}
 }

@@ -275,7 +275,7 @@ func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bo
 			return false, nil
 		}
 		r.say("fault %d, %s, did not happen in %d tries; the machine is slow, and every time of the case is doubled", i+1, f, triesMost)
-		if err := r.grow(ctx); err != nil {
+		if err := r.asSpan("longer times", func() error { return r.grow(ctx) }); err != nil {
 			return false, fmt.Errorf("going on with longer times: %w", err)
 		}
 	}
