@@ -19,6 +19,7 @@ var plants = map[string]func(process.Store) process.Store{
 	"applies twice":     func(s process.Store) process.Store { return appliesTwice{s} },
 	"answers early":     func(s process.Store) process.Store { return answersEarly{s} },
 	"gives nothing out": func(s process.Store) process.Store { return givesNothingOut{s} },
+	"leaves goroutines": func(s process.Store) process.Store { return leavesGoroutines{s} },
 }
 
 // forgets answers some completions as applied and forgets them.
@@ -68,6 +69,16 @@ type givesNothingOut struct{ process.Store }
 // Claim gives nothing to anybody.
 func (d givesNothingOut) Claim(context.Context, int, backend.Grant) (backend.Committed, error) {
 	return backend.Committed{}, nil
+}
+
+// leavesGoroutines leaves some behind with every call.
+type leavesGoroutines struct{ process.Store }
+
+func (l leavesGoroutines) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
+	for range 10 {
+		go func() { select {} }()
+	}
+	return l.Store.Complete(ctx, shard, done, grant)
 }
 
 // TestPlantedBugsAreCaught plants bugs, and wants each to be found by its invariant. Before every change there are two of them:

@@ -95,7 +95,19 @@ const (
 	seriesIndexes     = "indexes"
 )
 
-const bytesUnit = "bytes"
+// bounded are the series that must not grow, and by how much each goes up and down with the load, however long a soak lasts. What
+// grows with every instance or with time is soon above that: in a soak of 90 seconds there are some 100,000 completions.
+var bounded = []struct {
+	name  string
+	sways float64
+}{
+	{seriesMemory, 8 * mebibyte}, {seriesGoroutines, 8}, {seriesConnections, 2}, {seriesTables, mebibyte}, {seriesIndexes, mebibyte},
+}
+
+const (
+	bytesUnit = "bytes"
+	mebibyte  = 1 << 20
+)
 
 func (s *soak) sample(ctx context.Context) {
 	at := float64(oracle.MachineClock()-s.steady) / 1e9
@@ -205,18 +217,22 @@ func (s *soak) judge() *record.Soak {
 	out := &record.Soak{
 		EveryS: length / soakSamples,
 		Method: fmt.Sprintf("Over %.0f s of load, with faults. The first %.0f s are left out; begin and end are medians over the %.0f s after them and over the "+
-			"last %.0f s. What is judged may end %.0f %% above its begin, and a little more that is the same however long it takes (%s). The first fault of each kind is a long one. Engine 0 lives through the whole run; %d instances were removed %v after they had ended. %s",
+			"last %.0f s. What is judged may end %.0f %% above its begin, and by so much more as it goes up and down with the load (%s). The first fault of each kind is a long one. Engine 0 lives through the whole run; %d instances were removed %v after they had ended. %s",
 			length, settled, long, long, 100*(soakMost-1), swayText(), s.cleared, s.Retained(), s.NapText()),
 	}
-	judged := []string{seriesMemory, seriesGoroutines, seriesConnections, seriesTables, seriesIndexes}
 	names := slices.Sorted(maps.Keys(s.series))
-	slices.SortStableFunc(names, func(a, b string) int { return rank(judged, a) - rank(judged, b) })
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
 	for _, name := range names {
 		one := s.series[name]
 		out.Series = append(out.Series, *one)
 		begin, first := window(one, settled, settled+long)
 		end, last := window(one, length-long, length)
-		g := record.Growth{Name: name, Unit: one.Unit, Begin: begin, End: end, Within: end <= soakMost*begin+sways[name], Judged: rank(judged, name) < len(judged)}
+		g := record.Growth{Name: name, Unit: one.Unit, Begin: begin, End: end, Judged: rank(name) < len(bounded)}
+		most := soakMost * begin
+		if g.Judged {
+			most += bounded[rank(name)].sways
+		}
+		g.Within = end <= most
 		out.Growth = append(out.Growth, g)
 		switch {
 		case g.Judged && !(first && last):
@@ -230,23 +246,27 @@ func (s *soak) judge() *record.Soak {
 	return out
 }
 
-// sways is by how much a series goes up and down with the load, however long it lasts. What grows with every instance or with time
-// is soon above it: in a soak of 90 seconds there are some 100,000 completions.
-var sways = map[string]float64{
-	seriesMemory: 8 << 20, seriesGoroutines: 8, seriesConnections: 2, seriesTables: 1 << 20, seriesIndexes: 1 << 20,
-}
-
+// swayText words by how much each of the judged series may sway.
 func swayText() string {
-	return fmt.Sprintf("%.0f goroutines, %.0f connections, %.0f MiB of memory, 1 MiB of tables and of indexes",
-		sways[seriesGoroutines], sways[seriesConnections], sways[seriesMemory]/(1<<20))
+	var texts []string
+	for _, one := range bounded {
+		amount := fmt.Sprintf("%.0f", one.sways)
+		if one.sways >= mebibyte {
+			amount = fmt.Sprintf("%.0f MiB", one.sways/mebibyte)
+		}
+		texts = append(texts, one.name+" "+amount)
+	}
+	return strings.Join(texts, ", ")
 }
 
-// rank is a name's place in a list, its length if it is not there.
-func rank(list []string, name string) int {
-	if i := slices.Index(list, name); i >= 0 {
-		return i
+// rank is a series' place among the judged ones, their number if it is none.
+func rank(name string) int {
+	for i, one := range bounded {
+		if one.name == name {
+			return i
+		}
 	}
-	return len(list)
+	return len(bounded)
 }
 
 // window is the median of a series from one time to another.
