@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"pulley/internal/pause"
 )
 
 // markVariable marks the processes of a run of suite, so that none is left behind.
@@ -139,19 +141,9 @@ func (p *place) await(within time.Duration) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		pause(ctx)
+		_ = pause.For(ctx, lookAgain) // the loop sees itself that ctx has ended
 	}
 	return true
-}
-
-// pause waits a moment, or until the context ends.
-func pause(ctx context.Context) {
-	timer := time.NewTimer(lookAgain)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // processes lists those that carry the mark. Where there is no /proc, nobody is found.
@@ -204,6 +196,6 @@ func (p *place) remove() error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		pause(ctx)
+		_ = pause.For(ctx, lookAgain) // the loop sees itself that ctx has ended
 	}
 }

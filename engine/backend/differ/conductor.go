@@ -16,6 +16,7 @@ import (
 	"pulley/engine/oracle"
 	"pulley/engine/plan"
 	"pulley/engine/reference"
+	"pulley/internal/pause"
 )
 
 // conductor brings one instance to its end, as an engine would, and keeps the history. It is one
@@ -202,12 +203,7 @@ func (d *conductor) claim(ctx context.Context) error {
 // wait lets the time pass after which something may be due.
 func (d *conductor) wait(ctx context.Context, due time.Time) {
 	if d.store.Advance == nil {
-		timer := time.NewTimer(min(max(time.Until(due), time.Millisecond), idleWait))
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
+		_ = pause.For(ctx, min(max(time.Until(due), time.Millisecond), idleWait)) // the next call tells of a ctx that has ended
 		return
 	}
 	step := time.Minute
