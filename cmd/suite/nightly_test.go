@@ -184,8 +184,7 @@ func TestHistoryNamesCommits(t *testing.T) {
 		n := &night{nightlyCmd: &nightlyCmd{}, place: p}
 		head := n.commit(t.Context())
 		if head == "" {
-			t.Log("this is no checkout: git does not tell the revision")
-			return nil
+			t.Skip("this needs a checkout, whose revision git tells")
 		}
 		if again, err := n.resolve(t.Context(), head); err != nil || again != head || len(head) < 40 {
 			t.Errorf("%q is no whole commit: %v", head, err)
