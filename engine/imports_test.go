@@ -89,8 +89,8 @@ func rule(rows []row, name string) (row, bool) {
 	return rows[i], true
 }
 
-// allowed says whether name may be imported by who may import what is listed: it is listed, or may be imported by a package
-// that is.
+// allowed says whether a package that may import what is listed may import name: it is listed, or a listed package may
+// import it.
 func allowed(rows []row, list []string, name string, seen map[string]bool) bool {
 	for _, listed := range list {
 		if covers(listed, name) {
@@ -274,8 +274,8 @@ func TestViolationsAreFound(t *testing.T) {
 // filesMost is how many files without tests a package may have: a reader keeps no more apart.
 const filesMost = 20
 
-// tooLarge are the packages that still have more. They may only shrink: who takes a file away lowers the number, and who has
-// come to filesMost takes the line away.
+// tooLarge are the packages that still have more. They may only shrink: a change that removes a file lowers the number, and one
+// that comes to filesMost removes the line.
 var tooLarge = map[string]int{
 	"sim/explore": 49,
 }

@@ -92,8 +92,8 @@ func LaunchChild(command []string) Launcher {
 	}
 }
 
-// Start starts an engine. It is handed to launched before it does anything, so that who kills the engine for what it does
-// kills this process; and whatever it is told then, it is told behind its setup.
+// Start starts an engine. Its process is handed to launched before the engine does anything, so that a caller that kills the
+// engine for what it does kills this process; orders that launched gives are read after the setup.
 func Start(ctx context.Context, launch Launcher, s Setup, hear Hearing, launched func(*Process)) (*Process, error) {
 	p := &Process{source: s.Source, ready: make(chan struct{}), gone: make(chan struct{})}
 	p.mu.Lock()
@@ -141,7 +141,7 @@ func (p *Process) Tell(what any) error {
 	return p.write(what)
 }
 
-// write is Tell, for who has the lock.
+// write is Tell for a caller that has the lock.
 func (p *Process) write(what any) error {
 	text, err := json.Marshal(what)
 	if err != nil {

@@ -137,7 +137,7 @@ func (p *onPostgres) dial() *pgx.Conn {
 	c, err := postgres.Connect(p.t.Context(), p.cfg)
 	if err == nil {
 		_, err = c.Exec(p.t.Context(), "SET search_path TO "+pgx.Identifier{p.cfg.Schema}.Sanitize()+", pg_catalog; SET synchronous_commit TO off; "+
-			"SET deadlock_timeout TO '1h'") // who has waited for long enough is given up when that is so here
+			"SET deadlock_timeout TO '1h'") // the world decides when a transaction has waited for too long, and which; by itself the server ends none
 	}
 	if err != nil {
 		p.t.Fatal(err)
