@@ -1,0 +1,136 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulley/engine/graph"
+)
+
+// store is a pool whose server answers at an instant of the owner's clock, and notes what it was sent.
+type store struct {
+	Pool
+	clock    int64
+	answered int64 // to which the clock goes while the server works
+	leases   []answer
+	tag      string // of what it answers to a change
+	sent     []any
+}
+
+// answer is a row about a lease.
+type answer struct {
+	instance *uuid.UUID
+	node     *graph.NodeID
+	path     *graph.Path
+	token    *int64
+	micros   *int64
+}
+
+func (s *store) Query(context.Context, string, ...any) (pgx.Rows, error) {
+	s.clock = s.answered
+	return &rows{left: s.leases}, nil
+}
+
+func (s *store) Exec(_ context.Context, _ string, args ...any) (pgconn.CommandTag, error) {
+	s.sent = args
+	return pgconn.NewCommandTag(s.tag), nil
+}
+
+// rows are those of an answer. A node below zero cannot be read.
+type rows struct {
+	pgx.Rows
+	left []answer
+	at   answer
+}
+
+func (r *rows) Next() bool {
+	if len(r.left) == 0 {
+		return false
+	}
+	r.at, r.left = r.left[0], r.left[1:]
+	return true
+}
+
+func (r *rows) Scan(to ...any) error {
+	if r.at.node != nil && *r.at.node < 0 {
+		return errors.New("no node")
+	}
+	*to[0].(**uuid.UUID), *to[1].(**graph.NodeID), *to[2].(**graph.Path) = r.at.instance, r.at.node, r.at.path
+	*to[3].(**int64), *to[4].(**int64) = r.at.token, r.at.micros
+	return nil
+}
+
+func (r *rows) Err() error { return nil }
+func (r *rows) Close()     {}
+
+func row(token, micros int64) answer {
+	id, node, path := uuid.UUID{1}, graph.NodeID(token), graph.Path("0")
+	return answer{&id, &node, &path, &token, &micros}
+}
+
+func lease(token, due int64) Lease {
+	return Lease{Instance: uuid.UUID{1}, Key: graph.Run{Node: graph.NodeID(token), Path: "0"}, Token: token, Due: due}
+}
+
+// TestLeasesAreDatedByTheAnswer reads leases that came with a shard from a store that takes its time: how long each lasts yet
+// counts from when the store has answered, so that none is over here before its holder takes it for over (I11).
+func TestLeasesAreDatedByTheAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rows  []answer
+		want  []Lease
+		owned bool
+		fails bool
+	}{
+		{"two", []answer{row(7, 5), row(8, -1)}, []Lease{lease(7, 905_000), lease(8, 899_000)}, true, false},
+		{"none", []answer{{}}, nil, true, false},
+		{"another's by now", nil, nil, false, false},
+		{"unreadable", []answer{row(7, 5), row(-1, 5)}, nil, false, true},
+	} {
+		s := &store{clock: 100_000, answered: 900_000, leases: c.rows}
+		got, owned, err := (&Registry{Pool: s}).Leases(t.Context(), 3, 4, func() int64 { return s.clock })
+		if !slices.Equal(got, c.want) || owned != c.owned || (err != nil) != c.fails {
+			t.Errorf("%s: %+v, owned %t (%v); want %+v, %t", c.name, got, owned, err, c.want, c.owned)
+		}
+	}
+}
+
+// TestReleaseHandsLeasesOver gives a shard back: the store is told how long each lease lasts yet, and says whether the shard was
+// this owner's.
+func TestReleaseHandsLeasesOver(t *testing.T) {
+	for tag, want := range map[string]bool{"UPDATE 1": true, "UPDATE 0": false} {
+		s := &store{tag: tag}
+		r := &Registry{Pool: s, Name: "me", Channel: "c", News: "n"}
+		given, err := r.Release(t.Context(), 3, []Lease{lease(7, 905_000), lease(8, 899_000)}, 900_000)
+		if err != nil || given != want {
+			t.Errorf("after %s the shard was given back: %t (%v)", tag, given, err)
+		}
+		id := [16]byte{1}
+		sent := []any{3, "me", [][16]byte{id, id}, []int32{7, 8}, []string{"0", "0"}, []int64{7, 8}, []int64{5, -1}, "c", "n"}
+		if got := fmt.Sprint(s.sent); got != fmt.Sprint(sent) {
+			t.Errorf("the store was sent %s; want %s", got, fmt.Sprint(sent))
+		}
+	}
+}
+
+// TestFree wants a shard to be free that nobody owns, that this owner does, or whose owner's time is over.
+func TestFree(t *testing.T) {
+	r := &Registry{Name: "me"}
+	for s, want := range map[Standing]bool{
+		{}:                        true,
+		{Owner: "me", Rest: 1}:    true,
+		{Owner: "other", Rest: 0}: true,
+		{Owner: "other", Rest: 1}: false,
+	} {
+		if got := r.Free(s); got != want {
+			t.Errorf("%+v is free: %t; want %t", s, got, want)
+		}
+	}
+}
