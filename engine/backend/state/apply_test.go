@@ -29,16 +29,18 @@ func (resumed) Step(plan.Event, plan.Inbox, float64) (plan.Plan, error) {
 	return plan.Plan{Clears: []plan.Clear{{Path: "1"}}}, nil
 }
 
-// TestClearsComeLast wants what any of the plans clears to go, whichever plan has made it.
+// TestClearsComeLast wants what any of the plans clears to go, whichever plan has made it, and the plan to stay as it is: programs
+// give the same plan again.
 func TestClearsComeLast(t *testing.T) {
 	inst := &Instance{Core: resumed{}}
 	tx := (&Space{}).Begin(0)
 	write := func(path graph.Path) plan.Write {
 		return plan.Write{Slot: plan.Slot{Var: 1, Scope: path}, Value: json.RawMessage("1")}
 	}
+	clears := append(make([]plan.Clear, 0, 2), plan.Clear{Path: "0"})
 	first := plan.Plan{
 		Writes:  []plan.Write{write("0"), write("1.2"), write("10")},
-		Clears:  []plan.Clear{{Path: "0"}},
+		Clears:  clears,
 		Resumes: []graph.Run{{Node: 7}},
 	}
 	if _, err := tx.Apply(inst, first); err != nil {
@@ -46,6 +48,9 @@ func TestClearsComeLast(t *testing.T) {
 	}
 	if _, left := inst.Slots.Get(Address{1, "10"}); inst.Slots.Len() != 1 || !left {
 		t.Errorf("%d values are left; want that under 10 alone", inst.Slots.Len())
+	}
+	if behind := clears[:2][1]; behind != (plan.Clear{}) {
+		t.Errorf("behind the clears of the plan stands %+v", behind)
 	}
 }
 

@@ -47,3 +47,79 @@ func TestHeap(t *testing.T) {
 		}
 	})
 }
+
+// TestFIFO pushes runs to both ends of a queue, takes some away, and has some leave while they wait; it gives those that are ready
+// in their order, each once.
+func TestFIFO(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q FIFO
+		var model, runs []*Run
+		pushed := func() *Run {
+			if len(runs) > 0 && rapid.Bool().Draw(t, "known") {
+				return rapid.SampledFrom(runs).Draw(t, "run")
+			}
+			r := &Run{Order: uint64(len(runs))}
+			runs = append(runs, r)
+			return r
+		}
+		for range rapid.IntRange(1, 80).Draw(t, "moves") {
+			switch rapid.IntRange(0, 5).Draw(t, "move") {
+			case 0, 1:
+				r := pushed()
+				if r.Place = Ready; !r.Queued() {
+					model = append(model, r)
+				}
+				q.Push(r)
+			case 2:
+				r := pushed()
+				if r.Place = Ready; !r.Queued() {
+					model = slices.Insert(model, 0, r)
+				}
+				q.PushFirst(r)
+			case 3:
+				if len(model) > 0 {
+					rapid.SampledFrom(model).Draw(t, "leaves").Place = Waiting
+				}
+			default:
+				for len(model) > 0 && model[0].Place != Ready {
+					model = model[1:]
+				}
+				var want *Run
+				if len(model) > 0 {
+					want, model = model[0], model[1:]
+				}
+				if got := q.Peek(); got != want {
+					t.Fatalf("the oldest is %p; want %p", got, want)
+				}
+				if want != nil {
+					q.Pop()
+				}
+			}
+			for _, r := range runs {
+				if r.Queued() != slices.Contains(model, r) {
+					t.Fatalf("run %d is queued: %t", r.Order, r.Queued())
+				}
+			}
+		}
+	})
+}
+
+// TestLongFIFO has a queue move on by many runs, whose memory it gives back, and wants none to be lost or to come twice.
+func TestLongFIFO(t *testing.T) {
+	var q FIFO
+	next := uint64(0)
+	for i := range uint64(5000) {
+		q.Push(&Run{Order: i, RunState: RunState{Place: Ready}})
+		if i%5 == 0 {
+			continue
+		}
+		if r := q.Peek(); r == nil || r.Order != next {
+			t.Fatalf("the oldest is %+v; want run %d", r, next)
+		}
+		q.Pop()
+		next++
+	}
+	if len(q.runs) > 3000 {
+		t.Errorf("the queue has %d places for %d runs", len(q.runs), 5000-next)
+	}
+}
