@@ -1,0 +1,41 @@
+package dispatch
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestLostTasksLeaveTheQueue has tasks arrive, begin and be lost in any order, thousands of them: those that were not lost begin in
+// the order of their arrival, and of those that were the queue keeps hardly more than there are others.
+func TestLostTasksLeaveTheQueue(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		var q waitingTasks
+		var want []*task
+		for id := TaskID(1); id <= 5000; id++ {
+			switch arrives := rng.IntN(10); {
+			case arrives < 6 && id%500 < 250: // the queue grows for a while, and then shrinks
+				one := &task{id: id, held: true}
+				q.push(one)
+				want = append(want, one)
+			case len(want) > 0 && arrives < 8:
+				i := rng.IntN(len(want))
+				want[i].held = false
+				q.lose()
+				want = slices.Delete(want, i, i+1)
+			case len(want) > 0:
+				if got := q.pop(); got != want[0] {
+					t.Fatalf("seed %d: task %d begins, want %d", seed, got.id, want[0].id)
+				}
+				want = want[1:]
+			}
+			if q.len() != len(want) {
+				t.Fatalf("seed %d: %d tasks wait, want %d", seed, q.len(), len(want))
+			}
+			if kept := q.fifo.len() - len(want); kept > max(lostFew, len(want))+1 {
+				t.Fatalf("seed %d: %d lost tasks are kept beside %d that wait", seed, kept, len(want))
+			}
+		}
+	}
+}
