@@ -9,11 +9,17 @@ import (
 	"pulley/chaos/cases"
 	"pulley/chaos/fault"
 	"pulley/chaos/world"
+	"pulley/engine/backend/designs"
 	"pulley/internal/depth"
 )
 
-// durable are all designs that keep their books in Postgres.
-var durable = []string{"push", "journal", "eager", "pull:scan=app", "pull:scan=sql"}
+// durable are all designs that keep their books in Postgres: push first, then the journal.
+var durable = func() (names []string) {
+	for _, design := range designs.Durable() {
+		names = append(names, design.String())
+	}
+	return names
+}()
 
 // onEach are the kinds that each design has before every change. The others are dealt out to the designs.
 var onEach = []string{"wire.cut", lostCommits, "process.kill"}

@@ -20,7 +20,7 @@ func TestClaimsCostTheSameBesideABacklog(t *testing.T) {
 	const few, claims, most = 1000, 20, 20
 	many := depth.Of(20_000, 1_000_000)
 	_ = pgtest.DSN(t)
-	list := slices.DeleteFunc(designs.All(), func(d designs.Spec) bool { return !d.NeedsPostgres() || d.Name() == "journal" })
+	list := slices.DeleteFunc(designs.Durable(), func(d designs.Spec) bool { return d.Name() == "journal" })
 	on(t, list, func(s *site) {
 		p := program(s.T, "fn main(input: [n], output: [xs]):\n    xs = spread range(n):i -> @double(value=i)\n", ir.Limits{})
 		cost := func(add int) claimCost {

@@ -49,8 +49,7 @@ func onEveryDesign(t *testing.T, test func(*site)) {
 // onEveryDatabase runs a test on all designs that keep books in Postgres, side by side.
 func onEveryDatabase(t *testing.T, test func(*site)) {
 	t.Helper()
-	all := slices.DeleteFunc(designs.All(), func(d designs.Spec) bool { return !d.NeedsPostgres() })
-	on(t, all, test)
+	on(t, designs.Durable(), test)
 }
 
 // on runs a test on designs, side by side, which share a database: each has a schema of its own there.

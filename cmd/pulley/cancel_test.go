@@ -13,10 +13,7 @@ import (
 // TestCancel cancels an instance that another process runs, on every backend that keeps one.
 func TestCancel(t *testing.T) {
 	prog := file(t, "sleeper.ir", sleeper)
-	for _, design := range designs.All() {
-		if !design.NeedsPostgres() {
-			continue
-		}
+	for _, design := range designs.Durable() {
 		t.Run(design.String(), func(t *testing.T) {
 			t.Parallel()
 			where := []string{"--backend", design.String(), "--dsn", pgtest.DSN(t), "--schema", pgtest.Schema(t), "--format", "json"}

@@ -26,12 +26,7 @@ func TestProgramsOnEveryBackend(t *testing.T) {
 	if len(list) < 45 {
 		t.Fatalf("%d programs were found", len(list))
 	}
-	var durable []string
-	for _, design := range designs.All() {
-		if design.NeedsPostgres() {
-			durable = append(durable, design.String())
-		}
-	}
+	durable := designs.Durable()
 	for _, design := range designs.All() {
 		t.Run(design.String(), func(t *testing.T) {
 			t.Parallel()
@@ -41,7 +36,7 @@ func TestProgramsOnEveryBackend(t *testing.T) {
 				cmd.DSN, cmd.Schema = pgtest.DSN(t), pgtest.SchemaOf(t, design.String())
 			}
 			for i, p := range list {
-				turn := durable[i%len(durable)] == design.String()
+				turn := durable[i%len(durable)].String() == design.String()
 				for j, r := range p.Runs {
 					if !design.NeedsPostgres() || depth.Night() || turn && j == 0 {
 						checkProgram(t, p, r, cmd)

@@ -44,10 +44,7 @@ func (p *place) withServer(ctx context.Context, work func(env map[string]string)
 
 // setUpDesigns makes the schema of every design in a database.
 func setUpDesigns(ctx context.Context, dsn string) error {
-	for _, design := range designs.All() {
-		if !design.NeedsPostgres() {
-			continue
-		}
+	for _, design := range designs.Durable() {
 		b, err := design.Open(ctx, designs.OpenOptions{DSN: dsn, Schema: pgtest.TemplateSchema(design.String())})
 		if err != nil {
 			return fmt.Errorf("%s: %w", design, err)

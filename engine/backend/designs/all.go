@@ -1,5 +1,7 @@
 package designs
 
+import "slices"
+
 // All lists every backend in the forms that keep books differently: once for each word of an option
 // that takes words, and once where there is none. Tests that hold for all of them go over this list.
 func All() []Spec {
@@ -26,4 +28,9 @@ func All() []Spec {
 		}
 	}
 	return specs
+}
+
+// Durable lists those of All that keep their books in Postgres.
+func Durable() []Spec {
+	return slices.DeleteFunc(All(), func(s Spec) bool { return !s.NeedsPostgres() })
 }

@@ -23,7 +23,7 @@ import (
 
 // Spec is a backend and its options, as a user names them: "push:batch=1".
 type Spec struct {
-	name string
+	kind kind
 	text string // canonical: options in order, defaults left out where they were
 	opts map[string]string
 }
@@ -82,7 +82,7 @@ func Parse(text string) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	s := Spec{name: k.name, opts: map[string]string{}}
+	s := Spec{kind: k, opts: map[string]string{}}
 	for _, part := range parts[1:] {
 		name, value, ok := strings.Cut(part, "=")
 		o := slices.IndexFunc(k.options, func(o option) bool { return o.name == name })
@@ -174,16 +174,16 @@ func (o option) check(value string) error {
 func (s Spec) String() string { return s.text }
 
 // Name is the backend's name without options.
-func (s Spec) Name() string { return s.name }
+func (s Spec) Name() string { return s.kind.name }
 
 // NeedsPostgres says whether Open needs a database.
-func (s Spec) NeedsPostgres() bool { return s.name != "memory" }
+func (s Spec) NeedsPostgres() bool { return s.kind.postgres }
 
 // Batch is how many completions may share a commit; zero leaves it to the engine. Pull takes them one
 // by one unless it is told otherwise, as the published design does: grouping them came with pushing.
 // Grouped, many completions share a cycle, which hides most of what rescanning costs in a fan-out.
 func (s Spec) Batch() int {
-	if s.name == "pull" && s.opts["batch"] == "" {
+	if s.kind.name == "pull" && s.opts["batch"] == "" {
 		return 1
 	}
 	return s.number("batch")
@@ -218,7 +218,7 @@ func (s Spec) Open(ctx context.Context, o OpenOptions) (backend.Backend, error) 
 		DSN: o.DSN, Schema: o.Schema, Application: o.Application,
 		Shards: s.number("shards"), Connections: cmp.Or(o.Connections, s.number("connections")), Tracer: o.Tracer, Problem: o.Problem,
 	}
-	switch s.name {
+	switch s.kind.name {
 	case "memory":
 		// As many as those that it bounds have: with one, nothing goes on beside a commit.
 		return memory.New(memory.Options{Shards: cmp.Or(s.number("shards"), postgres.DefaultShards)}), nil

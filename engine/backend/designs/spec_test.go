@@ -1,6 +1,7 @@
 package designs_test
 
 import (
+	"slices"
 	"testing"
 
 	"pulley/engine/backend/designs"
@@ -50,5 +51,16 @@ func TestParseRefuses(t *testing.T) {
 	}
 	if _, err := designs.ParseAll([]string{"push", "push"}); err == nil {
 		t.Error("a backend that is named twice is taken")
+	}
+}
+
+// TestDurable wants every form of a design but memory, which keeps nothing.
+func TestDurable(t *testing.T) {
+	var names []string
+	for _, design := range designs.Durable() {
+		names = append(names, design.String())
+	}
+	if want := []string{"push", "journal", "pull:scan=app", "pull:scan=sql", "eager"}; !slices.Equal(names, want) || len(designs.All()) != len(want)+1 {
+		t.Errorf("%v of %v, want %v", names, designs.All(), want)
 	}
 }
