@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // twoCommits has what a completion counted committed before what that makes ready.
 var twoCommits = edit{pushFolder + "/commit.go", `	for err == nil && len(c.goOn) > 0 {
 		if events`, `	for err == nil && len(c.goOn) > 0 {
@@ -17,6 +19,11 @@ func hazard(name string) check { return check{Package: "engine", Run: "^" + name
 // rivalMutants are bugs that others had, as far as this engine can have them. Names begin with where each was
 // reported.
 func rivalMutants() []mutant {
+	return slices.Concat(queueRivals(), flowRivals(), laterRivals())
+}
+
+// queueRivals are of job queues and of engines that are built on one: River, DBOS, Vercel's Workflow and Absurd.
+func queueRivals() []mutant {
 	return []mutant{{
 		Name: "river-1302-sweeper-overwrites-finished", What: "a sweep puts stuck runs back that have been completed since it saw them", Invariant: "I1",
 		Edits: []edit{{pushFolder + "/sweep.go", `	return b.sweeper.Sweep(ctx, shard)`, `	const rescue = "WITH stuck AS MATERIALIZED (SELECT * FROM queue WHERE shard = $1 AND due_at <= clock_timestamp()), a AS MATERIALIZED (SELECT count(*), pg_sleep(0.01) FROM stuck) " +
@@ -52,7 +59,12 @@ func rivalMutants() []mutant {
 		Name: "absurd-61-lost-wake-up", What: "an engine waits for a notification, which is lost, and never looks by itself", Invariant: "I9",
 		Edits: []edit{{dispatchFolder + "/decide.go", `	return !now.Before(s.poll) || !s.due.IsZero() && !now.Before(s.due)`, `	return !s.due.IsZero() && !now.Before(s.due)`}},
 		Check: hazard("TestRivalLostWakeUp"), Says: "I9: without a notification",
-	}, {
+	}}
+}
+
+// flowRivals are of engines that run graphs of tasks: pgflow and Hatchet.
+func flowRivals() []mutant {
+	return []mutant{{
 		Name: "pgflow-645-siblings-left", What: "what was queued or runs beside the action that failed the instance stays", Invariant: "I10",
 		Edits: []edit{
 			{pushFolder + "/arrays.go", `	n.untidy.Bool(!takesAll(e))`, `	n.untidy.Bool(false)`},
@@ -82,7 +94,12 @@ func rivalMutants() []mutant {
 		Name: "hatchet-1540-no-backoff", What: "an action that fails is tried again at once", Invariant: "I4",
 		Edits: []edit{{"engine/plan/step.go", `	return time.Duration(float64(wait) * (0.9 + 0.2*jitter))`, `	return time.Duration(0 * float64(wait) * (0.9 + 0.2*jitter))`}},
 		Check: check{Package: "engine", Run: "^TestRetriesWait$"}, Says: "attempt \\d+ came after",
-	}, {
+	}}
+}
+
+// laterRivals are of Waymark, and of engines and queues of which one bug each was looked at.
+func laterRivals() []mutant {
+	return []mutant{{
 		Name: "waymark-132-queue-drained-before-dispatch", What: "what is claimed is out of the queue before it has been done", Invariant: "I8",
 		Edits: []edit{{claimSQL, `SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', token`, `SET due_at = CASE WHEN $4::bigint > 0 THEN clock_timestamp() + interval '100 years' END, token`}},
 		Check: onPush("claim/tokens_grow"), Says: "Claim: .*deadline exceeded",

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 const (
 	pushFolder = "engine/backend/postgres/push"
 	applySQL   = pushFolder + "/sql/apply.sql"
@@ -13,7 +15,10 @@ func onPush(name string) check { return check{Package: pushFolder, Run: "^TestCo
 func pushTest(name string) check { return check{Package: pushFolder, Run: "^" + name + "$"} }
 
 // storeMutants are bugs of the SQL of push, and of what sends it.
-func storeMutants() []mutant {
+func storeMutants() []mutant { return slices.Concat(guardMutants(), outcomeMutants()) }
+
+// guardMutants are bugs of what keeps a stale completion from changing anything.
+func guardMutants() []mutant {
 	return []mutant{{
 		Name: "token-ignored", What: "a completion is applied whatever token it has", Invariant: "I3",
 		Edits: []edit{
@@ -57,7 +62,12 @@ func storeMutants() []mutant {
 			{pushFolder + "/sweep.go", `		if e.submission == nil && !takesAll(e) {`, `		if false {`},
 		},
 		Check: onPush("complete/ended_instance"), Says: "want \"stale\"",
-	}, {
+	}}
+}
+
+// outcomeMutants are bugs of leases that end, of commits whose reply was lost, and of what a call says of its members.
+func outcomeMutants() []mutant {
+	return []mutant{{
 		Name: "never-reclaimed", What: "what was leased once is never given to anybody else", Invariant: "I9",
 		Edits: []edit{{claimSQL, `WHERE d.shard = $1 AND d.due_at <= statement_timestamp()`, `WHERE d.shard = $1 AND d.owner IS NULL AND d.due_at <= statement_timestamp()`}},
 		Check: onPush("claim/expired_lease"), Says: "Claim: .*deadline exceeded",
