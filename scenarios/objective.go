@@ -21,15 +21,24 @@ func ParseObjective(text string) (Objective, error) {
 	if !ok {
 		return Objective{}, fmt.Errorf("objective %q: write one like p99 < 50ms, or max < 2s", text)
 	}
-	percentile, ok := percentileOf(name)
-	if !ok || percentile < 50 {
-		return Objective{}, fmt.Errorf("objective %q: %q is no percentile; write one from p50 to p99.99, or max", text, name)
+	percentile, err := ParsePercentile(name)
+	if err != nil {
+		return Objective{}, fmt.Errorf("objective %q: %w", text, err)
 	}
 	most, err := time.ParseDuration(bound)
 	if err != nil || most <= 0 {
 		return Objective{}, fmt.Errorf("objective %q: %q is no time; write one like 50ms or 1.5s", text, bound)
 	}
 	return Objective{percentile, most}, nil
+}
+
+// ParsePercentile reads "p99", "p99.9" or "max", which is 100, of percentiles from 50 on. The error is one line that says what to write.
+func ParsePercentile(text string) (float64, error) {
+	p, ok := percentileOf(text)
+	if !ok || p < 50 {
+		return 0, fmt.Errorf("%q is no percentile; write one from p50 to p99.99, or max", text)
+	}
+	return p, nil
 }
 
 // percentileOf reads p99 or max.

@@ -74,7 +74,7 @@ func TestBenchRefused(t *testing.T) {
 		`there is no process "poison"; did you mean poisson?`:     {"chain", "--arrivals", "poison:3/s"},
 		"the arrivals are closed:3, which has no rate":            {"chain", "--rate", "30", "--arrivals", "closed:3"},
 		"are 2 runs, and this is one; choose, as in --arrivals":   {"chain", "--arrivals", "closed:3,9"},
-		"--percentile p30: choose from p50 to p99.9999":           {"chain", "--rate", "30", "--percentile", "p30"},
+		`--percentile: "p30" is no percentile; write one from p5`: {"chain", "--rate", "30", "--percentile", "p30"},
 		"--warm-up soon: write auto, auto:20s":                    {"chain", "--rate", "30", "--warm-up", "soon"},
 		"--others 0: choose a share":                              {"chain", "--rate", "30", "--others", "0"},
 		`objective "p99": write one like p99 < 50ms`:              {"chain", "--rate", "30", "--objective", "p99"},

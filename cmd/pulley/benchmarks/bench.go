@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +30,7 @@ type BenchCmd struct {
 	Duration   time.Duration `placeholder:"TIME" help:"How long is measured. Default: what the scenario says, else 30s."`
 	WarmUp     string        `placeholder:"TIME" help:"auto: until latencies have settled, for a third of --duration or 10s at most; auto:20s: for 20s at most; 5s: for exactly as long. Default: what the scenario says, else auto."`
 	Drain      time.Duration `placeholder:"TIME" help:"How long instances that are open at the end may take. Default: what the scenario says, else 10s."`
-	Percentile string        `default:"p99" placeholder:"P" help:"The percentile that the run is judged by, from p50 to p99.99. Default: p99."`
+	Percentile string        `default:"p99" placeholder:"P" help:"The percentile that the run is judged by, from p50 to p99.99, or max. Default: p99."`
 	Objective  []string      `sep:"none" placeholder:"BOUND" help:"A bound on a percentile of latencies, as in 'p99 < 50ms'; may be repeated. Default: what the scenario says."`
 	Out        string        `default:"out/bench" placeholder:"DIR" help:"Where the record and the histograms are written. Default: out/bench."`
 	Format     string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
@@ -150,13 +149,13 @@ func (o *BenchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, e
 	if err := o.warmUp(k, &run); err != nil {
 		return run, err
 	}
-	if run.Percentile, err = parsePercentile(o.Percentile); err != nil {
-		return run, err
+	if run.Percentile, err = scenarios.ParsePercentile(o.Percentile); err != nil {
+		return run, fmt.Errorf("--percentile: %w", err)
 	}
 	for i, text := range o.Objective {
 		bound, err := scenarios.ParseObjective(text)
 		if err != nil {
-			return run, fmt.Errorf("--objective: %w", err)
+			return run, fmt.Errorf("--%w", err)
 		}
 		if i == 0 {
 			run.Objectives = nil // those of the scenario
@@ -242,15 +241,6 @@ func perSecond(rate string) string {
 		return rate
 	}
 	return rate + "/s"
-}
-
-// parsePercentile reads p99.9 or 99.9.
-func parsePercentile(text string) (float64, error) {
-	p, err := strconv.ParseFloat(strings.TrimPrefix(text, "p"), 64)
-	if err != nil || !(p >= 50 && p <= 99.9999) {
-		return 0, fmt.Errorf("--percentile %s: choose from p50 to p99.9999", text)
-	}
-	return p, nil
 }
 
 // mayReplace refuses a directory in which files are not of an earlier run of pulley bench.
