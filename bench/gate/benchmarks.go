@@ -72,13 +72,13 @@ func directionOf(unit string) gobench.Better {
 	return gobench.BetterUnknown
 }
 
-// isTime says that a unit, tidied, is of time: sec/op, sec, p99-sec/op, p99-sec.
+// isTime says that a normalized unit is of time: sec/op, sec, p99-sec/op, p99-sec.
 func isTime(unit string) bool {
 	base := strings.TrimSuffix(unit, "/op")
 	return base == "sec" || strings.HasSuffix(base, "-sec") || base == "ns" || strings.HasSuffix(base, "-ns")
 }
 
-// unitOf says how figures of a tidied unit are shown, and whether they depend on the machine.
+// unitOf says how figures of a normalized unit are shown, and whether they depend on the machine.
 func unitOf(unit string) (string, Kind) {
 	switch {
 	case unit == "sec/op" || unit == "sec" || strings.HasSuffix(unit, "-sec") || strings.HasSuffix(unit, "-sec/op"):

@@ -16,7 +16,7 @@ const (
 	Candidate
 )
 
-// Order draws who begins each of n pairs. The same seed gives the same order.
+// Order draws the side that begins each of n pairs. The same seed gives the same order.
 func Order(n int, seed uint64) []Side {
 	r := rand.New(rand.NewPCG(seed, 0x67617465))
 	out := make([]Side, n)
