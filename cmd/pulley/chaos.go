@@ -69,9 +69,7 @@ func (chaosCmd) Help() string {
 		fmt.Fprintf(&b, "  %-20s %s\n", k.Name, k.Doc)
 	}
 	b.WriteString("\nBackends:\n\n")
-	for line := range strings.Lines(designs.Help()) {
-		b.WriteString("  " + line)
-	}
+	b.WriteString(console.Indent(designs.Help()))
 	return b.String()
 }
 

@@ -44,9 +44,7 @@ func (runCmd) Help() string {
 		`  {"status":"completed"|"failed"|"canceled","result":…,"error":{"type","message","action","position"}|null}` +
 		"\n\nInterrupted, it leaves the instance in a database that a DSN names: --id goes on with it, pulley cancel ends it." +
 		"\n\nBackends:\n\n")
-	for line := range strings.Lines(designs.Help()) {
-		b.WriteString("  " + line)
-	}
+	b.WriteString(console.Indent(designs.Help()))
 	b.WriteString("\nActions:\n\n")
 	for _, a := range behaviour.Plain().Timed().Describe() {
 		fmt.Fprintf(&b, "  %s(%s): %s\n", a.Name, strings.Join(a.Args, ", "), a.Doc)

@@ -53,13 +53,9 @@ func (BenchCmd) Help() string {
 		"  pulley bench orders.yaml --backend journal --percentile p99.9 --objective 'p99.9 < 100ms' --duration 2m\n" +
 		"  pulley bench chain --arrivals ramp:10/s..2000/s,60s --warm-up 0s --duration 60s\n" +
 		"  pulley bench chain --arrivals closed:16\n\nArrivals:\n\n")
-	for line := range strings.Lines(arrivals.Help) {
-		b.WriteString("  " + line)
-	}
+	b.WriteString(console.Indent(arrivals.Help))
 	b.WriteString("\nBackends:\n\n")
-	for line := range strings.Lines(designs.Help()) {
-		b.WriteString("  " + line)
-	}
+	b.WriteString(console.Indent(designs.Help()))
 	return b.String()
 }
 

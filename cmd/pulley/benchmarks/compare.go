@@ -68,9 +68,7 @@ func (CompareCmd) Help() string {
 		fmt.Fprintf(&b, "  %-16s %s; size: %s\n", s.Name, s.Doc, s.SizeMeans)
 	}
 	b.WriteString("\nBackends:\n\n")
-	for line := range strings.Lines(designs.Help()) {
-		b.WriteString("  " + line)
-	}
+	b.WriteString(console.Indent(designs.Help()))
 	return b.String()
 }
 

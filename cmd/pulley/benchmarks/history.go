@@ -163,9 +163,9 @@ func appendHistory(c *console.Console, path string, runs []history.Run) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("history: %s added to %s", runsText(added), path)
+	text := fmt.Sprintf("history: %s added to %s", console.Count(added, "run"), path)
 	if known := len(runs) - added; known > 0 {
-		text += fmt.Sprintf("; %s there already", runsText(known))
+		text += fmt.Sprintf("; %s there already", console.Count(known, "run"))
 	}
 	c.Say("%s", text)
 	return nil
@@ -291,17 +291,10 @@ func (o *HistoryCmd) verdict(report *history.Report) error {
 	}
 	if worse := report.RecentWorse(); len(worse) > 0 {
 		return &console.Status{Code: console.ExitFailed, Err: fmt.Errorf("%d of %d series changed for the worse within the last %s; the first is %s",
-			len(worse), len(report.Series), runsText(o.Last), worse[0].Name())}
+			len(worse), len(report.Series), console.Count(o.Last, "run"), worse[0].Name())}
 	}
 	if report.Undecided() {
 		return &console.Status{Code: console.ExitInconclusive, Err: errors.New("no series has enough runs for a change to be told: ten are the least")}
 	}
 	return nil
-}
-
-func runsText(n int) string {
-	if n == 1 {
-		return "1 run"
-	}
-	return fmt.Sprintf("%d runs", n)
 }

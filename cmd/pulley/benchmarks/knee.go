@@ -54,9 +54,7 @@ func (KneeCmd) Help() string {
 		"  pulley knee chain=10 --objective \"p99 < 20ms\" --max-time 5m\n" +
 		"  pulley knee orders.yaml --backend journal --format json\n" +
 		"  pulley knee fanout --scale connections=2,4,8,12,16,24\n\nBackends:\n\n")
-	for line := range strings.Lines(designs.Help()) {
-		b.WriteString("  " + line)
-	}
+	b.WriteString(console.Indent(designs.Help()))
 	return b.String()
 }
 

@@ -59,6 +59,15 @@ func ParseShare(text string) (float64, error) {
 	return v, nil
 }
 
+// Indent moves lines to the right, as the lists at the end of a command's help are.
+func Indent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("  " + line)
+	}
+	return b.String()
+}
+
 // Count is a number with its noun.
 func Count(n int, noun string) string {
 	if n == 1 {
