@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pulley/bench/gobench"
+	"pulley/reports/record"
 )
 
 // FromBenchmarks makes a side of files in Go's benchmark format. Every line is a run.
@@ -54,9 +55,7 @@ func seriesOf(s *gobench.Series) (x Series, ok bool) {
 		Lenient:      !s.Exact,
 	}
 	x.Unit, x.Kind = unitOf(s.Unit)
-	if m := s.Machine; m != (gobench.Machine{}) {
-		x.Machine = m.OS + "/" + m.Arch + ", " + m.CPU
-	}
+	x.Machine = record.Host{OS: s.Machine.OS, Arch: s.Machine.Arch, CPU: s.Machine.CPU}.Fingerprint()
 	return x, better != gobench.BetterUnknown && !slices.ContainsFunc(s.Values, func(v float64) bool { return v < 0 })
 }
 

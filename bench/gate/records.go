@@ -149,7 +149,7 @@ func recordSide(name string, turns int, runs []Run) Side {
 				out.Invalid = append(out.Invalid, invalid(s))
 				continue
 			}
-			c.addSample(turn, Machine(r.Manifest), s)
+			c.addSample(turn, machineOf(r.Manifest), s)
 		}
 	}
 	out.Series = c.all()
@@ -190,15 +190,11 @@ func RowName(s *record.Sample) string {
 	return strings.Join(parts, ", ")
 }
 
-// Machine identifies what times of a record depend on besides the program: the machine, the server's version and its settings of
+// machineOf identifies what times of a record depend on besides the program: the machine, the server's version and its settings of
 // durability. Empty: the record does not tell.
-func Machine(m *record.Manifest) string {
-	h := m.Host
-	if h == (record.Host{}) {
-		return ""
-	}
-	text := fmt.Sprintf("%s/%s, %s, %d cores, %d GiB", h.OS, h.Arch, h.CPU, h.Cores, h.MemoryBytes>>30)
-	if p := m.Postgres; p != nil {
+func machineOf(m *record.Manifest) string {
+	text := m.Host.Fingerprint()
+	if p := m.Postgres; p != nil && text != "" {
 		text += fmt.Sprintf("; Postgres %d", p.VersionNum)
 		for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
 			text += fmt.Sprintf(", %s %s", name, p.Setting(name))

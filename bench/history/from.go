@@ -15,7 +15,6 @@ import (
 
 // FromRecord makes a run of each valid row of a comparison. left names the rows that are left out, with the reason.
 func FromRecord(s *record.Summary, m *record.Manifest) (runs []Run, left []string) {
-	h := m.Host
 	for i := range s.Rows {
 		row := &s.Rows[i]
 		if !row.Valid {
@@ -29,8 +28,7 @@ func FromRecord(s *record.Summary, m *record.Manifest) (runs []Run, left []strin
 		}
 		r := Run{
 			Time: m.StartedAt, Revision: m.Tool.Revision, Modified: m.Tool.Modified,
-			Host:     Host{OS: h.OS, Arch: h.Arch, CPU: h.CPU, Cores: h.Cores, MemoryBytes: h.MemoryBytes},
-			Scenario: row.Scenario, Design: row.Backend, Size: row.Size, Mode: row.Mode,
+			Host: m.Host, Scenario: row.Scenario, Design: row.Backend, Size: row.Size, Mode: row.Mode,
 			Load: loadOf(row.Key(), m.Samples), Repetitions: max(row.Runs, 1), Figures: figures,
 		}
 		if row.CommitsPerNode != nil || row.StatementsPerNode != nil || row.RowsReadPerNode != nil { // of no use is no server
@@ -122,7 +120,7 @@ func FromGoBench(f *gobench.File, origin BenchOrigin) ([]Run, error) {
 			place[key] = i
 			runs = append(runs, Run{
 				Time: origin.Time, Revision: cmp.Or(f.Config["commit"], origin.Revision),
-				Host:     Host{OS: key.Machine.OS, Arch: key.Machine.Arch, CPU: key.Machine.CPU},
+				Host:     record.Host{OS: key.Machine.OS, Arch: key.Machine.Arch, CPU: key.Machine.CPU},
 				Scenario: strings.TrimSpace(key.String()),
 			})
 		}

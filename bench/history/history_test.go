@@ -26,10 +26,10 @@ import (
 
 var day = time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
 
-var hostA = history.Host{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, MemoryBytes: 8 << 30}
+var hostA = record.Host{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, MemoryBytes: 8 << 30}
 
 // aRun is the run of day i.
-func aRun(i int, host history.Host, value float64) history.Run {
+func aRun(i int, host record.Host, value float64) history.Run {
 	return history.Run{
 		Time: day.AddDate(0, 0, i), Revision: fmt.Sprintf("%040x", i), Host: host, Scenario: "fanout", Design: "push", Size: 100,
 		Mode: "saturated", Repetitions: 6, Figures: []history.Figure{{Name: "nodes_per_s", Value: value, Better: "higher"}},
@@ -156,7 +156,7 @@ func TestAppendRefusesWhatCannotBeARun(t *testing.T) {
 	for name, spoil := range map[string]func(*history.Run){
 		"no scenario": func(r *history.Run) { r.Scenario = "" },
 		"no time":     func(r *history.Run) { r.Time = time.Time{} },
-		"no machine":  func(r *history.Run) { r.Host = history.Host{} },
+		"no machine":  func(r *history.Run) { r.Host = record.Host{} },
 		"no figure":   func(r *history.Run) { r.Figures = nil },
 		"NaN":         func(r *history.Run) { r.Figures[0].Value = math.NaN() },
 		"twice":       func(r *history.Run) { r.Figures = append(r.Figures, r.Figures[0]) },
@@ -271,7 +271,7 @@ func TestFromRecord(t *testing.T) {
 		t.Fatalf("%d runs, left out %q: want two, and pull left out", len(runs), left)
 	}
 	want := history.Run{
-		Time: day, Revision: "abc", Modified: true, Host: history.Host{OS: "linux", Arch: "arm64", Cores: 4}, Server: "Postgres 15, fsync=off",
+		Time: day, Revision: "abc", Modified: true, Host: record.Host{OS: "linux", Arch: "arm64", Cores: 4}, Server: "Postgres 15, fsync=off",
 		Scenario: "fanout", Design: "push", Size: 10, Mode: "saturated", Load: "500 in flight, 2000 workers, 2 engines", Repetitions: 6,
 		Figures: []history.Figure{{"nodes_per_s", 5000, "higher"}, {"hop_p50_ns", 10, "lower"}, {"hop_p99_ns", 20, "lower"}, {"instance_p50_ns", 100, "lower"},
 			{"instance_p99_ns", 200, "lower"}, {"rows_read_per_node", 2, "lower"}, {"commits_per_node", 0.5, "lower"}},

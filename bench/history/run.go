@@ -7,8 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
+
+	"pulley/reports/record"
 )
 
 // Schema is the version of a line.
@@ -25,7 +26,8 @@ type Run struct {
 	// Revision is the commit that was measured; empty where nobody knew. Modified says that the source differed from it.
 	Revision string `json:"revision"`
 	Modified bool   `json:"modified"`
-	Host     Host   `json:"host"`
+	// Host is the machine; of a benchmark's file its system and processor only.
+	Host record.Host `json:"host"`
 	// Server says which database was used, and how durable it was; empty for none.
 	Server string `json:"server"`
 
@@ -42,34 +44,6 @@ type Run struct {
 	// Repetitions is how often it was measured; each figure is the median over them.
 	Repetitions int      `json:"repetitions"`
 	Figures     []Figure `json:"figures"`
-}
-
-// Host is the machine.
-type Host struct {
-	OS   string `json:"os"`
-	Arch string `json:"arch"`
-	// CPU is the processor's name; empty where the system does not tell.
-	CPU string `json:"cpu"`
-	// Cores is how many the program could use; 0 where it is not known.
-	Cores int `json:"cores"`
-	// MemoryBytes is the machine's memory; 0 where it is not known.
-	MemoryBytes int64 `json:"memory_bytes"`
-}
-
-// Fingerprint names what tells machines apart. Memory counts in GiB, since what a kernel keeps for itself varies a little
-// from one to the next.
-func (h Host) Fingerprint() string {
-	parts := []string{h.OS + "/" + h.Arch}
-	if h.CPU != "" {
-		parts = append(parts, strings.Join(strings.Fields(h.CPU), " "))
-	}
-	if h.Cores > 0 {
-		parts = append(parts, plural(h.Cores, "core"))
-	}
-	if h.MemoryBytes > 0 {
-		parts = append(parts, fmt.Sprintf("%.0f GiB", float64(h.MemoryBytes)/(1<<30)))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // Figure is one measured value.

@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -65,6 +66,28 @@ type Host struct {
 	Cores int `json:"cores"`
 	// MemoryBytes is the machine's memory; 0 where the system does not tell.
 	MemoryBytes int64 `json:"memory_bytes"`
+}
+
+// Fingerprint names what tells machines apart; empty for nothing. Memory counts in GiB, since what a kernel keeps for itself varies a
+// little from one to the next.
+func (h Host) Fingerprint() string {
+	if h == (Host{}) {
+		return ""
+	}
+	parts := []string{h.OS + "/" + h.Arch}
+	if h.CPU != "" {
+		parts = append(parts, strings.Join(strings.Fields(h.CPU), " "))
+	}
+	switch {
+	case h.Cores == 1:
+		parts = append(parts, "1 core")
+	case h.Cores > 1:
+		parts = append(parts, fmt.Sprintf("%d cores", h.Cores))
+	}
+	if h.MemoryBytes > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f GiB", float64(h.MemoryBytes)/(1<<30)))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Postgres is the server that was measured.
