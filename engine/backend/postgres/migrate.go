@@ -35,7 +35,7 @@ func migrate(ctx context.Context, cc *pgx.ConnConfig, cfg Config, design fs.FS) 
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", key); err != nil {
 		return err
 	}
-	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", key) }()
+	defer func() { _, _ = conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", key) }() // where ctx has ended, the session's end does it
 	return runMigrations(ctx, conn, cfg, design)
 }
 

@@ -39,8 +39,11 @@ const (
 	DefaultConnections = 8
 )
 
-// statementTimeout bounds every statement, so that no call waits for ever on a lock or a lost server.
+// statementTimeout bounds every statement at the server, so that none waits for ever on a lock.
 const statementTimeout = 60 * time.Second
+
+// OpenTimeout bounds opening a store, and what a design makes then: the answer of a server that is lost or cut off never arrives.
+const OpenTimeout = 5 * time.Minute
 
 // Config says which database a store is in and how it is used.
 type Config struct {
@@ -89,7 +92,7 @@ type Store struct {
 }
 
 // Open connects, brings the schema up to date with the shared migrations and the design's, and reads
-// the number of shards. Errors are one line and say what to do.
+// the number of shards. It ends within OpenTimeout. Errors are one line and say what to do.
 func Open(ctx context.Context, cfg Config, design fs.FS) (*Store, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -98,6 +101,8 @@ func Open(ctx context.Context, cfg Config, design fs.FS) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
+	defer cancel()
 	if err := migrate(ctx, pc.ConnConfig.Copy(), cfg, design); err != nil {
 		return nil, Explain(err)
 	}

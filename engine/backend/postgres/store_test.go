@@ -24,6 +24,35 @@ func limited(t *testing.T) context.Context {
 	return ctx
 }
 
+// unbounded lists the queries whose wait has no end.
+type unbounded struct {
+	queries int
+	list    []string
+}
+
+func (u *unbounded) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	u.queries++
+	if _, ends := ctx.Deadline(); !ends {
+		u.list = append(u.list, q.SQL)
+	}
+	return ctx
+}
+
+func (u *unbounded) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TestOpenEnds opens in a context without an end: Open bounds each of its queries nevertheless, since a server may never answer.
+func TestOpenEnds(t *testing.T) {
+	var u unbounded
+	s, err := Open(context.Background(), Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2, Tracer: &u}, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if u.queries == 0 || len(u.list) > 0 {
+		t.Errorf("of %d queries, these have no deadline: %q", u.queries, u.list)
+	}
+}
+
 // TestOpenTogether wants migrations to run once, however many open at the same time, and never again.
 func TestOpenTogether(t *testing.T) {
 	ctx := limited(t)

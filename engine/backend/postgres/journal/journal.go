@@ -170,6 +170,8 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, postgres.OpenTimeout)
+	defer cancel()
 	store, err := postgres.Open(ctx, cfg.Store, migrations)
 	if err != nil {
 		return nil, err

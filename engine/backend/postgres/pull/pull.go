@@ -134,6 +134,8 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	default:
 		return nil, fmt.Errorf("pull: no scan %q; choose app or sql", cfg.Scan)
 	}
+	ctx, cancel := context.WithTimeout(ctx, postgres.OpenTimeout)
+	defer cancel()
 	store, err := postgres.Open(ctx, cfg.Store, migrations)
 	if err != nil {
 		return nil, err
