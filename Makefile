@@ -2,6 +2,9 @@
 
 GO ?= go
 
+# What runs it, so that an interrupted build leaves nothing behind.
+RUN_GO = GO=$(GO) scripts/go.sh
+
 # What the demonstration runs, and where its report goes: a pushing, a journaling and a pulling scheduler, on scenarios of few sizes.
 # Five runs are the fewest that show a difference. Traces are real ones where a folder with some is at hand, and generated ones otherwise.
 DEMO_OUT ?= out/demo
@@ -29,19 +32,19 @@ help: ## List the targets
 
 demo: ## Compare a pushing and a pulling scheduler, and write a report
 	@scripts/setup.sh postgres
-	$(GO) run ./cmd/pulley compare $(DEMO_FLAGS)
+	$(RUN_GO) run ./cmd/pulley compare $(DEMO_FLAGS)
 
 # What runs the tests. It is built with the race detector, like the tests themselves, so that nothing is compiled twice.
 SUITE = out/bin/suite
 
 check: ## Check the format and the code, and run every test that needs neither Postgres nor a second process
 	@scripts/setup.sh scripts
-	@$(GO) build -o $(SUITE)-check ./cmd/suite
+	@$(RUN_GO) build -o $(SUITE)-check ./cmd/suite
 	@$(SUITE)-check check
 
 test: ## Run every test, on a real Postgres, with the race detector
 	@scripts/setup.sh compiler postgres ci
-	@CGO_ENABLED=1 $(GO) build -race -o $(SUITE) ./cmd/suite
+	@CGO_ENABLED=1 $(RUN_GO) build -race -o $(SUITE) ./cmd/suite
 	@$(SUITE) test --timeout $(TEST_TIMEOUT) --flags='$(TEST_FLAGS)'
 
 # How many times flakes runs all tests.
@@ -49,7 +52,7 @@ N ?= 20
 
 flakes: ## Run all tests N times, every other time on a busy machine, and list what was not green every time
 	@scripts/setup.sh compiler postgres ci
-	@CGO_ENABLED=1 $(GO) build -race -o $(SUITE) ./cmd/suite
+	@CGO_ENABLED=1 $(RUN_GO) build -race -o $(SUITE) ./cmd/suite
 	@$(SUITE) flakes --n $(N)
 
 # How long the night is. NIGHT_FLAGS=--only=seeds,chaos chooses parts.
@@ -58,16 +61,16 @@ NIGHT_FLAGS ?=
 
 nightly: ## Run all that is deep, for NIGHT=30m, 2h or 8h, each night from where the last one stopped; out/nightly/report.html
 	@scripts/setup.sh compiler postgres scripts ci
-	@$(GO) build -o $(SUITE)-night ./cmd/suite
+	@$(RUN_GO) build -o $(SUITE)-night ./cmd/suite
 	@$(SUITE)-night nightly --night $(NIGHT) $(NIGHT_FLAGS)
 
 bench: ## Run the Go benchmarks
 	@scripts/setup.sh postgres
-	$(GO) test -run '^$$' -bench . -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
+	$(RUN_GO) test -run '^$$' -bench . -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./...
 
 claims: ## Hold published claims against measurements; CLAIMS_FLAGS=--goals for our own
 	@scripts/setup.sh postgres
-	$(GO) run ./cmd/pulley claims $(CLAIMS_FLAGS)
+	$(RUN_GO) run ./cmd/pulley claims $(CLAIMS_FLAGS)
 
 # The backends that make chaos goes over, one after the other, and what else is said to pulley chaos. The nightly
 # one keeps what does not pass in folders of their own, goes on, and counts everything in totals.json.
@@ -79,7 +82,7 @@ NIGHTLY_FLAGS ?=
 
 chaos: ## Run every backend while connections, processes and Postgres fail; CHAOS_FLAGS, CHAOS_BACKENDS
 	@scripts/setup.sh postgres
-	$(GO) build -o $(CHAOS_OUT)/pulley ./cmd/pulley
+	$(RUN_GO) build -o $(CHAOS_OUT)/pulley ./cmd/pulley
 	@for b in $(CHAOS_BACKENDS); do $(CHAOS_OUT)/pulley chaos --backend $$b --out $(CHAOS_OUT)/$$b $(CHAOS_FLAGS) || exit 1; done
 
 # How many seeds of each design are played for the coverage of what decides.
@@ -90,23 +93,23 @@ SIM_COVERED = pulley/engine/plan,pulley/engine/dispatch,pulley/engine/backend/st
 	pulley/engine/backend/postgres/journal,pulley/engine/backend/postgres/journal/ownership,pulley/engine/backend/postgres/journal/forward
 
 sim-coverage: ## Play simulations of every design on Postgres, and name the lines of these, and of what decides, that they never reach; SIM_SEEDS
-	$(GO) build -cover -coverpkg=./cmd/pulley,$(SIM_COVERED) -o $(SIM_OUT)/pulley ./cmd/pulley
+	$(RUN_GO) build -cover -coverpkg=./cmd/pulley,$(SIM_COVERED) -o $(SIM_OUT)/pulley ./cmd/pulley
 	rm -rf $(SIM_OUT)/covered && mkdir -p $(SIM_OUT)/covered
 	for b in push eager journal pull pull:scan=sql; do GOCOVERDIR=$(SIM_OUT)/covered $(SIM_OUT)/pulley sim --backend $$b --seeds $(SIM_SEEDS) --out $(SIM_OUT) || exit 1; done
-	$(GO) tool covdata textfmt -i $(SIM_OUT)/covered -pkg $(SIM_COVERED) -o $(SIM_OUT)/lines.txt
-	$(GO) run ./sim/lines $(SIM_OUT)/lines.txt
+	$(RUN_GO) tool covdata textfmt -i $(SIM_OUT)/covered -pkg $(SIM_COVERED) -o $(SIM_OUT)/lines.txt
+	$(RUN_GO) run ./sim/lines $(SIM_OUT)/lines.txt
 
 # How many searches look for each bug, each in seeds of its own.
 SIM_SEARCHES ?= 10
 
 sim-bugs: ## Plant bugs in the designs that simulations play, and in the core, and tell how many seeds it took to find each; SIM_SEARCHES
-	$(GO) build -o $(SIM_OUT)/pulley ./cmd/pulley
+	$(RUN_GO) build -o $(SIM_OUT)/pulley ./cmd/pulley
 	$(SIM_OUT)/pulley sim --backend all --bug all --searches $(SIM_SEARCHES) --seeds 0..32767 --out $(SIM_OUT)
-	$(GO) run ./chaos/mutants --sim $(SIM_SEARCHES)
+	$(RUN_GO) run ./chaos/mutants --sim $(SIM_SEARCHES)
 
 chaos-nightly: ## For hours, on every backend: 10,000 cuts, 5,000 kills, 1,000 lost replies, 1,000 ended sessions, 100 crashes, every message; NIGHTLY_FLAGS
 	@scripts/setup.sh postgres
-	$(GO) build -o $(NIGHTLY_OUT)/pulley ./cmd/pulley
+	$(RUN_GO) build -o $(NIGHTLY_OUT)/pulley ./cmd/pulley
 	$(NIGHTLY_OUT)/pulley chaos-nightly --out $(NIGHTLY_OUT) $(NIGHTLY_FLAGS)
 
 # What is said to the planter of bugs, such as --only river or --format json.
@@ -114,12 +117,12 @@ MUTANTS_FLAGS ?=
 
 mutants: ## Plant bugs in the engine, one at a time, and show that the checks find each
 	@scripts/setup.sh postgres
-	$(GO) run ./chaos/mutants $(MUTANTS_FLAGS)
+	$(RUN_GO) run ./chaos/mutants $(MUTANTS_FLAGS)
 
 fuzz: ## Fuzz the parser, the compiler and the reading of scenarios, FUZZ_TIME each
-	$(GO) test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./engine/ir
-	$(GO) test -run '^$$' -fuzz '^FuzzCompile$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./engine/graph
-	$(GO) test -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./scenarios
+	$(RUN_GO) test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./engine/ir
+	$(RUN_GO) test -run '^$$' -fuzz '^FuzzCompile$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./engine/graph
+	$(RUN_GO) test -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x -timeout 0 ./scenarios
 
 # How many programs soak-language runs in memory, and what else is said to it, such as -rapid.seed=7. The
 # designs on Postgres get a tenth of them.
@@ -128,7 +131,7 @@ SOAK_FLAGS ?=
 
 soak-language: ## Hold every backend against the reference on generated programs
 	@scripts/setup.sh postgres
-	$(GO) test ./engine/backend/differ -run '^TestPrograms$$' -v -timeout 0 -programs $(SOAK_PROGRAMS) $(SOAK_FLAGS)
+	$(RUN_GO) test ./engine/backend/differ -run '^TestPrograms$$' -v -timeout 0 -programs $(SOAK_PROGRAMS) $(SOAK_FLAGS)
 
 # What the race with other people's systems runs, and where its record goes. The first build takes minutes,
 # most of them for Temporal's server: PEERS_BUILD='-tags notemporal' leaves that out.
@@ -137,7 +140,7 @@ PEERS_BUILD ?=
 
 peers: ## Race ours against River and Temporal on one server (the first build takes minutes)
 	@scripts/setup.sh postgres
-	cd bench/peers && $(GO) build -mod=mod -buildvcs=auto $(PEERS_BUILD) -o ../../out/peers/peers .
+	cd bench/peers && GO=$(GO) ../../scripts/go.sh build -mod=mod -buildvcs=auto $(PEERS_BUILD) -o ../../out/peers/peers .
 	out/peers/peers $(PEERS_FLAGS)
 
 setup: ## Install what demo and test need, if it is missing

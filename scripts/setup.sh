@@ -105,7 +105,7 @@ local_binaries() {
 }
 
 # The program itself knows best, but it has to be compiled, and looks at Docker and the network.
-any_way() { go run ./cmd/pulley doctor --quiet >/dev/null 2>&1; }
+any_way() { scripts/go.sh run ./cmd/pulley doctor --quiet >/dev/null 2>&1; }
 
 setup_postgres() {
 	if [ -n "${PULLEY_DSN:-}" ] || local_binaries || any_way; then
