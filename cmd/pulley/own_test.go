@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"pulley/cmd/pulley/console"
+	"pulley/internal/depth"
 	"pulley/reports/record"
 )
 
@@ -114,7 +116,7 @@ func TestOwnScenarioIsSimulated(t *testing.T) {
 	if plain.Service[0] != "const:1ms" || plain.Instances != 20 || plain.InSystem.Median > 2 {
 		t.Errorf("%+v", plain)
 	}
-	if got := call(t, nil, "sim", file, "--seeds", "0..40", "--out", out); got.code != 0 {
+	if got := call(t, nil, "sim", file, "--seeds", fmt.Sprintf("0..%d", depth.Of(8, 40)), "--out", out); got.code != 0 {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
 	got := call(t, nil, "sim", file, "--bug", "token-ignored", "--seeds", "0..2000", "--shrink", "2s", "--out", out)

@@ -84,7 +84,7 @@ func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally,
 // sim/explore/search do in the tests of cmd/pulley. Without the detector, their tests take a fifth of the time.
 var singles = []string{
 	"sim/explore", "sim/explore/search", "sim", "sim/db", "sim/gantt", "sim/lines", "engine/ir", "engine/graph", "engine/dispatch", "scenarios/wfformat",
-	"reports", "reports/record", "bench/stats",
+	"reports", "reports/record", "bench/stats", "bench/load", "bench/changepoint", "bench/usl", "bench/knee", "bench/capacity",
 }
 
 // testSplit runs the packages in which goroutines meet with the race detector, and beside them the others without it.
