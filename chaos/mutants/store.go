@@ -3,9 +3,10 @@ package main
 import "slices"
 
 const (
-	pushFolder = "engine/backend/postgres/push"
-	applySQL   = pushFolder + "/sql/apply.sql"
-	claimSQL   = pushFolder + "/sql/claim.sql"
+	postgresFolder = "engine/backend/postgres"
+	pushFolder     = postgresFolder + "/push"
+	applySQL       = pushFolder + "/sql/apply.sql"
+	claimSQL       = pushFolder + "/sql/claim.sql"
 )
 
 // onPush is a case of the conformance suite on push.
@@ -96,7 +97,7 @@ func outcomeMutants() []mutant {
 		Check: onPush("complete/mixed_batch"), Says: "\"stale\" .* want \"applied\"",
 	}, {
 		Name: "extension-in-words-only", What: "a prolonged lease ends when it would have", Invariant: "I11",
-		Edits: []edit{{pushFolder + "/sql/extend.sql", `SET due_at = clock_timestamp() + $7::bigint * interval '1 microsecond'`, `SET due_at = CASE WHEN $7::bigint > 0 THEN q.due_at END`}},
+		Edits: []edit{{postgresFolder + "/sql/queue/renew.sql", `SET due_at = clock_timestamp() + $7::bigint * interval '1 microsecond'`, `SET due_at = CASE WHEN $7::bigint > 0 THEN q.due_at END`}},
 		Check: onPush("extend/prolongs"), Says: "whose lease was extended was handed out",
 	}}
 }

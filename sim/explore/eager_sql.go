@@ -16,7 +16,7 @@ var eagerSQL = map[string]func(*eagerStore, *asked, []any){
 	"born": (*eagerStore).born, "guard": (*eagerStore).guard, "read": (*eagerStore).read, "gather": (*eagerStore).gather,
 	"gates": (*eagerStore).gates, "gates_more": (*eagerStore).gatesMore, "barriers": (*eagerStore).barriers, "barriers_now": (*eagerStore).barriersNow,
 	"clear": (*eagerStore).clear, "unset": (*eagerStore).unset, "remove": (*eagerStore).remove, "release": (*eagerStore).release,
-	"claim": (*eagerStore).claim, "next_due": (*eagerStore).nextDue, "extend": (*eagerStore).extend, "extend_one": (*eagerStore).extendOne, "workflows": (*eagerStore).workflows, "leased": (*eagerStore).leased,
+	"claim": (*eagerStore).claim, "next_due": (*eagerStore).nextDue, "renew": (*eagerStore).renew, "standing": (*eagerStore).standing, "workflows": (*eagerStore).workflows, "leased": (*eagerStore).leased,
 	"overdue": (*eagerStore).overdue, "untidy": (*eagerStore).untidy, "tidy": (*eagerStore).tidy,
 	"tidy_ready": (*eagerStore).tidyReady, "tidy_pending": (*eagerStore).tidyPending, "tidy_context": (*eagerStore).tidyContext,
 }
@@ -344,19 +344,12 @@ func (s *eagerStore) nextDue(a *asked, args []any) {
 	})
 }
 
-// extend: see extend.sql.
-func (s *eagerStore) extend(a *asked, args []any) {
+// renew: see queue/renew.sql.
+func (s *eagerStore) renew(a *asked, args []any) {
 	policy := db.SkipLocked
 	if s.w.Bug == bugExtendWaits || s.w.Bug == bugRemovalWaits {
 		policy = db.Wait
 	}
-	s.prolong(a, args, policy)
-}
-
-// extendOne: see extend_one.sql.
-func (s *eagerStore) extendOne(a *asked, args []any) { s.prolong(a, args, db.Wait) }
-
-func (s *eagerStore) prolong(a *asked, args []any, policy db.Policy) {
 	ords, ids, nodes, places, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
 	lease := args[6].(int64) * 1000
 	a.write = true
@@ -392,11 +385,23 @@ func (s *eagerStore) workflows(a *asked, args []any) {
 	})
 }
 
-// leased: see leased.sql.
+// leased: see queue/leased.sql.
 func (s *eagerStore) leased(a *asked, args []any) {
+	s.stand(a, args, func(*db.Exec, [16]byte) bool { return true })
+}
+
+// standing: see queue/leased.sql.
+func (s *eagerStore) standing(a *asked, args []any) {
+	s.stand(a, args, func(x *db.Exec, id [16]byte) bool { return s.running(x, id) != nil })
+}
+
+func (s *eagerStore) stand(a *asked, args []any, wanted func(x *db.Exec, id [16]byte) bool) {
 	ords, ids, nodes, places, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
 	a.then(func(x *db.Exec) error {
 		for i := range ords {
+			if !wanted(x, ids[i]) {
+				continue
+			}
 			v := s.nodes.Get(x, s.nodeKey(ids[i], nodes[i], places[i]))
 			if s.w.Bug == bugGivenCalledOff || v != nil && v.Value.token == tokens[i] && v.Value.queued && !v.Value.completed {
 				a.give(ords[i])

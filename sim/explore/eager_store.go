@@ -65,7 +65,7 @@ func newEagerStore(w *world) *eagerStore {
 func (s *eagerStore) client(p *process) client {
 	h := newHost(p)
 	store := newPgStore(h, s.statement)
-	return h.run(eager.On(store, eager.Config{Jitter: s.w.rng.Float64, Applies: func(on postgres.Conn, events []eager.Applied) {
+	return h.run(eager.On(store, eager.Config{Applies: func(on postgres.Conn, events []eager.Applied) {
 		on.(*pgConn).stands = events
 	}}))
 }

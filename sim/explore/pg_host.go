@@ -33,7 +33,7 @@ var (
 func newPgStore(h *host, statement func(on *pgConn, sql string, args []any) *asked) *postgres.Store {
 	p := &pgHost{h, statement}
 	return postgres.On(postgres.Host{
-		Pool: p, Clock: p, Listen: p.dial, Schema: "simulated", Name: h.name, Shards: h.p.w.Shards,
+		Pool: p, Clock: p, Listen: p.dial, Schema: "simulated", Name: h.name, Shards: h.p.w.Shards, Jitter: h.p.w.rng.Float64,
 		Programs: map[int32]*plan.Program{1: h.p.w.load.compiled},
 	})
 }

@@ -8,5 +8,5 @@ import (
 func (s *pullStore) client(p *process) client {
 	h := newHost(p)
 	store := newPgStore(h, func(_ *pgConn, sql string, args []any) *asked { return statementOf(s, &s.base, pullTexts, sql, args) })
-	return h.run(pull.On(store, pull.Config{Scan: s.scan, Jitter: s.w.rng.Float64}))
+	return h.run(pull.On(store, pull.Config{Scan: s.scan}))
 }

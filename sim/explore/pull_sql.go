@@ -17,7 +17,7 @@ var pullSQL = map[string]func(*pullStore, *asked, []any){
 	"enter": (*pullStore).enter, "drop": (*pullStore).drop, "call_off": (*pullStore).callOff, "lock_runs": (*pullStore).lockRuns,
 	"end": (*pullStore).end, "lock_open": (*pullStore).lockOpen, "end_ledger": (*pullStore).endLedger,
 	"claim": (*pullStore).claim, "next_due": (*pullStore).nextDue, "overdue": (*pullStore).overdue,
-	"extend": (*pullStore).extend, "extend_one": (*pullStore).extendOne, "held": (*pullStore).held, "release": (*pullStore).release,
+	"renew": (*pullStore).renew, "standing": (*pullStore).standing, "held": (*pullStore).held, "release": (*pullStore).release,
 	"end_arrivals": (*pullStore).endArrivals, "end_inbox": (*pullStore).endInbox,
 	"runnable": (*pullStore).runnable, "add_values": (*pullStore).addValues, "add_arrivals": (*pullStore).addArrivals,
 	"mark": (*pullStore).mark, "read": (*pullStore).read, "gather": (*pullStore).gather, "unset": (*pullStore).unset,

@@ -134,12 +134,15 @@ func (s *pullStore) leases(a *asked, args []any, running bool, policy db.Policy,
 		if !ok || running && !s.runs(x, s.w.insts[key.inst]) {
 			return nil
 		}
+		leased := func(v *db.Version[runKey, ledgerRow]) bool {
+			return v != nil && v.Value.token == tokens[i] && v.Value.status == ledgerLeased
+		}
 		v := s.ledger.Get(x, key)
-		if v == nil {
+		if !leased(v) {
 			return nil
 		}
 		v, err := s.ledger.Lock(x, v, db.ForUpdate, policy)
-		if err != nil || v == nil || v.Value.token != tokens[i] || v.Value.status != ledgerLeased {
+		if err != nil || !leased(v) {
 			return err
 		}
 		return do(x, ords[i], v)
@@ -153,17 +156,27 @@ func (s *pullStore) held(a *asked, args []any) {
 	})
 }
 
-func (s *pullStore) extend(a *asked, args []any) {
+func (s *pullStore) standing(a *asked, args []any) {
+	ords, ids, nodes, paths, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
+	a.then(func(x *db.Exec) error {
+		for i := range ords {
+			key, ok := s.keyAt(args[0], ids, nodes, paths, i)
+			if !ok || !s.runs(x, s.w.insts[key.inst]) {
+				continue
+			}
+			if v := s.ledger.Get(x, key); v != nil && v.Value.token == tokens[i] && v.Value.status == ledgerLeased {
+				a.give(ords[i])
+			}
+		}
+		return nil
+	})
+}
+
+func (s *pullStore) renew(a *asked, args []any) {
 	policy := db.SkipLocked
 	if s.w.Bug == bugExtendWaits {
 		policy = db.Wait
 	}
-	s.prolong(a, args, policy)
-}
-
-func (s *pullStore) extendOne(a *asked, args []any) { s.prolong(a, args, db.Wait) }
-
-func (s *pullStore) prolong(a *asked, args []any, policy db.Policy) {
 	a.write = true
 	s.leases(a, args, true, policy, func(x *db.Exec, ord int32, v *db.Version[runKey, ledgerRow]) error {
 		row := v.Value

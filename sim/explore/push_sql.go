@@ -13,7 +13,7 @@ import (
 // pushSQL are the statements of push, by the names of their files; but for apply.
 var pushSQL = map[string]func(*pushStore, *asked, []any){
 	"read": (*pushStore).read, "gather": (*pushStore).gather, "owner": (*pushStore).owner,
-	"claim": (*pushStore).claim, "next_due": (*pushStore).nextDue, "leased": (*pushStore).leased, "extend": (*pushStore).extend,
+	"claim": (*pushStore).claim, "next_due": (*pushStore).nextDue, "leased": (*pushStore).leased, "standing": (*pushStore).standing, "renew": (*pushStore).renew,
 	"held": (*pushStore).held, "fence": (*pushStore).fence, "mark": (*pushStore).mark, "forget": (*pushStore).forget,
 	"call_off": (*pushStore).callOff, "call_off_more": (*pushStore).callOffMore, "hold_counters": (*pushStore).holdCounters,
 	"drop_runs": (*pushStore).dropRuns, "drop_counters": (*pushStore).dropCounters, "drop_elements": (*pushStore).dropElements,
@@ -194,13 +194,24 @@ func (s *pushStore) nextDue(a *asked, args []any) {
 	})
 }
 
-// leased: see leased.sql.
-func (s *pushStore) leased(a *asked, args []any) {
+// leased: see queue/leased.sql.
+func (s *pushStore) leased(a *asked, args []any) { s.stand(a, args, always) }
+
+// standing: see queue/leased.sql.
+func (s *pushStore) standing(a *asked, args []any) { s.stand(a, args, s.goesOn) }
+
+// goesOn says whether an instance runs.
+func (s *pushStore) goesOn(x *db.Exec, id [16]byte) bool { return s.running(x, id) != nil }
+
+func (s *pushStore) stand(a *asked, args []any, wanted func(x *db.Exec, id [16]byte) bool) {
 	ords, ids, nodes, paths, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
 	a.then(func(x *db.Exec) error {
 		for i := range ords {
+			if !wanted(x, ids[i]) {
+				continue
+			}
 			v := s.queue.Get(x, s.key(ids[i], nodes[i], paths[i]))
-			if s.w.Bug == bugGivenCalledOff || v != nil && v.Value.token == tokens[i] {
+			if s.w.Bug == bugGivenCalledOff || leasedWith(v, tokens[i]) {
 				a.give(ords[i])
 			}
 		}
@@ -208,16 +219,21 @@ func (s *pushStore) leased(a *asked, args []any) {
 	})
 }
 
-// locked adds a step that looks rows up by their leases and locks them, and does something with those that have the token.
-func (s *pushStore) locked(a *asked, args []any, wanted func(x *db.Exec, id [16]byte) bool, do func(x *db.Exec, ord int32, v *db.Version[runKey, queued]) error) {
+// leasedWith says whether a row is leased with a token.
+func leasedWith(v *db.Version[runKey, queued], token int64) bool {
+	return v != nil && v.Value.token == token && v.Value.owner != 0
+}
+
+// locked adds a step that looks rows up by their leases and locks them, and does something with those that are held.
+func (s *pushStore) locked(a *asked, args []any, policy db.Policy, wanted func(x *db.Exec, id [16]byte) bool, do func(x *db.Exec, ord int32, v *db.Version[runKey, queued]) error) {
 	ords, ids, nodes, paths, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
 	a.each(func() int { return len(ords) }, func(x *db.Exec, i int) error {
 		v := s.queue.Get(x, s.key(ids[i], nodes[i], paths[i]))
-		if v == nil || !wanted(x, ids[i]) {
+		if !leasedWith(v, tokens[i]) || !wanted(x, ids[i]) {
 			return nil
 		}
-		v, err := s.queue.Lock(x, v, db.ForUpdate, db.Wait)
-		if v == nil || err != nil || v.Value.token != tokens[i] {
+		v, err := s.queue.Lock(x, v, db.ForUpdate, policy)
+		if err != nil || !leasedWith(v, tokens[i]) {
 			return err
 		}
 		return do(x, ords[i], v)
@@ -226,11 +242,11 @@ func (s *pushStore) locked(a *asked, args []any, wanted func(x *db.Exec, id [16]
 
 func always(*db.Exec, [16]byte) bool { return true }
 
-// extend: see extend.sql.
-func (s *pushStore) extend(a *asked, args []any) {
+// renew: see queue/renew.sql.
+func (s *pushStore) renew(a *asked, args []any) {
 	lease := args[6].(int64) * 1000
 	a.write = true
-	s.locked(a, args, func(x *db.Exec, id [16]byte) bool { return s.running(x, id) != nil }, func(x *db.Exec, ord int32, v *db.Version[runKey, queued]) error {
+	s.locked(a, args, db.SkipLocked, s.goesOn, func(x *db.Exec, ord int32, v *db.Version[runKey, queued]) error {
 		row := v.Value
 		if s.w.Bug != bugExtension {
 			row.due = s.now() + lease
@@ -243,9 +259,9 @@ func (s *pushStore) extend(a *asked, args []any) {
 	})
 }
 
-// held: see held.sql.
+// held: see queue/leased.sql.
 func (s *pushStore) held(a *asked, args []any) {
-	s.locked(a, args, always, func(_ *db.Exec, ord int32, _ *db.Version[runKey, queued]) error {
+	s.locked(a, args, db.Wait, always, func(_ *db.Exec, ord int32, _ *db.Version[runKey, queued]) error {
 		a.give(ord)
 		return nil
 	})
@@ -266,7 +282,7 @@ func (s *pushStore) fence(a *asked, args []any) {
 	if s.settlesBlindly() {
 		return
 	}
-	s.locked(a, args, always, func(x *db.Exec, ord int32, v *db.Version[runKey, queued]) error {
+	s.locked(a, args, db.Wait, always, func(x *db.Exec, ord int32, v *db.Version[runKey, queued]) error {
 		row := v.Value
 		row.token = s.tokens.Next()
 		ok, err := s.requeue(x, v, row)

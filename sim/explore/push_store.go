@@ -97,8 +97,8 @@ func (s *pushStore) occupy(x *db.Exec, place commitKey) {
 func (s *pushStore) client(p *process) client {
 	h := newHost(p)
 	return h.run(push.On(newPgStore(h, s.statement), push.Config{
-		Jitter: s.w.rng.Float64, MarksKept: time.Duration(s.w.marksKept()),
-		Applies: func(on postgres.Conn, events []push.Applied) { on.(*pgConn).stands = events },
+		MarksKept: time.Duration(s.w.marksKept()),
+		Applies:   func(on postgres.Conn, events []push.Applied) { on.(*pgConn).stands = events },
 	}))
 }
 

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,13 +29,17 @@ type Host struct {
 	Shards   int                     // of the schema
 	Programs map[int32]*plan.Program // that are stored already, by number; nil: none is known to be
 	Problem  func(error)             // see Config; nil: nobody is told
+	Jitter   func() float64          // in [0, 1), for the waits before retries and for locks; nil: random
 }
 
 // On makes a store on a host, whose schema is set up.
 func On(h Host) *Store {
 	s := &Store{
-		Pool: h.Pool, Clock: h.Clock, Schema: h.Schema, name: h.Name, dial: h.Listen, problem: h.Problem, shards: h.Shards,
+		Pool: h.Pool, Clock: h.Clock, Jitter: h.Jitter, Schema: h.Schema, name: h.Name, dial: h.Listen, problem: h.Problem, shards: h.Shards,
 		numbers: map[[32]byte]int32{}, programs: map[int32]*plan.Program{},
+	}
+	if s.Jitter == nil {
+		s.Jitter = rand.Float64
 	}
 	for number, p := range h.Programs {
 		s.remember(number, p)

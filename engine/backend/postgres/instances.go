@@ -28,19 +28,23 @@ func (s *Store) Number(ctx context.Context, p *plan.Program) (int32, error) {
 	if ok {
 		return id, nil
 	}
-	for attempt := 0; ; attempt++ {
-		err := s.Pool.QueryRow(ctx, workflowPutSQL, hash[:], p.Definition()).Scan(&id)
-		// Another process may have stored it between the statement's two looks.
-		if errors.Is(err, pgx.ErrNoRows) && attempt < 3 {
-			continue
-		}
-		if err != nil {
-			return 0, fmt.Errorf("storing workflow %s: %w", p.Graph().Name, err)
-		}
-		break
+	if err := s.storedOnce(ctx, "storing workflow "+p.Graph().Name, &id, workflowPutSQL, hash[:], p.Definition()); err != nil {
+		return 0, fmt.Errorf("storing workflow %s: %w", p.Graph().Name, err)
 	}
 	s.remember(id, p)
 	return id, nil
+}
+
+// storedOnce reads the row that a statement gives which stores it, unless it is there. Another process may store it between the statement's two
+// looks: then it gives none, and is tried again.
+func (s *Store) storedOnce(ctx context.Context, doing string, to any, sql string, args ...any) error {
+	return s.Retry(ctx, doing, "call again", func() error {
+		err := s.Pool.QueryRow(ctx, sql, args...).Scan(to)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return Retryable(err)
+		}
+		return err
+	})
 }
 
 // UnreadableError is a workflow that this process cannot read, and a later version may have written.
@@ -136,14 +140,26 @@ func (s *Store) byShard(ids []uuid.UUID) [][][16]byte {
 // claimed and what completes is stale. Tidy then removes what the instances of a shard that it ended have
 // left; what it does not get done is the design's sweep's, since they are marked as untidy.
 func (s *Store) Cancel(ctx context.Context, ids []uuid.UUID, reason string, tidy func(shard int, ended [][16]byte)) ([]backend.Instance, error) {
-	for {
-		found, err := s.cancelAll(ctx, ids, reason, tidy)
-		running := slices.ContainsFunc(found, func(in backend.Instance) bool { return in.Status == backend.Running })
-		if err != nil || !running {
-			return found, err
+	return s.UntilEnded(ctx, func() ([]backend.Instance, error) { return s.cancelAll(ctx, ids, reason, tidy) })
+}
+
+// UntilEnded cancels until none of the instances runs. One that was submitted after its shard had been asked is there to be canceled by the next
+// try.
+func (s *Store) UntilEnded(ctx context.Context, cancel func() ([]backend.Instance, error)) (found []backend.Instance, err error) {
+	err = s.Retry(ctx, "canceling", "cancel again when no client submits them any more", func() (err error) {
+		if found, err = cancel(); err != nil {
+			return err
 		}
-		// One of them was submitted after its shard had been asked: it is there to be canceled now.
+		i := slices.IndexFunc(found, func(in backend.Instance) bool { return in.Status == backend.Running })
+		if i >= 0 {
+			return Retryable(partly(true, fmt.Errorf("instance %s was submitted meanwhile, and runs", found[i].ID)))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, Explain(err)
 	}
+	return found, nil
 }
 
 func (s *Store) cancelAll(ctx context.Context, ids []uuid.UUID, reason string, tidy func(shard int, ended [][16]byte)) ([]backend.Instance, error) {

@@ -14,9 +14,6 @@ import (
 	"pulley/engine/graph"
 )
 
-// extendTries bounds how often one call prolongs leases again that the server gave up for others.
-const extendTries = 5
-
 // Leases are leases as parameters of a statement: arrays of equal length, in the order of Add.
 type Leases struct {
 	Ord      []int32 // the place of each in the caller's list, by which rows come back
@@ -35,6 +32,17 @@ func (l *Leases) Add(ord int32, lease backend.Lease) {
 	l.Token = append(l.Token, lease.Token)
 }
 
+// keep gives those whose ords are wanted.
+func (l *Leases) keep(wanted func(ord int32) bool) (kept Leases) {
+	for i, ord := range l.Ord {
+		if wanted(ord) {
+			kept.Ord, kept.Instance, kept.Node = append(kept.Ord, ord), append(kept.Instance, l.Instance[i]), append(kept.Node, l.Node[i])
+			kept.Path, kept.Token = append(kept.Path, l.Path[i]), append(kept.Token, l.Token[i])
+		}
+	}
+	return kept
+}
+
 // Parameters gives $1 to $6 of a statement about leases: shard, then the arrays.
 func (l *Leases) Parameters(shard int) []any {
 	return []any{shard, l.Ord, l.Instance, l.Node, l.Path, l.Token}
@@ -46,18 +54,18 @@ func Storable(path graph.Path) bool {
 	return utf8.ValidString(string(path)) && !strings.Contains(string(path), "\x00")
 }
 
-// Ords gives the ords that a query about leases finds.
-func (s *Store) Ords(ctx context.Context, sql string, shard int, l *Leases) (map[int32]bool, error) {
-	rows, err := s.Pool.Query(ctx, sql, l.Parameters(shard)...)
+// Held gives the ords of leases that are held. It waits for whoever changes one.
+func (s *Store) Held(ctx context.Context, q *Queue, shard int, l *Leases) (map[int32]bool, error) {
+	rows, err := s.Pool.Query(ctx, q.statements["held"], l.Parameters(shard)...)
 	if err != nil {
 		return nil, err
 	}
 	out := map[int32]bool{}
-	return out, TakeOrds(rows, out)
+	return out, takeOrds(rows, out)
 }
 
-// TakeOrds adds the ords that a query about leases finds.
-func TakeOrds(rows pgx.Rows, out map[int32]bool) error {
+// takeOrds adds the ords that a query about leases finds.
+func takeOrds(rows pgx.Rows, out map[int32]bool) error {
 	var ord int32
 	_, err := pgx.ForEachRow(rows, []any{&ord}, func() error {
 		out[ord] = true
@@ -66,15 +74,15 @@ func TakeOrds(rows pgx.Rows, out map[int32]bool) error {
 	return err
 }
 
-// Fence gives the leases that are still held new tokens, by ord. held locks their rows, and so waits for
+// Fence gives the leases that are still held new tokens, by ord. Their rows are locked first, which waits for
 // a commit that is in flight; fence then sees what that made of them.
-func (s *Store) Fence(ctx context.Context, held, fence string, shard int, l *Leases) (map[int32]int64, error) {
+func (s *Store) Fence(ctx context.Context, q *Queue, fence string, shard int, l *Leases) (map[int32]int64, error) {
 	conn, err := s.Pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Release()
-	out, err := fenced(ctx, conn, held, fence, l.Parameters(shard))
+	out, err := fenced(ctx, conn, q.statements["held"], fence, l.Parameters(shard))
 	if err != nil && conn.InTransaction() {
 		_, _ = conn.Exec(ctx, "ROLLBACK")
 	}
@@ -106,48 +114,57 @@ func fenced(ctx context.Context, conn Conn, held, fence string, parameters []any
 	return out, err
 }
 
-// Extend prolongs leases with a statement that takes their parameters and, as $7, the length in µs; see
-// backend.Backend. A completion can hold a row that is wanted here while it waits for another's barrier:
-// what the server gives up then is tried again, since prolonging twice is prolonging.
-func (s *Store) Extend(ctx context.Context, sql string, shard int, held []backend.Lease, length time.Duration) ([]bool, error) {
+// Renew renews leases on a queue; see backend.Backend.Extend. A try is one statement, however many leases there are. It leaves out those
+// whose rows somebody has locked, such as a transaction that completes one: those that still stand are tried again.
+func (s *Store) Renew(ctx context.Context, q *Queue, shard int, held []backend.Lease, length time.Duration) ([]bool, error) {
 	out := make([]bool, len(held))
-	if len(held) == 0 {
-		return out, nil
-	}
-	var l Leases
+	var left Leases
 	for _, i := range lockOrder(held) {
 		if Storable(held[i].Key.Run.Path) {
-			l.Add(int32(i), held[i])
+			left.Add(int32(i), held[i])
 		}
 	}
-	conn, err := s.Pool.Acquire(ctx)
+	first := true
+	err := s.RetryContended(ctx, fmt.Sprintf("renewing leases of shard %d", shard), func() error {
+		if len(left.Ord) == 0 {
+			return nil
+		}
+		renewed, standing, err := s.renew(ctx, q, shard, &left, length, !first)
+		if err != nil {
+			return err
+		}
+		for ord := range renewed {
+			out[ord] = true
+		}
+		left = left.keep(func(ord int32) bool { return !out[ord] && (first || standing[ord]) })
+		if first = false; len(left.Ord) > 0 {
+			return Retryable(fmt.Errorf("others have locked the rows of %d leases", len(left.Ord)))
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, Explain(err)
 	}
-	defer conn.Release()
-	for try := 1; ; try++ {
-		kept, err := extend(ctx, conn, sql, append(l.Parameters(shard), length.Microseconds()))
-		switch {
-		case Contended(err) && try < extendTries:
-			continue
-		case Unconfirmed(err):
-			return nil, Explain(fmt.Errorf("%w: %w", backend.ErrUnknown, err))
-		case err != nil:
-			return nil, Explain(err)
-		}
-		for _, ord := range kept {
-			out[ord] = true
-		}
-		return out, nil
-	}
+	return out, nil
 }
 
-func extend(ctx context.Context, conn Conn, sql string, parameters []any) ([]int32, error) {
-	rows, err := conn.Query(ctx, sql, parameters...)
+// renew makes one try, which is a transaction of its own. Where asked, it first finds out which leases stand.
+func (s *Store) renew(ctx context.Context, q *Queue, shard int, l *Leases, length time.Duration, ask bool) (renewed, standing map[int32]bool, err error) {
+	renewed, standing = map[int32]bool{}, map[int32]bool{}
+	conn, err := s.Pool.Acquire(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[int32])
+	defer conn.Release()
+	batch := &pgx.Batch{}
+	if ask {
+		batch.Queue(q.statements["standing"], l.Parameters(shard)...).Query(func(rows pgx.Rows) error { return takeOrds(rows, standing) })
+	}
+	batch.Queue(q.statements["renew"], append(l.Parameters(shard), length.Microseconds())...).Query(func(rows pgx.Rows) error { return takeOrds(rows, renewed) })
+	if err = conn.SendBatch(ctx, batch).Close(); Unconfirmed(err) {
+		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	return renewed, standing, err
 }
 
 // lockOrder gives the places of leases in the order in which every statement locks rows.

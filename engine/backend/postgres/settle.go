@@ -16,14 +16,8 @@ var settleSQL string
 //go:embed sql/life.sql
 var lifeSQL string
 
-const (
-	// settleTimeout bounds finding out what became of a commit, when the caller's context has ended.
-	settleTimeout = 10 * time.Second
-	// settlePause is the first pause between two looks at a transaction that has not ended; it doubles.
-	settlePause = time.Millisecond
-	// lifeTries bounds how often the server's life is looked up that another process names meanwhile.
-	lifeTries = 4
-)
+// settleTimeout bounds finding out what became of a commit, when the caller's context has ended.
+const settleTimeout = 10 * time.Second
 
 // Life names the server's life, for TookPlace: it is asked before a transaction begins. It is remembered until a crash is
 // noticed, which may be later than it happens.
@@ -34,15 +28,8 @@ func (s *Store) Life(ctx context.Context) (string, error) {
 	if life != "" {
 		return life, nil
 	}
-	for try := 1; ; try++ {
-		err := s.Pool.QueryRow(ctx, lifeSQL).Scan(&life)
-		if errors.Is(err, pgx.ErrNoRows) && try < lifeTries {
-			continue // it was named between the statement's two looks
-		}
-		if err != nil {
-			return "", err
-		}
-		break
+	if err := s.storedOnce(ctx, "naming the server's life", &life, lifeSQL); err != nil {
+		return "", err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,22 +43,23 @@ func (s *Store) Life(ctx context.Context) (string, error) {
 func (s *Store) TookPlace(ctx context.Context, life, xid string) (bool, error) {
 	ctx, cancel := s.Clock.Within(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	for pause := settlePause; ; pause *= 2 {
+	took := false
+	err := s.Retry(ctx, "resolving a commit", "find out what it waits for, such as a standby", func() error {
 		var status string
 		err := s.Pool.QueryRow(ctx, settleSQL, xid, life).Scan(&status)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			s.Outlived(life)
-			return false, fmt.Errorf("the server has crashed, and does not know what became of transaction %s", xid)
+			return fmt.Errorf("the server has crashed, and does not know what became of transaction %s", xid)
 		case err != nil:
-			return false, err
-		case status != "in progress":
-			return status == "committed", nil
+			return err
+		case status == "in progress":
+			return Retryable(fmt.Errorf("transaction %s has not ended yet", xid))
 		}
-		if s.Clock.Wait(ctx, pause) == Ended {
-			return false, fmt.Errorf("transaction %s has not ended yet: %w", xid, ctx.Err())
-		}
-	}
+		took = status == "committed"
+		return nil
+	})
+	return took, err
 }
 
 // Outlived forgets a life of the server, which was found to be over: Life asks for the name of the present one.

@@ -79,6 +79,7 @@ func (c Config) validate() error {
 type Store struct {
 	Pool   Pool
 	Clock  Clock
+	Jitter func() float64 // in [0, 1), for the waits before retries and for locks
 	Schema string
 
 	name     string                             // of this store among all, in notifications

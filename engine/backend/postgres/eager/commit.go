@@ -138,7 +138,7 @@ func (c *commit) begin(ctx context.Context, events []*event, g gates) ([]*event,
 			continue
 		}
 		if e.completion != nil {
-			if err := e.step(c.b.jitter()); err != nil {
+			if err := e.step(c.b.store.Jitter()); err != nil {
 				return nil, err
 			}
 		}

@@ -13,14 +13,6 @@ import (
 	"pulley/engine/plan"
 )
 
-const (
-	// commitTries bounds how often one call commits again after lost commits.
-	commitTries = 5
-	// contendedTries bounds how often one call begins again because others hold what it may not wait for. Each
-	// time it has learned of rows that it then waits for in order.
-	contendedTries = 50
-)
-
 // Complete implements backend.Backend.
 func (b *Backend) Complete(ctx context.Context, shard int, completions []backend.Completion, grant backend.Grant) (backend.Committed, error) {
 	if err := b.check(shard, grant); err != nil {
@@ -108,35 +100,22 @@ func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant 
 	})
 }
 
-// commitOnce applies events in one transaction, again where the server gave it up for another or where
-// its COMMIT was lost and did not take place.
-func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (*commit, error) {
+// commitOnce applies events in one transaction, which is tried until it takes place; see postgres.Store.Commit.
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (c *commit, err error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	met := &contest{barriers: map[rowKey]bool{}}
-	contended := 0
-	for try := 1; ; try++ {
-		c, err := b.apply(ctx, shard, events, grant, met)
-		switch {
-		case err == nil:
-			return c, nil
-		case (postgres.Contended(err) || errors.Is(err, errGates)) && contended < contendedTries && ctx.Err() == nil:
-			contended++
-			try--
-			continue
-		case !backend.IsUnknown(err):
-			return nil, err
-		}
-		committed, settled := b.store.TookPlace(ctx, c.life, c.xid)
-		switch {
-		case settled != nil:
-			return nil, errors.Join(err, settled)
-		case committed:
-			b.release(ctx, c)
-			return c, nil
-		case try == commitTries:
-			return nil, fmt.Errorf("the connection was lost at each of %d commits, and none took place", try)
-		}
-	}
+	err = b.store.Commit(ctx, postgres.Transaction{
+		Doing: fmt.Sprintf("committing on shard %d", shard),
+		Run: func() (err error) {
+			if c, err = b.apply(ctx, shard, events, grant, met); errors.Is(err, errGates) {
+				err = postgres.Retryable(err)
+			}
+			return err
+		},
+		ID:      func() (life, xid string) { return c.life, c.xid },
+		Release: func() { b.release(ctx, c) },
+	})
+	return c, err
 }
 
 // release gives up the leases of a transaction that took place, of which not all may have been heard: they

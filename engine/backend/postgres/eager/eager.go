@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -51,12 +50,6 @@ var (
 	claimSQL string
 	//go:embed sql/next_due.sql
 	nextDueSQL string
-	//go:embed sql/extend.sql
-	extendSQL string
-	//go:embed sql/extend_one.sql
-	extendOneSQL string
-	//go:embed sql/leased.sql
-	leasedSQL string
 	//go:embed sql/workflows.sql
 	workflowsSQL string
 	//go:embed sql/untidy.sql
@@ -71,13 +64,15 @@ var (
 	tidyContextSQL string
 )
 
+// runs are the rows of nodes, as those of a queue.
+var runs = postgres.NewQueue(postgres.Table{Name: "node_ready_state", Path: "place", Leased: "q.is_queued AND NOT q.is_completed"})
+
 // DefaultSchema holds the tables where Config names no other.
 const DefaultSchema = "pulley_eager"
 
 // Config is how a Backend is opened.
 type Config struct {
-	Store  postgres.Config // an empty Schema means DefaultSchema
-	Jitter func() float64  // in [0, 1), for the waits before retries; nil: random
+	Store postgres.Config // an empty Schema means DefaultSchema
 
 	// Applies is told of the events that the next apply.sql on a connection is for; nil: nobody. It is for simulations.
 	Applies func(on postgres.Conn, events []Applied)
@@ -87,7 +82,6 @@ type Config struct {
 type Backend struct {
 	store   *postgres.Store
 	sweeper *postgres.Sweeper
-	jitter  func() float64
 	applies func(postgres.Conn, []Applied) // nil: nobody is told
 	mu      sync.Mutex
 	shapes  map[[32]byte]*shape // by the workflow's hash
@@ -113,10 +107,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 
 // On makes a backend on a store, whose schema is set up; what cfg says of that is not looked at.
 func On(store *postgres.Store, cfg Config) *Backend {
-	b := &Backend{store: store, sweeper: newSweeper(store), jitter: cfg.Jitter, applies: cfg.Applies, shapes: map[[32]byte]*shape{}}
-	if b.jitter == nil {
-		b.jitter = rand.Float64
-	}
+	b := &Backend{store: store, sweeper: newSweeper(store), applies: cfg.Applies, shapes: map[[32]byte]*shape{}}
 	return b
 }
 

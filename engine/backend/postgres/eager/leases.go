@@ -15,7 +15,7 @@ import (
 )
 
 // Extend implements backend.Backend. The rows of leases are found by their places, which only the
-// instances' workflows tell. What is left out since somebody has its row is prolonged by itself, or is no longer held.
+// instances' workflows tell.
 func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
 	grant.Max = max(grant.Max, 1) // the length of the lease must be sensible
 	if err := b.check(shard, grant); err != nil {
@@ -32,18 +32,7 @@ func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, g
 			placed[i].Key.Run.Path = b.shape(p).run(l.Key.Run)
 		}
 	}
-	kept, err := b.store.Extend(ctx, extendSQL, shard, placed, grant.Lease)
-	for i := range kept {
-		if kept[i] {
-			continue
-		}
-		one, err := b.store.Extend(ctx, extendOneSQL, shard, placed[i:i+1], grant.Lease)
-		if err != nil {
-			return nil, err
-		}
-		kept[i] = one[0]
-	}
-	return kept, err
+	return b.store.Renew(ctx, runs, shard, placed, grant.Lease)
 }
 
 // programs gives the workflows of instances that run.
@@ -152,7 +141,7 @@ func (b *Backend) tasks(ctx context.Context, shard int, found []claimed) ([]back
 	stand := map[int32]bool{}
 	batch := &pgx.Batch{}
 	if r.queue(batch, shard); batch.Len() > 0 {
-		batch.Queue(leasedSQL, leases.Parameters(shard)...).Query(func(rows pgx.Rows) error { return postgres.TakeOrds(rows, stand) })
+		runs.Leased(batch, shard, &leases, stand)
 		if err := b.store.Pool.SendBatch(ctx, batch).Close(); err != nil {
 			return nil, err
 		}

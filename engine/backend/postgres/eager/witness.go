@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -16,7 +15,7 @@ import (
 var statementFiles embed.FS
 
 // SQL gives a statement as it is sent, by the name of its file.
-func SQL(name string) (string, error) { return postgres.Statement(statementFiles, name) }
+func SQL(name string) (string, error) { return runs.Statement(statementFiles, name) }
 
 // Applied is an event whose plan a transaction is about to apply, with what was read for it.
 type Applied struct {

@@ -3,7 +3,6 @@ package pull
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -15,6 +14,10 @@ import (
 // Cancel implements backend.Canceler. It excludes cycles as they exclude one another, so that nothing is
 // entered for an instance that is being canceled; a completion under way is waited for.
 func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
+	return b.store.UntilEnded(ctx, func() ([]backend.Instance, error) { return b.cancel(ctx, ids, reason) })
+}
+
+func (b *Backend) cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
 	byShard := make([][]backend.Instance, b.Shards())
 	seen := map[uuid.UUID]bool{}
 	for _, id := range ids {
@@ -41,29 +44,24 @@ func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 		}
 		begun = true
 	}
-	found, err := b.Lookup(ctx, ids)
-	if err != nil || !slices.ContainsFunc(found, func(in backend.Instance) bool { return in.Status == backend.Running }) {
-		return found, err
-	}
-	return b.Cancel(ctx, ids, reason) // some were submitted meanwhile
+	return b.Lookup(ctx, ids)
 }
 
 // endAll ends instances from outside of a cycle, but for those that have ended, and gives the others.
 // Doing it again is always right.
-func (b *Backend) endAll(ctx context.Context, shard int, instances []backend.Instance) ([]backend.Instance, error) {
-	for try := 1; ; try++ {
+func (b *Backend) endAll(ctx context.Context, shard int, instances []backend.Instance) (ended []backend.Instance, err error) {
+	err = b.store.RetryContended(ctx, fmt.Sprintf("ending instances of shard %d", shard), func() error {
 		c := b.cycling(shard, backend.Grant{}, nil, nil)
 		c.bare, c.ends = true, instances
 		for _, in := range instances {
 			c.ids = append(c.ids, in.ID)
 		}
 		err := b.run(ctx, c)
-		switch {
-		case err == nil:
-			return c.out.Ended, nil
-		case try < commitTries && ctx.Err() == nil && (postgres.Contended(err) || backend.IsUnknown(err)):
-		default:
-			return nil, err
+		if backend.IsUnknown(err) {
+			return postgres.Retryable(err)
 		}
-	}
+		ended = c.out.Ended
+		return err
+	})
+	return ended, err
 }

@@ -3,7 +3,6 @@ package pull
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -12,9 +11,6 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 )
-
-// commitTries bounds how often one call commits again, after deadlocks and lost commits.
-const commitTries = 5
 
 // commit writes events in as few transactions as their data allows: a batch with a member at fault is
 // halved until the member stands alone and is refused.
@@ -44,28 +40,28 @@ func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant 
 
 // commitOnce writes events in one transaction with their cycle, and those again whose rows were being changed.
 func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *backend.Committed) error {
-	for try := 1; len(events) > 0; try++ {
-		c, err := b.attempt(ctx, func(known *reading) *cycling {
+	committed := false
+	err := b.store.Retry(ctx, fmt.Sprintf("committing on shard %d what others were changing", shard), postgres.LockRemedy, func() error {
+		c, err := b.attempt(ctx, shard, func(known *reading) *cycling {
 			c := b.cycling(shard, grant, out, known)
 			c.events, c.ids = events, instancesOf(events)
 			return c
 		})
-		switch {
-		case err == nil:
-			events = c.answer(out.Outcomes)
-			b.tell(ctx, c, grant, out)
-		case try == 1:
+		if err != nil {
 			return err
 		}
-		if err == nil && try == commitTries {
-			err = errors.New("the rows keep being changed by others")
+		committed, events = true, c.answer(out.Outcomes)
+		b.tell(ctx, c, grant, out)
+		if len(events) > 0 {
+			return postgres.Retryable(fmt.Errorf("the rows of %d completions were being changed", len(events)))
 		}
-		if err != nil {
-			again(events, err, out.Outcomes)
-			return nil
-		}
+		return nil
+	})
+	if err != nil && committed {
+		again(events, err, out.Outcomes)
+		return nil
 	}
-	return nil
+	return err
 }
 
 // instancesOf gives the instances of events that are in key order.

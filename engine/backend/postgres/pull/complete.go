@@ -86,7 +86,7 @@ func (b *Backend) judged(shard int, completions []backend.Completion, outcomes [
 		}
 		e := &event{ord: int32(i), lease: c.Lease, program: c.Program}
 		ev := plan.Event{Run: key.Run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
-		if e.ended, e.retry, e.unfit = c.Program.Settle(ev, b.jitter()); e.unfit == nil && e.retry == nil && e.ended.Failure != nil {
+		if e.ended, e.retry, e.unfit = c.Program.Settle(ev, b.store.Jitter()); e.unfit == nil && e.retry == nil && e.ended.Failure != nil {
 			e.off = callsOff(c.Program.Graph(), key.Run, e.ended.Failure.Type)
 			e.alone = e.off != nil || c.Program.Fatal(e.ended)
 		}
@@ -111,7 +111,7 @@ func (b *Backend) planned(ctx context.Context, shard int, events []*event, outco
 		}
 		var l postgres.Leases // one at a time, as Extend
 		l.Add(e.ord, e.lease)
-		held, err := b.store.Ords(ctx, heldSQL, shard, &l)
+		held, err := b.store.Held(ctx, ledger, shard, &l)
 		switch {
 		case err != nil:
 			return nil, err

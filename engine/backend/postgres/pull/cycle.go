@@ -66,20 +66,28 @@ func (b *Backend) isolate(ctx context.Context, shard int, ids [][16]byte, becaus
 
 // cycleOver makes one cycle. It is repeated where the server gave it up for another; repeating it is always right,
 // and one whose commit is lost is followed by the next.
-func (b *Backend) cycleOver(ctx context.Context, shard int, grant backend.Grant, ids [][16]byte, claim bool) (*cycling, error) {
+func (b *Backend) cycleOver(ctx context.Context, shard int, grant backend.Grant, ids [][16]byte, claim bool) (c *cycling, err error) {
 	known := b.reading()
-	for try := 1; ; {
-		c := b.cycling(shard, grant, nil, known)
-		c.ids, c.all, c.claim = ids, ids == nil, claim
+	err = b.store.RetryContended(ctx, fmt.Sprintf("a cycle on shard %d", shard), func() (err error) {
+		c, err = b.runKnowing(ctx, known, func() *cycling {
+			c := b.cycling(shard, grant, nil, known)
+			c.ids, c.all, c.claim = ids, ids == nil, claim
+			return c
+		})
+		return err
+	})
+	return c, err
+}
+
+// runKnowing makes a transaction, anew where it has met workflows that are to be read first: each time, more of them are known.
+func (b *Backend) runKnowing(ctx context.Context, known *reading, make func() *cycling) (*cycling, error) {
+	for {
+		c := make()
 		err := b.run(ctx, c)
-		switch {
-		case errors.Is(err, errNewWorkflow):
-			if err := known.learn(ctx, c.missing); err != nil {
-				return nil, err
-			}
-		case postgres.Contended(err) && try < commitTries && ctx.Err() == nil:
-			try++
-		default:
+		if !errors.Is(err, errNewWorkflow) {
+			return c, err
+		}
+		if err := known.learn(ctx, c.missing); err != nil {
 			return c, err
 		}
 	}
@@ -358,41 +366,32 @@ func (c *cycling) handOver() {
 	}
 }
 
-// attempt makes a transaction until it takes place: again where the server gave it up for another, where its COMMIT
-// was lost and did not take place, and without its cycle where the server refuses the data of that.
-func (b *Backend) attempt(ctx context.Context, make func(known *reading) *cycling) (*cycling, error) {
+// attempt makes a transaction until it takes place, see postgres.Store.Commit, and without its cycle where the server refuses
+// the data of that.
+func (b *Backend) attempt(ctx context.Context, shard int, make func(known *reading) *cycling) (c *cycling, err error) {
 	known := b.reading()
 	bare := false
-	for try := 1; ; {
-		c := make(known)
-		c.bare = bare
-		err := b.run(ctx, c)
-		switch {
-		case err == nil:
-			return c, nil
-		case errors.Is(err, errNewWorkflow):
-			if err := known.learn(ctx, c.missing); err != nil {
-				return nil, err
+	err = b.store.Commit(ctx, postgres.Transaction{
+		Doing: fmt.Sprintf("committing on shard %d", shard),
+		Run: func() (err error) {
+			c, err = b.runKnowing(ctx, known, func() *cycling {
+				c := make(known)
+				c.bare = bare
+				return c
+			})
+			if !bare && errors.As(err, new(*cycleError)) && postgres.Poisoned(err) {
+				bare = true
+				err = postgres.Retryable(err)
 			}
-			continue
-		case postgres.Contended(err) && try < commitTries && ctx.Err() == nil:
-		case !bare && errors.As(err, new(*cycleError)) && postgres.Poisoned(err):
-			bare = true
-		case !backend.IsUnknown(err):
-			return nil, err
-		default:
-			took, settled := b.settle(ctx, c)
-			switch {
-			case settled != nil:
-				return nil, errors.Join(err, settled)
-			case took:
-				return c, nil
-			case try == commitTries:
-				return nil, fmt.Errorf("the connection was lost at each of %d commits, and none took place", try)
-			}
-		}
-		try++
-	}
+			return err
+		},
+		ID: func() (life, xid string) { return c.life, c.xid },
+		Release: func() {
+			b.store.Release(ctx, releaseSQL, c.shard, c.ids, c.xid)
+			c.out.Tasks, c.out.More = nil, true
+		},
+	})
+	return c, err
 }
 
 // tell adds what a transaction did to what its call did, and makes the cycle that it did without.
@@ -401,18 +400,6 @@ func (b *Backend) tell(ctx context.Context, c *cycling, grant backend.Grant, out
 	if c.bare && c.changes() {
 		b.follow(ctx, c.shard, grant, c.ids, out)
 	}
-}
-
-// settle finds out whether a transaction took place whose COMMIT was lost (D7). Of one that did, not all leases may
-// have been heard of: they are given up, and if that fails they come back when they are over.
-func (b *Backend) settle(ctx context.Context, c *cycling) (bool, error) {
-	took, err := b.store.TookPlace(ctx, c.life, c.xid)
-	if err != nil || !took {
-		return false, err
-	}
-	b.store.Release(ctx, releaseSQL, c.shard, c.ids, c.xid)
-	c.out.Tasks, c.out.More = nil, true
-	return true, nil
 }
 
 // put stores in a map that is made when it is first needed: most cycles hold little.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -81,13 +80,10 @@ var (
 	claimSQL string
 	//go:embed sql/next_due.sql
 	nextDueSQL string
-	//go:embed sql/extend.sql
-	extendSQL string
-	//go:embed sql/extend_one.sql
-	extendOneSQL string
-	//go:embed sql/held.sql
-	heldSQL string
 )
+
+// ledger is the table of that name, as a queue: the node runs in it that have not ended are.
+var ledger = postgres.NewQueue(postgres.Table{Name: "ledger", Path: "path", Leased: "q.status = 'leased'"})
 
 // DefaultSchema holds the tables where Config names no other.
 const DefaultSchema = "pulley_pull"
@@ -103,16 +99,14 @@ const (
 
 // Config is how a Backend is opened.
 type Config struct {
-	Store  postgres.Config // an empty Schema means DefaultSchema
-	Scan   Scan            // empty: ScanApp
-	Jitter func() float64  // in [0, 1), for the waits before retries; nil: random
+	Store postgres.Config // an empty Schema means DefaultSchema
+	Scan  Scan            // empty: ScanApp
 }
 
 // Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
 type Backend struct {
 	store  *postgres.Store
 	scan   Scan
-	jitter func() float64
 	missed []atomic.Bool // by shard: something may have been committed without its cycle
 }
 
@@ -149,12 +143,9 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 
 // On makes a backend on a store, whose schema is set up, for the scan of cfg; what that says of the store is not looked at.
 func On(store *postgres.Store, cfg Config) *Backend {
-	b := &Backend{store: store, scan: cmp.Or(cfg.Scan, ScanApp), jitter: cfg.Jitter, missed: make([]atomic.Bool, store.Shards())}
+	b := &Backend{store: store, scan: cmp.Or(cfg.Scan, ScanApp), missed: make([]atomic.Bool, store.Shards())}
 	for shard := range b.missed {
 		b.missed[shard].Store(true) // before it was opened
-	}
-	if b.jitter == nil {
-		b.jitter = rand.Float64
 	}
 	return b
 }
@@ -226,22 +217,11 @@ func micros(d time.Duration) int64 { return d.Microseconds() }
 
 // Extend implements backend.Backend. A cycle locks rows of runs that it calls off, or that its instance leaves, behind those
 // that have been completed, in no order with these: nobody may have one row and wait for another but cycles, of which a
-// shard has one at a time. What is left out is prolonged by itself, or is no longer held.
+// shard has one at a time.
 func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
 	grant.Max = max(grant.Max, 1) // the length of the lease must be sensible
 	if err := b.check(shard, grant); err != nil {
 		return nil, err
 	}
-	kept, err := b.store.Extend(ctx, extendSQL, shard, held, grant.Lease)
-	for i := range kept {
-		if kept[i] {
-			continue
-		}
-		one, err := b.store.Extend(ctx, extendOneSQL, shard, held[i:i+1], grant.Lease)
-		if err != nil {
-			return nil, err
-		}
-		kept[i] = one[0]
-	}
-	return kept, err
+	return b.store.Renew(ctx, ledger, shard, held, grant.Lease)
 }

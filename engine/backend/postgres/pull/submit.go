@@ -79,7 +79,7 @@ func (n *newInstances) add(place int, s backend.Submission, workflow int32, star
 
 // begin stores the instances of one shard, with their cycle.
 func (b *Backend) begin(ctx context.Context, shard int, n *newInstances, grant backend.Grant, out *backend.Committed) error {
-	c, err := b.attempt(ctx, func(known *reading) *cycling {
+	c, err := b.attempt(ctx, shard, func(known *reading) *cycling {
 		c := b.cycling(shard, grant, out, known)
 		c.submitted, c.ids = n, sorted(n.instance)
 		return c

@@ -1,13 +1,9 @@
 package pull
 
-import (
-	"embed"
-
-	"pulley/engine/backend/postgres"
-)
+import "embed"
 
 //go:embed sql/*.sql
 var statementFiles embed.FS
 
 // SQL gives a statement as it is sent, by the name of its file: a simulated host has to know what it is asked.
-func SQL(name string) (string, error) { return postgres.Statement(statementFiles, name) }
+func SQL(name string) (string, error) { return ledger.Statement(statementFiles, name) }

@@ -108,7 +108,7 @@ var hurrySQL = func() (all [4]string) {
 
 func (c *commit) hurry() string {
 	c.hurried = true
-	return hurrySQL[int(c.b.jitter()*float64(len(hurrySQL)))]
+	return hurrySQL[int(c.b.store.Jitter()*float64(len(hurrySQL)))]
 }
 
 // beforeNext is the statement that goes before runs that go on; empty: none does.

@@ -12,12 +12,8 @@ import (
 	"pulley/engine/plan"
 )
 
-const (
-	// commitTries bounds how often one call commits again, after deadlocks and unknown outcomes.
-	commitTries = 5
-	// settleTimeout bounds finding out what became of a commit, when the caller's context has ended.
-	settleTimeout = 10 * time.Second
-)
+// settleTimeout bounds finding out what became of a commit, when the caller's context has ended.
+const settleTimeout = 10 * time.Second
 
 // happened gives a completion, or a run that goes on, as the core's event.
 func (e *event) happened() plan.Event {
@@ -40,7 +36,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	}
 	var planned, unfit []*event
 	for _, e := range events {
-		if e.plan, e.refused = e.program.Step(e.happened(), e.inbox, b.jitter()); e.refused != nil {
+		if e.plan, e.refused = e.program.Step(e.happened(), e.inbox, b.store.Jitter()); e.refused != nil {
 			unfit = append(unfit, e)
 		} else {
 			planned = append(planned, e)
@@ -87,7 +83,7 @@ func (b *Backend) refuse(ctx context.Context, shard int, unfit []*event, out *po
 	for _, e := range unfit {
 		l.Add(e.ord, e.completion.Lease)
 	}
-	held, err := b.store.Ords(ctx, heldSQL, shard, &l)
+	held, err := b.store.Held(ctx, queue, shard, &l)
 	if err != nil {
 		return err
 	}
@@ -155,15 +151,52 @@ func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant 
 		if len(events) == 0 {
 			return nil
 		}
-		c, open, err := b.commitOnce(ctx, shard, events, grant, out)
-		if err != nil || c == nil {
-			return err
+		moved, err := b.commitSome(ctx, shard, events, grant, out)
+		if err == nil && len(moved) > 0 {
+			b.commitMoved(ctx, shard, moved, grant, out)
 		}
-		c.add(out, open)
-		b.tidyAfter(ctx, c)
-		b.offerMoved(ctx, c, open, grant, out)
-		return nil
+		return err
 	})
+}
+
+// commitSome applies events, and gives those that are to be committed again since another transaction was changing their rows, such as one that
+// renews leases.
+func (b *Backend) commitSome(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (moved []*event, err error) {
+	c, open, err := b.commitOnce(ctx, shard, events, grant, out)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	c.add(out, open)
+	b.tidyAfter(ctx, c)
+	for _, e := range open {
+		if c.moved[e.ord] {
+			moved = append(moved, e)
+			out.Answer(e.ord, "")
+		}
+	}
+	return moved, nil
+}
+
+// commitMoved commits completions again whose rows others were changing. Those that others change on and on are to be offered again.
+func (b *Backend) commitMoved(ctx context.Context, shard int, moved []*event, grant backend.Grant, out *postgres.Outcomes) {
+	doing := fmt.Sprintf("committing on shard %d what others were changing", shard)
+	err := b.store.Retry(ctx, doing, postgres.LockRemedy, func() error {
+		err := postgres.Halve(out, unanswered(moved, out), func(events []*event) error {
+			events = unanswered(events, out)
+			if len(events) == 0 {
+				return nil
+			}
+			_, err := b.commitSome(ctx, shard, events, grant, out)
+			return err
+		})
+		if n := len(unanswered(moved, out)); err == nil && n > 0 {
+			err = postgres.Retryable(fmt.Errorf("the rows of %d completions were being changed", n))
+		}
+		return err
+	})
+	if err != nil {
+		postgres.Again(out, moved, err)
+	}
 }
 
 // unanswered leaves the events of which it is not known yet what became of them. The others were settled after a lost
@@ -176,70 +209,58 @@ func unanswered(events []*event, out *postgres.Outcomes) []*event {
 	return slices.DeleteFunc(slices.Clone(events), answered)
 }
 
-// offerMoved commits completions again whose row was being changed by another transaction, such as the
-// extension of the lease.
-func (b *Backend) offerMoved(ctx context.Context, c *commit, events []*event, grant backend.Grant, out *postgres.Outcomes) {
-	if len(c.moved) == 0 {
-		return
-	}
-	moved := slices.DeleteFunc(slices.Clone(events), func(e *event) bool { return !c.moved[e.ord] })
-	for _, e := range moved {
-		out.Answer(e.ord, "")
-	}
-	if err := b.commit(ctx, c.shard, moved, grant, out); err != nil {
-		postgres.Again(out, moved, err)
-	}
-}
-
 // commitOnce applies events in one transaction, again where the server gave it up for another, and
 // settles what an unconfirmed commit did. It gives the last commit with the events that were in it, none where all
 // were settled: those that were are answered, and their answers stand.
-func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (*commit, []*event, error) {
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (c *commit, of []*event, err error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
-	unsure := false
-	var locks lockSet
 	slot, settled := b.marks.take(shard), true
 	defer func() {
 		if settled {
 			b.marks.give(shard, slot)
 		}
 	}()
-	for try := 1; ; try++ {
+	var locks lockSet
+	lost := 0
+	err = b.store.Retry(ctx, fmt.Sprintf("committing on shard %d", shard), postgres.LockRemedy, func() (err error) {
 		m, begun := b.marks.at(slot), b.store.Clock.Now()
-		c, err := b.apply(ctx, shard, events, grant, locks, m)
+		c, err = b.apply(ctx, shard, events, grant, locks, m)
 		switch {
 		case err == nil:
-			return c, events, nil
-		case (postgres.Contended(err) || errors.Is(err, errCallOff)) && try < commitTries:
+			return nil
+		case postgres.Contended(err) || errors.Is(err, errCallOff):
 			if c != nil {
 				locks = c.nextLocks()
 			}
-			continue
-		case !backend.IsUnknown(err) && unsure && !postgres.Poisoned(err):
-			settled = over(c, err)
-			// An earlier try may have taken place, or the leases are no longer those that the caller knows.
-			return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+			return postgres.Retryable(err)
 		case !backend.IsUnknown(err):
 			settled = over(c, err)
-			return nil, nil, err
-		case events[0].submission != nil:
-			// Submitting again is always right: the id decides.
-			if try == commitTries {
-				return nil, nil, err
+			return err
+		}
+		if lost++; events[0].submission != nil {
+			if lost == postgres.CommitsMost {
+				return err
 			}
-			unsure = true
-			continue
+			return postgres.Retryable(err) // submitting again is always right: the id decides
 		}
 		open, unclear := b.settle(ctx, shard, events, m, begun, out)
-		if unclear != nil || try == commitTries && len(open) > 0 {
+		if unclear != nil || lost == postgres.CommitsMost && len(open) > 0 {
 			settled = unclear == nil
-			return nil, nil, errors.Join(err, unclear)
+			return errors.Join(err, unclear)
 		}
-		if len(open) == 0 {
-			return nil, nil, nil
+		if events, c = open, nil; len(open) > 0 {
+			return postgres.Retryable(err)
 		}
-		events, unsure = open, true
+		return nil
+	})
+	if err != nil && lost > 0 && !backend.IsUnknown(err) && !postgres.Poisoned(err) {
+		// An earlier try may have taken place, or the leases are no longer those that the caller knows.
+		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, events, nil
 }
 
 // over says whether a transaction that failed before its COMMIT is over, or was never begun. One that is not may yet take locks,
@@ -260,7 +281,7 @@ func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark
 	for _, e := range events {
 		l.Add(e.ord, backend.Lease{Key: e.completion.Lease.Key, Token: e.token})
 	}
-	fenced, err := b.store.Fence(ctx, heldSQL, fenceSQL, shard, &l)
+	fenced, err := b.store.Fence(ctx, queue, fenceSQL, shard, &l)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func TestNoDeadlock(t *testing.T) {
 	}
 }
 
-// TestCommitsLockInOrder completes in an order of its own what an extension of the same leases meets in the order of
+// TestCommitsLockInOrder completes in an order of its own what a look whether the same leases are held locks in the order of
 // the keys, and holds both up at a row in the middle: neither has then what the other wants next (D5). Of the rows that
 // a commit locks, the order of those of the queue comes from the engine, and that of counters from the statement.
 func TestCommitsLockInOrder(t *testing.T) {
@@ -154,12 +154,16 @@ func TestCommitsLockInOrder(t *testing.T) {
 	if _, err := tx.Exec(w.ctx, "SELECT FROM queue WHERE instance_id = $1 FOR UPDATE", leases[4].Key.Instance); err != nil {
 		t.Fatal(err)
 	}
-	extended, completed := make(chan error, 1), make(chan error, 1)
+	var held postgres.Leases
+	for i, l := range leases {
+		held.Add(int32(i), l)
+	}
+	looked, completed := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := w.through.Extend(w.ctx, 0, leases, backendtest.Granted(0))
-		extended <- err
+		_, err := w.through.store.Held(w.ctx, queue, 0, &held)
+		looked <- err
 	}()
-	first := w.waits(extended, 1)
+	first := w.waits(looked, 1)
 	go func() {
 		out, err := w.through.Complete(w.ctx, 0, cs, backendtest.Granted(0))
 		if got := backendtest.Answers(out); err == nil && strings.Count(got, "applied") != len(cs) {
@@ -173,12 +177,12 @@ func TestCommitsLockInOrder(t *testing.T) {
 	if err := tx.Commit(w.ctx); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := <-extended, <-completed; a != nil || b != nil {
-		t.Errorf("the extension: %v; the completions: %v", a, b)
+	if a, b := <-looked, <-completed; a != nil || b != nil {
+		t.Errorf("the look: %v; the completions: %v", a, b)
 	}
 	w.finish() // the sessions are over then, and have said what they counted
 	if n := w.deadlocks() - before; n != 0 {
-		t.Errorf("D5: %d deadlocks between a commit and an extension", n)
+		t.Errorf("D5: %d deadlocks between a commit and a look at leases", n)
 	}
 }
 

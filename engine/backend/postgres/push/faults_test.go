@@ -1,15 +1,18 @@
 package push
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -165,7 +168,7 @@ func TestTransient(t *testing.T) {
 		times   int
 		applied bool
 	}{
-		{"a deadlock", joining, "readiness", "RAISE EXCEPTION USING ERRCODE = '40P01'", commitTries - 1, true},
+		{"a deadlock", joining, "readiness", "RAISE EXCEPTION USING ERRCODE = '40P01'", 4, true},
 		{"a deadlock for ever", joining, "readiness", "RAISE EXCEPTION USING ERRCODE = '40P01'", 1000, false},
 		{"a session that ends", sequence, "queue", "PERFORM pg_terminate_backend(pg_backend_pid())", 1, true},
 		{"sessions that end for ever", sequence, "queue", "PERFORM pg_terminate_backend(pg_backend_pid())", 1000, false},
@@ -196,6 +199,39 @@ func TestTransient(t *testing.T) {
 			w.finish()
 		})
 	}
+}
+
+// hasty is a clock that does not pause.
+type hasty struct{ postgres.Machine }
+
+func (hasty) Wait(context.Context, time.Duration, ...<-chan struct{}) int { return postgres.Rested }
+
+// TestChangedForEver has the row of a completion be changed by others whenever it is to be taken away: the completion is to be offered again
+// after a bounded number of tries, and its answer says why. Another of the call is applied.
+func TestChangedForEver(t *testing.T) {
+	w := newWorld(t)
+	w.direct.store.Clock = hasty{}
+	p := sequence.Program(t)
+	kept, free := w.launch(sequence, p)[0], w.launch(sequence, p)[0]
+	w.exec(fmt.Sprintf(`CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF OLD.token = %d THEN RETURN NULL; END IF;
+		RETURN OLD;
+	END $$`, kept.Lease.Token))
+	w.exec("CREATE TRIGGER keep BEFORE DELETE ON queue FOR EACH ROW EXECUTE FUNCTION keep()")
+	out, err := w.direct.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(kept), backendtest.Ran(free)}, backendtest.Granted(9))
+	if err != nil || backendtest.Answers(out) != "again applied" {
+		t.Fatalf("%s, %v; want the one whose row is being changed to be offered again", backendtest.Answers(out), err)
+	}
+	for _, want := range []string{"committing on shard 0 what others were changing", "given up after", postgres.LockRemedy} {
+		if got := out.Outcomes[0].Err.Error(); !strings.Contains(got, want) {
+			t.Errorf("%s; want it to say %q", got, want)
+		}
+	}
+	w.exec("DROP TRIGGER keep ON queue")
+	if got := w.complete(backendtest.Ran(kept)).Outcomes[0].Answer; got != backend.Applied {
+		t.Errorf("offered again: %s; want applied", got)
+	}
+	w.finish()
 }
 
 // TestStaleClearsNothing offers the end of a round by a holder whose lease has passed to another: neither

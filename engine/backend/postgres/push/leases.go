@@ -21,7 +21,7 @@ func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, g
 	if err := b.check(shard, grant); err != nil {
 		return nil, err
 	}
-	return b.store.Extend(ctx, extendSQL, shard, held, grant.Lease)
+	return b.store.Renew(ctx, queue, shard, held, grant.Lease)
 }
 
 // claimed is a row that a claim leased.
@@ -134,6 +134,6 @@ func (b *Backend) values(ctx context.Context, shard int, r *reads, leases *postg
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(readSQL, r.parameters(shard)...).Query(r.take)
-	batch.Queue(leasedSQL, leases.Parameters(shard)...).Query(func(rows pgx.Rows) error { return postgres.TakeOrds(rows, stand) })
+	queue.Leased(batch, shard, leases, stand)
 	return stand, b.store.Pool.SendBatch(ctx, batch).Close()
 }

@@ -218,12 +218,17 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 	}
 	probes["a mark"] = func(conn postgres.Conn, n int) error { return s.rows(conn, markSQL, -1, 0, int64(n), 0, int64(1)) }
 	for _, cs := range [][]backend.Completion{s.steps, s.fanned} {
-		for name, sql := range map[string]string{"held": heldSQL, "leased": leasedSQL, "fence": fenceSQL, "extend": extendSQL} {
+		for _, name := range []string{"held", "leased", "standing", "fence", "renew"} {
+			sql, err := SQL(name)
+			if err != nil {
+				s.w.Fatal(err)
+			}
+			renews := name == "renew"
 			name = fmt.Sprintf("%s, of %d instances", name, map[bool]int{true: 1, false: len(cs)}[&cs[0] == &s.fanned[0]])
 			probes[name] = func(conn postgres.Conn, n int) error {
 				l := leasesOf(cs[:n])
 				want, args := n, []any{0, l.Ord, l.Instance, l.Node, l.Path, l.Token}
-				if sql == extendSQL {
+				if renews {
 					args = append(args, micros(time.Hour))
 				}
 				return s.rows(conn, sql, want, args...)

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,14 +31,8 @@ var (
 	claimSQL string
 	//go:embed sql/next_due.sql
 	nextDueSQL string
-	//go:embed sql/extend.sql
-	extendSQL string
 	//go:embed sql/fence.sql
 	fenceSQL string
-	//go:embed sql/held.sql
-	heldSQL string
-	//go:embed sql/leased.sql
-	leasedSQL string
 	//go:embed sql/mark.sql
 	markSQL string
 	//go:embed sql/forget.sql
@@ -76,13 +69,15 @@ var (
 	tidyInboxSQL string
 )
 
+// queue is the table of that name.
+var queue = postgres.NewQueue(postgres.Table{Name: "queue", Path: "path", Leased: "q.owner IS NOT NULL"})
+
 // DefaultSchema holds the tables where Config names no other.
 const DefaultSchema = "pulley_push"
 
 // Config is how a Backend is opened.
 type Config struct {
-	Store  postgres.Config // an empty Schema means DefaultSchema
-	Jitter func() float64  // in [0, 1), for the waits before retries and for locks; nil: random
+	Store postgres.Config // an empty Schema means DefaultSchema
 
 	// MarksKept is how long marks of commits are kept, see marksKept; zero: as long as that says. It is for simulations, whose
 	// leases are short.
@@ -96,7 +91,6 @@ type Backend struct {
 	store   *postgres.Store
 	sweeper *postgres.Sweeper
 	peers   *postgres.Peers
-	jitter  func() float64
 	applies func(postgres.Conn, []Applied) // nil: nobody is told
 	marks   *marks
 	owners  owners
@@ -124,11 +118,8 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 // On makes a backend on a store, whose schema is set up; what cfg says of that is not looked at.
 func On(store *postgres.Store, cfg Config) *Backend {
 	b := &Backend{
-		store: store, sweeper: newSweeper(store), peers: postgres.NewPeers(store), jitter: cfg.Jitter, applies: cfg.Applies,
+		store: store, sweeper: newSweeper(store), peers: postgres.NewPeers(store), applies: cfg.Applies,
 		marks: newMarks(store, cfg.MarksKept), owners: owners{numbers: map[string]int32{}},
-	}
-	if b.jitter == nil {
-		b.jitter = rand.Float64
 	}
 	return b
 }

@@ -1,4 +1,5 @@
--- Prolongs leases that are still held, and none of an instance that has ended: a canceled one's rows go later.
+-- Renews leases that are held, and none of an instance that has ended: the rows of a cancelled one go later. Rows that somebody has locked are
+-- left out: a transaction that waited for one would keep the others locked meanwhile, out of order (D5).
 -- $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token; $7 lease in µs.
 WITH held AS MATERIALIZED (
     SELECT l.ord, q.at
@@ -7,14 +8,14 @@ WITH held AS MATERIALIZED (
         SELECT FROM instances i WHERE i.shard = $1 AND i.id = l.instance_id AND i.status = 'running' OFFSET 0
     ) i
     CROSS JOIN LATERAL (
-        SELECT q.ctid AS at, q.token
-        FROM queue q
-        WHERE q.shard = $1 AND q.instance_id = l.instance_id AND q.node = l.node AND q.path = l.path
-        FOR UPDATE
+        SELECT q.ctid AS at
+        FROM {table} q
+        WHERE q.shard = $1 AND q.instance_id = l.instance_id AND q.node = l.node AND q.{path} = l.path
+            AND q.token = l.token AND {leased}
+        FOR UPDATE SKIP LOCKED
     ) q
-    WHERE q.token = l.token
 )
-UPDATE queue q
+UPDATE {table} q
 SET due_at = clock_timestamp() + $7::bigint * interval '1 microsecond'
 FROM held h
 WHERE q.ctid = h.at

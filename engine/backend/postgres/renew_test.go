@@ -1,0 +1,203 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/pgserver/pgtest"
+)
+
+// counted counts statements, by themselves and in batches.
+type counted struct {
+	statements atomic.Int64
+	several    chan struct{} // closed when so many have been sent that a call has made several tries; nil: nobody waits for it
+}
+
+// severalTries is how many statements several tries of a renewal are.
+const severalTries = 5
+
+func (c *counted) count() {
+	if c.statements.Add(1) == severalTries && c.several != nil {
+		close(c.several)
+	}
+}
+
+func (c *counted) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.count()
+	return ctx
+}
+func (c *counted) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (c *counted) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+func (c *counted) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {
+	c.count()
+}
+func (c *counted) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// hasty is a clock that does not pause. It tells how often it was to.
+type hasty struct {
+	Machine
+	pauses []time.Duration
+}
+
+func (h *hasty) Wait(_ context.Context, pause time.Duration, _ ...<-chan struct{}) int {
+	h.pauses = append(h.pauses, pause)
+	return Rested
+}
+
+// renewing is a table with a lease for each of so many instances.
+type renewing struct {
+	*testing.T
+	ctx    context.Context
+	s      *Store
+	q      *Queue
+	leases []backend.Lease
+	counted
+}
+
+const renewed = 300
+
+func newRenewing(t *testing.T) *renewing {
+	r := &renewing{T: t, ctx: limited(t), q: NewQueue(Table{Name: "waiting", Path: "place", Leased: "q.taken"})}
+	s, err := Open(r.ctx, Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Connections: 3, Tracer: &r.counted}, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	r.s = s
+	r.exec("CREATE TABLE waiting (shard smallint, instance_id uuid, node integer, place text, token bigint, taken boolean, due_at timestamptz, PRIMARY KEY (shard, instance_id, node, place))")
+	r.exec("INSERT INTO workflows (hash, definition) VALUES ('', '{}')")
+	var ids [][16]byte
+	for i := range renewed {
+		var id uuid.UUID
+		binary.BigEndian.PutUint64(id[:], uint64(renewed-i)) // not in the order in which rows are locked
+		ids = append(ids, id)
+		r.leases = append(r.leases, backend.Lease{Key: backend.Key{Instance: id, Run: graph.Run{Node: 7, Path: "1.2"}}, Token: 1})
+	}
+	r.exec("INSERT INTO instances (shard, id, workflow, input, status) SELECT 0, i, (SELECT id FROM workflows), '{}', 'running' FROM unnest($1::uuid[]) i", ids)
+	r.exec("INSERT INTO waiting SELECT 0, i, 7, '1.2', 1, true, clock_timestamp() FROM unnest($1::uuid[]) i", ids)
+	return r
+}
+
+func (r *renewing) exec(sql string, args ...any) {
+	r.Helper()
+	if _, err := r.s.Pool.Exec(r.ctx, sql, args...); err != nil {
+		r.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// lock locks the row of a lease, and gives the transaction.
+func (r *renewing) lock(i int) pgx.Tx {
+	r.Helper()
+	tx, err := r.s.Pgx().Begin(r.ctx)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = tx.Rollback(r.ctx) }) // after a commit there is none
+	if _, err := tx.Exec(r.ctx, "SELECT FROM waiting WHERE instance_id = $1 FOR UPDATE NOWAIT", r.leases[i].Key.Instance); err != nil {
+		r.Fatal(err)
+	}
+	return tx
+}
+
+// judge wants all leases to be held but for some, and those to be as long as they were to be.
+func (r *renewing) judge(held []bool, lost ...int) {
+	r.Helper()
+	for i, is := range held {
+		if is == slices.Contains(lost, i) {
+			r.Errorf("lease %d is held: %t", i, is)
+		}
+	}
+	var long int
+	if err := r.s.Pool.QueryRow(r.ctx, "SELECT count(*) FROM waiting WHERE due_at > clock_timestamp() + interval '30 minutes'").Scan(&long); err != nil || long != len(held)-len(lost) {
+		r.Errorf("%d leases are as long as they were to be, %v; want %d", long, err, len(held)-len(lost))
+	}
+}
+
+// TestRenewalIsOneStatement counts the statements that renew leases: as many for hundreds as for one.
+func TestRenewalIsOneStatement(t *testing.T) {
+	r := newRenewing(t)
+	before := r.statements.Load()
+	held, err := r.s.Renew(r.ctx, r.q, 0, r.leases, time.Hour)
+	if n := r.statements.Load() - before; err != nil || n != 1 {
+		t.Errorf("%d leases were renewed by %d statements, %v; want 1", renewed, n, err)
+	}
+	r.judge(held)
+	r.exec("UPDATE waiting SET due_at = clock_timestamp()")
+	r.exec("UPDATE waiting SET token = 2 WHERE instance_id = ANY ($1)", [][16]byte{r.leases[3].Key.Instance, r.leases[4].Key.Instance})
+	r.exec("UPDATE waiting SET taken = false WHERE instance_id = $1", r.leases[5].Key.Instance)
+	r.exec("DELETE FROM waiting WHERE instance_id = $1", r.leases[6].Key.Instance)
+	r.exec("UPDATE instances SET status = 'canceled', failure = '{}', ended_at = clock_timestamp() WHERE id = $1", r.leases[7].Key.Instance)
+	before = r.statements.Load()
+	held, err = r.s.Renew(r.ctx, r.q, 0, r.leases, time.Hour)
+	if n := r.statements.Load() - before; err != nil || n != 3 {
+		t.Errorf("where 5 of %d leases are lost, %d statements renew the others, %v; want 3", renewed, n, err)
+	}
+	r.judge(held, 3, 4, 5, 6, 7)
+}
+
+// TestRenewalWaitsForNobody has a transaction hold the row of a lease while leases are renewed: the others are renewed, and nobody is kept
+// from their rows, as the transaction could be, which may lock one of them next (D5). What becomes of the lease it says in the end.
+func TestRenewalWaitsForNobody(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   string
+		lost []int
+	}{"completed": {"DELETE FROM waiting WHERE instance_id = $1", []int{2}}, "left": {"SELECT FROM waiting WHERE instance_id = $1", nil}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRenewing(t)
+			tx := r.lock(2)
+			r.statements.Store(0)
+			r.several = make(chan struct{})
+			ended := make(chan []bool, 1)
+			go func() {
+				held, err := r.s.Renew(r.ctx, r.q, 0, r.leases, time.Hour)
+				if err != nil {
+					t.Error(err)
+				}
+				ended <- held
+			}()
+			select {
+			case <-r.several:
+			case <-r.ctx.Done():
+				t.Fatal("the renewal does not try again")
+			}
+			if _, err := tx.Exec(r.ctx, "SELECT FROM waiting WHERE instance_id = $1 FOR UPDATE NOWAIT", r.leases[1].Key.Instance); err != nil {
+				t.Errorf("the row of another lease, meanwhile: %v", err)
+			}
+			if _, err := tx.Exec(r.ctx, c.do, r.leases[2].Key.Instance); err != nil {
+				t.Error(err)
+			}
+			if err := tx.Commit(r.ctx); err != nil {
+				t.Error(err)
+			}
+			r.judge(<-ended, c.lost...)
+		})
+	}
+}
+
+// TestRenewalGivesUp has a row be locked for good: the renewal ends with an error that says what, where and what to do.
+func TestRenewalGivesUp(t *testing.T) {
+	r := newRenewing(t)
+	clock := &hasty{}
+	r.s.Clock = clock
+	r.lock(2)
+	_, err := r.s.Renew(r.ctx, r.q, 0, r.leases, time.Hour)
+	if want := fmt.Sprintf("postgres: renewing leases of shard 0: given up after %d tries: others have locked the rows of 1 leases; %s", triesMost, LockRemedy); err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+	if n := len(clock.pauses); n != triesMost-2 || clock.pauses[0] > 2*retryPause || clock.pauses[n-1] < retryPauseMost/2 || strings.Contains(fmt.Sprint(clock.pauses), "-") {
+		t.Errorf("it pauses for %v", clock.pauses)
+	}
+}
