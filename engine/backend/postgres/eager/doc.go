@@ -2,6 +2,17 @@
 // an instance, each completion pushes its effects into the rows of the nodes behind it, and a node is ready
 // when as many of its predecessors have completed as it requires.
 //
+// # What makes it this design
+//
+// - A node's row exists from the instance's start, or from the moment when the number of a spread's elements is known; it
+// holds the node's counter, its flags, its lease and its arguments. No other design has rows for what has not become ready.
+// - A completion writes into the rows of the nodes behind it. A node is ready when its counter says so: nothing is enqueued,
+// and a claim finds ready rows by a partial index over the same table.
+// - The rows of a loop's body are reset at the end of a round and serve the next one, where the other designs make a new row
+// for each node run.
+//
+// Leases, renewal, retries, the resolution of lost commits and cleanup are those of package postgres.
+//
 // # Tables
 //
 // node_ready_state has a row for each node of a running instance, with its counter, its flags and the

@@ -1,6 +1,18 @@
 // Package pull is the baseline that pushing designs are compared with: a ledger of node runs and their
 // results, and cycles that scan it again for what has become runnable.
 //
+// # What makes it this design
+//
+// - A completion stores only the node run's own end. It computes nothing for the nodes behind it, and no counter or queue is
+// kept for them.
+// - What has become runnable is found by reading: a cycle scans all that the ledger has of the completions' instances, in
+// the program (scan=app) or with one query (scan=sql), and enters what is missing. The cost of a completion grows with the
+// size of its instance, which is what the comparison with pushing designs is about.
+// - Cycles of a shard exclude each other, since two would find the same node run.
+//
+// Leases, renewal, retries and the resolution of lost commits are those of package postgres. There is nothing to clean up:
+// the cycle that ends an instance removes its rows.
+//
 // # A completion
 //
 // The end of an attempt is written into the ledger by one set-based statement, which carries any number

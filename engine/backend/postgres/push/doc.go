@@ -2,6 +2,17 @@
 // its predecessors that completed equals the number it requires, and each completion pushes its
 // effects forward in one transaction.
 //
+// # What makes it this design
+//
+// - A node run has a row in the queue only while it is ready and not completed. What waits for one predecessor has no row
+// at all, and what waits for several has one counter.
+// - A completion carries its effects forward itself: values into inboxes, arrivals into counters, and into the queue each
+// node run whose counter becomes full, all in the transaction that removes the completed row.
+// - One set-based statement commits any number of completions, in one round trip where no barrier is involved.
+// - A commit leaves a mark that says which completions were stale, so that a lost COMMIT is resolved for each of them.
+//
+// Leases, renewal, retries and cleanup are those of package postgres.
+//
 // # Tables
 //
 // queue has a row for each node run that is ready and not completed, with its arguments and its fencing
