@@ -4,7 +4,7 @@ import (
 	"pulley/sim/db"
 )
 
-// asked is a statement of the journal, made of steps. Each is called until it does not wait any more; what a step has
+// asked is a statement of a design, made of steps. Each is called until it does not wait any more; what a step has
 // done it must find done when it is called again.
 type asked struct {
 	name     string // for people
@@ -62,8 +62,13 @@ type stage struct {
 	i    int
 }
 
-func (a *asked) writes() bool { return a.write }
+// String names it for people.
+func (a *asked) String() string { return a.name }
 
+// NeedsRoom says whether it needs room on the disk.
+func (a *asked) NeedsRoom() bool { return a.write }
+
+// done says whether the server has done all of it.
 func (a *asked) done() bool { return a.at == len(a.steps) }
 
 // batch gives the statement alone.
@@ -102,6 +107,7 @@ func (a *asked) add(s stage) *asked {
 	return a
 }
 
+// then adds a step.
 func (a *asked) then(step func(*db.Exec) error) *asked { return a.add(stage{once: step}) }
 
 // each adds a step for each of so many things, whose number is known when it comes to that.
@@ -124,6 +130,7 @@ func (a *asked) affect(ok bool) {
 	}
 }
 
+// give adds a row to the answer.
 func (a *asked) give(row ...any) { a.out.list = append(a.out.list, row) }
 
 // remove is DELETE … WHERE of one row.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"time"
 
 	"pulley/engine/ir/programs"
 	"pulley/scenarios"
@@ -113,5 +112,3 @@ func (c Case) Validate() error {
 	}
 	return nil
 }
-
-func us(n int64) int64 { return n * int64(time.Microsecond) }

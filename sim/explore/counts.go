@@ -59,6 +59,7 @@ var whatNames = [whatsMax]string{
 	"lease handed over", "state written down", "state read", "unknown commit settled", "mark forgotten", "overdue run put first", "cycle", "violation",
 }
 
+// String is it in words.
 func (k What) String() string { return whatNames[k] }
 
 // of says whether a design has such a step at all.

@@ -7,7 +7,6 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres/eager"
-	"pulley/engine/plan"
 	"pulley/sim/db"
 )
 
@@ -238,13 +237,4 @@ func (p *eagerApply) done(a *asked) {
 		_, err := s.nodes.Update(x, v, db.NoKeyUpdate, row)
 		return err
 	})
-}
-
-// readFailure reads what a backend has written.
-func readFailure(text string) *plan.Failure {
-	f := &plan.Failure{}
-	if err := json.Unmarshal([]byte(text), f); err != nil {
-		panic(err)
-	}
-	return f
 }

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"pulley/engine/graph"
@@ -9,8 +8,8 @@ import (
 )
 
 // committed implements store: what is stored of an instance that runs is what its twin has (I1, I2, I4, I6).
-func (s *eagerStore) committed(inst *instance) {
-	t := &inst.twin
+func (s *eagerStore) committed(t *twin) {
+	inst := t.inst
 	if t.end != nil || !inst.taken {
 		return
 	}
@@ -84,19 +83,4 @@ func (s *eagerStore) compareElements(t *twin, id int32) {
 	if elements != want {
 		t.wrong("I6", "%d elements are stored; there should be %d", elements, want)
 	}
-}
-
-// collected says whether an aggregate of a node, in some round, has an element.
-func (t *twin) collected(node graph.NodeID, index int, value json.RawMessage) bool {
-	for run, list := range t.Elements {
-		if run.Node != node {
-			continue
-		}
-		for _, e := range list {
-			if e.Index == index && bytes.Equal(e.Value, value) {
-				return true
-			}
-		}
-	}
-	return false
 }

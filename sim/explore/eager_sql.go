@@ -57,16 +57,6 @@ func (s *eagerStore) born(a *asked, args []any) {
 	})
 }
 
-// end fills in how an instance ended.
-func (r *instanceRow) end(result, failure *string) {
-	if result != nil {
-		r.result = json.RawMessage(*result)
-	}
-	if failure != nil {
-		r.failure = readFailure(*failure)
-	}
-}
-
 // lockNode is a lookup by key that locks: it gives the newest version, where a condition holds of what the statement sees and
 // of that.
 func (s *eagerStore) lockNode(x *db.Exec, key runKey, policy db.Policy, holds func(nodeRow) bool) (*db.Version[runKey, nodeRow], error) {

@@ -51,29 +51,29 @@ type eagerStore struct {
 	context *db.Table[valueKey, json.RawMessage] // by variable
 }
 
-func newEagerStore(w *world) *eagerStore {
+// newEagerStore makes the tables, on the server of a world.
+func newEagerStore(w *world, memory *statements) *eagerStore {
 	s := w.server.Server
 	return &eagerStore{
-		base:    newBase(w),
+		base:    newBase(w, memory),
 		nodes:   db.NewTable[runKey, nodeRow](s, "node_ready_state", compareRun),
 		pending: db.NewTable[valueKey, json.RawMessage](s, "node_pending_context", compareValue),
 		context: db.NewTable[valueKey, json.RawMessage](s, "instance_eval_context", compareValue),
 	}
 }
 
-// client is eager.Backend, the real code, on a host.
-func (s *eagerStore) client(p *process) client {
-	h := newHost(p)
+// open implements store: an eager.Backend, the real code.
+func (s *eagerStore) open(h *host) (hosted, error) {
 	store := newPgStore(h, s.statement)
-	return h.run(eager.On(store, eager.Config{Applies: func(on postgres.Conn, events []eager.Applied) {
+	return eager.On(store, eager.Config{Applies: func(on postgres.Conn, events []eager.Applied) {
 		on.(*pgConn).stands = events
-	}}))
+	}}), nil
 }
 
 // statement is what a text stands for.
 func (s *eagerStore) statement(on *pgConn, sql string, args []any) *asked {
 	if sql == eagerApplySQL {
-		a := s.w.load.memory.next("apply", sql, args)
+		a := s.memory.next("apply", sql, args)
 		s.apply(a, args, on.stands.([]eager.Applied))
 		return a
 	}

@@ -40,10 +40,7 @@ func newHost(p *process) *host {
 func (h *host) Now() time.Time { return h.p.wall() }
 
 // NewID implements postgres.Clock.
-func (h *host) NewID() uuid.UUID {
-	h.p.w.ids++
-	return h.p.w.newID(1<<12 + h.p.w.ids)
-}
+func (h *host) NewID() uuid.UUID { return h.p.w.freshID() }
 
 // Go implements postgres.Clock.
 func (h *host) Go(f func()) { h.p.begins(f) }
@@ -77,32 +74,11 @@ func (h *host) trip(ctx context.Context, at *conn, list ...db.Statement) error {
 	return err
 }
 
-// batch makes a round trip on a connection of the pool, and says whether anything was sent.
-func (h *host) batch(ctx context.Context, list ...db.Statement) (sent bool, err error) {
-	at, err := h.connect(ctx)
-	if err != nil {
-		return false, err
-	}
-	err = h.trip(ctx, at, list...)
-	if errors.Is(err, errEnded) {
-		return true, err
-	}
-	if at.release(); err == nil && h.p.w.trace != nil {
-		h.p.w.trace.say(fmt.Sprintf("%s: %d rows", names(list), len(list[0].(*asked).out.list)))
-	}
-	return true, err
-}
-
 // names says for people which statements there are.
 func names(list []db.Statement) string {
 	var out []string
 	for _, s := range list {
-		switch s := s.(type) {
-		case *asked:
-			out = append(out, s.name)
-		default:
-			out = append(out, fmt.Sprint(s))
-		}
+		out = append(out, fmt.Sprint(s))
 	}
 	return strings.Join(out, ", ")
 }
@@ -113,11 +89,10 @@ type notice struct{ channel, payload string }
 // deliver has a notice travel to those who listen.
 func (w *world) deliver(n notice) {
 	for _, p := range w.engines {
-		c, ok := p.client.(*hostClient)
-		if !ok || !p.alive {
+		if p.client == nil || !p.alive {
 			continue
 		}
-		for _, e := range c.host.ears {
+		for _, e := range p.client.host.ears {
 			if e.channel != n.channel || e.conn.broken {
 				continue
 			}

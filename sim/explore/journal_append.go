@@ -120,7 +120,7 @@ func (s *journalStore) report(x *db.Exec, a *asked, p journal.Prepared, ap journ
 		a.wire = answered(ap, 0, ids)
 		return
 	}
-	x.Note(appendedBy{p})
+	x.Note(doNote(func() { s.last = p }))
 	for _, row := range born {
 		ids.UUID(row.inst.id)
 		s.bornNotes(x, row)

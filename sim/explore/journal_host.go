@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,20 +30,32 @@ var (
 	_ journal.Pool  = (*journalHost)(nil)
 )
 
-func (s *journalStore) client(p *process) client {
-	h := &journalHost{host: newHost(p), s: s}
+// open implements store: a journal.Backend, the real code.
+func (s *journalStore) open(on *host) (hosted, error) {
+	h := &journalHost{host: on, s: s}
 	h.pg = newPgStore(h.host, func(_ *pgConn, sql string, args []any) *asked { return s.shared(sql, args) })
 	leased := func(id uuid.UUID, run graph.Run, token int64, attempt int) {
-		s.w.judge.granted(s.w, s.w.instanceOf(id), run, token, attempt)
+		s.w.judge.granted(s.w.instanceOf(id), run, token, attempt)
 	}
-	b, err := journal.On(journal.Host{Store: h, Pool: h, Clock: h, Leased: leased}, journal.Config{
+	return journal.On(journal.Host{Store: h, Pool: h, Clock: h, Leased: leased}, journal.Config{
 		Jitter: s.w.rng.Float64, Lease: time.Duration(us(s.w.LeaseUS)), Park: time.Duration(us(s.w.ParkUS)),
 	})
+}
+
+// batch makes a round trip on a connection of the pool, and says whether anything was sent.
+func (h *journalHost) batch(ctx context.Context, list ...db.Statement) (sent bool, err error) {
+	at, err := h.connect(ctx)
 	if err != nil {
-		s.w.violate("the case", "%v", err)
-		return &hostClient{p: p, host: h.host}
+		return false, err
 	}
-	return h.run(b)
+	err = h.trip(ctx, at, list...)
+	if errors.Is(err, errEnded) {
+		return true, err
+	}
+	if at.release(); err == nil && h.p.w.trace != nil {
+		h.p.w.trace.say(fmt.Sprintf("%s: %d rows", names(list), len(list[0].(*asked).out.list)))
+	}
+	return true, err
 }
 
 // ask makes a statement by itself.
@@ -185,7 +198,7 @@ func (h *journalHost) listen(ctx context.Context, channel string, heard func(pay
 	if channel != "" {
 		heard("") // something may have been told before
 	}
-	err = h.p.await(ctx, func(end func(error)) { at.reply = reply{k: end} }, func(error) {})
+	err = h.p.await(ctx, func(end func(error)) { at.watch(end) }, func(error) {})
 	for i := range h.ears {
 		if h.ears[i] == e {
 			h.ears = append(h.ears[:i], h.ears[i+1:]...)
@@ -193,7 +206,7 @@ func (h *journalHost) listen(ctx context.Context, channel string, heard func(pay
 		}
 	}
 	if errors.Is(err, errEnded) {
-		at.reply = reply{}
+		at.unwatch()
 		at.close()
 		return nil
 	}

@@ -41,7 +41,7 @@ var journalTexts = func() map[string]string {
 
 // statement is what a text stands for.
 func (s *journalStore) statement(_ *journalHost, sql string, args []any) *asked {
-	a := s.w.load.memory.next(journalTexts[sql], sql, args)
+	a := s.memory.next(journalTexts[sql], sql, args)
 	journalSQL[a.name](s, a, args)
 	return a
 }

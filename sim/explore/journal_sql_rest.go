@@ -238,7 +238,7 @@ func (s *journalStore) cancelFree(a *asked, args []any) {
 
 // prepared is what a prepared statement stands for.
 func (s *journalStore) prepared(_ *journalHost, p journal.Prepared) *asked {
-	a := s.w.load.memory.next(p.Name, p.SQL, nil)
+	a := s.memory.next(p.Name, p.SQL, nil)
 	a.write = true
 	if s.w.server.shadow != nil {
 		for _, param := range p.Params { // which are the caller's again, should it give up

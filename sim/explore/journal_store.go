@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"math"
 
 	"github.com/google/uuid"
 
@@ -66,10 +65,11 @@ type journalStore struct {
 	last journal.Prepared // the append whose commit is looked at
 }
 
-func newJournalStore(w *world) *journalStore {
+// newJournalStore makes the tables, on the server of a world.
+func newJournalStore(w *world, memory *statements) *journalStore {
 	s := w.server.Server
 	j := &journalStore{
-		base:   newBase(w),
+		base:   newBase(w, memory),
 		shards: db.NewTable[int, shardRow](s, "shards", cmp.Compare[int]),
 		owners: db.NewTable[string, int64](s, "owners", cmp.Compare[string]),
 		events: db.NewTable[eventKey, eventRow](s, "events", func(a, b eventKey) int {
@@ -112,9 +112,6 @@ func (s *journalStore) fence(a *asked, shard int, epoch int64) (holds *bool) {
 	return holds
 }
 
-// crashed implements store.
-func (s *journalStore) crashed() { s.base.crashed() }
-
 // leftovers implements store.
 func (s *journalStore) leftovers() map[string]int {
 	out := map[string]int{}
@@ -131,8 +128,8 @@ func (s *journalStore) leftovers() map[string]int {
 
 // committed implements store: what the owner of the shard remembers of an instance when its append is committed is what
 // the instance's twin has (I1, I2, I4, I6).
-func (s *journalStore) committed(inst *instance) {
-	t := &inst.twin
+func (s *journalStore) committed(t *twin) {
+	inst := t.inst
 	if t.end != nil || !inst.taken || t.unborn {
 		return
 	}
@@ -172,20 +169,4 @@ func (s *journalStore) committed(inst *instance) {
 	}
 }
 
-// appendedBy marks a commit as that of an append.
-type appendedBy struct{ journal.Prepared }
-
-// shardNote is a shard that changes hands.
-type shardNote struct {
-	what         What
-	shard, epoch int64
-}
-
 func bigEndian4(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
-
-// never is later than everything.
-const never = math.MaxInt64
-
-func runOf(node int32, path string) graph.Run {
-	return graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}
-}

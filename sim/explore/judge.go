@@ -10,15 +10,47 @@ import (
 	"pulley/sim/db"
 )
 
-// judge holds what happens against the invariants, step by step.
-type judge struct {
+// judgeOf holds what happens in a world against the invariants, step by step.
+type judgeOf struct {
+	w       *world
+	tables  tables
+	twins   []twin // of instances
 	touched []*instance
 	offers  map[int64]int  // how often a completion was offered, by its token
 	undone  map[int64]bool // tokens of leases that the transaction which gave them has taken back
-	calls   int
-	clocks  bool   // the server's clock has jumped: leases end when nobody expects it
-	ahead   int64  // ns that it was put forward by, altogether
-	late    uint64 // the shards that an engine has taken when it had given up trying: it loses them to itself, and all leases that it gave
+	clocks  bool           // the server's clock has jumped: leases end when nobody expects it
+	ahead   int64          // ns that it was put forward by, altogether
+	late    uint64         // the shards that an engine has taken when it had given up trying: it loses them to itself, and all leases that it gave
+}
+
+// tables are those of a design, on the server.
+type tables interface {
+	committed(t *twin) // holds what is stored of an instance against its twin
+	instance(index int) stored
+}
+
+// newJudge makes the one of a world whose instances are known.
+func newJudge(w *world, tables tables) *judgeOf {
+	j := &judgeOf{w: w, tables: tables, twins: make([]twin, len(w.insts))}
+	for i, inst := range w.insts {
+		j.twins[i].begin(w, inst)
+	}
+	return j
+}
+
+// twin is that of an instance.
+func (j *judgeOf) twin(inst *instance) *twin { return &j.twins[inst.index] }
+
+// describe implements judge.
+func (j *judgeOf) describe(inst *instance) string { return j.twin(inst).describe() }
+
+// final implements judge.
+func (j *judgeOf) final(inst *instance) { j.twin(inst).final(j.tables.instance(inst.index)) }
+
+// jumped implements judge: leases end when nobody expects it.
+func (j *judgeOf) jumped(by int64) {
+	j.clocks = true
+	j.ahead += max(by, 0)
 }
 
 // The notes that statements leave in their transactions, beside happened.
@@ -37,6 +69,13 @@ type (
 		run   graph.Run
 		token int64
 	}
+	// doNote is done where it stands among the notes.
+	doNote func()
+	// shardNote is a shard that changes hands.
+	shardNote struct {
+		what         What
+		shard, epoch int64
+	}
 	// endedNote is an instance whose row says that it has ended.
 	endedNote struct {
 		inst   *instance
@@ -44,20 +83,20 @@ type (
 	}
 )
 
-// commit takes in the notes of a transaction.
-func (j *judge) commit(w *world, tx *db.Tx) {
-	notes := tx.Notes
+// committed takes in the notes of a transaction.
+func (j *judgeOf) committed(tx *db.Tx) {
+	w, notes := j.w, tx.Notes
 	j.touched = j.touched[:0]
 	touch := func(inst *instance) *twin {
 		if !slices.Contains(j.touched, inst) {
 			j.touched = append(j.touched, inst)
 		}
-		return &inst.twin
+		return j.twin(inst)
 	}
 	for _, n := range notes {
 		switch n := n.(type) {
-		case appendedBy:
-			w.store.(*journalStore).last = n.Prepared
+		case doNote:
+			n()
 		case shardNote:
 			w.note(n.what, 0, n.shard, n.epoch, 0)
 			if n.what == Owns && tx.Session.Data.(*conn).told {
@@ -81,33 +120,34 @@ func (j *judge) commit(w *world, tx *db.Tx) {
 		}
 	}
 	for _, inst := range j.touched {
-		inst.twin.settle(tx.Seq())
+		j.twin(inst).settle(tx.Seq())
 	}
 	for _, n := range notes {
 		if e, ok := n.(endedNote); ok {
-			j.end(&e.inst.twin, e.status, tx.Seq())
+			j.end(j.twin(e.inst), e.status, tx.Seq())
 		}
 	}
 	for _, n := range notes {
 		if l, ok := n.(leasedNote); ok {
-			j.lease(&l.inst.twin, l, tx.Seq())
+			j.lease(j.twin(l.inst), l, tx.Seq())
 		}
 	}
 	for _, inst := range j.touched {
-		if inst.twin.end != nil {
-			inst.twin.ended()
-			if status := w.store.instance(inst.index).status; status != inst.twin.status {
-				inst.twin.wrong("I7", "it ended as %s, and is stored as %s", inst.twin.status, status)
+		t := j.twin(inst)
+		if t.end != nil {
+			t.ended()
+			if status := j.tables.instance(inst.index).status; status != t.status {
+				t.wrong("I7", "it ended as %s, and is stored as %s", t.status, status)
 			}
 		}
 		if len(w.result.Violations) == 0 {
-			w.store.committed(inst)
+			j.tables.committed(t)
 		}
 	}
 }
 
 // lease takes in a lease. One that the same transaction has called off is over with it, and nobody may be told of it.
-func (j *judge) lease(t *twin, l leasedNote, seq uint64) {
+func (j *judgeOf) lease(t *twin, l leasedNote, seq uint64) {
 	if t.end != nil && l.snapshot >= t.endSeq {
 		t.wrong("I10", "%s was leased after the end", t.name(l.run))
 	}
@@ -123,7 +163,7 @@ func (j *judge) lease(t *twin, l leasedNote, seq uint64) {
 }
 
 // end holds an end that the store has against the twin.
-func (j *judge) end(t *twin, status backend.Status, seq uint64) {
+func (j *judgeOf) end(t *twin, status backend.Status, seq uint64) {
 	if status == backend.Canceled {
 		t.cancel(seq)
 	}
@@ -133,7 +173,7 @@ func (j *judge) end(t *twin, status backend.Status, seq uint64) {
 }
 
 // offered counts completions that go to the store.
-func (j *judge) offered(w *world, completions []backend.Completion) {
+func (j *judgeOf) offered(completions []backend.Completion) {
 	if j.offers == nil {
 		j.offers = map[int64]int{}
 	}
@@ -143,7 +183,8 @@ func (j *judge) offered(w *world, completions []backend.Completion) {
 }
 
 // reply looks at what an engine is told.
-func (j *judge) reply(w *world, p *process, c *dispatch.Call, r *dispatch.Reply, begun int) {
+func (j *judgeOf) reply(p *process, c *dispatch.Call, r *dispatch.Reply) {
+	w := j.w
 	if r.Err != nil {
 		if c.Op == dispatch.OpComplete && !backend.IsUnknown(r.Err) {
 			for i := range c.Completions { // none of them has taken place, nor will
@@ -158,41 +199,42 @@ func (j *judge) reply(w *world, p *process, c *dispatch.Call, r *dispatch.Reply,
 		}
 		l := c.Completions[i].Lease
 		inst := w.instanceOf(l.Key.Instance)
+		t := j.twin(inst)
 		switch out.Answer {
 		case backend.Applied:
-			if !inst.twin.applied[l.Token] {
-				inst.twin.wrong("I8", "%s was answered as applied with token %d, and is not", inst.twin.name(l.Key.Run), l.Token)
+			if !t.applied[l.Token] {
+				t.wrong("I8", "%s was answered as applied with token %d, and is not", t.name(l.Key.Run), l.Token)
 			}
 		case backend.Stale:
 			w.note(Stale, p.index, int64(inst.index), l.Token, 0)
-			if inst.twin.applied[l.Token] && j.offers[l.Token] == 1 && (w.Backend != "push" || j.ahead < w.marksKept()) { // else its mark may be gone
-				inst.twin.wrong("I3", "%s was answered as stale with token %d, and was applied", inst.twin.name(l.Key.Run), l.Token)
+			if t.applied[l.Token] && j.offers[l.Token] == 1 && (w.Backend != "push" || j.ahead < w.marksKept()) { // else its mark may be gone
+				t.wrong("I3", "%s was answered as stale with token %d, and was applied", t.name(l.Key.Run), l.Token)
 			}
-			if r := inst.twin.Runs[l.Key.Run]; r != nil && inst.twin.end == nil && !j.clocks && j.late>>inst.shard&1 == 0 && !inst.twin.applied[l.Token] && r.token == l.Token && r.begun.token == l.Token &&
+			if r := t.Runs[l.Key.Run]; r != nil && t.end == nil && !j.clocks && j.late>>inst.shard&1 == 0 && !t.applied[l.Token] && r.token == l.Token && r.begun.token == l.Token &&
 				r.begun.p == p && r.begun.life == p.life && p.now() < r.begun.until {
-				inst.twin.wrong("I3", "%s was answered as stale with token %d, which nobody else has followed, and whose lease holds", inst.twin.name(l.Key.Run), l.Token)
+				t.wrong("I3", "%s was answered as stale with token %d, which nobody else has followed, and whose lease holds", t.name(l.Key.Run), l.Token)
 			}
 		case backend.Refused:
-			inst.twin.wrong("I12", "%s was refused: %v", inst.twin.name(l.Key.Run), out.Err)
+			t.wrong("I12", "%s was refused: %v", t.name(l.Key.Run), out.Err)
 		}
 	}
 	for i := range r.Committed.Tasks {
 		if l := r.Committed.Tasks[i].Lease; j.undone[l.Token] {
-			t := &w.instanceOf(l.Key.Instance).twin
+			t := j.twin(w.instanceOf(l.Key.Instance))
 			t.wrong("I10", "%s was handed out with token %d, and the transaction that leased it has called it off", t.name(l.Key.Run), l.Token)
 		}
 	}
 	for _, e := range r.Committed.Ended {
 		inst := w.instanceOf(e.ID)
-		if !inst.ended || inst.twin.status != e.Status {
-			inst.twin.wrong("I8", "an engine was told that it ended as %s, and it has not", e.Status)
+		if t := j.twin(inst); !inst.ended || t.status != e.Status {
+			t.wrong("I8", "an engine was told that it ended as %s, and it has not", e.Status)
 		}
 	}
 }
 
 // started looks at an attempt that begins: its arguments (I4), and who else may be at it (I11).
-func (j *judge) started(w *world, p *process, inst *instance, task *backend.Task) {
-	t, l := &inst.twin, task.Lease
+func (j *judgeOf) started(p *process, inst *instance, task *backend.Task) {
+	w, t, l := j.w, j.twin(inst), task.Lease
 	if t.end != nil {
 		return // it does not know yet
 	}
@@ -224,9 +266,9 @@ func (j *judge) started(w *world, p *process, inst *instance, task *backend.Task
 const driftMax = 250
 
 // dropped notes that an engine is not at a task any more.
-func (j *judge) dropped(w *world, l backend.Lease, p *process) {
-	inst := w.instanceOf(l.Key.Instance)
-	if r := inst.twin.Runs[l.Key.Run]; r != nil {
+func (j *judgeOf) dropped(p *process, l backend.Lease) {
+	inst := j.w.instanceOf(l.Key.Instance)
+	if r := j.twin(inst).Runs[l.Key.Run]; r != nil {
 		r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.p == p && h.token == l.Token })
 	}
 }

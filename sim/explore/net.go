@@ -30,7 +30,7 @@ func newServer(w *world) *server {
 		grain := uint32(1<<32/uint64(w.Grain) - 1)
 		s.Yield = func() bool { return w.rng.Uint32() <= grain }
 	}
-	s.Ready = func(session *db.Session) { w.put(w.now+w.rng.Int64N(us(50)), nil, session.Data.(*conn), connRun) }
+	s.Ready = func(session *db.Session) { session.Data.(*conn).ready(w.rng.Int64N(us(50))) }
 	return s
 }
 
@@ -55,6 +55,9 @@ type shadow interface {
 
 // clock is the server's time, in ns since its epoch; it counts microseconds.
 func (s *server) clock() int64 { return (s.w.now + s.ahead) / 1000 * 1000 }
+
+// ready has the session of a connection go on after a time.
+func (c *conn) ready(after int64) { c.p.w.put(c.p.w.now+after, nil, c, connRun) }
 
 // run takes a connection's session forward until it waits, is over, or lets others go first.
 func (s *server) run(c *conn) {
@@ -204,6 +207,12 @@ func (p *process) pooled() *conn {
 	return nil
 }
 
+// watch has somebody told when the connection is found broken, while nothing else is asked.
+func (c *conn) watch(end func(error)) { c.reply = reply{k: end} }
+
+// unwatch ends that.
+func (c *conn) unwatch() { c.reply = reply{} }
+
 // release gives a connection back. One inside of a transaction is closed, as a pool does.
 func (c *conn) release() {
 	switch {
@@ -286,7 +295,7 @@ func (f failing) Run(*db.Exec) error { return f.err }
 // writes says whether a batch needs room on the disk.
 func writes(batch []db.Statement) bool {
 	for _, s := range batch {
-		if w, ok := s.(interface{ writes() bool }); ok && w.writes() {
+		if w, ok := s.(interface{ NeedsRoom() bool }); ok && w.NeedsRoom() {
 			return true
 		}
 	}
@@ -363,7 +372,7 @@ func (c *conn) snap(unnoticed int64) {
 func (s *server) crash(back int64) {
 	s.up = false
 	s.epoch++
-	s.w.store.(interface{ crashed() }).crashed()
+	s.w.store.crashed()
 	s.Crash()
 	if s.shadow != nil {
 		s.shadow.crashed()

@@ -140,7 +140,7 @@ func (c *pgConn) hurry(ms string) db.Statement {
 		panic(err) // a design has written it
 	}
 	if c.h.p.w.Bug == bugLaterRoundsWait {
-		return failing{}
+		return &asked{}
 	}
 	c.at.lockTimeout = int64(n) * int64(time.Millisecond)
 	return db.LockTimeout
@@ -178,6 +178,7 @@ func (c *pgConn) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comm
 	return a.tag(), err
 }
 
+// tag is what the driver says of its end.
 func (a *asked) tag() pgconn.CommandTag {
 	return pgconn.NewCommandTag("UPDATE " + strconv.Itoa(a.affected))
 }
@@ -319,12 +320,13 @@ func (e *pgEar) Next(ctx context.Context) (string, error) {
 			return "", errConn
 		}
 		err := e.h.p.await(ctx, func(end func(error)) {
-			e.at.reply, e.woken = reply{k: end}, func() { end(nil) }
-			if e.at.broken {
+			e.woken = func() { end(nil) }
+			if e.at.watch(end); e.at.broken {
 				e.at.fail(errConn)
 			}
 		}, func(error) {})
-		e.at.reply, e.woken = reply{}, nil
+		e.at.unwatch()
+		e.woken = nil
 		if err != nil {
 			return "", err
 		}

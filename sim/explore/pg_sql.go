@@ -49,7 +49,7 @@ func (b *base) shared(sql string, args []any) *asked {
 	if !ok {
 		panic(fmt.Sprintf("explore: nobody knows the statement %s", sql))
 	}
-	a := b.w.load.memory.next(k.name, sql, args)
+	a := b.memory.next(k.name, sql, args)
 	k.build(b, a, args)
 	return a
 }
@@ -60,11 +60,12 @@ func statementOf[S any](s S, b *base, texts map[string]known[S], sql string, arg
 	if !ok {
 		return b.shared(sql, args)
 	}
-	a := b.w.load.memory.next(k.name, sql, args)
+	a := b.memory.next(k.name, sql, args)
 	k.build(s, a, args)
 	return a
 }
 
+// instanceOf finds an instance by its id, which is one that there is.
 func (b *base) instanceOf(id [16]byte) *instance {
 	inst := b.w.instanceOf(id)
 	if inst == nil {
@@ -148,8 +149,7 @@ func (b *base) life(a *asked, _ []any) {
 	name := ""
 	a.then(func(x *db.Exec) error {
 		if name == "" {
-			b.w.ids++
-			name = b.w.newID(1<<12 + b.w.ids).String()
+			name = b.w.freshID().String()
 		}
 		ok, err := b.lives.InsertNew(x, 0, name)
 		if ok {

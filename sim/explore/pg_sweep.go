@@ -8,12 +8,6 @@ import (
 
 // What stands here is of the sweeps of designs on a pgHost.
 
-// math32 is before every node and variable.
-const math32 = -1 << 31
-
-func instOfRun(k runKey) int32     { return k.inst }
-func instOfValue(k valueKey) int32 { return k.inst }
-
 // ofInstance gives all rows of an instance in a table.
 func ofInstance[K, V any](x *db.Exec, t *db.Table[K, V], from K, inst func(K) int32) (found []*db.Version[K, V]) {
 	of := inst(from)

@@ -27,7 +27,7 @@ type process struct {
 	base   int64 // what the clock said then
 
 	machine *dispatch.Machine
-	client  client
+	client  *hostClient
 	inbox   []dispatch.Event
 	tasks   []*task
 	backlog []*instance
@@ -45,18 +45,6 @@ type process struct {
 
 // forever is longer than any world lasts.
 const forever = 1000 * time.Hour
-
-// client is a design's side in a process. Each call tells its end by a last function, once, unless the process dies.
-type client interface {
-	submit(subs []backend.Submission, grant backend.Grant, k func(backend.Committed, error))
-	claim(shard int, grant backend.Grant, k func(backend.Committed, error))
-	complete(shard int, completions []backend.Completion, grant backend.Grant, k func(backend.Committed, error))
-	extend(shard int, leases []backend.Lease, grant backend.Grant, k func([]bool, error))
-	sweep(shard int, k func(backend.Swept, error))
-	notify(k func(error))
-	cancel(inst *instance, k func(error))
-	close(k func())
-}
 
 // task is an attempt under way.
 type task struct {
@@ -110,11 +98,18 @@ func (p *process) begin() {
 		return
 	}
 	p.machine = m
-	p.client = w.store.client(p)
+	h := newHost(p)
+	b, err := w.store.open(h)
+	if err != nil {
+		w.violate("the case", "%v", err)
+		return
+	}
+	p.client = h.run(b)
 	w.note(Began, p.index, int64(p.life), 0, 0)
 	w.after(0, p, func() {})
 }
 
+// engineNames are those of the processes, by their index.
 var engineNames = [...]string{"e0", "e1", "e2", "e3", "e4", "e5", "e6", "e7"}
 
 // die ends a life; another begins later. What its clients wait for they ask again.
@@ -124,7 +119,7 @@ func (p *process) die(back int64) {
 	p.life++
 	p.alive = false
 	for _, t := range p.tasks {
-		w.judge.dropped(w, t.task.Lease, p)
+		w.judge.dropped(p, t.task.Lease)
 	}
 	for _, c := range w.server.conns {
 		if c.p == p && !c.dead {
@@ -252,15 +247,13 @@ func (p *process) obey(c dispatch.Command) {
 func (p *process) call(c dispatch.Call) {
 	w := p.w
 	w.note(Calls, p.index, int64(c.ID), int64(opNumber(c.Op)), int64(c.Shard))
-	begun := w.judge.calls
-	w.judge.calls++
 	end := func(r dispatch.Reply) {
 		r.Call = c.ID
 		w.note(Answers, p.index, int64(c.ID), int64(opNumber(c.Op)), code(r.Err))
 		if r.Err != nil && w.trace != nil {
 			w.trace.say(r.Err.Error())
 		}
-		w.judge.reply(w, p, &c, &r, begun)
+		w.judge.reply(p, &c, &r)
 		p.tell(r)
 	}
 	committed := func(out backend.Committed, err error) { end(dispatch.Reply{Committed: out, Err: err}) }
@@ -270,7 +263,7 @@ func (p *process) call(c dispatch.Call) {
 	case dispatch.OpClaim:
 		p.client.claim(c.Shard, c.Grant, committed)
 	case dispatch.OpComplete:
-		w.judge.offered(w, c.Completions)
+		w.judge.offered(c.Completions)
 		if w.Bug == bugAcknowledged {
 			committed(early(len(c.Completions)), nil)
 			committed = func(backend.Committed, error) {}
@@ -314,7 +307,7 @@ func (p *process) start(c *dispatch.Start) {
 	w.note(Starts, p.index, int64(inst.index), int64(run.Node), c.Task.Lease.Token)
 	w.mixText(string(run.Path))
 	w.mixText(string(c.Task.Args))
-	w.judge.started(w, p, inst, &c.Task)
+	w.judge.started(p, inst, &c.Task)
 	w.after(w.mean(us(w.ServiceUS)), p, func() { p.end(t) })
 }
 
@@ -343,7 +336,7 @@ func (p *process) leave(t *task) {
 			break
 		}
 	}
-	p.w.judge.dropped(p.w, t.task.Lease, p)
+	p.w.judge.dropped(p, t.task.Lease)
 }
 
 // stop cuts a task off, which gives in at once or, as some do, later.

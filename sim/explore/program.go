@@ -34,9 +34,6 @@ type workload struct {
 	calls   map[string]int    // what actions may be asked, canonically, and the most attempts
 	asked   map[string]bool   // whether they may, by what they were asked
 	ends    map[string]string // how an end differs from all outcomes, by the end
-	threads []*thread         // without a job, for the next world
-	memory  statements        // for it, too
-	again   bool              // there will be one; rest is called after the last
 	begin   *plan.Plan        // of an instance; nil: it was not asked for yet
 }
 
@@ -126,14 +123,6 @@ func interpreted(p programs.Program, scenario *scenarios.Bundle) (*workload, err
 
 func callKey(action, path string, args expr.Value) string {
 	return action + "\n" + path + "\n" + reference.Canonical(args)
-}
-
-// rest ends the threads that the worlds of a workload have left.
-func (w *workload) rest() {
-	for _, t := range w.threads {
-		t.stop()
-	}
-	w.threads = nil
 }
 
 // start plans the beginning of an instance, once for all.

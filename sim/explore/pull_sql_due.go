@@ -3,7 +3,6 @@ package explore
 import (
 	"slices"
 	"strconv"
-	"time"
 
 	"pulley/sim/db"
 )
@@ -89,11 +88,6 @@ func (s *pullStore) nextDue(a *asked, args []any) {
 		}
 		return nil
 	})
-}
-
-// yearsBefore is an instant of the server's so many years before another.
-func yearsBefore(at int64, years int) int64 {
-	return int64(epoch.Add(time.Duration(at)).AddDate(-years, 0, 0).Sub(epoch))
 }
 
 func (s *pullStore) overdue(a *asked, args []any) {

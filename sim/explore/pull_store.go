@@ -61,10 +61,14 @@ type pullStore struct {
 	leaves map[uint64]bool // transactions that leave their cycle to another, which is a bug
 }
 
-func newPullStore(w *world, scan pull.Scan) *pullStore {
-	s := w.server.Server
+// newPullStore makes the tables, on the server of a world.
+func newPullStore(w *world, memory *statements) *pullStore {
+	s, scan := w.server.Server, pull.ScanApp
+	if w.Backend == "pull:scan=sql" {
+		scan = pull.ScanSQL
+	}
 	p := &pullStore{
-		base:   newBase(w),
+		base:   newBase(w, memory),
 		scan:   scan,
 		leaves: map[uint64]bool{},
 		cycles: db.NewTable[int, struct{}](s, "cycles", cmp.Compare[int]),
@@ -80,6 +84,12 @@ func newPullStore(w *world, scan pull.Scan) *pullStore {
 	return p
 }
 
+// open implements store: a pull.Backend, the real code.
+func (s *pullStore) open(h *host) (hosted, error) {
+	store := newPgStore(h, func(_ *pgConn, sql string, args []any) *asked { return statementOf(s, &s.base, pullTexts, sql, args) })
+	return pull.On(store, pull.Config{Scan: s.scan}), nil
+}
+
 // leftovers implements store.
 func (s *pullStore) leftovers() map[string]int {
 	out := map[string]int{}
@@ -91,8 +101,8 @@ func (s *pullStore) leftovers() map[string]int {
 
 // committed implements store: what the ledger has of an instance that runs is what its twin has (I1, I2, I4), and of
 // scan=sql what stands beside it (I2, I4, I6).
-func (s *pullStore) committed(inst *instance) {
-	t := &inst.twin
+func (s *pullStore) committed(t *twin) {
+	inst := t.inst
 	if t.end != nil || !inst.taken {
 		return
 	}

@@ -466,7 +466,7 @@ func (p *pushApply) write(a *asked) {
 
 // outside is a bug: a transaction of its own that writes the values of events, whatever becomes of these.
 func (p *pushApply) outside(h *pgHost) {
-	a := p.s.w.load.memory.next("values", "", nil)
+	a := p.s.memory.next("values", "", nil)
 	p.values(a, func(int32) bool { return false })
 	ctx := context.Background()
 	_ = h.borrow(ctx, func(c *pgConn) { _, _ = c.send(ctx, a) }) // errors are a part of it

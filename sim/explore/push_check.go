@@ -7,8 +7,8 @@ import (
 )
 
 // committed implements store: what is stored of an instance that runs is what its twin has (I1, I2, I4, I6).
-func (s *pushStore) committed(inst *instance) {
-	t := &inst.twin
+func (s *pushStore) committed(t *twin) {
+	inst := t.inst
 	if t.end != nil || !inst.taken {
 		return
 	}

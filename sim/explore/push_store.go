@@ -8,10 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/push"
-	"pulley/engine/plan"
 	"pulley/sim/db"
 )
 
@@ -64,10 +62,11 @@ type pushStore struct {
 	marking   map[commitKey]uint64 // the number of the last transaction that is to leave its mark in a place
 }
 
-func newPushStore(w *world) *pushStore {
+// newPushStore makes the tables, on the server of a world.
+func newPushStore(w *world, memory *statements) *pushStore {
 	s := w.server.Server
 	return &pushStore{
-		base: newBase(w), marking: map[commitKey]uint64{},
+		base: newBase(w, memory), marking: map[commitKey]uint64{},
 		queue:     db.NewTable[runKey, queued](s, "queue", compareRun),
 		readiness: db.NewTable[runKey, readiness](s, "readiness", compareRun),
 		inbox:     db.NewTable[valueKey, json.RawMessage](s, "inbox", compareValue),
@@ -77,6 +76,7 @@ func newPushStore(w *world) *pushStore {
 	}
 }
 
+// crashed implements store.
 func (s *pushStore) crashed() {
 	s.base.crashed()
 	s.ownerIDs.Crash()
@@ -93,24 +93,12 @@ func (s *pushStore) occupy(x *db.Exec, place commitKey) {
 	s.marking[place] = now
 }
 
-// client is push.Backend, the real code, on a host.
-func (s *pushStore) client(p *process) client {
-	h := newHost(p)
-	return h.run(push.On(newPgStore(h, s.statement), push.Config{
+// open implements store: a push.Backend, the real code.
+func (s *pushStore) open(h *host) (hosted, error) {
+	return push.On(newPgStore(h, s.statement), push.Config{
 		MarksKept: time.Duration(s.w.marksKept()),
 		Applies:   func(on postgres.Conn, events []push.Applied) { on.(*pgConn).stands = events },
-	}))
-}
-
-// marksLeases is for how many leases marks of commits are kept: as many as of an engine with the lease that is usual.
-const marksLeases = 12
-
-// marksKept is how long they are kept, in ns.
-func (w *world) marksKept() int64 {
-	if w.MarksUS > 0 {
-		return us(w.MarksUS)
-	}
-	return marksLeases * us(w.LeaseUS)
+	}), nil
 }
 
 // cutApply is apply.sql without the parts that some events do not need.
@@ -146,7 +134,7 @@ var pushApplies = sync.OnceValue(func() map[string]cutApply {
 // statement is what a text stands for.
 func (s *pushStore) statement(on *pgConn, sql string, args []any) *asked {
 	if cut, ok := pushApplies()[sql]; ok {
-		a := s.w.load.memory.next("apply", sql, args)
+		a := s.memory.next("apply", sql, args)
 		s.apply(on, a, cut)
 		return a
 	}
@@ -161,11 +149,4 @@ func (s *pushStore) leftovers() map[string]int {
 	s.inbox.Committed(func(k valueKey, _ json.RawMessage) bool { s.left(out, "inbox", k.inst); return true })
 	s.elements.Committed(func(k valueKey, _ collected) bool { s.left(out, "elements", k.inst); return true })
 	return out
-}
-
-func statusOf(end *plan.End) backend.Status {
-	if end.Failure != nil {
-		return backend.Failed
-	}
-	return backend.Completed
 }

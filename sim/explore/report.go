@@ -69,7 +69,7 @@ func (f *Coverage) Summary() string {
 	for i, k := range Kinds() {
 		unmet, possible := f.unmet(k, states), 0
 		for _, m := range states {
-			if k.meets(m) {
+			if meets(k, m) {
 				possible++
 			}
 		}
@@ -144,7 +144,7 @@ func (f *Coverage) states() (seen []mood) {
 // unmet lists those of the states that a fault can meet and never did.
 func (f *Coverage) unmet(k Kind, states []mood) (out []mood) {
 	for _, m := range states {
-		if k.meets(m) && f.Counts.Met[kindNumber(k)][m] == 0 {
+		if meets(k, m) && f.Counts.Met[kindNumber(k)][m] == 0 {
 			out = append(out, m)
 		}
 	}
@@ -152,7 +152,7 @@ func (f *Coverage) unmet(k Kind, states []mood) (out []mood) {
 }
 
 // meets says whether a fault can meet a state at all: those of connections need one, and a timeout one at work.
-func (k Kind) meets(m mood) bool {
+func meets(k Kind, m mood) bool {
 	switch k {
 	case Cut, Hang, Lost, Terminate:
 		return m != 0

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"testing"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -11,8 +14,9 @@ import (
 )
 
 // theEager is eager to a shadow.
-var theEager = design{
+var theEager = shadowedDesign{
 	name:  "eager",
+	make:  func(w *world, m *statements) design { return newEagerStore(w, m) },
 	cases: 24,
 	setUp: func(ctx context.Context, cfg postgres.Config) error {
 		b, err := eager.Open(ctx, eager.Config{Store: cfg})
@@ -71,4 +75,38 @@ func (s *eagerStore) lines() (out []string) {
 		return true
 	})
 	return out
+}
+
+func TestShadowEager(t *testing.T) { testShadow(t, theEager) }
+
+// TestNoticedEager plants differences between the simulated server and Postgres: a changed row in each simulated table, and
+// bugs in simulated statements.
+func TestNoticedEager(t *testing.T) {
+	spaced := func(v json.RawMessage) json.RawMessage { return append(slices.Clone(v), ' ') }
+	testNoticed(t, theEager, []noticeable{
+		{what: "a node", want: "simulated: nodes", plant: onStore(func(w *world, s *eagerStore) bool {
+			return planted(w, s.nodes, func(r nodeRow) nodeRow { r.attempt++; return r })
+		})},
+		{what: "a payload", want: "simulated: pending", from: 16, plant: onStore(func(w *world, s *eagerStore) bool {
+			return planted(w, s.pending, spaced)
+		})},
+		{what: "a value", want: "simulated: context", plant: onStore(func(w *world, s *eagerStore) bool {
+			return planted(w, s.context, spaced)
+		})},
+		{what: "an instance", want: "simulated: instances", plant: onStore(func(w *world, s *eagerStore) bool {
+			return planted(w, s.instances, func(i instanceRow) instanceRow { i.untidy = true; return i })
+		})},
+		{what: "a token that is not asked for", bug: bugTokenIgnored, from: 48, want: "guard"},
+		{what: "a lease with the token of before", bug: bugLeaseNotFenced, want: "claim"},
+		{what: "what stays with its dead", bug: bugNeverReclaimed, want: "claim"},
+		{what: "attempts that are counted anew", bug: bugAttemptsForgotten, from: 96, want: "claim"},
+		{what: "rounds that stay", bug: bugLoopReset, want: "durable"},
+		{what: "what is called off and at work", bug: bugGatesOpen, from: 768, want: "gates"},
+		{what: "an end after the end", bug: bugEndedTwice},
+		{what: "what an end has left", bug: bugTidyUnseen, from: 352, want: "durable"},
+	})
+}
+
+func TestStatementsEager(t *testing.T) {
+	unchanged(t, "testdata/eager_statements.txt", eager.SQL, append(slices.Sorted(maps.Keys(eagerSQL)), "apply"))
 }

@@ -3,6 +3,9 @@ package explore
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"testing"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -10,8 +13,9 @@ import (
 )
 
 // theJournal is the journal to a shadow.
-var theJournal = design{
+var theJournal = shadowedDesign{
 	name:  "journal",
+	make:  func(w *world, m *statements) design { return newJournalStore(w, m) },
 	cases: 48,
 	setUp: func(ctx context.Context, cfg postgres.Config) error {
 		b, err := journal.Open(ctx, journal.Config{Store: cfg})
@@ -80,4 +84,48 @@ func (s *journalStore) lines() (out []string) {
 		return true
 	})
 	return out
+}
+
+func TestShadowJournal(t *testing.T) { testShadow(t, theJournal) }
+
+// TestNoticedJournal plants differences between the simulated server and Postgres: a changed row in each simulated table, and
+// bugs in simulated statements.
+func TestNoticedJournal(t *testing.T) {
+	testNoticed(t, theJournal, []noticeable{
+		{what: "a shard", want: "simulated: shards", plant: onStore(func(w *world, s *journalStore) bool {
+			return planted(w, s.shards, func(r shardRow) shardRow { r.previous += "!"; return r })
+		})},
+		{what: "an owner", want: "simulated: owners", plant: onStore(func(w *world, s *journalStore) bool {
+			return planted(w, s.owners, func(seen int64) int64 { return seen + 1000 })
+		})},
+		{what: "an event", want: "simulated: events", plant: onStore(func(w *world, s *journalStore) bool {
+			return planted(w, s.events, func(e eventRow) eventRow { e.epoch++; return e })
+		})},
+		{what: "a lease", want: "simulated: leases", plant: onStore(func(w *world, s *journalStore) bool {
+			return planted(w, s.leases, func(l leaseRow) leaseRow { l.expires += 1000; return l })
+		})},
+		{what: "a request", want: "simulated: requests", plant: onStore(func(w *world, s *journalStore) bool {
+			return planted(w, s.requests, func(r requestRow) requestRow { r.sent -= 1000; return r })
+		})},
+		{what: "an instance", want: "simulated: instances", plant: onStore(func(w *world, s *journalStore) bool {
+			return planted(w, s.instances, func(i instanceRow) instanceRow { i.status = backend.Failed; return i })
+		})},
+		{what: "no fence", bug: bugEpochIgnored, from: 340},
+		{what: "an epoch that is no key", bug: bugEpochNoKey, from: 2300, want: "waits"},
+		{what: "an epoch that stays", bug: bugEpochKept, want: "acquire"},
+		{what: "leases that are not seen", bug: bugLeasesForgotten, want: "take_leases"},
+		{what: "an order", bug: bugReplayOrder, from: 10, want: "load_events"},
+		{what: "a request that was withdrawn", bug: bugWithdrawnApplied, from: 5140, want: "journal_mark"},
+		{what: "states that are not stored", bug: bugStateForgotten, from: 140, want: "durable"},
+		{what: "instances that stay pending", bug: bugAdoptedTwice, want: "durable"},
+		{what: "retries that are not stored", bug: bugAttemptsForgotten, from: 40, want: "durable"},
+		{what: "shards that stay with their dead", bug: bugNeverReclaimed, want: "acquire"},
+		{what: "an end after the end", bug: bugEndedTwice, from: 110, want: "durable"},
+		{what: "an owner of before", bug: bugRenewUnfenced, from: 16},
+		{what: "a lost append that is found", bug: bugUnknownIsSuccess, from: 330, want: "settle"},
+	})
+}
+
+func TestStatementsJournal(t *testing.T) {
+	unchanged(t, "testdata/journal_statements.txt", journal.SQL, append(slices.Sorted(maps.Keys(journalSQL)), "append", "mark", "submit_pending"))
 }

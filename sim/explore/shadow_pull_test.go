@@ -3,6 +3,9 @@ package explore
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"testing"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -10,9 +13,10 @@ import (
 )
 
 // pullOf is pull in one of its scans to a shadow.
-func pullOf(name string, scan pull.Scan) design {
-	return design{
+func pullOf(name string, scan pull.Scan) shadowedDesign {
+	return shadowedDesign{
 		name:  name,
+		make:  func(w *world, m *statements) design { return newPullStore(w, m) },
 		cases: 24,
 		setUp: func(ctx context.Context, cfg postgres.Config) error {
 			b, err := pull.Open(ctx, pull.Config{Store: cfg, Scan: scan})
@@ -77,4 +81,37 @@ func plain(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+func TestShadowPull(t *testing.T) {
+	testShadow(t, pullOf("pull", pull.ScanApp), pullOf("pull:scan=sql", pull.ScanSQL))
+}
+
+// TestNoticedPull plants differences between the simulated server and Postgres: a changed row in each simulated table, and
+// bugs in simulated statements.
+func TestNoticedPull(t *testing.T) {
+	testNoticed(t, pullOf("pull:scan=sql", pull.ScanSQL), []noticeable{
+		{what: "a run", want: "simulated: ledger", plant: onStore(func(w *world, s *pullStore) bool {
+			return planted(w, s.ledger, func(r ledgerRow) ledgerRow { r.due += 1000; return r })
+		})},
+		{what: "a step", want: "simulated: arrivals", plant: onStore(func(w *world, s *pullStore) bool {
+			return planted(w, s.arrivals, func(r arrivalRow) arrivalRow { r.reached++; return r })
+		})},
+		{what: "a value", want: "simulated: inbox", plant: onStore(func(w *world, s *pullStore) bool {
+			return planted(w, s.inbox, func(r inboxRow) inboxRow { r.value += " "; return r })
+		})},
+		{what: "an instance", want: "simulated: instances", plant: onStore(func(w *world, s *pullStore) bool {
+			return planted(w, s.instances, func(i instanceRow) instanceRow { i.untidy = true; return i })
+		})},
+		{what: "cycles beside each other", bug: bugCyclesTogether, want: "waits"},
+		{what: "a token that is not asked for", bug: bugTokenIgnored, want: "complete"},
+		{what: "a lease with the token of before", bug: bugLeaseNotFenced, want: "claim"},
+		{what: "what stays with its dead", bug: bugNeverReclaimed, want: "claim"},
+		{what: "attempts that are not counted", bug: bugAttemptsForgotten, want: "durable"},
+		{what: "rounds that stay", bug: bugLoopReset, from: 780, want: "clear_ledger"},
+	})
+}
+
+func TestStatementsPull(t *testing.T) {
+	unchanged(t, "testdata/pull_statements.txt", pull.SQL, slices.Sorted(maps.Keys(pullSQL)))
 }

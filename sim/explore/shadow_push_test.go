@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"testing"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
@@ -11,8 +14,9 @@ import (
 )
 
 // thePush is push to a shadow.
-var thePush = design{
+var thePush = shadowedDesign{
 	name:  "push",
+	make:  func(w *world, m *statements) design { return newPushStore(w, m) },
 	cases: 24,
 	setUp: func(ctx context.Context, cfg postgres.Config) error {
 		b, err := push.Open(ctx, push.Config{Store: cfg})
@@ -82,4 +86,52 @@ func (s *pushStore) lines() (out []string) {
 		return true
 	})
 	return out
+}
+
+func TestShadowPush(t *testing.T) { testShadow(t, thePush) }
+
+// TestNoticedPush plants differences between the simulated server and Postgres: a changed row in each simulated table, and
+// bugs in simulated statements.
+func TestNoticedPush(t *testing.T) {
+	testNoticed(t, thePush, []noticeable{
+		{what: "an attempt", want: "simulated: queue", plant: onStore(func(w *world, s *pushStore) bool {
+			return planted(w, s.queue, func(q queued) queued { q.attempt++; return q })
+		})},
+		{what: "a count", want: "simulated: readiness", from: 16, plant: onStore(func(w *world, s *pushStore) bool {
+			return planted(w, s.readiness, func(r readiness) readiness { r.required++; return r })
+		})},
+		{what: "a value", want: "simulated: inbox", plant: onStore(func(w *world, s *pushStore) bool {
+			return planted(w, s.inbox, func(v json.RawMessage) json.RawMessage { return append(slices.Clone(v), ' ') })
+		})},
+		{what: "a place", want: "simulated: elements", from: 16, plant: onStore(func(w *world, s *pushStore) bool {
+			return planted(w, s.elements, func(c collected) collected {
+				c.places = slices.Clone(c.places)
+				c.places[0]++
+				return c
+			})
+		})},
+		{what: "a mark", want: "simulated: commits", plant: onStore(func(w *world, s *pushStore) bool {
+			return planted(w, s.commits, func(c commitRow) commitRow { c.number++; return c })
+		})},
+		{what: "an owner", want: "simulated: owners", plant: onStore(func(w *world, s *pushStore) bool {
+			return planted(w, s.owners, func(id int32) int32 { return id + 1000 })
+		})},
+		{what: "an instance", want: "simulated: instances", plant: onStore(func(w *world, s *pushStore) bool {
+			return planted(w, s.instances, func(i instanceRow) instanceRow { i.untidy = !i.untidy; return i })
+		})},
+		{what: "a token that is not asked for", bug: bugTokenIgnored, want: "apply"},
+		{what: "a count of what is stale", bug: bugReadinessBeforeGuard},
+		{what: "a lease with the token of before", bug: bugLeaseNotFenced, want: "claim"},
+		{what: "what stays with its dead", bug: bugNeverReclaimed, want: "claim"},
+		{what: "attempts that are counted anew", bug: bugAttemptsForgotten, want: "claim"},
+		{what: "leases that are not prolonged", bug: bugExtension, want: "durable"},
+		{what: "rounds that stay", bug: bugLoopReset, want: "durable"},
+		{what: "an end after the end", bug: bugEndedTwice},
+		{what: "a lost commit that is found", bug: bugUnknownIsSuccess, want: "fence"},
+		{what: "what an end has left", bug: bugTidyUnseen, from: 336, want: "durable"},
+	})
+}
+
+func TestStatementsPush(t *testing.T) {
+	unchanged(t, "testdata/push_statements.txt", push.SQL, append(slices.Sorted(maps.Keys(pushSQL)), "apply"))
 }

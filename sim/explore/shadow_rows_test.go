@@ -209,6 +209,7 @@ func orNothing(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
+// failureText is a failure as it is stored, and nothing where there is none.
 func failureText(f *plan.Failure) []byte {
 	if f == nil {
 		return nil

@@ -17,9 +17,10 @@ import (
 	"pulley/sim/db"
 )
 
-// design is what a shadow has to know of one.
-type design struct {
+// shadowedDesign is what a shadow has to know of a design.
+type shadowedDesign struct {
 	name  string
+	make  func(*world, *statements) design
 	cases uint64                                               // a quarter of the worlds that have a shadow at night
 	setUp func(ctx context.Context, cfg postgres.Config) error // makes the schema
 	clean []string                                             // statements before a world; $1: its shards
@@ -36,7 +37,7 @@ type design struct {
 // world's: a function of the schema takes the place of clock_timestamp.
 type onPostgres struct {
 	t      *testing.T
-	design design
+	design shadowedDesign
 	server *pgserver.Server
 	cfg    postgres.Config
 	admin  *pgx.Conn
@@ -88,7 +89,7 @@ const (
 	blocked           // it waits there
 )
 
-func newOnPostgres(t *testing.T, d design) *onPostgres {
+func newOnPostgres(t *testing.T, d shadowedDesign) *onPostgres {
 	t.Helper()
 	p := &onPostgres{t: t, design: d, server: pgtest.Own(t), count: map[string]int{}}
 	p.cfg = postgres.Config{DSN: p.server.DSN(), Schema: pgtest.Schema(t)}

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 	"pulley/sim/db"
@@ -41,27 +40,28 @@ const shadowFaults = 36
 
 // shadowWorld makes a world in which servers can be compared: a statement's steps are the real server's own, so that others go
 // first only just before its commit, and what has waited goes on at once.
-func shadowWorld(t *testing.T, d *drawn, backend string, seed uint64, bug string) *world {
+func shadowWorld(t *testing.T, d *drawn, of shadowedDesign, seed uint64, bug string) (*world, *worlds) {
 	t.Helper()
-	load, err := d.workload(seed, backend)
+	load, err := d.workload(seed, of.name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := draw(seed, backend, load)
+	c := draw(seed, of.name, load)
 	c.Bug, c.Grain = bug, 0
 	c.Faults = c.Faults[:min(len(c.Faults), shadowFaults)]
-	load.again = false
-	w := newWorld(c, load, nil)
+	all := &worlds{load: load}
+	w := all.begin(c, of.make, nil)
 	s, grain := w.server, int(seed%4)*2
 	s.Yield = func() bool { return grain > 0 && s.turn != nil && s.turn.Whole() && w.rng.IntN(grain) == 0 }
-	s.Ready = func(session *db.Session) { w.put(w.now, nil, session.Data.(*conn), connRun) }
-	return w
+	s.Ready = func(session *db.Session) { session.Data.(*conn).ready(0) }
+	return w, all
 }
 
 // shadowed plays a world on the simulated server and on Postgres, up to the first difference.
 func shadowed(t *testing.T, p *onPostgres, d *drawn, seed uint64, bug string) error {
 	t.Helper()
-	w := shadowWorld(t, d, p.design.name, seed, bug)
+	w, all := shadowWorld(t, d, p.design, seed, bug)
+	defer all.rest()
 	p.attach(w)
 	p.crashes = 0
 	if seed%32 == realDies {
@@ -78,7 +78,7 @@ func shadowed(t *testing.T, p *onPostgres, d *drawn, seed uint64, bug string) er
 		p.open()
 	}
 	p.count["round trips"] += w.result.Counts.Whats[Sends]
-	p.count["faults"] += w.result.Counts.faults()
+	p.count["faults"] += faultsOf(&w.result.Counts)
 	switch v := w.result.Violations; {
 	case errors.Is(p.differs, errRace):
 		return nil
@@ -90,19 +90,19 @@ func shadowed(t *testing.T, p *onPostgres, d *drawn, seed uint64, bug string) er
 	return nil
 }
 
-func (c *Counts) faults() (n int) {
+func faultsOf(c *Counts) (n int) {
 	for _, k := range c.Faults {
 		n += k
 	}
 	return n
 }
 
-// TestShadow plays worlds full of faults on the simulated server and on Postgres side by side, statement by statement: several
+// testShadow plays worlds full of faults on the simulated server and on Postgres side by side, statement by statement: several
 // engines on the real code of a design, whose statements are made on both servers in the same order, with the same
 // clock. Each must give the same rows, count or error; one that waits for another's lock must wait on both; what is
 // committed and what is told must be the same.
-func TestShadow(t *testing.T) {
-	for _, design := range []design{thePush, theEager, theJournal, pullOf("pull", pull.ScanApp), pullOf("pull:scan=sql", pull.ScanSQL)} {
+func testShadow(t *testing.T, designs ...shadowedDesign) {
+	for _, design := range designs {
 		t.Run(design.name, func(t *testing.T) {
 			from, to := realWorlds(4 * design.cases)
 			p, d, next := newOnPostgres(t, design), &drawn{}, from
@@ -122,37 +122,10 @@ func TestShadow(t *testing.T) {
 					err = shadowed(t, p, d, seed, "")
 				}
 				if err != nil {
-					t.Fatalf("%v\nsee it again with: go test ./sim/explore -run '%s' -real-from %d -real-cases 1", err, t.Name(), seed)
+					t.Fatalf("%v\nsee it again with: go test -run '%s' -real-from %d -real-cases 1", err, t.Name(), seed)
 				}
 			}
 			t.Logf("%d worlds, identical: %v", to-from, p.count)
 		})
 	}
-}
-
-type tampering func(*db.Exec) error
-
-// Run implements db.Statement.
-func (t tampering) Run(x *db.Exec) error { return t(x) }
-
-// planted changes the first row of a table that is simulated, and says whether there was one that nobody is at.
-func planted[K, V any](w *world, table *db.Table[K, V], change func(V) V) bool {
-	changed, yield := false, w.server.Yield
-	w.server.Yield = nil
-	session := w.server.Open(0)
-	session.Execute([]db.Statement{tampering(func(x *db.Exec) (err error) {
-		var first *db.Version[K, V]
-		table.All(x, func(v *db.Version[K, V]) bool {
-			first = v
-			return false
-		})
-		if first != nil {
-			changed, err = table.Update(x, first, db.NoKeyUpdate, change(first.Value))
-		}
-		return err
-	})}, nil)
-	session.Run()
-	session.End()
-	w.server.Yield = yield
-	return changed
 }

@@ -4,39 +4,16 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/eager"
-	"pulley/engine/backend/postgres/journal"
-	"pulley/engine/backend/postgres/pull"
-	"pulley/engine/backend/postgres/push"
 )
 
 var update = flag.Bool("update", false, "take the statements as they are to be what the simulated ones were written for")
 
-// TestStatements wants the simulated statements of designs to have been written for the text that the real ones have: who
+// unchanged wants the simulated statements of a design to have been written for the text that the real ones have: who
 // changes one has to look at the other.
-func TestStatements(t *testing.T) {
-	for _, c := range []struct {
-		file  string
-		sql   func(string) (string, error)
-		names []string
-	}{
-		{"journal", journal.SQL, append(slices.Sorted(maps.Keys(journalSQL)), "append", "mark", "submit_pending")},
-		{"push", push.SQL, append(slices.Sorted(maps.Keys(pushSQL)), "apply")},
-		{"eager", eager.SQL, append(slices.Sorted(maps.Keys(eagerSQL)), "apply")},
-		{"pull", pull.SQL, slices.Sorted(maps.Keys(pullSQL))},
-		{"shared", postgres.SQL, slices.Sorted(maps.Keys(sharedSQL))},
-	} {
-		unchanged(t, "testdata/"+c.file+"_statements.txt", c.sql, c.names)
-	}
-}
-
 func unchanged(t *testing.T, file string, sql func(string) (string, error), names []string) {
 	t.Helper()
 	var now strings.Builder

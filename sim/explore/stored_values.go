@@ -25,14 +25,3 @@ func storedValues[V any](t *twin, id int32, table *db.Table[valueKey, V], text f
 	})
 	return values, appended
 }
-
-// holdsValues wants so many values, and what was appended to them, and no more.
-func (t *twin) holdsValues(values, appended int) {
-	want := 0
-	for _, list := range t.Appended {
-		want += len(list)
-	}
-	if values != len(t.Values) || appended != want {
-		t.wrong("I4", "%d values and %d appended are stored; there should be %d and %d", values, appended, len(t.Values), want)
-	}
-}

@@ -3,7 +3,9 @@ package explore
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"strings"
+	"time"
 
 	"pulley/engine/backend"
 	"pulley/engine/graph"
@@ -18,6 +20,7 @@ type runKey struct {
 	path string
 }
 
+// compareRun orders keys.
 func compareRun(a, b runKey) int {
 	if c := cmp.Or(cmp.Compare(a.inst, b.inst), cmp.Compare(a.node, b.node)); c != 0 {
 		return c
@@ -25,10 +28,12 @@ func compareRun(a, b runKey) int {
 	return strings.Compare(a.path, b.path)
 }
 
+// run is the node run of a key.
 func (k runKey) run() graph.Run {
 	return graph.Run{Node: graph.NodeID(k.node), Path: graph.Path(k.path)}
 }
 
+// keyOf is the key of a node run.
 func keyOf(inst *instance, run graph.Run) runKey {
 	return runKey{int32(inst.index), int32(run.Node), string(run.Path)}
 }
@@ -42,6 +47,7 @@ type valueKey struct {
 	element int32
 }
 
+// compareValue orders keys.
 func compareValue(a, b valueKey) int {
 	if c := cmp.Or(cmp.Compare(a.inst, b.inst), cmp.Compare(a.id, b.id)); c != 0 {
 		return c
@@ -69,21 +75,24 @@ type instanceRow struct {
 // base is what the stores of all designs on the database have.
 type base struct {
 	w         *world
+	memory    *statements
 	tokens    db.Sequence
 	instances *db.Table[int32, instanceRow]
 	lives     *db.Table[int, string] // one row
 	here      map[int]bool           // the sessions of engines that listen
 }
 
-func newBase(w *world) base {
+// newBase makes the tables that all designs have.
+func newBase(w *world, memory *statements) base {
 	b := base{
-		w: w, here: map[int]bool{}, instances: db.NewTable[int32, instanceRow](w.server.Server, "instances", cmp.Compare[int32]),
+		w: w, memory: memory, here: map[int]bool{}, instances: db.NewTable[int32, instanceRow](w.server.Server, "instances", cmp.Compare[int32]),
 		lives: db.NewTable[int, string](w.server.Server, "lives", cmp.Compare[int]),
 	}
 	b.lives.Unlogged = true
 	return b
 }
 
+// crashed implements store.
 func (b *base) crashed() { b.tokens.Crash() }
 
 // instance implements store.
@@ -111,6 +120,7 @@ type deletion[K, V any] struct {
 	i     int
 }
 
+// run goes on with it.
 func (d *deletion[K, V]) run(x *db.Exec) error {
 	for ; d.i < len(d.found); d.i++ {
 		if _, err := d.table.Delete(x, d.found[d.i]); err != nil {
@@ -118,4 +128,45 @@ func (d *deletion[K, V]) run(x *db.Exec) error {
 		}
 	}
 	return nil
+}
+
+// never is later than everything.
+const never = math.MaxInt64
+
+// runOf is a node run of a row.
+func runOf(node int32, path string) graph.Run {
+	return graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}
+}
+
+// math32 is before every node and variable.
+const math32 = -1 << 31
+
+// instOfRun is the instance of a key, for those who look for all of its rows.
+func instOfRun(k runKey) int32 { return k.inst }
+
+// instOfValue is that of a value's key.
+func instOfValue(k valueKey) int32 { return k.inst }
+
+// yearsBefore is an instant of the server's so many years before another.
+func yearsBefore(at int64, years int) int64 {
+	return int64(epoch.Add(time.Duration(at)).AddDate(-years, 0, 0).Sub(epoch))
+}
+
+// end fills in how an instance ended.
+func (r *instanceRow) end(result, failure *string) {
+	if result != nil {
+		r.result = json.RawMessage(*result)
+	}
+	if failure != nil {
+		r.failure = readFailure(*failure)
+	}
+}
+
+// readFailure reads what a backend has written.
+func readFailure(text string) *plan.Failure {
+	f := &plan.Failure{}
+	if err := json.Unmarshal([]byte(text), f); err != nil {
+		panic(err)
+	}
+	return f
 }

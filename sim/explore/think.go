@@ -85,9 +85,9 @@ func (t *twin) goOn() {
 }
 
 // granted is a lease that an owner gave in memory.
-func (j *judge) granted(w *world, inst *instance, run graph.Run, token int64, attempt int) {
-	w.note(Leased, inst.index, int64(run.Node), token, int64(attempt))
-	t := &inst.twin
+func (j *judgeOf) granted(inst *instance, run graph.Run, token int64, attempt int) {
+	j.w.note(Leased, inst.index, int64(run.Node), token, int64(attempt))
+	t := j.twin(inst)
 	t.bear()
 	r := t.Runs[run]
 	if j.clocks && (t.end != nil || r == nil || token < r.token) {

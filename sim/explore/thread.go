@@ -41,6 +41,17 @@ const (
 	overdue = postgres.Ended  // the end of its context
 )
 
+// spare are threads without a job, which one world leaves to the next.
+type spare struct{ threads []*thread }
+
+// rest ends them.
+func (s *spare) rest() {
+	for _, t := range s.threads {
+		t.stop()
+	}
+	s.threads = nil
+}
+
 // errKilled unwinds a thread whose process has died.
 var errKilled = errors.New("the process is dead")
 
@@ -49,8 +60,8 @@ func (p *process) begins(job func()) {
 	w := p.w
 	w.after(0, p, func() {
 		var t *thread
-		if n := len(w.idle); n > 0 {
-			t, w.idle = w.idle[n-1], w.idle[:n-1]
+		if n := len(w.spare.threads); n > 0 {
+			t, w.spare.threads = w.spare.threads[n-1], w.spare.threads[:n-1]
 		} else {
 			t = &thread{}
 			t.next, t.stop = iter.Pull(t.body)
@@ -109,7 +120,7 @@ func (t *thread) run() {
 // rest puts a thread without a job aside.
 func (t *thread) rest(w *world) {
 	t.p, t.ctx, t.err, t.from = nil, nil, nil, [2]<-chan struct{}{}
-	w.idle = append(w.idle, t)
+	w.spare.threads = append(w.spare.threads, t)
 }
 
 // kill unwinds a thread that waits.

@@ -17,6 +17,9 @@ type Trace struct {
 	load  *workload
 }
 
+// newTrace is that of a case, in which nothing has happened yet.
+func newTrace(c Case, load *workload) *Trace { return &Trace{load: load, case_: c} }
+
 // Step is one line of a trace.
 type Step struct {
 	At      int64 // ns

@@ -58,12 +58,15 @@ func (t *twin) begin(w *world, inst *instance) {
 	})
 }
 
+// wrong notes that an invariant does not hold for it.
 func (t *twin) wrong(invariant, format string, args ...any) {
 	t.w.violation(invariant, format, fmt.Sprintf("instance %d: %s", t.inst.index, fmt.Sprintf(format, args...)))
 }
 
+// name names a node run for people.
 func (t *twin) name(run graph.Run) string { return t.w.load.compiled.RunName(run) }
 
+// describe says what is open.
 func (t *twin) describe() string {
 	if !t.inst.taken {
 		return "it is not stored"
@@ -301,8 +304,7 @@ func (t *twin) ended() {
 	if t.inst.ended {
 		return
 	}
-	t.inst.ended = true
-	w.left--
+	w.end(t.inst)
 	w.note(Ended, t.inst.index, int64(len(t.status)), int64(len(t.end.Result)), 0)
 	w.mixText(string(t.end.Result))
 	if t.status == backend.Canceled {
@@ -319,4 +321,37 @@ func (t *twin) final(s stored) {
 	if s.status != want.status || s.result != want.result {
 		t.wrong("I7", "it is stored as %s with %.60q; it ended as %s with %.60q", s.status, s.result, want.status, want.result)
 	}
+}
+
+// collected says whether an aggregate of a node, in some round, has an element.
+func (t *twin) collected(node graph.NodeID, index int, value json.RawMessage) bool {
+	for run, list := range t.Elements {
+		if run.Node != node {
+			continue
+		}
+		for _, e := range list {
+			if e.Index == index && bytes.Equal(e.Value, value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// holdsValues wants so many values, and what was appended to them, and no more.
+func (t *twin) holdsValues(values, appended int) {
+	want := 0
+	for _, list := range t.Appended {
+		want += len(list)
+	}
+	if values != len(t.Values) || appended != want {
+		t.wrong("I4", "%d values and %d appended are stored; there should be %d and %d", values, appended, len(t.Values), want)
+	}
+}
+
+func statusOf(end *plan.End) backend.Status {
+	if end.Failure != nil {
+		return backend.Failed
+	}
+	return backend.Completed
 }

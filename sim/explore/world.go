@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres/pull"
+	"pulley/engine/dispatch"
+	"pulley/engine/graph"
 	"pulley/sim/db"
 )
 
@@ -44,10 +45,10 @@ type world struct {
 	left                     int // of these, that have not ended
 	draining, stopping, over bool
 
-	lives   int       // of processes whose design stands on a host
-	ids     int       // that their clocks gave
-	running *thread   // at hand
-	idle    []*thread // without a job
+	lives   int     // of processes whose design stands on a host
+	ids     int     // that their clocks gave
+	running *thread // at hand
+	spare   *spare
 
 	hash   [2]uint64
 	trace  *Trace
@@ -76,27 +77,16 @@ type instance struct {
 	taken    bool // it is stored
 	ended    bool
 	canceled bool // somebody asked for that
-	twin     twin
 }
 
-// run plays a case to its end.
-func run(c Case, load *workload, trace *Trace) *Result {
-	w := newWorld(c, load, trace)
-	w.play()
-	return &w.result
-}
-
-func newWorld(c Case, load *workload, trace *Trace) *world {
-	w := &world{Case: c, load: load, trace: trace, calmFrom: -1, idle: load.threads}
-	load.threads = nil
-	load.memory.reset()
+// newWorld makes the world of a case, in which nothing has happened yet. It is to be attached before it is played.
+func newWorld(c Case, load *workload, spare *spare, trace *Trace) *world {
+	w := &world{Case: c, load: load, trace: trace, calmFrom: -1, spare: spare}
 	w.src = rand.NewPCG(c.Seed, 0x776f726c64)
 	w.rng = rand.New(w.src)
 	w.hash = [2]uint64{c.Seed, 1}
 	w.result.Seed = c.Seed
 	w.server = newServer(w)
-	w.store = newStore(w)
-	w.server.Committed = w.committed
 	for i := range c.Engines {
 		p := &process{w: w, index: i}
 		w.engines = append(w.engines, p)
@@ -105,13 +95,18 @@ func newWorld(c Case, load *workload, trace *Trace) *world {
 	for i, a := range c.Arrivals {
 		inst := &instance{index: i, id: w.newID(i)}
 		inst.shard = backend.ShardOf(inst.id, c.Shards)
-		inst.twin.begin(w, inst)
 		w.insts = append(w.insts, inst)
 		if a.AtUS >= 0 {
 			w.arrive(us(a.AtUS))
 		}
 	}
 	return w
+}
+
+// attach gives a world its design, and who judges what happens.
+func (w *world) attach(s store, j judge) {
+	w.store, w.judge = s, j
+	w.server.Committed = w.committed
 }
 
 // arrive has the next instance submitted at a time.
@@ -126,6 +121,20 @@ func (w *world) arrive(at int64) {
 	}
 }
 
+// us gives so many µs in ns.
+func us(n int64) int64 { return n * int64(time.Microsecond) }
+
+// marksLeases is for how many leases marks of commits are kept: as many as of an engine with the lease that is usual.
+const marksLeases = 12
+
+// marksKept is how long push keeps marks of commits, in ns.
+func (w *world) marksKept() int64 {
+	if w.MarksUS > 0 {
+		return us(w.MarksUS)
+	}
+	return marksLeases * us(w.LeaseUS)
+}
+
 // newID draws an id in the form of a random UUID. Ids are in the order of their instances.
 func (w *world) newID(index int) uuid.UUID {
 	var id uuid.UUID
@@ -135,6 +144,12 @@ func (w *world) newID(index int) uuid.UUID {
 	id[0], id[1] = byte(index>>8), byte(index)
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	return id
+}
+
+// freshID draws an id that is no instance's.
+func (w *world) freshID() uuid.UUID {
+	w.ids++
+	return w.newID(1<<12 + w.ids)
 }
 
 // instanceOf finds an instance by its id.
@@ -205,9 +220,6 @@ func (w *world) play() {
 	for _, p := range w.engines {
 		p.reap()
 	}
-	if w.load.threads = w.idle; !w.load.again {
-		w.load.rest()
-	}
 	if w.server.Deadlocks > 0 {
 		w.violate("D5", "%d times statements waited for each other in a circle", w.server.Deadlocks)
 	}
@@ -239,7 +251,7 @@ func (w *world) watch() {
 func (w *world) unfinished() string {
 	for _, inst := range w.insts[:w.arrived] {
 		if !inst.ended {
-			return fmt.Sprintf("%d of %d instances have not ended, the first of them number %d: %s", w.left, w.arrived, inst.index, inst.twin.describe())
+			return fmt.Sprintf("%d of %d instances have not ended, the first of them number %d: %s", w.left, w.arrived, inst.index, w.judge.describe(inst))
 		}
 	}
 	return "engines have not stopped"
@@ -270,6 +282,12 @@ func (w *world) mixText(s string) {
 		h = (h ^ uint64(s[i])) * 1099511628211
 	}
 	w.mix(h)
+}
+
+// end notes that an instance has ended.
+func (w *world) end(inst *instance) {
+	inst.ended = true
+	w.left--
 }
 
 // violate notes that an invariant does not hold.
@@ -338,16 +356,29 @@ func (w *world) inspect() {
 		if !inst.ended {
 			continue
 		}
-		inst.twin.final(w.store.instance(inst.index))
+		w.judge.final(inst)
 	}
 }
 
 // store is what is on the server, of a design.
 type store interface {
-	client(p *process) client
-	committed(inst *instance)  // holds what is stored of an instance against its twin
-	leftovers() map[string]int // rows of instances that have ended, by table; in no order
+	open(h *host) (hosted, error) // the real code of the design, on the host of a process
+	crashed()                     // what the server has in memory is gone
+	leftovers() map[string]int    // rows of instances that have ended, by table; in no order
 	instance(index int) stored
+}
+
+// judge holds what happens in a world against what must.
+type judge interface {
+	committed(tx *db.Tx)
+	offered(completions []backend.Completion)                        // go to the store
+	reply(p *process, c *dispatch.Call, r *dispatch.Reply)           // reaches an engine
+	started(p *process, inst *instance, task *backend.Task)          // an attempt begins
+	dropped(p *process, l backend.Lease)                             // an engine is not at a task any more
+	granted(inst *instance, run graph.Run, token int64, attempt int) // a lease, by an owner in memory
+	jumped(by int64)                                                 // the server's clock has, by ns
+	describe(inst *instance) string                                  // what is still to happen to it
+	final(inst *instance)                                            // looks at what is stored of it in the end
 }
 
 // stored is an instance as the store has it.
@@ -359,21 +390,5 @@ type stored struct {
 // committed is told of each commit.
 func (w *world) committed(tx *db.Tx) {
 	w.note(Committed, tx.Session.ID, int64(len(tx.Notes)), int64(tx.Seq()), 0)
-	w.judge.commit(w, tx)
-}
-
-// newStore makes the store of the case's design.
-func newStore(w *world) store {
-	switch w.Backend {
-	case "journal":
-		return newJournalStore(w)
-	case "eager":
-		return newEagerStore(w)
-	case "pull":
-		return newPullStore(w, pull.ScanApp)
-	case "pull:scan=sql":
-		return newPullStore(w, pull.ScanSQL)
-	default:
-		return newPushStore(w)
-	}
+	w.judge.committed(tx)
 }
