@@ -104,7 +104,14 @@
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, engine/plan/model, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, engine/oracle
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
-//	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | engine/dispatch, engine/backend/postgres, engine/backend/postgres/*, engine/plan/model, scenarios, engine/reference, engine/ir/programs, sim/db
+//	sim/cases                  | what simulated worlds are made from: programs, faults, planted bugs | engine/ir/programs, scenarios
+//	sim/world                  | a world of engines, server, network and faults, in virtual time | engine/dispatch, engine/backend/postgres, sim/cases, sim/db
+//	sim/judge                  | holds what happens in a world against the invariants           | engine/plan/model, sim/world
+//	sim/pgsim                  | Postgres as designs see it in a world, and what they share of it | sim/judge
+//	sim/pgsim/*                | the tables and the statements of one design each, simulated    | engine/backend/postgres/*, sim/pgsim
+//	sim/pgsim/fingerprint      | tells when a statement has changed that a simulated one is for | –
+//	sim/shadow                 | holds simulated statements against Postgres, for tests         | engine/pgserver/pgtest, sim/pgsim
+//	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | sim/pgsim/*
 //	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
@@ -135,6 +142,8 @@
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour
 //	bench/ceiling              | bench
+//	sim/pgsim                  | sim/pgsim/fingerprint
+//	sim/pgsim/*                | sim/pgsim/fingerprint, sim/shadow
 //
 // Package dispatch imports backend, not only plan: its commands are calls of the backend's contract,
 // and a second set of types for the same things would have to be kept equal to the first.

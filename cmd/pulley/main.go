@@ -15,7 +15,7 @@ import (
 	"pulley/cmd/pulley/console"
 	"pulley/cmd/pulley/simulate"
 	"pulley/scenarios"
-	"pulley/sim/explore"
+	"pulley/sim/cases"
 )
 
 // cli is the command line.
@@ -68,7 +68,7 @@ func pulley(args []string, c *console.Console) (code int) {
 	}()
 	parser, err := kong.New(&cli{}, kong.Name("pulley"), kong.Description(description),
 		kong.Writers(c.Out, c.Err), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Vars{"scenarios": scenarioNames(), "bugs": strings.Join(explore.BugNames(""), ", ")}, kong.Bind(c))
+		kong.Vars{"scenarios": scenarioNames(), "bugs": strings.Join(cases.BugNames(""), ", ")}, kong.Bind(c))
 	if err != nil {
 		panic(err)
 	}

@@ -162,7 +162,9 @@ func (p *place) checkScripts(ctx context.Context) error {
 const serverPackage = "pulley/engine/pgserver"
 
 // mixed are packages of which some tests need a server or a second process, and say so, and many do not.
-var mixed = []string{"pulley/engine/backend/differ", "pulley/sim/explore"}
+var mixed = []string{
+	"pulley/engine/backend/differ", "pulley/sim/pgsim/push", "pulley/sim/pgsim/eager", "pulley/sim/pgsim/pull", "pulley/sim/pgsim/journal",
+}
 
 // others start processes, though none with a server.
 var others = []string{"pulley/chaos/mutants", "pulley/cmd/suite"}

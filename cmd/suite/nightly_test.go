@@ -139,7 +139,7 @@ func TestCheckNeedsNoServer(t *testing.T) {
 		for _, name := range found {
 			has[short(name)] = true
 		}
-		for _, name := range []string{"engine/ir", "engine/expr", "engine/graph", "engine/plan", "engine/dispatch", "bench/stats", "sim", "sim/explore", "engine/oracle", "engine/backend/differ", "scenarios", "reports"} {
+		for _, name := range []string{"engine/ir", "engine/expr", "engine/graph", "engine/plan", "engine/dispatch", "bench/stats", "sim", "sim/explore", "sim/pgsim", "sim/pgsim/push", "engine/oracle", "engine/backend/differ", "scenarios", "reports"} {
 			if !has[name] {
 				t.Errorf("check leaves out %s", name)
 			}

@@ -61,8 +61,8 @@ func failedPart(output string) string {
 	return output
 }
 
-// The worlds of sim/explore that have a shadow on Postgres.
-const worldsPackage = "sim/explore"
+// worldsPackages are those with the worlds that have a shadow on Postgres: of one design each.
+var worldsPackages = []string{"sim/pgsim/push", "sim/pgsim/eager", "sim/pgsim/journal", "sim/pgsim/pull"}
 
 // runWorlds replays simulated worlds on a real Postgres, from where the last night stopped.
 func runWorlds(ctx context.Context, n *night, until time.Time, o *outcome) error {
@@ -70,9 +70,11 @@ func runWorlds(ctx context.Context, n *night, until time.Time, o *outcome) error
 	c := chunks{first: 20, least: 5, begun: 3 * time.Second}
 	return c.each(ctx, until, func(done, amount int) error {
 		from := first + uint64(done)
-		if _, err := n.runTest(ctx, worldsPackage, nil, o, "-test.run", "TestShadow$",
-			"-real-from", fmt.Sprint(from), "-real-cases", fmt.Sprint(amount)); err != nil {
-			return err
+		for _, name := range worldsPackages {
+			if _, err := n.runTest(ctx, name, nil, o, "-test.run", "TestShadow$",
+				"-real-from", fmt.Sprint(from), "-real-cases", fmt.Sprint(amount)); err != nil {
+				return err
+			}
 		}
 		n.state.Next["worlds"] = from + uint64(amount)
 		o.add("worlds of each design", int64(amount))

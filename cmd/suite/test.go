@@ -83,7 +83,8 @@ func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally,
 // singles are packages in which no goroutines meet, or whose goroutines meet under the race detector elsewhere: the searches of
 // sim/explore/search do in the tests of cmd/pulley. Without the detector, their tests take a fifth of the time.
 var singles = []string{
-	"sim/explore", "sim/explore/search", "sim", "sim/db", "sim/gantt", "sim/lines", "engine/ir", "engine/graph", "engine/dispatch", "scenarios/wfformat",
+	"sim/explore", "sim/explore/search", "sim/cases", "sim/pgsim", "sim/pgsim/push", "sim/pgsim/eager", "sim/pgsim/pull", "sim/pgsim/journal",
+	"sim", "sim/db", "sim/gantt", "sim/lines", "engine/ir", "engine/graph", "engine/dispatch", "scenarios/wfformat",
 	"reports", "reports/record", "bench/stats", "bench/load", "bench/changepoint", "bench/usl", "bench/knee", "bench/capacity",
 }
 

@@ -98,8 +98,9 @@ const timesFile = "out/test/seconds.json"
 
 // longest are the packages that take longest, for the first run on a machine.
 var longest = []string{
-	"chaos", "sim/explore", "sim/explore/search", "bench", "engine", "cmd/pulley", "engine/backend/differ", "engine/pgserver", "engine/backend/postgres/pull",
+	"chaos", "sim/explore/search", "sim/pgsim/pull", "sim/pgsim/journal", "bench", "engine", "cmd/pulley", "engine/backend/differ", "engine/pgserver", "engine/backend/postgres/pull",
 	"engine/backend/postgres/push", "engine/backend/postgres/eager", "engine/backend/postgres/journal", "chaos/hosts",
+	"sim/pgsim/push", "sim/pgsim/eager", "sim/explore",
 	"bench/ceiling", "chaos/mutants", "bench/measure", "bench/claims",
 }
 

@@ -82,7 +82,7 @@
 // (I3), and so it is where a clock jumps. An action that must not run twice at once must see to that itself, as it must where an
 // attempt is cut off and goes on. A clock that is faster costs an extension a little earlier, and nothing else.
 //
-// The simulation (package sim/explore) has engines' clocks go wrong by up to 200 parts of a million, and takes it for
+// The simulation (package sim/world) has engines' clocks go wrong by up to 200 parts of a million, and takes it for
 // a violation where two engines hold a run for longer than 250 of a lease; where it has the store's clock jump, it holds them
 // against the tokens only.
 //

@@ -1,65 +1,24 @@
 // Package explore plays designs of the engine in seeded worlds of their own, and looks for a schedule that breaks an
 // invariant.
 //
-// # A world
+// # Where it is
 //
-// One goroutine, one generator, virtual time, one calendar. In it are engines, each a real dispatch.Machine with a design
-// as its client; the database of package db, on which the designs are; a network between them, whose messages take time,
-// overtake each other on different connections, and are lost with theirs; and clients that submit and cancel. What
-// happens is drawn beforehand as a Case, faults included; the seed decides only what nobody would write down.
+//	sim/cases     what worlds are made from: programs, faults, planted bugs
+//	sim/world     the world: calendar, threads, engines, network, faults, trace
+//	sim/judge     what must be: a twin of each instance, and the invariants
+//	sim/pgsim     the simulated Postgres, and below it the tables and the statements of each design
+//	sim/shadow    for tests: a world on Postgres beside the simulated one
+//	here          designs put into worlds, seeds played, what was covered; and past findings as cases (testdata)
+//	search        seeds on all processors, and violations made smaller
 //
-// # Designs
-//
-// The journal is the real one: package journal stands on a host that is simulated here. Its calls, and what it does beside
-// them, are threads: coroutines of which one runs at a time, and only when the world has it run. Each of its statements,
-// known by its text, is written anew for the simulated database: the same rows, locks, conditions and order of parts, and
-// what another's commit between a look and a lock leads to.
-//
-// Push and eager are the real ones, too: package push, package eager, and of package postgres what designs share, on a
-// postgres.Host that is simulated. They say which events a statement is for, so that the twin of an instance obeys their plans.
-// Their statements are all there, with their locks in their modes and order, rows that are skipped or not waited for, what is
-// looked at again behind a lock, waits that end by a lock timeout, and what becomes of a transaction whose end was not heard.
-// Of push, each text of the statement that applies plans is known, and read with the parameters that it takes.
-//
-// Pull is the real one in both of its scans, on the same host. It does not say what it has planned, as its cycles replay the
-// ledger or ask the database: the twin plans by itself what the ends of attempts lead to, and what runs the ledger has, with
-// their attempts, is held against it; of scan=sql the values beside it as well. The lock of cycles is a row.
-//
-// Errors are those of the driver, so that the real functions of package postgres tell what they mean.
-//
-// # What is held against it
-//
-// Statements leave notes in their transactions, and at each commit a twin of each instance that is concerned obeys them:
-// plans on maps, without locks, transactions or batches: those that the design says it has made, or, of the journal and of pull,
-// plans of its own, and of the journal what the owner of a shard remembers is held against it. It holds the values that were read against its own (I4, I6),
-// counts arrivals and enqueues (I1, I2), tokens and attempts (I3, I11), what goes on and what must (I2), ends (I7); and then
-// what is committed of the instance against itself, row by row. What actions are called with and how instances end is held
-// against the reference interpreter (I4, I7); what engines are told, against what was committed (I3, I8); who runs what
-// and until when, against each other (I11). At the end faults are over: everything must end within its bound (I9), nothing
-// may be left (I10). Transactions never wait for each other in a circle, where the design says so (D5).
-//
-// Of push, the place of a commit's mark belongs to one transaction at a time (D7). A lease that its own transaction has called off
-// may not be handed out (I10). A call that panics would take its engine with it (I12).
-//
-// A transaction that has begun before another ended its instance may still be committed after that; what it adds is
-// swept.
-//
-// # Against reality
-//
-// Worlds have a shadow in the tests: a Postgres on which each of their statements is made
-// that the simulated server makes, in the same order, on a clock that says the same (a function of the schema takes the
-// place of clock_timestamp). It must give the same rows, count or error; where a transaction is held up before its commit
-// and another waits for its lock, that waits there, too; connections that break and servers that crash take the same with
-// them; and all rows that are committed, and what those are told who listen, must be the same. A row that is changed
-// behind the back of the simulated server is noticed in every table, and so is a bug in a simulated statement. A world ends early
-// where it comes to what Postgres leaves to chance: which of two that were woken together goes first, and whether who was
-// woken reads the clock before it jumps. How many did is told with what was played.
+// Designs are the real ones: what is simulated is what they stand on. Transactions never wait for each other in a circle, where the
+// design says so (D5). A call that panics would take its engine with it (I12). At the end faults are over: everything must end within
+// its bound (I9), nothing may be left (I10).
 //
 // # Searching
 //
-// Package search plays one seed after the other on all processors. SeedsPerProgram of them share a random program, of those that
-// the language is tested with, since making one ready costs more than a world. A violation is made smaller by Shrink, and
-// shown by Replay: in words, and as a space–time diagram.
+// Package search plays one seed after the other on all processors. A violation is made smaller by Shrink, and shown by Replay: in
+// words, and as a space–time diagram.
 //
 // # Planted bugs
 //

@@ -3,6 +3,8 @@ package explore
 import (
 	"path/filepath"
 	"testing"
+
+	"pulley/sim/cases"
 )
 
 // TestPastBugs plays the cases of bugs that were found, each named after what it showed. Where a case says which bug that was,
@@ -13,7 +15,7 @@ func TestPastBugs(t *testing.T) {
 		t.Fatalf("there are no cases: %v", err)
 	}
 	for _, file := range files {
-		c, err := Load(file)
+		c, err := cases.Load(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,7 +25,7 @@ func TestPastBugs(t *testing.T) {
 				t.Fatal(err)
 			}
 			switch {
-			case planted && (len(r.Violations) == 0 || InvariantOf(r.Violations[0]) != InvariantOf(c.Why)):
+			case planted && (len(r.Violations) == 0 || cases.InvariantOf(r.Violations[0]) != cases.InvariantOf(c.Why)):
 				t.Errorf("%s shows %q with %s; want %q", file, r.Violations, c.Bug, c.Why)
 			case !planted && len(r.Violations) > 0:
 				t.Errorf("%s, which showed %q: %s", file, c.Why, r.Violations[0])

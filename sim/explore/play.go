@@ -3,6 +3,13 @@ package explore
 import (
 	"pulley/engine/ir/programs"
 	"pulley/scenarios"
+	"pulley/sim/cases"
+	"pulley/sim/pgsim"
+	"pulley/sim/pgsim/eager"
+	"pulley/sim/pgsim/journal"
+	"pulley/sim/pgsim/pull"
+	"pulley/sim/pgsim/push"
+	"pulley/sim/world"
 )
 
 // Backends lists the designs that can be searched.
@@ -10,43 +17,43 @@ func Backends() []string { return []string{"push", "eager", "journal", "pull", "
 
 // Prepared is the program of cases, made ready: compiled, and run by the reference interpreter. One case at a time may be played.
 type Prepared struct {
-	worlds worlds
+	worlds pgsim.Worlds
 	again  bool // there will be another case; what they leave is ended after the last
 }
 
 // Prepare makes the program of a case ready.
-func Prepare(c Case) (*Prepared, error) {
-	load, err := prepare(c)
-	return &Prepared{worlds: worlds{load: load}}, err
+func Prepare(c cases.Case) (*Prepared, error) {
+	load, err := cases.Prepare(c)
+	return &Prepared{worlds: pgsim.Worlds{Workload: load}}, err
 }
 
 // Source is the program's text.
-func (p *Prepared) Source() string { return p.worlds.load.Source }
+func (p *Prepared) Source() string { return p.worlds.Workload.Source }
 
 // Play plays a case of the program.
-func (p *Prepared) Play(c Case) *Result { return p.run(c, nil) }
+func (p *Prepared) Play(c cases.Case) *world.Result { return p.run(c, nil) }
 
 // run plays a case to its end.
-func (p *Prepared) run(c Case, trace *Trace) *Result {
-	w := p.worlds.begin(c, newDesign, trace)
-	w.play()
+func (p *Prepared) run(c cases.Case, trace *world.Trace) *world.Result {
+	w := p.worlds.Begin(c, newDesign, trace)
+	w.Play()
 	if !p.again {
-		p.worlds.rest()
+		p.worlds.Rest()
 	}
-	return &w.result
+	return &w.Result
 }
 
 // newDesign makes the one of the case.
-func newDesign(w *world, memory *statements) design {
+func newDesign(w *world.World, memory *pgsim.Memory) pgsim.Design {
 	switch w.Backend {
 	case "journal":
-		return newJournalStore(w, memory)
+		return journal.New(w, memory)
 	case "eager":
-		return newEagerStore(w, memory)
+		return eager.New(w, memory)
 	case "pull", "pull:scan=sql":
-		return newPullStore(w, memory)
+		return pull.New(w, memory)
 	default:
-		return newPushStore(w, memory)
+		return push.New(w, memory)
 	}
 }
 
@@ -54,32 +61,32 @@ func newDesign(w *world, memory *statements) design {
 type Drawing struct {
 	Backend string
 	Mix     *scenarios.Mix // instead of random programs, its workloads in turn; nil: those
-	drawn   drawn
-	mixed   *workload // of the mix, that it is at
+	drawn   cases.Programs
+	mixed   *cases.Workload // of the mix, that it is at
 	at      *Prepared
 }
 
 // Case draws the case of a seed.
-func (d *Drawing) Case(seed uint64) (Case, *Prepared, error) {
+func (d *Drawing) Case(seed uint64) (cases.Case, *Prepared, error) {
 	load, err := d.workload(seed)
 	if err != nil {
-		return Case{}, nil, err
+		return cases.Case{}, nil, err
 	}
-	if d.at == nil || d.at.worlds.load != load {
+	if d.at == nil || d.at.worlds.Workload != load {
 		d.Close()
-		d.at = &Prepared{worlds: worlds{load: load}, again: true}
+		d.at = &Prepared{worlds: pgsim.Worlds{Workload: load}, again: true}
 	}
-	return draw(seed, d.Backend, load), d.at, nil
+	return cases.Draw(seed, d.Backend, load), d.at, nil
 }
 
-func (d *Drawing) workload(seed uint64) (*workload, error) {
+func (d *Drawing) workload(seed uint64) (*cases.Workload, error) {
 	if d.Mix == nil {
-		return d.drawn.workload(seed, d.Backend)
+		return d.drawn.Of(seed, d.Backend)
 	}
 	var err error
 	if d.mixed == nil {
-		w := d.Mix.Of(int(seed / SeedsPerProgram % uint64(len(d.Mix.Order))))
-		d.mixed, err = prepare(Case{Program: programs.Program{Source: w.Source, Input: w.Input}, Scenario: w.Bundle})
+		w := d.Mix.Of(int(seed / cases.SeedsPerProgram % uint64(len(d.Mix.Order))))
+		d.mixed, err = cases.Prepare(cases.Case{Program: programs.Program{Source: w.Source, Input: w.Input}, Scenario: w.Bundle})
 	}
 	return d.mixed, err
 }
@@ -87,16 +94,16 @@ func (d *Drawing) workload(seed uint64) (*workload, error) {
 // Close lets go of what the last case has left.
 func (d *Drawing) Close() {
 	if d.at != nil {
-		d.at.worlds.rest()
+		d.at.worlds.Rest()
 	}
 }
 
 // Replay plays a case again and gives its trace.
-func Replay(c Case) (*Result, *Trace, error) {
+func Replay(c cases.Case) (*world.Result, *world.Trace, error) {
 	p, err := Prepare(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	t := newTrace(c, p.worlds.load)
+	t := world.NewTrace(c, p.worlds.Workload)
 	return p.run(c, t), t, nil
 }

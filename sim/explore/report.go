@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"pulley/sim/cases"
+	"pulley/sim/world"
 )
 
 // Coverage is how often things happened in worlds of a design, and how long it took to play them.
 type Coverage struct {
 	Backend string
-	Counts  Counts
+	Counts  world.Counts
 	Elapsed time.Duration
 }
 
@@ -31,11 +34,11 @@ func (f *Coverage) Never() []string {
 	var out []string
 	c := &f.Counts
 	for i, n := range c.Whats {
-		if n == 0 && What(i) != Violated && What(i).of(f.Backend) {
-			out = append(out, "step: "+What(i).String())
+		if n == 0 && world.What(i) != world.Violated && world.What(i).Of(f.Backend) {
+			out = append(out, "step: "+world.What(i).String())
 		}
 	}
-	for i, k := range Kinds() {
+	for i, k := range cases.Kinds() {
 		if c.Faults[i] == 0 {
 			out = append(out, "fault: "+string(k))
 		}
@@ -52,7 +55,7 @@ func (f *Coverage) Summary() string {
 	var cells []string
 	for i, n := range f.Counts.Whats {
 		if n > 0 {
-			cells = append(cells, fmt.Sprintf("%-*s%*d", whatWidth, What(i), countWidth, n))
+			cells = append(cells, fmt.Sprintf("%-*s%*d", whatWidth, world.What(i), countWidth, n))
 		}
 	}
 	rows := (len(cells) + columns - 1) / columns
@@ -66,7 +69,7 @@ func (f *Coverage) Summary() string {
 	fmt.Fprintf(&b, "\nfaults: %*s  states met\n", countWidth+6, "times")
 	met, all := 0, 0
 	states := f.states()
-	for i, k := range Kinds() {
+	for i, k := range cases.Kinds() {
 		unmet, possible := f.unmet(k, states), 0
 		for _, m := range states {
 			if meets(k, m) {
@@ -95,16 +98,16 @@ func (f *Coverage) Report() string {
 	fmt.Fprintln(&b, "\nsteps:")
 	for i, n := range f.Counts.Whats {
 		if n > 0 {
-			fmt.Fprintf(&b, "  %-*s %d\n", whatWidth, What(i), n)
+			fmt.Fprintf(&b, "  %-*s %d\n", whatWidth, world.What(i), n)
 		}
 	}
 	fmt.Fprintln(&b, "\nfaults, by what they met:")
 	states := f.states()
-	for i, k := range Kinds() {
+	for i, k := range cases.Kinds() {
 		fmt.Fprintf(&b, "  %-10s %d\n", k, f.Counts.Faults[i])
 		for m, n := range f.Counts.Met[i] {
 			if n > 0 {
-				fmt.Fprintf(&b, "    %-50s %d\n", mood(m), n)
+				fmt.Fprintf(&b, "    %-50s %d\n", world.Mood(m), n)
 			}
 		}
 		for _, m := range f.unmet(k, states) {
@@ -119,7 +122,7 @@ func (f *Coverage) head(b *strings.Builder) {
 	c := &f.Counts
 	fmt.Fprintln(b, f)
 	fmt.Fprintf(b, "%d programs, %d statements waited for locks, %d deadlocks, %d problems that engines reported\n",
-		c.Programs, c.Whats[Waits], c.Deadlocks, c.Problems)
+		c.Programs, c.Whats[world.Waits], c.Deadlocks, c.Problems)
 }
 
 func (f *Coverage) foot(b *strings.Builder) {
@@ -129,8 +132,8 @@ func (f *Coverage) foot(b *strings.Builder) {
 }
 
 // states lists those that some fault met.
-func (f *Coverage) states() (seen []mood) {
-	for m := range mood(moods) {
+func (f *Coverage) states() (seen []world.Mood) {
+	for m := range world.Mood(world.Moods) {
 		for i := range f.Counts.Met {
 			if f.Counts.Met[i][m] > 0 {
 				seen = append(seen, m)
@@ -142,9 +145,9 @@ func (f *Coverage) states() (seen []mood) {
 }
 
 // unmet lists those of the states that a fault can meet and never did.
-func (f *Coverage) unmet(k Kind, states []mood) (out []mood) {
+func (f *Coverage) unmet(k cases.Kind, states []world.Mood) (out []world.Mood) {
 	for _, m := range states {
-		if meets(k, m) && f.Counts.Met[kindNumber(k)][m] == 0 {
+		if meets(k, m) && f.Counts.Met[cases.KindNumber(k)][m] == 0 {
 			out = append(out, m)
 		}
 	}
@@ -152,12 +155,12 @@ func (f *Coverage) unmet(k Kind, states []mood) (out []mood) {
 }
 
 // meets says whether a fault can meet a state at all: those of connections need one, and a timeout one at work.
-func meets(k Kind, m mood) bool {
+func meets(k cases.Kind, m world.Mood) bool {
 	switch k {
-	case Cut, Hang, Lost, Terminate:
+	case cases.Cut, cases.Hang, cases.Lost, cases.Terminate:
 		return m != 0
-	case Timeout:
-		return m != 0 && phase((m-1)%phases) == serving
+	case cases.Timeout:
+		return m != 0 && world.Phase((m-1)%world.Phases) == world.Serving
 	}
 	return true
 }

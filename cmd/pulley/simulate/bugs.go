@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pulley/cmd/pulley/console"
+	"pulley/sim/cases"
 	"pulley/sim/explore"
 	"pulley/sim/explore/search"
 )
@@ -40,7 +41,7 @@ func (o *Cmd) planned(c *console.Console) (planned []search.Search, err error) {
 		names := []string{o.Bug}
 		if o.Bug == "all" {
 			names = nil
-			for _, bug := range explore.Bugs(b) {
+			for _, bug := range cases.Bugs(b) {
 				names = append(names, bug.Name)
 			}
 		}

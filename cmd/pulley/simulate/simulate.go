@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pulley/cmd/pulley/console"
+	"pulley/sim/cases"
 	"pulley/sim/explore"
 	"pulley/sim/explore/search"
 )
@@ -100,8 +101,8 @@ func (o *Cmd) search(c *console.Console) (search.Search, error) {
 	if !slices.Contains(explore.Backends(), o.Backend) {
 		return s, fmt.Errorf("--backend is %q; choose from %s", o.Backend, strings.Join(explore.Backends(), ", "))
 	}
-	if o.Bug != "" && !slices.Contains(explore.BugNames(o.Backend), o.Bug) {
-		return s, fmt.Errorf("--bug is %q; choose from %s, or all", o.Bug, strings.Join(explore.BugNames(o.Backend), ", "))
+	if o.Bug != "" && !slices.Contains(cases.BugNames(o.Backend), o.Bug) {
+		return s, fmt.Errorf("--bug is %q; choose from %s, or all", o.Bug, strings.Join(cases.BugNames(o.Backend), ", "))
 	}
 	from, to, ok := strings.Cut(o.Seeds, "..")
 	var err error
@@ -144,7 +145,7 @@ func (o *Cmd) bad(c *console.Console, found *search.Found) error {
 
 // replay plays a case, prints its steps and draws them.
 func (o *Cmd) replay(c *console.Console) error {
-	kase, err := explore.Load(o.Replay)
+	kase, err := cases.Load(o.Replay)
 	if err != nil {
 		return err
 	}

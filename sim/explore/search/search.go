@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"pulley/scenarios"
+	"pulley/sim/cases"
 	"pulley/sim/explore"
+	"pulley/sim/world"
 )
 
 // Search is what is to be searched.
@@ -28,8 +30,8 @@ type Search struct {
 // Found is what a search came to.
 type Found struct {
 	explore.Coverage
-	Bad *explore.Case // the case of the least seed with a violation; nil: there was none
-	Why []string      // its violations
+	Bad *cases.Case // the case of the least seed with a violation; nil: there was none
+	Why []string    // its violations
 }
 
 // Do searches, and stops at a violation: of several that were found side by side, the least seed's is given.
@@ -37,7 +39,7 @@ func (s Search) Do(ctx context.Context) (*Found, error) {
 	if s.Workers <= 0 {
 		s.Workers = runtime.GOMAXPROCS(0)
 	}
-	h := &hunt{Search: s, next: s.From / explore.SeedsPerProgram, found: &Found{Coverage: explore.Coverage{Backend: s.Backend}}, begun: time.Now()}
+	h := &hunt{Search: s, next: s.From / cases.SeedsPerProgram, found: &Found{Coverage: explore.Coverage{Backend: s.Backend}}, begun: time.Now()}
 	var all sync.WaitGroup
 	for range s.Workers {
 		all.Go(func() { h.work(ctx) })
@@ -92,10 +94,10 @@ func (h *hunt) work(ctx context.Context) {
 		number, over := h.next, h.over
 		h.next++
 		h.mu.Unlock()
-		if over || number > h.To/explore.SeedsPerProgram {
+		if over || number > h.To/cases.SeedsPerProgram {
 			return
 		}
-		var counts explore.Counts
+		var counts world.Counts
 		bad, why, err := h.program(number, &counts)
 		h.mu.Lock()
 		h.found.Counts.Add(&counts)
@@ -113,11 +115,11 @@ func (h *hunt) work(ctx context.Context) {
 }
 
 // program plays the seeds of one program, up to one with a violation.
-func (h *hunt) program(number uint64, counts *explore.Counts) (*explore.Case, []string, error) {
+func (h *hunt) program(number uint64, counts *world.Counts) (*cases.Case, []string, error) {
 	d := explore.Drawing{Backend: h.Backend, Mix: h.Mix}
 	defer d.Close()
 	counts.Programs++
-	for seed := max(h.From, number*explore.SeedsPerProgram); seed <= min(h.To, number*explore.SeedsPerProgram+explore.SeedsPerProgram-1); seed++ {
+	for seed := max(h.From, number*cases.SeedsPerProgram); seed <= min(h.To, number*cases.SeedsPerProgram+cases.SeedsPerProgram-1); seed++ {
 		c, load, err := d.Case(seed)
 		if err != nil {
 			return nil, nil, fmt.Errorf("seed %d: %w", seed, err)

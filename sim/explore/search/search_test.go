@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"pulley/internal/depth"
+	"pulley/sim/cases"
 	"pulley/sim/explore"
+	"pulley/sim/world"
 )
 
 var (
@@ -29,13 +31,13 @@ func TestSeeds(t *testing.T) {
 	count := cmp.Or(*seeds, seedsPlayed)
 	from := uint64(max(*seedsFrom, 0))
 	if *seedsFrom < 0 {
-		from = depth.Seed(t) % seedsMost / explore.SeedsPerProgram * explore.SeedsPerProgram
+		from = depth.Seed(t) % seedsMost / cases.SeedsPerProgram * cases.SeedsPerProgram
 	}
 	for _, backend := range explore.Backends() {
 		t.Run(backend, func(t *testing.T) {
 			began := time.Now()
 			again := "pulley sim --backend " + backend + " --seeds "
-			twice := depth.Of(min(count, explore.SeedsPerProgram), count)
+			twice := depth.Of(min(count, cases.SeedsPerProgram), count)
 			search := Search{Backend: backend, From: from, To: from + twice - 1, Twice: true}
 			f, err := search.Do(depth.Interrupted())
 			if err == nil && f.Bad == nil && count > twice {
@@ -83,7 +85,7 @@ var nearBugs = []string{
 
 // TestBugs plants bugs. Each must be found, by one of the invariants that it breaks.
 func TestBugs(t *testing.T) {
-	for _, bug := range explore.Bugs("") {
+	for _, bug := range cases.Bugs("") {
 		if !depth.Night() && *searches == 1 && !slices.Contains(nearBugs, bug.Backend+"/"+bug.Name) {
 			continue
 		}
@@ -134,7 +136,7 @@ func TestSearches(t *testing.T) {
 	if len(none.Took) > 0 || none.Median() != 0 || none.Wrong() != "2 of 2 searches found nothing" {
 		t.Errorf("without a bug: %v, %q", none.Took, none.Wrong())
 	}
-	other := Searches{Bug: explore.Bug{Invariants: "I3 I8"}, Searches: 4, Took: []uint64{1, 2, 5, 9}, By: map[string]int{"I3": 3, "I11": 1}}
+	other := Searches{Bug: cases.Bug{Invariants: "I3 I8"}, Searches: 4, Took: []uint64{1, 2, 5, 9}, By: map[string]int{"I3": 3, "I11": 1}}
 	if other.Median() != 4 || other.Wrong() != `1 found I11 violated, which is not one of "I3 I8"` {
 		t.Errorf("%d, %q", other.Median(), other.Wrong())
 	}
@@ -159,7 +161,7 @@ func TestShrink(t *testing.T) {
 	if err := small.Save(file); err != nil {
 		t.Fatal(err)
 	}
-	again, err := explore.Load(file)
+	again, err := cases.Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,11 +186,11 @@ func BenchmarkSeeds(b *testing.B) {
 	for _, backend := range explore.Backends() {
 		b.Run(backend, func(b *testing.B) {
 			h := &hunt{Search: Search{Backend: backend, To: 1 << 40}, found: &Found{}}
-			var counts explore.Counts
+			var counts world.Counts
 			var number uint64
 			for b.Loop() {
-				if number%explore.SeedsPerProgram == 0 {
-					if bad, why, err := h.program(number/explore.SeedsPerProgram, &counts); bad != nil || err != nil {
+				if number%cases.SeedsPerProgram == 0 {
+					if bad, why, err := h.program(number/cases.SeedsPerProgram, &counts); bad != nil || err != nil {
 						b.Fatal(why, err)
 					}
 				}
@@ -202,7 +204,7 @@ func BenchmarkSeeds(b *testing.B) {
 }
 
 // faultsOf counts the faults that happened.
-func faultsOf(c *explore.Counts) (n int) {
+func faultsOf(c *world.Counts) (n int) {
 	for _, times := range c.Faults {
 		n += times
 	}

@@ -9,23 +9,23 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"pulley/sim/explore"
+	"pulley/sim/cases"
 )
 
 // Searches is what several searches for the same came to, each in seeds of its own.
 type Searches struct {
-	explore.Bug
+	cases.Bug
 	Searches int            `json:"searches"`
 	Took     []uint64       `json:"took"` // seeds until a violation, of those that found one; sorted
 	By       map[string]int `json:"by"`   // searches by the invariant that was violated
-	First    *explore.Case  `json:"-"`    // the first case found; nil: none was
+	First    *cases.Case    `json:"-"`    // the first case found; nil: none was
 	Why      []string       `json:"-"`    // its violations
 }
 
 // Times makes so many searches, each with the seeds behind those of the one before: as many as from From to To.
 func (s Search) Times(ctx context.Context, n int) (*Searches, error) {
-	out := &Searches{Searches: n, By: map[string]int{}, Bug: explore.Bug{Backend: s.Backend}}
-	if bug, ok := explore.BugOf(s.Backend, s.Bug); ok {
+	out := &Searches{Searches: n, By: map[string]int{}, Bug: cases.Bug{Backend: s.Backend}}
+	if bug, ok := cases.BugOf(s.Backend, s.Bug); ok {
 		out.Bug = bug
 	}
 	for range n {
@@ -35,7 +35,7 @@ func (s Search) Times(ctx context.Context, n int) (*Searches, error) {
 		}
 		if found.Bad != nil {
 			out.Took = append(out.Took, found.Bad.Seed-s.From+1)
-			out.By[explore.InvariantOf(found.Why[0])]++
+			out.By[cases.InvariantOf(found.Why[0])]++
 			if out.First == nil {
 				out.First, out.Why = found.Bad, found.Why
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"pulley/sim/cases"
 	"pulley/sim/explore"
 )
 
@@ -13,7 +14,7 @@ const shrinkSeeds = 6
 
 // Shrink looks for a smaller case that violates the same invariant in the same way: with fewer faults, instances, engines,
 // statements and steps. It stops after a while, and gives the least that it has found, with its violations.
-func Shrink(c explore.Case, why []string, most time.Duration) (explore.Case, []string) {
+func Shrink(c cases.Case, why []string, most time.Duration) (cases.Case, []string) {
 	s := &shrinker{best: c, why: why, until: time.Now().Add(most)}
 	if load, err := explore.Prepare(c); err == nil {
 		s.kind, s.load = load.Play(c).Kind, load
@@ -31,7 +32,7 @@ func Shrink(c explore.Case, why []string, most time.Duration) (explore.Case, []s
 }
 
 type shrinker struct {
-	best  explore.Case
+	best  cases.Case
 	why   []string
 	kind  string            // of the violation
 	load  *explore.Prepared // of the best
@@ -46,7 +47,7 @@ func (s *shrinker) size() int {
 }
 
 // try takes a case if it shows a violation of the same kind, with its seed or one of a few others.
-func (s *shrinker) try(c explore.Case) bool {
+func (s *shrinker) try(c cases.Case) bool {
 	if !s.time() || c.Validate() != nil {
 		return false
 	}
@@ -99,9 +100,9 @@ func (s *shrinker) arrivals() {
 
 // numbers makes what is counted as small as it can be.
 func (s *shrinker) numbers() {
-	for _, less := range []func(*explore.Case){
-		func(c *explore.Case) { c.Shards = 1 }, func(c *explore.Case) { c.Engines-- }, func(c *explore.Case) { c.Slots = max(c.Slots/2, 1) },
-		func(c *explore.Case) { c.Prefetch = 0 }, func(c *explore.Case) { c.Batch = 1 }, func(c *explore.Case) { c.Committers = 1 }, func(c *explore.Case) { c.Grain = 0 },
+	for _, less := range []func(*cases.Case){
+		func(c *cases.Case) { c.Shards = 1 }, func(c *cases.Case) { c.Engines-- }, func(c *cases.Case) { c.Slots = max(c.Slots/2, 1) },
+		func(c *cases.Case) { c.Prefetch = 0 }, func(c *cases.Case) { c.Batch = 1 }, func(c *cases.Case) { c.Committers = 1 }, func(c *cases.Case) { c.Grain = 0 },
 	} {
 		for s.time() {
 			c := s.best
@@ -117,7 +118,7 @@ func (s *shrinker) numbers() {
 	}
 }
 
-func same(a, b *explore.Case) bool {
+func same(a, b *cases.Case) bool {
 	return a.Shards == b.Shards && a.Engines == b.Engines && a.Slots == b.Slots && a.Prefetch == b.Prefetch && a.Batch == b.Batch &&
 		a.Committers == b.Committers && a.Grain == b.Grain
 }

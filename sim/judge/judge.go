@@ -1,0 +1,275 @@
+package judge
+
+import (
+	"slices"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/dispatch"
+	"pulley/engine/graph"
+	"pulley/sim/db"
+	"pulley/sim/world"
+)
+
+// Judge holds what happens in a world against the invariants, step by step.
+type Judge struct {
+	w       *world.World
+	tables  Tables
+	twins   []Twin // of instances
+	touched []*world.Instance
+	offers  map[int64]int  // how often a completion was offered, by its token
+	undone  map[int64]bool // tokens of leases that the transaction which gave them has taken back
+	clocks  bool           // the server's clock has jumped: leases end when nobody expects it
+	ahead   int64          // ns that it was put forward by, altogether
+	late    uint64         // the shards that an engine has taken when it had given up trying: it loses them to itself, and all leases that it gave
+}
+
+// Tables are those of a design, on the server.
+type Tables interface {
+	Committed(t *Twin) // holds what is stored of an instance against its twin
+	Instance(index int) world.Stored
+}
+
+// New makes the one of a world whose instances are known.
+func New(w *world.World, tables Tables) *Judge {
+	j := &Judge{w: w, tables: tables, twins: make([]Twin, len(w.Instances))}
+	for i, inst := range w.Instances {
+		j.twins[i].begin(w, inst)
+	}
+	return j
+}
+
+// twin is that of an instance.
+func (j *Judge) twin(inst *world.Instance) *Twin { return &j.twins[inst.Index] }
+
+// Describe implements judge.
+func (j *Judge) Describe(inst *world.Instance) string { return j.twin(inst).Describe() }
+
+// Final implements judge.
+func (j *Judge) Final(inst *world.Instance) { j.twin(inst).final(j.tables.Instance(inst.Index)) }
+
+// Jumped implements judge: leases end when nobody expects it.
+func (j *Judge) Jumped(by int64) {
+	j.clocks = true
+	j.ahead += max(by, 0)
+}
+
+// The notes that statements leave in their transactions, beside Event.
+type (
+	// Leased is a lease that a transaction gave.
+	Leased struct {
+		Inst     *world.Instance
+		Run      graph.Run
+		Token    int64
+		Attempt  int
+		Snapshot uint64 // the last commit before the transaction began
+	}
+	// Fenced is a new token for what is leased.
+	Fenced struct {
+		Inst  *world.Instance
+		Run   graph.Run
+		Token int64
+	}
+	// Do is done where it stands among the notes.
+	Do func()
+	// Step is one that concerns a shard, such as that it changes hands.
+	Step struct {
+		What         world.What
+		Shard, Epoch int64
+	}
+	// Ended is an instance whose row says that it has ended.
+	Ended struct {
+		Inst   *world.Instance
+		Status backend.Status
+	}
+)
+
+// Committed takes in the notes of a transaction.
+func (j *Judge) Committed(tx *db.Tx) {
+	w, notes := j.w, tx.Notes
+	j.touched = j.touched[:0]
+	touch := func(inst *world.Instance) *Twin {
+		if !slices.Contains(j.touched, inst) {
+			j.touched = append(j.touched, inst)
+		}
+		return j.twin(inst)
+	}
+	for _, n := range notes {
+		switch n := n.(type) {
+		case Do:
+			n()
+		case Step:
+			w.Note(n.What, 0, n.Shard, n.Epoch, 0)
+			if n.What == world.Owns && tx.Session.Data.(*world.Conn).Told {
+				j.late |= 1 << n.Shard
+			}
+		case world.Notice:
+			w.Deliver(n)
+		case *Event:
+			if t := touch(n.Inst); !n.Dropped {
+				t.take(n)
+			}
+		case Leased:
+			w.Note(world.Leased, n.Inst.Index, int64(n.Run.Node), n.Token, int64(n.Attempt))
+			touch(n.Inst)
+		case Fenced:
+			touch(n.Inst).retoken(n.Run, n.Token)
+		case Ended:
+			if t := touch(n.Inst); n.Status != backend.Canceled {
+				t.bear()
+			}
+		}
+	}
+	for _, inst := range j.touched {
+		j.twin(inst).settle(tx.Seq())
+	}
+	for _, n := range notes {
+		if e, ok := n.(Ended); ok {
+			j.end(j.twin(e.Inst), e.Status, tx.Seq())
+		}
+	}
+	for _, n := range notes {
+		if l, ok := n.(Leased); ok {
+			j.lease(j.twin(l.Inst), l, tx.Seq())
+		}
+	}
+	for _, inst := range j.touched {
+		t := j.twin(inst)
+		if t.End != nil {
+			t.ended()
+			if status := j.tables.Instance(inst.Index).Status; status != t.status {
+				t.Wrong("I7", "it ended as %s, and is stored as %s", t.status, status)
+			}
+		}
+		if len(w.Result.Violations) == 0 {
+			j.tables.Committed(t)
+		}
+	}
+}
+
+// lease takes in a lease. One that the same transaction has called off is over with it, and nobody may be told of it.
+func (j *Judge) lease(t *Twin, l Leased, seq uint64) {
+	if t.End != nil && l.Snapshot >= t.endSeq {
+		t.Wrong("I10", "%s was leased after the end", t.Name(l.Run))
+	}
+	switch {
+	case t.End != nil && t.endSeq == seq, t.End == nil && t.Runs[l.Run] == nil && t.Ever[l.Run]:
+		if j.undone == nil {
+			j.undone = map[int64]bool{}
+		}
+		j.undone[l.Token] = true
+	case t.End == nil:
+		t.leased(l.Run, l.Token, l.Attempt)
+	}
+}
+
+// end holds an end that the store has against the twin.
+func (j *Judge) end(t *Twin, status backend.Status, seq uint64) {
+	if status == backend.Canceled {
+		t.cancel(seq)
+	}
+	if t.End == nil || t.status != status {
+		t.Wrong("I7", "the store ended it as %s, and its program did not", status)
+	}
+}
+
+// Offered counts completions that go to the store.
+func (j *Judge) Offered(completions []backend.Completion) {
+	if j.offers == nil {
+		j.offers = map[int64]int{}
+	}
+	for i := range completions {
+		j.offers[completions[i].Lease.Token]++
+	}
+}
+
+// Reply looks at what an engine is told.
+func (j *Judge) Reply(p *world.Process, c *dispatch.Call, r *dispatch.Reply) {
+	w := j.w
+	if r.Err != nil {
+		if c.Op == dispatch.OpComplete && !backend.IsUnknown(r.Err) {
+			for i := range c.Completions { // none of them has taken place, nor will
+				j.offers[c.Completions[i].Lease.Token]--
+			}
+		}
+		return
+	}
+	for i, out := range r.Committed.Outcomes {
+		if c.Op != dispatch.OpComplete {
+			continue
+		}
+		l := c.Completions[i].Lease
+		inst := w.InstanceOf(l.Key.Instance)
+		t := j.twin(inst)
+		switch out.Answer {
+		case backend.Applied:
+			if !t.Applied[l.Token] {
+				t.Wrong("I8", "%s was answered as applied with token %d, and is not", t.Name(l.Key.Run), l.Token)
+			}
+		case backend.Stale:
+			w.Note(world.Stale, p.Index, int64(inst.Index), l.Token, 0)
+			if t.Applied[l.Token] && j.offers[l.Token] == 1 && (w.Backend != "push" || j.ahead < w.MarksKept()) { // else its mark may be gone
+				t.Wrong("I3", "%s was answered as stale with token %d, and was applied", t.Name(l.Key.Run), l.Token)
+			}
+			if r := t.Runs[l.Key.Run]; r != nil && t.End == nil && !j.clocks && j.late>>inst.Shard&1 == 0 && !t.Applied[l.Token] && r.Token == l.Token && r.begun.token == l.Token &&
+				r.begun.p == p && r.begun.life == p.Life && p.Now() < r.begun.until {
+				t.Wrong("I3", "%s was answered as stale with token %d, which nobody else has followed, and whose lease holds", t.Name(l.Key.Run), l.Token)
+			}
+		case backend.Refused:
+			t.Wrong("I12", "%s was refused: %v", t.Name(l.Key.Run), out.Err)
+		}
+	}
+	for i := range r.Committed.Tasks {
+		if l := r.Committed.Tasks[i].Lease; j.undone[l.Token] {
+			t := j.twin(w.InstanceOf(l.Key.Instance))
+			t.Wrong("I10", "%s was handed out with token %d, and the transaction that leased it has called it off", t.Name(l.Key.Run), l.Token)
+		}
+	}
+	for _, e := range r.Committed.Ended {
+		inst := w.InstanceOf(e.ID)
+		if t := j.twin(inst); !inst.Ended || t.status != e.Status {
+			t.Wrong("I8", "an engine was told that it ended as %s, and it has not", e.Status)
+		}
+	}
+}
+
+// Started looks at an attempt that begins: its arguments (I4), and who else may be at it (I11).
+func (j *Judge) Started(p *world.Process, inst *world.Instance, task *backend.Task) {
+	w, t, l := j.w, j.twin(inst), task.Lease
+	if t.End != nil {
+		return // it does not know yet
+	}
+	if !t.Ever[l.Key.Run] {
+		t.Wrong("I5", "%s began, and was never enqueued", t.Name(l.Key.Run))
+		return
+	}
+	if !w.Workload.Expects(task.Action, l.Key.Run.Path, task.Args, task.Attempt) {
+		t.Wrong("I4", "%s was called with %.100s as attempt %d; the reference interpreter does not do that", t.Name(l.Key.Run), task.Args, task.Attempt)
+	}
+	r := t.Runs[l.Key.Run]
+	if r == nil {
+		return // called off, or done by another after this lease was lost
+	}
+	until := int64(task.Expires.Sub(world.Epoch))
+	slack := world.NS(w.LeaseUS) / 1_000_000 * driftMax
+	for _, h := range r.holders {
+		if h.life == h.p.Life && h.p.Now()+slack < h.until && h.token != l.Token && !j.clocks {
+			t.Wrong("I11", "%s begins at %s until %v, and %s holds it until %v on its clock", t.Name(l.Key.Run), world.EngineNames[p.Index],
+				time.Duration(until), world.EngineNames[h.p.Index], time.Duration(h.until))
+		}
+	}
+	r.begun = holder{p: p, life: p.Life, until: until, token: l.Token}
+	r.holders = append(slices.DeleteFunc(r.holders, func(h holder) bool { return h.life != h.p.Life }), holder{p: p, life: p.Life, until: until, token: l.Token})
+}
+
+// driftMax is how many parts of a million too slow an engine's clock may be, and more: it believes for so much longer that its
+// leases hold, and designs make no allowance for it.
+const driftMax = 250
+
+// Dropped notes that an engine is not at a task any more.
+func (j *Judge) Dropped(p *world.Process, l backend.Lease) {
+	inst := j.w.InstanceOf(l.Key.Instance)
+	if r := j.twin(inst).Runs[l.Key.Run]; r != nil {
+		r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.p == p && h.token == l.Token })
+	}
+}

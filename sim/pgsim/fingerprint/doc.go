@@ -1,0 +1,2 @@
+// Package fingerprint tells when a statement has changed that a simulated one was written for.
+package fingerprint

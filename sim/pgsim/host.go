@@ -1,0 +1,372 @@
+package pgsim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulley/engine/backend/postgres"
+	"pulley/engine/plan"
+	"pulley/sim/cases"
+	"pulley/sim/db"
+	"pulley/sim/world"
+)
+
+// Host is what a postgres.Store stands on in a process: the connections of a pool, and those that listen. What is asked
+// it has made a statement of by the design that it is for.
+type Host struct {
+	*world.Host
+	statement func(on *Conn, sql string, args []any) *Statement
+}
+
+var (
+	_ postgres.Pool = (*Host)(nil)
+	_ postgres.Conn = (*Conn)(nil)
+	_ postgres.Ear  = (*Ear)(nil)
+)
+
+// NewStore makes the store of a process' life. All instances of a world run the same program, which every process knows.
+func NewStore(h *world.Host, statement func(on *Conn, sql string, args []any) *Statement) *postgres.Store {
+	p := &Host{h, statement}
+	return postgres.On(postgres.Host{
+		Pool: p, Clock: p, Listen: p.dial, Schema: "simulated", Name: h.Name, Shards: h.Process.World.Shards, Jitter: h.Process.World.Rand.Float64,
+		Programs: map[int32]*plan.Program{1: h.Process.World.Workload.Compiled},
+	})
+}
+
+// Acquire implements postgres.Pool.
+func (h *Host) Acquire(ctx context.Context) (postgres.Conn, error) {
+	at, err := h.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{Host: h, at: at}, nil
+}
+
+// Close implements postgres.Pool.
+func (h *Host) Close() {}
+
+// Borrow lends a connection for one round trip.
+func (h *Host) Borrow(ctx context.Context, f func(*Conn)) error {
+	at, err := h.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	f(&Conn{Host: h, at: at})
+	at.Release()
+	return nil
+}
+
+// Query implements postgres.Querier.
+func (h *Host) Query(ctx context.Context, sql string, args ...any) (r pgx.Rows, err error) {
+	if none := h.Borrow(ctx, func(c *Conn) { r, err = c.Query(ctx, sql, args...) }); none != nil {
+		return nil, none
+	}
+	return r, err
+}
+
+// QueryRow implements postgres.Querier.
+func (h *Host) QueryRow(ctx context.Context, sql string, args ...any) (r pgx.Row) {
+	if err := h.Borrow(ctx, func(c *Conn) { r = c.QueryRow(ctx, sql, args...) }); err != nil {
+		return &OneRow{err: err}
+	}
+	return r
+}
+
+// Exec implements postgres.Querier.
+func (h *Host) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
+	if none := h.Borrow(ctx, func(c *Conn) { tag, err = c.Exec(ctx, sql, args...) }); none != nil {
+		return tag, none
+	}
+	return tag, err
+}
+
+// SendBatch implements postgres.Querier.
+func (h *Host) SendBatch(ctx context.Context, b *pgx.Batch) (r pgx.BatchResults) {
+	if err := h.Borrow(ctx, func(c *Conn) { r = c.SendBatch(ctx, b) }); err != nil {
+		return &answers{batch: b, err: err}
+	}
+	return r
+}
+
+// Conn is a connection that was lent.
+type Conn struct {
+	Host   *Host
+	at     *world.Conn
+	Stands any // what the next statement that changes something stands for, as its design says
+}
+
+// InTransaction implements postgres.Conn.
+func (c *Conn) InTransaction() bool { return !c.at.Told && c.at.Session.State() == db.InTx }
+
+// Release implements postgres.Conn.
+func (c *Conn) Release() { c.at.Release() }
+
+// Send makes a round trip, and says whether anything was sent.
+func (c *Conn) Send(ctx context.Context, list ...db.Statement) (sent bool, err error) {
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case c.at.Told:
+		return false, world.ErrConn
+	}
+	return true, c.Host.Trip(ctx, c.at, list...)
+}
+
+// controls are the statements about transactions.
+var controls = map[string]db.Statement{"BEGIN": db.Begin, "COMMIT": db.Commit, "ROLLBACK": db.Rollback}
+
+// lockTimeout is how the statement begins that bounds waits for locks, in milliseconds.
+const lockTimeout = "SET LOCAL lock_timeout = "
+
+func (c *Conn) of(sql string, args []any) db.Statement {
+	if s, ok := controls[sql]; ok {
+		return s
+	}
+	if ms, ok := strings.CutPrefix(sql, lockTimeout); ok {
+		return c.hurry(ms)
+	}
+	return c.Host.statement(c, sql, args)
+}
+
+// hurry is a statement by which the rest of the transaction does not wait for longer than so many milliseconds.
+func (c *Conn) hurry(ms string) db.Statement {
+	n, err := strconv.Atoi(ms)
+	if err != nil {
+		panic(err) // a design has written it
+	}
+	if c.Host.Process.World.Bug == cases.BugLaterRoundsWait {
+		return &Statement{}
+	}
+	c.at.LockTimeout = int64(n) * int64(time.Millisecond)
+	return db.LockTimeout
+}
+
+func (c *Conn) ask(ctx context.Context, sql string, args []any) (a *Statement, sent bool, err error) {
+	s := c.of(sql, args)
+	sent, err = c.Send(ctx, s)
+	a, ok := s.(*Statement)
+	if !ok {
+		a = &Statement{}
+	}
+	return a, sent, err
+}
+
+// Query implements postgres.Querier. As the driver does, it gives an error itself only if nothing was sent; others are
+// those of the rows.
+func (c *Conn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	a, sent, err := c.ask(ctx, sql, args)
+	if !sent {
+		return nil, err
+	}
+	return a.Answer(err), nil
+}
+
+// QueryRow implements postgres.Querier.
+func (c *Conn) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	a, _, err := c.ask(ctx, sql, args)
+	return (*OneRow)(a.Answer(err))
+}
+
+// Exec implements postgres.Querier.
+func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	a, _, err := c.ask(ctx, sql, args)
+	return a.Tag(), err
+}
+
+// Tag is what the driver says of its end.
+func (a *Statement) Tag() pgconn.CommandTag {
+	return pgconn.NewCommandTag("UPDATE " + strconv.Itoa(a.Affected))
+}
+
+// Answer gives the rows of a statement, or why there are none.
+func (a *Statement) Answer(err error) *Rows {
+	a.Out.err = err
+	return &a.Out
+}
+
+// SendBatch implements postgres.Querier.
+func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	r := &answers{batch: b}
+	for _, q := range b.QueuedQueries {
+		r.list = append(r.list, c.of(q.SQL, q.Arguments))
+	}
+	_, r.err = c.Send(ctx, c.plant(r.list)...)
+	if n := len(r.list); c.Host.Process.World.Bug == cases.BugUnknownIsFailure && r.err == world.ErrConn && n > 0 && r.list[n-1] == db.Commit {
+		r.err = db.ErrCanceled
+	}
+	return r
+}
+
+// answers are those to a batch. Of one that failed at the server, what came before is known.
+type answers struct {
+	batch  *pgx.Batch
+	list   []db.Statement
+	err    error // of the round trip
+	next   int   // statement to be read
+	failed error
+	closed bool
+}
+
+// one gives the answer to the next statement.
+func (r *answers) one() (*Statement, error) {
+	if r.failed != nil {
+		return &Statement{}, r.failed
+	}
+	var server *pgconn.PgError
+	i := r.next
+	r.next++
+	if i >= len(r.list) {
+		return &Statement{}, r.err
+	}
+	a, ok := r.list[i].(*Statement)
+	if !ok {
+		a = &Statement{}
+	}
+	if r.err == nil || errors.As(r.err, &server) && (!ok || a.Done()) {
+		return a, nil
+	}
+	return &Statement{}, r.err
+}
+
+// Exec implements pgx.BatchResults.
+func (r *answers) Exec() (pgconn.CommandTag, error) {
+	a, err := r.one()
+	if r.failed == nil {
+		r.failed = err
+	}
+	return a.Tag(), err
+}
+
+// Query implements pgx.BatchResults.
+func (r *answers) Query() (pgx.Rows, error) {
+	a, err := r.one()
+	return a.Answer(err), err
+}
+
+// QueryRow implements pgx.BatchResults.
+func (r *answers) QueryRow() pgx.Row {
+	a, err := r.one()
+	return (*OneRow)(a.Answer(err))
+}
+
+// Close implements pgx.BatchResults.
+func (r *answers) Close() error {
+	if r.closed {
+		return r.failed
+	}
+	for r.failed == nil && r.next < len(r.batch.QueuedQueries) {
+		if f := r.batch.QueuedQueries[r.next].Fn; f != nil {
+			r.failed = f(r)
+		} else {
+			_, _ = r.Exec() // its error is kept
+		}
+	}
+	if r.closed = true; r.failed == nil {
+		r.failed = r.err
+	}
+	return r.failed
+}
+
+// Tx implements pgx.BatchResults.
+func (r *answers) Tx() pgx.Tx { return nil }
+
+// Ear is a connection that listens.
+type Ear struct {
+	Conn
+	ear   *world.Ear
+	heard []string
+	woken func() // ends the wait for a notification; nil: nobody waits
+}
+
+// dial opens a connection outside of the pool.
+func (h *Host) dial(ctx context.Context) (postgres.Ear, error) {
+	at, err := h.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Ear{Conn: Conn{Host: h, at: at}}, nil
+}
+
+// Exec implements postgres.Ear.
+func (e *Ear) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	channel, listens := strings.CutPrefix(sql, "LISTEN ")
+	if !listens {
+		return e.Conn.Exec(ctx, sql, args...)
+	}
+	_, err := e.Send(ctx, &Statement{Name: "listen"})
+	if err == nil {
+		e.ear = &world.Ear{Channel: strings.Trim(channel, `"`), Conn: e.at, Heard: e.hear}
+		e.Host.Ears = append(e.Host.Ears, e.ear)
+	}
+	return pgconn.CommandTag{}, err
+}
+
+func (e *Ear) hear(payload string) {
+	e.heard = append(e.heard, payload)
+	if e.woken != nil {
+		e.woken()
+	}
+}
+
+// Next implements postgres.Ear.
+func (e *Ear) Next(ctx context.Context) (string, error) {
+	for len(e.heard) == 0 {
+		if e.at.Told {
+			return "", world.ErrConn
+		}
+		err := e.Host.Process.Await(ctx, func(end func(error)) {
+			e.woken = func() { end(nil) }
+			if e.at.Watch(end); e.at.Broken {
+				e.at.Fail(world.ErrConn)
+			}
+		}, func(error) {})
+		e.at.Unwatch()
+		e.woken = nil
+		if err != nil {
+			return "", err
+		}
+	}
+	payload := e.heard[0]
+	e.heard = e.heard[1:]
+	return payload, nil
+}
+
+// PID implements postgres.Ear.
+func (e *Ear) PID() uint32 { return uint32(e.at.Session.ID) }
+
+// IsClosed implements postgres.Ear.
+func (e *Ear) IsClosed() bool { return e.at.Told }
+
+// Close implements postgres.Ear.
+func (e *Ear) Close(context.Context) error {
+	e.Host.Ears = slices.DeleteFunc(e.Host.Ears, func(o *world.Ear) bool { return o == e.ear })
+	if !e.at.Told {
+		e.at.Close()
+	}
+	return nil
+}
+
+// plant changes what is sent where a bug is planted: what a round of a transaction has counted is committed before what follows
+// from it; or a transaction that is to begin anew goes on with the locks that it has.
+func (c *Conn) plant(list []db.Statement) []db.Statement {
+	switch bug := c.Host.Process.World.Bug; {
+	case len(list) == 0:
+	case bug == cases.BugIncrementAlone && list[len(list)-1] != db.Commit && slices.ContainsFunc(list, isApply) && (list[0] == db.Begin || c.InTransaction()):
+		return append(list, db.Commit, db.Begin)
+	case bug == cases.BugHoldsOn && len(list) > 2 && list[0] == db.Rollback && list[1] == db.Begin:
+		return list[2:]
+	}
+	return list
+}
+
+func isApply(s db.Statement) bool {
+	a, ok := s.(*Statement)
+	return ok && a.Name == "apply"
+}

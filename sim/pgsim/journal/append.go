@@ -1,0 +1,161 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/journal"
+	"pulley/engine/plan"
+	"pulley/sim/cases"
+	"pulley/sim/db"
+	"pulley/sim/judge"
+	"pulley/sim/pgsim"
+	"pulley/sim/world"
+)
+
+// append is append.sql: its parts in the order in which the server does them, which is from the last to the first, since
+// nothing reads what they give; but for new instances where some may be known.
+func (s *Store) append(a *pgsim.Statement, p journal.Prepared, ap journal.Append) {
+	holds := s.fence(a, ap.Shard, ap.Epoch)
+	var born, ended []pgsim.InstanceRow
+	if !ap.Known {
+		s.snapshots(a, ap, holds)
+	}
+	s.births(a, ap, holds, &born)
+	if ap.Known {
+		s.snapshots(a, ap, holds)
+	}
+	s.ends(a, ap, holds, &ended)
+	s.happenings(a, ap, holds)
+	a.Then(func(x *db.Exec) error {
+		s.report(x, a, p, ap, *holds, born, ended)
+		return nil
+	})
+}
+
+// births stores new instances.
+func (s *Store) births(a *pgsim.Statement, ap journal.Append, holds *bool, born *[]pgsim.InstanceRow) {
+	if s.World.Bug != cases.BugBirthsUnordered {
+		slices.SortFunc(ap.Births, func(a, b journal.AppendedEnd) int { return bytes.Compare(a.Instance.ID[:], b.Instance.ID[:]) })
+	}
+	a.Each(func() int { return len(ap.Births) }, func(x *db.Exec, i int) error {
+		if !*holds {
+			return nil
+		}
+		e := &ap.Births[i]
+		row := pgsim.InstanceRow{
+			Inst: s.InstanceOf(e.Instance.ID), Status: e.Instance.Status, Result: e.Instance.Result, Failure: e.Instance.Failure,
+			EndedBy: e.Token, Submitted: s.World.Server.Clock(),
+		}
+		ok, err := s.Instances.InsertNew(x, int32(row.Inst.Index), row)
+		if err == nil && !ok && !ap.Known {
+			return db.ErrUnique
+		}
+		if ok {
+			*born = append(*born, row)
+		}
+		return err
+	})
+}
+
+// happenings stores events.
+func (s *Store) happenings(a *pgsim.Statement, ap journal.Append, holds *bool) {
+	a.Each(func() int { return len(ap.Events) }, func(x *db.Exec, i int) error {
+		e := &ap.Events[i]
+		if !*holds || e.Seq == 0 || e.Kind == journal.KindRetry && s.World.Bug == cases.BugAttemptsForgotten ||
+			e.Kind == journal.KindSnapshot && s.World.Bug == cases.BugStateForgotten {
+			return nil
+		}
+		row := eventRow{epoch: ap.Epoch, kind: e.Kind, inst: s.InstanceOf(e.Instance), run: e.Run, data: e.Data, happened: pgsim.Never}
+		if e.Timed {
+			row.happened = s.World.Server.Clock()
+		}
+		return s.events.Insert(x, eventKey{ap.Shard, e.Seq}, row)
+	})
+}
+
+// ends ends instances.
+func (s *Store) ends(a *pgsim.Statement, ap journal.Append, holds *bool, ended *[]pgsim.InstanceRow) {
+	running := func(r pgsim.InstanceRow) bool {
+		return r.Status == backend.Running || s.World.Bug == cases.BugEndedTwice
+	}
+	a.Each(func() int { return len(ap.Ends) }, func(x *db.Exec, i int) error {
+		e := &ap.Ends[i]
+		inst := s.InstanceOf(e.Instance.ID)
+		v := s.Instances.Get(x, int32(inst.Index))
+		if !*holds || v == nil || !running(v.Value) {
+			return nil
+		}
+		row := v.Value
+		row.Status, row.Result, row.Failure = e.Instance.Status, e.Instance.Result, e.Instance.Failure
+		row.Pending, row.EndedBy = false, e.Token
+		ok, err := s.Instances.Update(x, v, db.NoKeyUpdate, row)
+		if ok {
+			*ended = append(*ended, row)
+		}
+		return err
+	})
+}
+
+// snapshots notes where instances have their state.
+func (s *Store) snapshots(a *pgsim.Statement, ap journal.Append, holds *bool) {
+	a.Each(func() int { return len(ap.Events) }, func(x *db.Exec, i int) error {
+		e := &ap.Events[i]
+		if !*holds || e.Seq == 0 || e.Kind != journal.KindSnapshot {
+			return nil
+		}
+		v, err := pgsim.LockOne(x, s.Instances, int32(s.InstanceOf(e.Instance).Index), db.ForUpdate, func(pgsim.InstanceRow) bool { return true })
+		if v == nil || err != nil {
+			return err
+		}
+		row := v.Value
+		row.Snapshot = e.Seq
+		x.Note(judge.Step{What: world.WritesState, Shard: int64(row.Inst.Index), Epoch: e.Seq})
+		_, err = s.Instances.Update(x, v, db.NoKeyUpdate, row)
+		return err
+	})
+}
+
+// report gives the answer, and leaves notes of what took place.
+func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap journal.Append, holds bool, born, ended []pgsim.InstanceRow) {
+	ids := postgres.UUIDs()
+	if !holds {
+		a.Wire = answered(ap, 0, ids)
+		return
+	}
+	x.Note(judge.Do(func() { s.last = p }))
+	for _, row := range born {
+		ids.UUID(row.Inst.ID)
+		s.bornNotes(x, row)
+	}
+	a.Wire = answered(ap, 1, ids)
+	for i := range ap.Events {
+		e := &ap.Events[i]
+		if e.Kind == journal.KindSnapshot {
+			continue
+		}
+		h := &judge.Event{Inst: s.InstanceOf(e.Instance), Run: e.Run, Token: e.Token, Lease: e.Token, Snapshot: x.Begun(), Retried: e.Kind == journal.KindRetry}
+		switch e.Kind {
+		case journal.KindResult:
+			h.Result = e.Data
+		case journal.KindFailure:
+			h.Failure = &plan.Failure{}
+			_ = json.Unmarshal(e.Data, h.Failure) // the backend has written it
+		}
+		x.Note(h)
+	}
+	for _, row := range ended {
+		x.Note(judge.Ended{Inst: row.Inst, Status: row.Status})
+	}
+}
+
+// answered is the row that an append gives.
+func answered(ap journal.Append, holds int, born postgres.Array) [][]byte {
+	if ap.Known {
+		return [][]byte{bigEndian4(holds), born.Append(nil)}
+	}
+	return [][]byte{bigEndian4(holds)}
+}

@@ -1,0 +1,223 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/journal"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+	"pulley/sim/cases"
+	"pulley/sim/db"
+	"pulley/sim/pgsim"
+	"pulley/sim/world"
+)
+
+// host is what a journal.Backend stands on in a process.
+type host struct {
+	*world.Host
+	s  *Store
+	pg *postgres.Store // for what that does itself
+}
+
+var (
+	_ journal.Store = (*host)(nil)
+	_ journal.Pool  = (*host)(nil)
+)
+
+// Open implements store: a journal.Backend, the real code.
+func (s *Store) Open(on *world.Host) (world.Backend, error) {
+	h := &host{Host: on, s: s}
+	h.pg = pgsim.NewStore(h.Host, func(_ *pgsim.Conn, sql string, args []any) *pgsim.Statement { return s.Shared(sql, args) })
+	leased := func(id uuid.UUID, run graph.Run, token int64, attempt int) {
+		s.World.Judge.Granted(s.World.InstanceOf(id), run, token, attempt)
+	}
+	return journal.On(journal.Host{Store: h, Pool: h, Clock: h, Leased: leased}, journal.Config{
+		Jitter: s.World.Rand.Float64, Lease: time.Duration(world.NS(s.World.LeaseUS)), Park: time.Duration(world.NS(s.World.ParkUS)),
+	})
+}
+
+// batch makes a round trip on a connection of the pool, and says whether anything was sent.
+func (h *host) batch(ctx context.Context, list ...db.Statement) (sent bool, err error) {
+	at, err := h.Connect(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = h.Trip(ctx, at, list...)
+	if errors.Is(err, world.ErrEnded) {
+		return true, err
+	}
+	if at.Release(); err == nil && h.Process.World.Trace != nil {
+		h.Process.World.Trace.Say(fmt.Sprintf("%s: %d rows", world.Names(list), len(list[0].(*pgsim.Statement).Out.List)))
+	}
+	return true, err
+}
+
+// ask makes a statement by itself.
+func (h *host) ask(ctx context.Context, counts bool, sql string, args []any) (*pgsim.Statement, bool, error) {
+	a := h.s.statement(h, sql, args)
+	a.Counts = counts
+	sent, err := h.batch(ctx, a.Batch()...)
+	return a, sent, err
+}
+
+// Query implements journal.Pool. As the driver does, it gives an error itself only if nothing was sent; others are those
+// of the rows.
+func (h *host) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	a, sent, err := h.ask(ctx, false, sql, args)
+	if !sent {
+		return nil, err
+	}
+	return a.Answer(err), nil
+}
+
+// QueryRow implements journal.Pool.
+func (h *host) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	a, _, err := h.ask(ctx, false, sql, args)
+	return (*pgsim.OneRow)(a.Answer(err))
+}
+
+// Exec implements journal.Pool.
+func (h *host) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	a, _, err := h.ask(ctx, true, sql, args)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	return a.Tag(), nil
+}
+
+// Prepared implements journal.Pool.
+func (h *host) Prepared(ctx context.Context, list ...journal.Prepared) ([]*pgconn.Result, error) {
+	var batch []db.Statement
+	var all []*pgsim.Statement
+	for _, p := range list {
+		a := h.s.prepared(h, p)
+		all, batch = append(all, a), append(batch, a)
+	}
+	sent, err := h.batch(ctx, batch...)
+	if !sent {
+		return nil, journal.NotSent(err)
+	}
+	if err != nil && !errors.Is(err, world.ErrEnded) && h.Process.World.Bug == cases.BugUnknownIsFailure {
+		err = db.ErrCanceled
+	}
+	var out []*pgconn.Result
+	for _, a := range all {
+		if a.Done() {
+			out = append(out, &pgconn.Result{Rows: [][][]byte{a.Wire}})
+		}
+	}
+	return out, err
+}
+
+// Shards implements journal.Store.
+func (h *host) Shards() int { return h.Process.World.Shards }
+
+// Number implements journal.Store. All instances of a world run the same program, which every process has met.
+func (h *host) Number(context.Context, *plan.Program) (int32, error) { return 1, nil }
+
+// Program implements journal.Store.
+func (h *host) Program(context.Context, int32) (*plan.Program, error) {
+	return h.Process.World.Workload.Compiled, nil
+}
+
+// Life implements journal.Store.
+func (h *host) Life(ctx context.Context) (string, error) { return h.pg.Life(ctx) }
+
+// Outlived implements journal.Store.
+func (h *host) Outlived(life string) { h.pg.Outlived(life) }
+
+// Lookup implements journal.Store.
+func (h *host) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
+	out := make([]backend.Instance, len(ids))
+	a := &pgsim.Statement{}
+	a.Then(func(x *db.Exec) error {
+		for i, id := range ids {
+			out[i].ID = id
+			if v := h.s.Instances.Get(x, int32(h.Process.World.InstanceOf(id).Index)); v != nil {
+				out[i].Status, out[i].Result, out[i].Failure = v.Value.Status, v.Value.Result, v.Value.Failure
+			}
+		}
+		return nil
+	})
+	_, err := h.batch(ctx, a)
+	return out, err
+}
+
+// Channel implements journal.Store.
+func (h *host) Channel(topic string) string { return topic }
+
+// Notify implements journal.Store.
+func (h *host) Notify(ctx context.Context) error {
+	a := &pgsim.Statement{}
+	a.Notify("", h.Name)
+	_, err := h.batch(ctx, a)
+	return err
+}
+
+// Listen implements journal.Store.
+func (h *host) Listen(ctx context.Context, wake func()) error {
+	return h.listen(ctx, "", func(payload string) {
+		if payload != h.Name {
+			wake()
+		}
+	})
+}
+
+// ListenTo implements journal.Store.
+func (h *host) ListenTo(ctx context.Context, topic string, heard func(payload string)) error {
+	return h.listen(ctx, topic, heard)
+}
+
+// listen holds a connection until it breaks or the context has ended.
+func (h *host) listen(ctx context.Context, channel string, heard func(payload string)) error {
+	var at *world.Conn
+	err := h.Process.Await(ctx, func(end func(error)) {
+		h.Process.Connect(func(c *world.Conn, err error) {
+			if at = c; err != nil {
+				end(err)
+				return
+			}
+			c.Send([]db.Statement{&pgsim.Statement{}}, end)
+		})
+	}, func(error) {
+		if at != nil {
+			at.Close()
+		}
+	})
+	if err != nil {
+		return err
+	}
+	e := &world.Ear{Channel: channel, Conn: at, Heard: heard}
+	h.Ears = append(h.Ears, e)
+	if channel != "" {
+		heard("") // something may have been told before
+	}
+	err = h.Process.Await(ctx, func(end func(error)) { at.Watch(end) }, func(error) {})
+	for i := range h.Ears {
+		if h.Ears[i] == e {
+			h.Ears = append(h.Ears[:i], h.Ears[i+1:]...)
+			break
+		}
+	}
+	if errors.Is(err, world.ErrEnded) {
+		at.Unwatch()
+		at.Close()
+		return nil
+	}
+	return err
+}
+
+// Close implements journal.Store.
+func (h *host) Close() {}
+
+// Problem implements journal.Store: nobody wants to know.
+func (h *host) Problem(context.Context, string, error) {}

@@ -1,0 +1,176 @@
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend/postgres/journal"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+	"pulley/sim/cases"
+	"pulley/sim/db"
+	"pulley/sim/judge"
+	"pulley/sim/pgsim"
+	"pulley/sim/world"
+)
+
+// The tables of the journal.
+type (
+	shardRow struct {
+		epoch           int64
+		owner, previous string // empty: null
+		expires         int64
+	}
+	eventKey struct {
+		shard int
+		seq   int64
+	}
+	eventRow struct {
+		epoch    int64
+		kind     int16
+		inst     *world.Instance
+		run      graph.Run
+		data     []byte
+		happened int64 // on the server's clock; never: null
+	}
+	leaseKey struct {
+		shard int
+		pgsim.RunKey
+	}
+	leaseRow struct {
+		inst           *world.Instance
+		token, expires int64
+	}
+	requestKey struct {
+		shard int
+		id    uuid.UUID
+	}
+	requestRow struct {
+		taken, withdrawn bool
+		body, answer     []byte
+		applied          []int64
+		sent             int64
+	}
+)
+
+// Store is what is on the server.
+type Store struct {
+	pgsim.Base
+	shards   *db.Table[int, shardRow]
+	owners   *db.Table[string, int64]
+	events   *db.Table[eventKey, eventRow]
+	leases   *db.Table[leaseKey, leaseRow]
+	requests *db.Table[requestKey, requestRow]
+
+	last journal.Prepared // the append whose commit is looked at
+}
+
+// New makes the tables, on the server of a world.
+func New(w *world.World, memory *pgsim.Memory) *Store {
+	s := w.Server.Server
+	j := &Store{
+		Base:   pgsim.NewBase(w, memory),
+		shards: db.NewTable[int, shardRow](s, "shards", cmp.Compare[int]),
+		owners: db.NewTable[string, int64](s, "owners", cmp.Compare[string]),
+		events: db.NewTable[eventKey, eventRow](s, "events", func(a, b eventKey) int {
+			return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.seq, b.seq))
+		}),
+		leases: db.NewTable[leaseKey, leaseRow](s, "leases", func(a, b leaseKey) int {
+			return cmp.Or(cmp.Compare(a.shard, b.shard), pgsim.CompareRun(a.RunKey, b.RunKey))
+		}),
+		requests: db.NewTable[requestKey, requestRow](s, "requests", func(a, b requestKey) int {
+			return cmp.Or(cmp.Compare(a.shard, b.shard), bytes.Compare(a.id[:], b.id[:]))
+		}),
+	}
+	j.requests.Unlogged = true
+	w.Server.SetUp((&pgsim.Statement{}).Each(func() int { return w.Shards }, func(x *db.Exec, i int) error {
+		return j.shards.Insert(x, i, shardRow{})
+	}))
+	return j
+}
+
+// free says whether somebody may take a shard.
+func (s *Store) free(r shardRow) bool { return r.owner == "" || r.expires <= s.World.Server.Clock() }
+
+// micros is how long ago something was, in µs.
+func (s *Store) micros(since int64) int64 { return (s.World.Server.Clock() - since) / 1000 }
+
+// fence locks the key of a shard's row, if its epoch is the one.
+func (s *Store) fence(a *pgsim.Statement, shard int, epoch int64) (holds *bool) {
+	holds = &a.Holds
+	a.Then(func(x *db.Exec) error {
+		if s.World.Bug == cases.BugEpochIgnored {
+			*holds = true
+			return nil
+		}
+		v, err := pgsim.LockOne(x, s.shards, shard, db.KeyShare, func(r shardRow) bool { return r.epoch == epoch })
+		if *holds = v != nil; err == nil && v == nil {
+			s.World.Note(world.Loses, 0, int64(shard), epoch, 0)
+		}
+		return err
+	})
+	return holds
+}
+
+// Leftovers implements store.
+func (s *Store) Leftovers() map[string]int {
+	out := map[string]int{}
+	s.events.Committed(func(_ eventKey, e eventRow) bool { s.Left(out, "events", int32(e.inst.Index)); return true })
+	s.leases.Committed(func(_ leaseKey, l leaseRow) bool { s.Left(out, "leases", int32(l.inst.Index)); return true })
+	s.Instances.Committed(func(index int32, r pgsim.InstanceRow) bool {
+		if r.Pending {
+			s.Left(out, "pending", index)
+		}
+		return true
+	})
+	return out
+}
+
+// Committed implements store: what the owner of the shard remembers of an instance when its append is committed is what
+// the instance's twin has (I1, I2, I4, I6).
+func (s *Store) Committed(t *judge.Twin) {
+	inst := t.Inst
+	if t.End != nil || !inst.Taken || t.Unborn {
+		return
+	}
+	runs, counters, values := 0, 0, 0
+	there := s.last.Memory(inst.ID, journal.Memory{
+		Run: func(run graph.Run, attempt int) {
+			runs++
+			switch r := t.Runs[run]; {
+			case r == nil:
+				t.Wrong("I1", "%s is remembered, and was done, called off or never enqueued", t.Name(run))
+			case r.Attempt != attempt:
+				t.Wrong("I4", "%s is remembered as attempt %d; it is at attempt %d", t.Name(run), attempt, r.Attempt)
+			}
+		},
+		Barrier: func(run graph.Run, required, completed, elements int, soft bool) {
+			c, known := t.Counters[run]
+			if counters++; !known && required == 0 && completed == 0 {
+				counters--
+			}
+			if c.Completed != completed || c.Required != required || c.Soft != soft {
+				t.Wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", t.Name(run), completed, required, c.Completed, c.Required)
+			}
+			if elements != len(t.Elements[run]) {
+				t.Wrong("I6", "%s has %d elements; it should have %d", t.Name(run), elements, len(t.Elements[run]))
+			}
+		},
+		Value: func(slot plan.Slot, base json.RawMessage, appended int) {
+			values++
+			if want := t.Values[slot]; !bytes.Equal(want, base) || appended != len(t.Appended[slot]) {
+				t.Wrong("I4", "variable %d at %q is remembered as %.60q and %d more; it is %.60q and %d more", slot.Var, slot.Scope, base, appended, want, len(t.Appended[slot]))
+			}
+		},
+	})
+	if there && (runs != len(t.Runs) || counters != len(t.Counters) || values != len(t.Values)) {
+		t.Wrong("I2", "%d runs, %d counters and %d values are remembered; there should be %d, %d and %d", runs, counters, values,
+			len(t.Runs), len(t.Counters), len(t.Values))
+	}
+}
+
+func bigEndian4(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }

@@ -1,0 +1,538 @@
+package push
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/push"
+	"pulley/sim/cases"
+	"pulley/sim/db"
+	"pulley/sim/judge"
+	"pulley/sim/pgsim"
+)
+
+// application is apply.sql: its parameters, by the numbers that they have in the file, and what its parts come to.
+type application struct {
+	s     *Store
+	parts map[string]bool
+	args  [52]any
+
+	offered []offeredRun
+	done    []int // of these, those that took place
+	born    []bool
+	gone    []int32 // ords of what did not take place
+	moved   []int32
+	sums    []counting
+	reached []counting // barriers, as they are now
+	tokens  []int64    // of node runs; zero: its event did not take place
+	leased  []int64
+	ending  []ending
+	ended   []int32
+	parted  []elementPart
+}
+
+type offeredRun struct {
+	at  int // in the completions
+	ord int32
+	v   *db.Version[pgsim.RunKey, queued]
+}
+
+// counting are the arrivals at one barrier, summed up.
+type counting struct {
+	id  [16]byte
+	key pgsim.RunKey
+	readiness
+}
+
+// ending is an end: where it is given, and the row that is locked for it.
+type ending struct {
+	at int
+	v  *db.Version[int32, pgsim.InstanceRow]
+}
+
+type elementPart struct {
+	key pgsim.ValueKey
+	collected
+}
+
+// given is a parameter: nil where the statement takes it not.
+func given[T any](p *application, number int) T {
+	v, _ := p.args[number].(T)
+	return v
+}
+
+// elementsOf reads an array that package postgres has written. Numbers of 64 bits and JSON can be null.
+func elementsOf(array *postgres.Array) any {
+	data := array.Append(nil) // whose memory is not used again
+	e := postgres.ReadArray(data)
+	switch element := postgres.Int4(data[8:]); element {
+	case pgtype.Int4OID:
+		return eachOf(e, postgres.Int4)
+	case pgtype.Int8OID:
+		return eachOf(e, nullable(postgres.Int8))
+	case pgtype.BoolOID:
+		return eachOf(e, func(v []byte) bool { return v[0] != 0 })
+	case pgtype.UUIDOID:
+		return eachOf(e, func(v []byte) [16]byte { return [16]byte(v) })
+	case pgtype.TextOID:
+		return eachOf(e, func(v []byte) string { return string(v) })
+	default:
+		return eachOf(e, nullable(func(v []byte) string { return string(v) }))
+	}
+}
+
+func eachOf[T any](e postgres.Elements, read func([]byte) T) []T {
+	list := make([]T, 0, e.Len())
+	for e.Len() > 0 {
+		list = append(list, read(e.Next()))
+	}
+	return list
+}
+
+func nullable[T any](read func([]byte) T) func([]byte) *T {
+	return func(v []byte) *T {
+		if v == nil {
+			return nil
+		}
+		t := read(v)
+		return &t
+	}
+}
+
+// apply is apply.sql: its parts in the order in which the server does them. What it gives is read from some of them, in
+// the order in which they stand; the others come then, the last first. Who sends it uses the memory of its parameters again.
+func (s *Store) apply(on *pgsim.Conn, a *pgsim.Statement, cut cutApply) {
+	p, events := &application{s: s, parts: cut.parts}, on.Stands.([]push.Applied)
+	a.Args = slices.Clone(a.Args)
+	for i, v := range a.Args {
+		if array, ok := v.(*postgres.Array); ok {
+			a.Args[i] = elementsOf(array)
+		}
+		p.args[cut.parameters[i]+1] = a.Args[i]
+	}
+	if s.World.Bug == cases.BugInboxOutside {
+		p.outside(on.Host)
+	}
+	a.Write = true
+	p.offer(a)
+	p.complete(a)
+	p.bear(a)
+	p.arrive(a)
+	p.draw(a)
+	p.end(a)
+	a.Then(func(*db.Exec) error {
+		p.answer(a)
+		return nil
+	})
+	p.requeue(a)
+	p.enqueue(a)
+	p.collect(a)
+	p.write(a)
+	p.leave(a)
+	a.Then(func(x *db.Exec) error {
+		p.report(x, events)
+		return nil
+	})
+}
+
+func (p *application) lost(ord int32) bool { return slices.Contains(p.gone, ord) }
+
+// offer looks up the completions' rows by their keys and tokens, of instances that run.
+func (p *application) offer(a *pgsim.Statement) {
+	s := p.s
+	ords, ids, nodes, paths, tokens := given[[]int32](p, 8), given[[][16]byte](p, 9), given[[]int32](p, 10), given[[]string](p, 11), given[[]*int64](p, 12)
+	a.Then(func(x *db.Exec) error {
+		for i := range ords {
+			v := s.queue.Get(x, s.key(ids[i], nodes[i], paths[i]))
+			if v != nil && (v.Value.token == *tokens[i] || s.World.Bug == cases.BugTokenIgnored) && (s.Running(x, ids[i]) != nil || s.World.Bug == cases.BugEndedTwice) {
+				p.offered = append(p.offered, offeredRun{i, ords[i], v})
+			}
+		}
+		switch s.World.Bug {
+		case cases.BugStaleDrops:
+			if len(p.offered) < len(ords) {
+				p.offered = nil
+			}
+		case cases.BugMapOrder:
+			s.World.Rand.Shuffle(len(p.offered), func(i, j int) { p.offered[i], p.offered[j] = p.offered[j], p.offered[i] })
+		}
+		return nil
+	})
+}
+
+// complete takes the rows away, by their addresses.
+func (p *application) complete(a *pgsim.Statement) {
+	a.Each(func() int { return len(p.offered) }, func(x *db.Exec, i int) error {
+		ok, err := p.s.queue.Delete(x, p.offered[i].v)
+		if ok {
+			p.done = append(p.done, i)
+			p.s.occupy(x, p.place())
+		} else if err == nil {
+			p.moved = append(p.moved, p.offered[i].ord)
+		}
+		return err
+	})
+}
+
+// bear stores new instances, and then it is known what does not take place.
+func (p *application) bear(a *pgsim.Statement) {
+	s := p.s
+	ords, ids, statuses := given[[]int32](p, 14), given[[][16]byte](p, 15), given[[]string](p, 18)
+	results, failures := given[[]*string](p, 19), given[[]*string](p, 20)
+	p.born = make([]bool, len(ords))
+	a.Each(func() int { return len(ords) }, func(x *db.Exec, i int) (err error) {
+		row := pgsim.InstanceRow{Inst: s.InstanceOf(ids[i]), Status: backend.Status(statuses[i]), Submitted: s.now()}
+		row.End(results[i], failures[i])
+		p.born[i], err = s.Instances.InsertNew(x, int32(row.Inst.Index), row)
+		return err
+	})
+	a.Then(func(*db.Exec) error {
+		p.gone = []int32{}
+		for at, ord := range given[[]int32](p, 8) {
+			if !slices.ContainsFunc(p.done, func(i int) bool { return p.offered[i].at == at }) {
+				p.gone = append(p.gone, ord)
+			}
+		}
+		for i, ord := range ords {
+			if !p.born[i] {
+				p.gone = append(p.gone, ord)
+			}
+		}
+		return nil
+	})
+}
+
+// sum groups arrivals by barrier, in the order of keys.
+func (p *application) sum() {
+	ords, ids, nodes, paths := given[[]int32](p, 33), given[[][16]byte](p, 34), given[[]int32](p, 35), given[[]string](p, 36)
+	required, hard, soft := given[[]int32](p, 37), given[[]int32](p, 38), given[[]int32](p, 39)
+	at := map[pgsim.RunKey]int{}
+	for i, ord := range ords {
+		if p.lost(ord) && p.s.World.Bug != cases.BugReadinessBeforeGuard {
+			continue
+		}
+		key := p.s.key(ids[i], nodes[i], paths[i])
+		j, ok := at[key]
+		if !ok {
+			j = len(p.sums)
+			at[key] = j
+			p.sums = append(p.sums, counting{id: ids[i], key: key})
+		}
+		c := &p.sums[j]
+		c.required = max(c.required, required[i])
+		c.completed += hard[i]
+		c.soft = c.soft || soft[i] > 0
+	}
+	for i := range p.sums {
+		c := &p.sums[i]
+		if c.required == 0 {
+			c.required = neverReached
+		}
+		if c.soft {
+			c.completed++
+		}
+	}
+	slices.SortFunc(p.sums, func(a, b counting) int { return pgsim.CompareRun(a.key, b.key) })
+	if p.s.World.Bug == cases.BugMapOrder {
+		p.s.World.Rand.Shuffle(len(p.sums), func(i, j int) { p.sums[i], p.sums[j] = p.sums[j], p.sums[i] })
+	}
+}
+
+func (p *application) arrive(a *pgsim.Statement) {
+	a.Then(func(*db.Exec) error {
+		p.sum()
+		return nil
+	})
+	a.Each(func() int { return len(p.sums) }, func(x *db.Exec, i int) error {
+		c := p.sums[i]
+		if c.completed > c.required {
+			return db.CheckViolation("readiness_overflow")
+		}
+		now, ok, err := p.s.readiness.Upsert(x, c.key, c.readiness, func(old readiness) (readiness, bool, error) {
+			again := int32(0)
+			if old.soft && c.soft {
+				again = 1
+			}
+			if c.completed <= again {
+				return old, false, nil
+			}
+			old.completed += c.completed - again
+			old.soft = old.soft || c.soft
+			if old.completed > old.required {
+				return old, false, db.CheckViolation("readiness_overflow")
+			}
+			return old, true, nil
+		})
+		if ok {
+			p.reached = append(p.reached, counting{c.id, c.key, now})
+		}
+		return err
+	})
+}
+
+// draw gives tokens to the node runs of what took place.
+func (p *application) draw(a *pgsim.Statement) {
+	ords, waits := given[[]int32](p, 40), given[[]*int64](p, 45)
+	p.tokens, p.leased = make([]int64, len(ords)), []int64{}
+	a.Then(func(*db.Exec) error {
+		for i, ord := range ords {
+			if p.lost(ord) {
+				continue
+			}
+			if p.tokens[i] = p.s.Tokens.Next(); *waits[i] < 0 {
+				p.leased = append(p.leased, p.tokens[i])
+			}
+		}
+		return nil
+	})
+}
+
+// end ends instances: all of their rows are locked, and then, by the address, one is changed for each.
+func (p *application) end(a *pgsim.Statement) {
+	s := p.s
+	ords, ids, statuses, untidy := given[[]int32](p, 46), given[[][16]byte](p, 47), given[[]string](p, 48), given[[]bool](p, 49)
+	results, failures := given[[]*string](p, 50), given[[]*string](p, 51)
+	p.ended = []int32{}
+	a.Each(func() int { return len(ords) }, func(x *db.Exec, i int) error {
+		v := s.Instances.Get(x, int32(s.InstanceOf(ids[i]).Index))
+		if v == nil || p.lost(ords[i]) {
+			return nil
+		}
+		v, err := s.Instances.Lock(x, v, db.ForUpdate, db.Wait)
+		if v == nil || err != nil || v.Value.Status != backend.Running && s.World.Bug != cases.BugEndedTwice {
+			return err
+		}
+		switch at := slices.IndexFunc(p.ending, func(e ending) bool { return e.v.Row == v.Row }); {
+		case at < 0:
+			p.ending = append(p.ending, ending{i, v})
+		case ords[i] < ords[p.ending[at].at]:
+			p.ending[at].at = i
+		}
+		return nil
+	})
+	a.Each(func() int { return len(p.ending) }, func(x *db.Exec, i int) error {
+		e := p.ending[i]
+		row := e.v.Value
+		row.Status, row.Untidy = backend.Status(statuses[e.at]), untidy[e.at]
+		row.End(results[e.at], failures[e.at])
+		ok, err := s.Instances.Update(x, e.v, db.NoKeyUpdate, row)
+		if ok {
+			p.ended = append(p.ended, ords[e.at])
+			x.Note(judge.Ended{Inst: row.Inst, Status: row.Status})
+		}
+		return err
+	})
+}
+
+// answer gives the row that comes back.
+func (p *application) answer(a *pgsim.Statement) {
+	row := []any{p.gone}
+	if p.parts["completions"] {
+		var moved []int32
+		for _, o := range p.offered {
+			if slices.Contains(p.moved, o.ord) {
+				moved = append(moved, o.ord)
+			}
+		}
+		row = append(row, append([]int32{}, moved...))
+	}
+	if p.parts["runs"] {
+		row = append(row, p.leased)
+	}
+	if p.parts["ends"] {
+		row = append(row, p.ended)
+	}
+	if p.parts["arrivals"] {
+		row = append(row, p.full()...)
+	}
+	a.Give(row...)
+}
+
+// full gives the columns of barriers that were reached.
+func (p *application) full() []any {
+	var ids [][16]byte
+	var nodes, required, completed []int32
+	var paths []string
+	watched := given[bool](p, 7)
+	for _, c := range p.reached {
+		if !watched && c.completed != c.required && c.required != neverReached {
+			continue
+		}
+		for range p.times(c) {
+			ids, nodes, paths = append(ids, c.id), append(nodes, c.key.Node), append(paths, c.key.Path)
+			required, completed = append(required, c.required), append(completed, c.completed)
+		}
+	}
+	if ids == nil {
+		return []any{nil, nil, nil, nil, nil}
+	}
+	return []any{ids, nodes, paths, required, completed}
+}
+
+// times is how often a barrier is told of. More than once is a bug: each arrival asks for itself whether the count is full or
+// beyond, and of those that are committed together each finds that it is.
+func (p *application) times(c counting) int {
+	if p.s.World.Bug != cases.BugAtOrAbove || c.completed < c.required {
+		return 1
+	}
+	n := 0
+	for i, ord := range given[[]int32](p, 33) {
+		if !p.lost(ord) && given[[]int32](p, 38)[i]+given[[]int32](p, 39)[i] > 0 &&
+			c.key == p.s.key(given[[][16]byte](p, 34)[i], given[[]int32](p, 35)[i], given[[]string](p, 36)[i]) {
+			n++
+		}
+	}
+	return max(n, 1)
+}
+
+// requeue puts runs that are tried again into the queue anew.
+func (p *application) requeue(a *pgsim.Statement) {
+	s := p.s
+	waits := given[[]*int64](p, 13)
+	if waits == nil {
+		return
+	}
+	var row queued
+	drawn := -1
+	a.Each(func() int { return len(p.done) }, func(x *db.Exec, i int) error {
+		o := p.offered[p.done[i]]
+		if waits[o.at] == nil {
+			return nil
+		}
+		if drawn < i {
+			drawn, row = i, o.v.Value
+			row.token, row.owner, row.attempt = s.Tokens.Next(), 0, row.attempt+1
+			row.due = s.now() + *waits[o.at]*1000
+		}
+		return s.enqueue(x, o.v.Row.Key, row)
+	})
+}
+
+func (p *application) enqueue(a *pgsim.Statement) {
+	s := p.s
+	ids, nodes, paths := given[[][16]byte](p, 41), given[[]int32](p, 42), given[[]string](p, 43)
+	args, waits := given[[]*string](p, 44), given[[]*int64](p, 45)
+	owner, lease := given[int32](p, 5), given[int64](p, 6)
+	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
+		if p.tokens[i] == 0 {
+			return nil
+		}
+		row := queued{token: p.tokens[i], due: s.now() + *waits[i]*1000, attempt: 1, args: *args[i]}
+		if *waits[i] < 0 {
+			row.due, row.owner = s.now()+lease*1000, owner
+		}
+		return s.enqueue(x, s.key(ids[i], nodes[i], paths[i]), row)
+	})
+}
+
+// collect adds elements: those that stand together in the list in one row.
+func (p *application) collect(a *pgsim.Statement) {
+	ords, ids, nodes, paths := given[[]int32](p, 27), given[[][16]byte](p, 28), given[[]int32](p, 29), given[[]string](p, 30)
+	places, values := given[[]int32](p, 31), given[[]*string](p, 32)
+	a.Then(func(*db.Exec) error {
+		at := map[pgsim.ValueKey]int{}
+		for i, ord := range ords {
+			if p.lost(ord) {
+				continue
+			}
+			run := p.s.key(ids[i], nodes[i], paths[i])
+			key := pgsim.ValueKey{Inst: run.Inst, ID: run.Node, Path: run.Path, Element: places[i] >> 6}
+			j, ok := at[key]
+			if !ok {
+				j = len(p.parted)
+				at[key] = j
+				p.parted = append(p.parted, elementPart{key: key})
+			}
+			part := &p.parted[j]
+			part.places, part.vals = append(part.places, places[i]), append(part.vals, []byte(*values[i]))
+		}
+		return nil
+	})
+	a.Each(func() int { return len(p.parted) }, func(x *db.Exec, i int) error {
+		part := &p.parted[i]
+		part.key.Element = slices.Min(part.places)
+		return p.s.elements.Insert(x, part.key, part.collected)
+	})
+}
+
+// write puts values into inboxes.
+func (p *application) write(a *pgsim.Statement) {
+	if p.s.World.Bug != cases.BugInboxOutside {
+		p.values(a, p.lost)
+	}
+}
+
+// outside is a bug: a transaction of its own that writes the values of events, whatever becomes of these.
+func (p *application) outside(h *pgsim.Host) {
+	a := p.s.Memory.Next("values", "", nil)
+	p.values(a, func(int32) bool { return false })
+	ctx := context.Background()
+	_ = h.Borrow(ctx, func(c *pgsim.Conn) { _, _ = c.Send(ctx, a) }) // errors are a part of it
+}
+
+func (p *application) values(a *pgsim.Statement, lost func(ord int32) bool) {
+	s := p.s
+	ords, ids, vars, paths := given[[]int32](p, 21), given[[][16]byte](p, 22), given[[]int32](p, 23), given[[]string](p, 24)
+	elements, values := given[[]int32](p, 25), given[[]*string](p, 26)
+	a.Each(func() int { return len(ords) }, func(x *db.Exec, i int) error {
+		if lost(ords[i]) {
+			return nil
+		}
+		key := pgsim.ValueKey{Inst: int32(s.InstanceOf(ids[i]).Index), ID: vars[i], Path: paths[i], Element: elements[i]}
+		value := json.RawMessage(*values[i])
+		_, _, err := s.inbox.Upsert(x, key, value, func(json.RawMessage) (json.RawMessage, bool, error) { return value, true, nil })
+		return err
+	})
+}
+
+// place is where the commit leaves its mark.
+func (p *application) place() commitKey {
+	return commitKey{given[int](p, 1), given[int64](p, 2), given[int32](p, 3)}
+}
+
+// leave leaves the commit's mark.
+func (p *application) leave(a *pgsim.Statement) {
+	if !p.parts["completions"] {
+		return
+	}
+	key := p.place()
+	a.Then(func(x *db.Exec) error {
+		if len(p.done) == 0 {
+			return nil
+		}
+		row := commitRow{given[int64](p, 4), p.gone, p.s.now()}
+		_, _, err := p.s.commits.Upsert(x, key, row, func(old commitRow) (commitRow, bool, error) {
+			return row, old.number < row.number, nil
+		})
+		return err
+	})
+}
+
+// report leaves notes of what took place.
+func (p *application) report(x *db.Exec, events []push.Applied) {
+	s := p.s
+	for i := range events {
+		if e := &events[i]; !p.lost(e.Ord) {
+			x.Note(&judge.Event{
+				Inst: s.InstanceOf(e.Instance), Born: e.Born, Run: e.Run, Token: e.Token, Lease: e.Lease, Attempt: e.Attempt, Failed: e.Failed,
+				Inbox: &e.Inbox, Plan: &e.Plan, Snapshot: x.Begun(),
+			})
+		}
+	}
+	for i, status := range given[[]string](p, 18) {
+		if p.born[i] && backend.Status(status) != backend.Running {
+			x.Note(judge.Ended{Inst: s.InstanceOf(given[[][16]byte](p, 15)[i]), Status: backend.Status(status)})
+		}
+	}
+	ids, nodes, paths, waits := given[[][16]byte](p, 41), given[[]int32](p, 42), given[[]string](p, 43), given[[]*int64](p, 45)
+	for i, token := range p.tokens {
+		if token != 0 && *waits[i] < 0 {
+			x.Note(judge.Leased{Inst: s.InstanceOf(ids[i]), Run: pgsim.RunOf(nodes[i], paths[i]), Token: token, Attempt: 1, Snapshot: x.Begun()})
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package push
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/push"
+	"pulley/sim/db"
+	"pulley/sim/pgsim"
+	"pulley/sim/world"
+)
+
+// The tables of push.
+type (
+	queued struct {
+		token, due     int64 // due on the server's clock
+		attempt, owner int32 // of owners; zero: null
+		args           string
+		place          int64 // in the table: later versions stand behind earlier ones
+	}
+	readiness struct {
+		required, completed int32
+		soft                bool
+	}
+	collected struct {
+		places []int32
+		vals   [][]byte
+	}
+	commitKey struct {
+		shard   int
+		backend int64
+		slot    int32
+	}
+	commitRow struct {
+		number int64
+		stale  []int32
+		at     int64 // on the server's clock
+	}
+)
+
+func compareCommit(a, b commitKey) int {
+	return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.backend, b.backend), cmp.Compare(a.slot, b.slot))
+}
+
+// neverReached is the count of a barrier that nobody has opened.
+const neverReached = math.MaxInt32
+
+// Store is what is on the server, for push.
+type Store struct {
+	pgsim.Base
+	queue     *db.Table[pgsim.RunKey, queued]
+	readiness *db.Table[pgsim.RunKey, readiness]
+	inbox     *db.Table[pgsim.ValueKey, json.RawMessage] // by variable
+	elements  *db.Table[pgsim.ValueKey, collected]       // by node, and the first place
+	commits   *db.Table[commitKey, commitRow]
+	owners    *db.Table[string, int32]
+	ownerIDs  db.Sequence
+	placed    int64                // the last place in the queue
+	marking   map[commitKey]uint64 // the number of the last transaction that is to leave its mark in a place
+}
+
+// New makes the tables, on the server of a world.
+func New(w *world.World, memory *pgsim.Memory) *Store {
+	s := w.Server.Server
+	return &Store{
+		Base: pgsim.NewBase(w, memory), marking: map[commitKey]uint64{},
+		queue:     db.NewTable[pgsim.RunKey, queued](s, "queue", pgsim.CompareRun),
+		readiness: db.NewTable[pgsim.RunKey, readiness](s, "readiness", pgsim.CompareRun),
+		inbox:     db.NewTable[pgsim.ValueKey, json.RawMessage](s, "inbox", pgsim.CompareValue),
+		elements:  db.NewTable[pgsim.ValueKey, collected](s, "elements", pgsim.CompareValue),
+		commits:   db.NewTable[commitKey, commitRow](s, "commits", compareCommit),
+		owners:    db.NewTable[string, int32](s, "owners", strings.Compare),
+	}
+}
+
+// Crashed implements store.
+func (s *Store) Crashed() {
+	s.Base.Crashed()
+	s.ownerIDs.Crash()
+	clear(s.marking)
+}
+
+// occupy wants the place of a mark to belong to one transaction at a time that has completed something: the server may still be
+// at one whose connection was lost, and what that has done would have no mark (D7).
+func (s *Store) occupy(x *db.Exec, place commitKey) {
+	before, now := s.marking[place], x.Number()
+	if before != 0 && before != now && s.World.Server.Status(before) == db.InProgress {
+		s.World.Violate("D7", "a transaction is to leave its mark in place %d of shard %d, and so is another that is under way", place.slot, place.shard)
+	}
+	s.marking[place] = now
+}
+
+// Open implements store: a push.Backend, the real code.
+func (s *Store) Open(h *world.Host) (world.Backend, error) {
+	return push.On(pgsim.NewStore(h, s.statement), push.Config{
+		MarksKept: time.Duration(s.World.MarksKept()),
+		Applies:   func(on postgres.Conn, events []push.Applied) { on.(*pgsim.Conn).Stands = events },
+	}), nil
+}
+
+// cutApply is apply.sql without the parts that some events do not need.
+type cutApply struct {
+	parts      map[string]bool
+	parameters []int // the places, from 0, of those that it takes
+}
+
+// optional are the parts that can be left out.
+var optional = [...]string{"completions", "retries", "instances", "values", "elements", "arrivals", "runs", "ends"}
+
+// applies are all texts that apply.sql is sent with.
+var applies = sync.OnceValue(func() map[string]cutApply {
+	text, err := push.SQL("apply")
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	all := map[string]cutApply{}
+	for set := range 1 << len(optional) {
+		parts := map[string]bool{}
+		for i, part := range optional {
+			parts[part] = set>>i&1 == 1
+		}
+		if parts["retries"] && !parts["completions"] {
+			continue // they are a part of that one
+		}
+		cut, parameters := postgres.CutDown(text, func(part string) bool { return parts[part] })
+		all[cut] = cutApply{parts, parameters}
+	}
+	return all
+})
+
+// statement is what a text stands for.
+func (s *Store) statement(on *pgsim.Conn, sql string, args []any) *pgsim.Statement {
+	if cut, ok := applies()[sql]; ok {
+		a := s.Memory.Next("apply", sql, args)
+		s.apply(on, a, cut)
+		return a
+	}
+	return pgsim.StatementOf(s, &s.Base, texts, sql, args)
+}
+
+// Leftovers implements store.
+func (s *Store) Leftovers() map[string]int {
+	out := map[string]int{}
+	s.queue.Committed(func(k pgsim.RunKey, _ queued) bool { s.Left(out, "queue", k.Inst); return true })
+	s.readiness.Committed(func(k pgsim.RunKey, _ readiness) bool { s.Left(out, "readiness", k.Inst); return true })
+	s.inbox.Committed(func(k pgsim.ValueKey, _ json.RawMessage) bool { s.Left(out, "inbox", k.Inst); return true })
+	s.elements.Committed(func(k pgsim.ValueKey, _ collected) bool { s.Left(out, "elements", k.Inst); return true })
+	return out
+}

@@ -1,0 +1,212 @@
+package pgsim
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/plan"
+	"pulley/sim/cases"
+	"pulley/sim/db"
+	"pulley/sim/judge"
+	"pulley/sim/world"
+)
+
+// The statements of a design on a Host are known by their text. Each is written anew for the simulated database: the same
+// rows, locks, conditions and order of parts. Of the parts of a statement the server does those first that its result is
+// read from, in their order, and then the others, the last first.
+
+// Known is a statement that a store knows.
+type Known[S any] struct {
+	name  string // of its file
+	build func(s S, a *Statement, args []any)
+}
+
+// ByText gives statements by what is sent.
+func ByText[S any](sql func(name string) (string, error), all map[string]func(S, *Statement, []any), into map[string]Known[S]) map[string]Known[S] {
+	for name, build := range all {
+		text, err := sql(name)
+		if err != nil {
+			panic(err) // the files are part of the program
+		}
+		into[text] = Known[S]{name, build}
+	}
+	return into
+}
+
+// sharedSQL are the statements of package postgres.
+var sharedSQL = map[string]func(*Base, *Statement, []any){
+	"lookup": (*Base).lookup, "cancel": (*Base).cancel, "settle": (*Base).settle, "life": (*Base).life,
+	"join": (*Base).join, "leave": (*Base).leave, "peers": (*Base).peers,
+}
+
+const notifySQL = "SELECT pg_notify($1, $2)"
+
+var sharedTexts = ByText(postgres.SQL, sharedSQL, map[string]Known[*Base]{notifySQL: {"notify", (*Base).notify}})
+
+// Shared makes a statement that all designs have.
+func (b *Base) Shared(sql string, args []any) *Statement {
+	k, ok := sharedTexts[sql]
+	if !ok {
+		panic(fmt.Sprintf("pgsim: nobody knows the statement %s", sql))
+	}
+	a := b.Memory.Next(k.name, sql, args)
+	k.build(b, a, args)
+	return a
+}
+
+// StatementOf makes a statement of a design, or one that all have.
+func StatementOf[S any](s S, b *Base, texts map[string]Known[S], sql string, args []any) *Statement {
+	k, ok := texts[sql]
+	if !ok {
+		return b.Shared(sql, args)
+	}
+	a := b.Memory.Next(k.name, sql, args)
+	k.build(s, a, args)
+	return a
+}
+
+// InstanceOf finds an instance by its id, which is one that there is.
+func (b *Base) InstanceOf(id [16]byte) *world.Instance {
+	inst := b.World.InstanceOf(id)
+	if inst == nil {
+		panic(fmt.Sprintf("pgsim: no instance %x", id))
+	}
+	return inst
+}
+
+// Running gives what a statement sees of an instance, if it runs.
+func (b *Base) Running(x *db.Exec, id [16]byte) *db.Version[int32, InstanceRow] {
+	v := b.Instances.Get(x, int32(b.InstanceOf(id).Index))
+	if v == nil || v.Value.Status != backend.Running {
+		return nil
+	}
+	return v
+}
+
+func (b *Base) lookup(a *Statement, args []any) {
+	a.Then(func(x *db.Exec) error {
+		for _, id := range args[1].([][16]byte) {
+			v := b.Instances.Get(x, int32(b.InstanceOf(id).Index))
+			if v == nil {
+				continue
+			}
+			var failure []byte
+			if f := v.Value.Failure; f != nil {
+				failure, _ = json.Marshal(f) // it was read from JSON, or made by the core
+			}
+			a.Give(id, string(v.Value.Status), []byte(v.Value.Result), failure)
+		}
+		return nil
+	})
+}
+
+func (b *Base) cancel(a *Statement, args []any) {
+	ids, failure := args[1].([][16]byte), &plan.Failure{}
+	if err := json.Unmarshal([]byte(args[2].(string)), failure); err != nil {
+		panic(err) // the store has written it
+	}
+	a.Write = true
+	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
+		inst := b.InstanceOf(ids[i])
+		v, err := LockOne(x, b.Instances, int32(inst.Index), db.ForUpdate, func(r InstanceRow) bool { return r.Status == backend.Running })
+		if v == nil || err != nil {
+			return err
+		}
+		row := v.Value
+		row.Status, row.Untidy, row.Failure = backend.Canceled, true, failure
+		ok, err := b.Instances.Update(x, v, db.NoKeyUpdate, row)
+		if ok {
+			x.Note(judge.Ended{Inst: inst, Status: backend.Canceled})
+			a.Give(ids[i])
+		}
+		return err
+	})
+}
+
+func (b *Base) settle(a *Statement, args []any) {
+	number, err := strconv.ParseUint(args[0].(string), 10, 64)
+	if err != nil {
+		panic(err) // the server has given it
+	}
+	a.Then(func(x *db.Exec) error {
+		b.World.Note(world.Settles, 0, 0, 0, 0)
+		if v := b.Lives.Get(x, 0); (v == nil || v.Value != args[1].(string)) && b.World.Bug != cases.BugLifeIgnored {
+			return nil
+		}
+		status := b.World.Server.Status(number)
+		switch {
+		case status == "":
+			return db.ErrFuture
+		case status == db.Aborted && b.World.Bug == cases.BugUnknownIsSuccess:
+			status = db.Done
+		}
+		a.Give(string(status))
+		return nil
+	})
+}
+
+func (b *Base) life(a *Statement, _ []any) {
+	name := ""
+	a.Then(func(x *db.Exec) error {
+		if name == "" {
+			name = b.World.FreshID().String()
+		}
+		ok, err := b.Lives.InsertNew(x, 0, name)
+		if ok {
+			a.Give(name)
+		}
+		return err
+	})
+	a.Then(func(x *db.Exec) error {
+		if v := b.Lives.Get(x, 0); v != nil && len(a.Out.List) == 0 {
+			a.Give(v.Value)
+		}
+		return nil
+	})
+}
+
+func (b *Base) notify(a *Statement, args []any) {
+	a.Notify(args[0].(string), args[1].(string))
+	a.Give("")
+}
+
+// join: see join.sql. Who is here is known by its session, for as long as that lasts.
+func (b *Base) join(a *Statement, args []any) { b.tellPeers(a, args, true) }
+
+// leave: see leave.sql.
+func (b *Base) leave(a *Statement, args []any) { b.tellPeers(a, args, false) }
+
+// tellPeers says that an engine is here, or is not any more. Its lock is the connection's; to Postgres as a shadow, which lends
+// connections to sessions for their statements, only the notification is.
+func (b *Base) tellPeers(a *Statement, args []any, here bool) {
+	a.SQL, a.Args = notifySQL, args[2:]
+	a.Then(func(x *db.Exec) error {
+		b.here[x.Session().ID] = here
+		return nil
+	})
+	b.notify(a, a.Args)
+}
+
+// peers: see peers.sql. It has no shadow, on which those numbers are others.
+func (b *Base) peers(a *Statement, args []any) {
+	a.SQL = ""
+	a.Then(func(*db.Exec) error {
+		all, before := int32(0), int32(0)
+		for _, s := range b.World.Server.Sessions() {
+			if !b.here[s.ID] {
+				continue
+			}
+			if all++; int32(s.ID) < args[2].(int32) {
+				before++
+			}
+		}
+		a.Give(all, before)
+		return nil
+	})
+}
+
+// XID gives a transaction's number as the server's text.
+func XID(x *db.Exec) string { return strconv.FormatUint(x.Number(), 10) }

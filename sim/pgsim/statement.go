@@ -1,0 +1,158 @@
+package pgsim
+
+import (
+	"pulley/sim/db"
+	"pulley/sim/world"
+)
+
+// Statement is a statement of a design, made of steps. Each is called until it does not wait any more; what a step has
+// done it must find done when it is called again.
+type Statement struct {
+	Name     string // for people
+	steps    []stage
+	at       int
+	Write    bool     // it needs room on the disk
+	Out      Rows     // the answer
+	Wire     [][]byte // of a prepared statement: its row
+	Affected int
+	Holds    bool // what it is fenced by
+	Counts   bool // who asks wants to know how many rows were affected, and nothing else
+
+	SQL    string
+	Args   []any
+	Params [][]byte // of a prepared statement, instead of args
+
+	few   [5]stage        // where steps begin
+	alone [1]db.Statement // it, as a batch
+}
+
+// Memory are the memory of a world's statements, which the next one has again.
+type Memory struct {
+	blocks [][]Statement
+	used   int
+}
+
+// statementsBlock is how many are made at a time.
+const statementsBlock = 64
+
+// Next makes one that is empty.
+func (m *Memory) Next(name, sql string, args []any) *Statement {
+	block, at := m.used/statementsBlock, m.used%statementsBlock
+	if block == len(m.blocks) {
+		m.blocks = append(m.blocks, make([]Statement, statementsBlock))
+	}
+	m.used++
+	a := &m.blocks[block][at]
+	a.Name, a.SQL, a.Args = name, sql, args
+	return a
+}
+
+// reset empties those that were used.
+func (m *Memory) reset() {
+	for at := 0; at < m.used; at += statementsBlock {
+		clear(m.blocks[at/statementsBlock])
+	}
+	m.used = 0
+}
+
+// stage is one step of a statement, or one for each of so many things.
+type stage struct {
+	once func(*db.Exec) error
+	each func(x *db.Exec, i int) error
+	many func() int // how many, when it has come to that
+	i    int
+}
+
+// String names it for people.
+func (a *Statement) String() string { return a.Name }
+
+// NeedsRoom says whether it needs room on the disk.
+func (a *Statement) NeedsRoom() bool { return a.Write }
+
+// Done says whether the server has done all of it.
+func (a *Statement) Done() bool { return a.at == len(a.steps) }
+
+// Batch gives the statement alone.
+func (a *Statement) Batch() []db.Statement {
+	a.alone[0] = a
+	return a.alone[:]
+}
+
+// Run implements db.Statement.
+func (a *Statement) Run(x *db.Exec) error {
+	for ; a.at < len(a.steps); a.at++ {
+		if err := a.steps[a.at].run(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stage) run(x *db.Exec) error {
+	if s.once != nil {
+		return s.once(x)
+	}
+	for ; s.i < s.many(); s.i++ {
+		if err := s.each(x, s.i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Statement) add(s stage) *Statement {
+	if a.steps == nil {
+		a.steps = a.few[:0]
+	}
+	a.steps = append(a.steps, s)
+	return a
+}
+
+// Then adds a step.
+func (a *Statement) Then(step func(*db.Exec) error) *Statement { return a.add(stage{once: step}) }
+
+// Each adds a step for each of so many things, whose number is known when it comes to that.
+func (a *Statement) Each(n func() int, do func(x *db.Exec, i int) error) *Statement {
+	return a.add(stage{each: do, many: n})
+}
+
+// Notify has those who listen hear of the commit.
+func (a *Statement) Notify(channel, payload string) *Statement {
+	return a.Then(func(x *db.Exec) error {
+		x.Note(world.Notice{Channel: channel, Payload: payload})
+		return nil
+	})
+}
+
+// Affect counts a row if it was affected.
+func (a *Statement) Affect(ok bool) {
+	if ok {
+		a.Affected++
+	}
+}
+
+// Give adds a row to the answer.
+func (a *Statement) Give(row ...any) { a.Out.List = append(a.Out.List, row) }
+
+// Remove is DELETE … WHERE of one row.
+func Remove[K, V any](x *db.Exec, t *db.Table[K, V], v *db.Version[K, V], holds func(V) bool) (bool, error) {
+	v, err := t.Lock(x, v, db.ForUpdate, db.Wait)
+	if err != nil || v == nil || !holds(v.Value) {
+		return false, err
+	}
+	t.Remove(x, v)
+	return true, nil
+}
+
+// LockOne locks a row that the statement sees and gives its newest version, if a condition holds for both.
+func LockOne[K, V any](x *db.Exec, t *db.Table[K, V], key K, mode db.Mode, holds func(V) bool) (*db.Version[K, V], error) {
+	v := t.Get(x, key)
+	if v == nil || !holds(v.Value) {
+		return nil, nil
+	}
+	v, err := t.Lock(x, v, mode, db.Wait)
+	if err != nil || v == nil || !holds(v.Value) {
+		return nil, err
+	}
+	return v, nil
+}

@@ -1,0 +1,14 @@
+package pgsim
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"pulley/engine/backend/postgres"
+	"pulley/sim/pgsim/fingerprint"
+)
+
+func TestStatements(t *testing.T) {
+	fingerprint.Unchanged(t, "testdata/statements.txt", postgres.SQL, slices.Sorted(maps.Keys(sharedSQL)))
+}

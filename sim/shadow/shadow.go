@@ -1,0 +1,572 @@
+package shadow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend/postgres"
+	"pulley/engine/pgserver"
+	"pulley/engine/pgserver/pgtest"
+	"pulley/sim/db"
+	"pulley/sim/pgsim"
+	"pulley/sim/world"
+)
+
+// Design is what a shadow has to know of a design.
+type Design struct {
+	Name  string
+	Make  func(*world.World, *pgsim.Memory) pgsim.Design
+	Cases uint64                                               // a quarter of the worlds that have a shadow at night
+	SetUp func(ctx context.Context, cfg postgres.Config) error // makes the schema
+	Clean []string                                             // statements before a world; $1: its shards
+	Lines string                                               // a query for all that is committed, a line for each row
+	Heard []string                                             // the channels
+	Rows  func(w *world.World) []string                        // lines, of a world
+	Loose map[string]bool                                      // statements that promise no order of what they give
+	Own   map[string]int                                       // columns, by statements, that are names which only that server gives
+	Count func(w *world.World) (sql string, args []any)        // sets the sequence to where the world's is; nil: there is none
+}
+
+// Postgres is Postgres as the shadow of a world's server. A statement that the simulated server has done is made there, too,
+// and must give the same; what waits there for a lock must wait here, and go on when it does there. Its clock is the
+// world's: a function of the schema takes the place of clock_timestamp.
+type Postgres struct {
+	t      *testing.T
+	design Design
+	server *pgserver.Server
+	cfg    postgres.Config
+	admin  *pgx.Conn
+	ear    *pgx.Conn // hears of notifications
+	free   []*pgx.Conn
+
+	w       *world.World
+	turns   map[*world.Conn]*turn
+	micros  int64             // what the clock says
+	names   map[string]string // of the real server, by those that stand for them on the simulated one
+	told    []string          // notifications of the simulated server
+	every   int               // rows are compared after so many batches
+	batches int               // since
+	crashes int               // that are real ones; the others only empty what is not logged
+	said    []string          // the last statements, for people
+	count   map[string]int    // what took place
+	differs error             // the first difference
+	plant   func() bool       // changes something on the simulated server, and says whether it has; nil: nobody does
+}
+
+// turn is what a connection is at.
+type turn struct {
+	batch []db.Statement
+	state turnState
+	real  *pgx.Conn // nil: there is nothing that it has to itself
+	tx    bool      // it is in a transaction that it has begun by itself
+	woken int       // the world's step in which what it waits for came free, so that the real one may go on already; zero: none did
+	clock int64     // at that step
+	got   chan []returned
+}
+
+// explicit says whether it is for the batch to say where its transaction begins and ends.
+func (t *turn) explicit() bool { return t.tx || slices.Contains(t.batch, db.Statement(db.Begin)) }
+
+// body is the batch without the commit that it may end with.
+func (t *turn) body() []db.Statement {
+	if n := len(t.batch); n > 0 && t.batch[n-1] == db.Statement(db.Commit) {
+		return t.batch[:n-1]
+	}
+	return t.batch
+}
+
+type turnState uint8
+
+const (
+	idle    turnState = iota
+	fresh             // the batch is yet to be made on the real server
+	held              // it was, but for its commit
+	blocked           // it waits there
+)
+
+func newPostgres(t *testing.T, d Design) *Postgres {
+	t.Helper()
+	p := &Postgres{t: t, design: d, server: pgtest.Own(t), count: map[string]int{}}
+	p.cfg = postgres.Config{DSN: p.server.DSN(), Schema: pgtest.Schema(t)}
+	if err := d.SetUp(t.Context(), p.cfg); err != nil {
+		t.Fatal(err)
+	}
+	p.open()
+	for _, sql := range []string{
+		`CREATE SEQUENCE clock MINVALUE -4000000000000000000`,
+		`CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql VOLATILE AS $$
+			BEGIN RETURN timestamptz '2000-01-01 00:00:00+00' + (SELECT last_value FROM clock) * interval '1 microsecond'; END $$`,
+		`CREATE FUNCTION statement_timestamp() RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN clock_timestamp(); END $$`,
+		`CREATE FUNCTION micros(timestamptz) RETURNS bigint LANGUAGE sql AS $$
+			SELECT (extract(epoch FROM $1 - timestamptz '2000-01-01 00:00:00+00') * 1000000)::bigint $$`,
+		`DO $$ DECLARE c record; BEGIN
+			FOR c IN SELECT adrelid::regclass AS t, attname AS a FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
+				WHERE pg_get_expr(adbin, adrelid) LIKE '%clock_timestamp()' AND adrelid IN (SELECT oid FROM pg_class WHERE relnamespace = current_schema::regnamespace)
+			LOOP EXECUTE format('ALTER TABLE %s ALTER %I SET DEFAULT clock_timestamp()', c.t, c.a); END LOOP; END $$`,
+	} {
+		p.exec(sql)
+	}
+	t.Cleanup(p.close)
+	return p
+}
+
+// open makes the connections that are always there.
+func (p *Postgres) open() {
+	p.admin, p.ear = p.dial(), p.dial()
+	for _, channel := range p.design.Heard {
+		if _, err := p.ear.Exec(p.t.Context(), "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// close ends all connections.
+func (p *Postgres) close() {
+	for _, c := range append(p.free, p.admin, p.ear) {
+		_ = c.Close(context.Background()) // it may be broken
+	}
+	p.free = nil
+}
+
+// dial makes a connection as a design has them, but for what clock_timestamp is. What a crash must not take is flushed before.
+func (p *Postgres) dial() *pgx.Conn {
+	c, err := postgres.Connect(p.t.Context(), p.cfg)
+	if err == nil {
+		_, err = c.Exec(p.t.Context(), "SET search_path TO "+pgx.Identifier{p.cfg.Schema}.Sanitize()+", pg_catalog; SET synchronous_commit TO off; "+
+			"SET deadlock_timeout TO '1h'") // the world decides when a transaction has waited for too long, and which; by itself the server ends none
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return c
+}
+
+func (p *Postgres) exec(sql string, args ...any) {
+	if _, err := p.admin.Exec(p.t.Context(), sql, args...); err != nil {
+		p.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// attach makes it the shadow of a new world's server.
+func (p *Postgres) attach(w *world.World) {
+	p.names = map[string]string{}
+	p.w, p.turns, p.told, p.said, p.differs, p.batches = w, map[*world.Conn]*turn{}, nil, nil, nil, 0
+	for _, sql := range p.design.Clean {
+		if strings.Contains(sql, "$1") {
+			p.exec(sql, w.Shards)
+		} else {
+			p.exec(sql)
+		}
+	}
+	s := w.Server
+	s.Shadow = p
+	committed := s.Committed
+	s.Committed = func(tx *db.Tx) {
+		first := len(p.told)
+		for _, n := range tx.Notes {
+			if n, ok := n.(world.Notice); ok && n.Channel != "" && !slices.Contains(p.told[first:], n.Channel+" "+n.Payload) {
+				p.told = append(p.told, n.Channel+" "+n.Payload)
+			}
+		}
+		committed(tx)
+	}
+	ready := s.Ready
+	s.Ready = func(session *db.Session) {
+		t := p.turn(session.Data.(*world.Conn))
+		t.woken, t.clock = w.Steps, s.Clock()
+		ready(session)
+	}
+}
+
+// tick has the real server's clock say what the simulated one's does.
+func (p *Postgres) tick() {
+	if now := p.w.Server.Clock() / 1000; now != p.micros {
+		p.micros = now
+		p.exec("SELECT setval('clock', $1)", now)
+	}
+}
+
+// differ notes the first difference, and ends the world.
+func (p *Postgres) differ(format string, args ...any) {
+	if p.differs == nil {
+		p.differs = fmt.Errorf("%s\nafter:\n  %s", fmt.Sprintf(format, args...), strings.Join(p.said, "\n  "))
+		p.w.Over = true
+	}
+}
+
+// say notes what took place, for people.
+func (p *Postgres) say(format string, args ...any) {
+	if len(p.said) == 12 {
+		p.said = p.said[1:]
+	}
+	p.said = append(p.said, fmt.Sprintf("%v: ", time.Duration(p.w.Now))+fmt.Sprintf(format, args...))
+}
+
+func (p *Postgres) turn(c *world.Conn) *turn {
+	t := p.turns[c]
+	if t == nil {
+		t = &turn{}
+		p.turns[c] = t
+	}
+	return t
+}
+
+// lend gives a turn a connection to the real server.
+func (p *Postgres) lend(t *turn) {
+	if t.real != nil {
+		return
+	}
+	if n := len(p.free); n > 0 {
+		t.real, p.free = p.free[n-1], p.free[:n-1]
+		return
+	}
+	t.real = p.dial()
+}
+
+func (p *Postgres) release(t *turn) {
+	if t.real != nil && !t.real.IsClosed() {
+		p.free = append(p.free, t.real)
+	}
+	t.real = nil
+}
+
+// Began implements shadow.
+func (p *Postgres) Began(c *world.Conn, batch []db.Statement) {
+	t := p.turn(c)
+	if t.batch = batch; sends(batch) {
+		t.state = fresh
+	}
+	for _, a := range asks(batch) {
+		a.Args = p.translated(a.Args)
+	}
+}
+
+// translated gives the parameters of a statement with the names that the real server knows.
+func (p *Postgres) translated(args []any) []any {
+	args = slices.Clone(args)
+	for i, v := range args {
+		if name, ok := v.(string); ok && p.names[name] != "" {
+			args[i] = p.names[name]
+		}
+	}
+	return args
+}
+
+// learn takes the names that the real server has given for those of the simulated one.
+func (p *Postgres) learn(a *pgsim.Statement, r returned) {
+	column, names := p.design.Own[a.Name]
+	if !names || len(a.Out.List) != len(r.rows) {
+		return
+	}
+	for i, row := range a.Out.List {
+		sim := fmt.Sprint(row[column])
+		p.names[sim] = string(r.rows[i][column])
+		r.rows[i][column] = []byte(sim)
+	}
+}
+
+// Stepped implements shadow.
+func (p *Postgres) Stepped(c *world.Conn) {
+	t := p.turn(c)
+	if t.state == idle || p.differs != nil {
+		return
+	}
+	if p.overtakes(t) {
+		return
+	}
+	t.woken = 0
+	p.tick()
+	switch waits := c.Session.State() == db.Waiting; {
+	case waits && t.state == fresh:
+		p.count["waits"]++
+		p.say("%s of %d waits", texts(t.batch), c.Session.ID)
+		p.enter(t)
+		t.state = blocked
+		t.send(t.body())
+		p.mustWait(t)
+	case waits:
+		p.mustWait(t)
+	case t.state == fresh: // it lets others go first
+		p.count["overlaps"]++
+		p.say("%s of %d, but for its commit", texts(t.batch), c.Session.ID)
+		p.enter(t)
+		t.state = held
+		p.compare(t, p.make(t, t.body()))
+	case t.state == blocked:
+		t.state = held
+		p.compare(t, p.await(t))
+	}
+}
+
+// enter begins with a batch whose commit comes later.
+func (p *Postgres) enter(t *turn) {
+	p.lend(t)
+	if !t.explicit() {
+		p.control(t, "BEGIN")
+	}
+}
+
+// Ended implements shadow.
+func (p *Postgres) Ended(c *world.Conn, err error) {
+	t := p.turn(c)
+	state := t.state
+	if p.differs != nil || p.overtakes(t) || state == idle && (err == nil || !t.tx) {
+		return
+	}
+	t.state, t.woken = idle, 0
+	p.tick()
+	p.say("%s of %d: %v", texts(t.batch), c.Session.ID, err)
+	if state == idle { // nothing was sent to the real server, for which its disk has room
+		p.giveUp(c, t, state)
+		return
+	}
+	switch {
+	case errors.Is(err, db.ErrCanceled) || errors.Is(err, db.ErrShutdown) || errors.Is(err, db.ErrLockTimeout): // given up, for nothing that it did
+		p.count["given up"]++
+		p.giveUp(c, t, state)
+	default:
+		p.finish(t, state, err)
+	}
+	if t.tx = c.Session.State() == db.InTx; !t.tx {
+		p.release(t)
+	}
+	p.look(false)
+}
+
+// giveUp has what is under way fail, for nothing that it did.
+func (p *Postgres) giveUp(c *world.Conn, t *turn, state turnState) {
+	p.takeBack(t, state)
+	if c.Session.State() == db.InTx {
+		p.lend(t)
+		_, _ = t.real.Exec(p.t.Context(), "BEGIN; SELECT 1/0") // a transaction that has failed
+	}
+}
+
+// finish makes what is left of a batch, which has ended with an error or without.
+func (p *Postgres) finish(t *turn, state turnState, err error) {
+	var got []returned
+	around := !t.explicit() && (state != fresh || len(t.batch) > 1) // there is a transaction around it
+	switch {
+	case state == blocked:
+		got = p.await(t)
+	case state == fresh && around:
+		p.enter(t)
+		got = p.make(t, t.body())
+	case state == fresh:
+		p.lend(t)
+		got = p.make(t, t.batch)
+	}
+	if got != nil {
+		p.judge(t, got, err)
+	}
+	switch {
+	case around && err != nil:
+		p.control(t, "ROLLBACK")
+	case around, state != fresh && err == nil && len(t.body()) < len(t.batch):
+		p.control(t, "COMMIT")
+	}
+}
+
+// Closed implements shadow.
+func (p *Postgres) Closed(c *world.Conn) {
+	if t := p.turns[c]; t != nil {
+		if t.real != nil {
+			p.tick()
+			p.say("session %d is over", c.Session.ID)
+			p.takeBack(t, t.state)
+			p.release(t)
+		}
+		delete(p.turns, c)
+	}
+}
+
+// takeBack undoes what is under way.
+func (p *Postgres) takeBack(t *turn, state turnState) {
+	if t.real == nil {
+		return
+	}
+	if state == blocked {
+		p.exec("SELECT pg_cancel_backend($1)", int32(t.real.PgConn().PID()))
+		p.await(t)
+	}
+	p.control(t, "ROLLBACK")
+	if state == blocked {
+		p.recount()
+	}
+	t.state = idle
+}
+
+// recount sets the real server's sequence to where the simulated one's is: what had waited there may have gone on before it
+// was given up, and a sequence takes nothing back.
+func (p *Postgres) recount() {
+	if p.design.Count != nil {
+		sql, args := p.design.Count(p.w)
+		p.exec(sql, args...)
+	}
+}
+
+// Crashed implements shadow.
+func (p *Postgres) Crashed() {
+	for _, t := range p.turns {
+		if t.real != nil {
+			p.takeBack(t, t.state)
+			p.release(t)
+		}
+	}
+	clear(p.turns)
+	p.count["crashes"]++
+	p.say("the server dies")
+	if p.differs != nil {
+		return
+	}
+	if p.crashes > 0 {
+		p.crashes--
+		p.count["real crashes"]++
+		p.told = nil // nobody listens
+		p.die()
+	} else {
+		p.exec(`DO $$ DECLARE c record; BEGIN
+			FOR c IN SELECT oid::regclass AS t FROM pg_class WHERE relnamespace = current_schema::regnamespace AND relkind = 'r' AND relpersistence = 'u'
+			LOOP EXECUTE format('TRUNCATE %s', c.t); END LOOP; END $$`)
+	}
+	p.recount()
+	p.look(true)
+}
+
+// die has the real server crash, with nothing left to write that was committed.
+func (p *Postgres) die() {
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	p.exec("SET synchronous_commit TO on")
+	p.micros = -1
+	p.tick()
+	p.exec("CREATE TABLE flushed (); DROP TABLE flushed")
+	p.close()
+	if err := p.server.Stop(ctx, pgserver.StopImmediate); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.server.Start(ctx); err != nil {
+		p.t.Fatal(err)
+	}
+	p.open()
+}
+
+// judge holds the end of a batch against that of the real one.
+func (p *Postgres) judge(t *turn, got []returned, err error) {
+	var last error
+	if len(got) > 0 {
+		last = got[len(got)-1].err
+	}
+	if world.ErrorCode(err) != world.ErrorCode(last) {
+		p.differ("%s: the error is %v; on Postgres %v", texts(t.batch), err, last)
+		return
+	}
+	if err == nil {
+		p.compare(t, got)
+	}
+}
+
+// compare holds replies against the real ones.
+func (p *Postgres) compare(t *turn, got []returned) {
+	for i, a := range asks(t.batch) {
+		if i >= len(got) || got[i].err != nil {
+			p.differ("%s: on Postgres there are %d replies: %v", texts(t.batch), len(got), got)
+			return
+		}
+		p.count[a.Name]++
+		if a.Counts {
+			if int64(a.Affected) != got[i].affected {
+				p.differ("%s changes %d rows; on Postgres %d", a.Name, a.Affected, got[i].affected)
+			}
+			continue
+		}
+		p.learn(a, got[i])
+		sim, real := got[i].simulated(a), got[i].lines()
+		if p.design.Loose[a.Name] {
+			slices.Sort(sim)
+			slices.Sort(real)
+		}
+		if !slices.Equal(sim, real) {
+			p.differ("%s gives\n  %s\non Postgres\n  %s\nasked with %s", a.Name, strings.Join(sim, "\n  "), strings.Join(real, "\n  "), shown(a))
+		}
+	}
+}
+
+// look compares all that is committed, and what was told: now, or when it is time.
+func (p *Postgres) look(now bool) {
+	if p.plant != nil && p.differs == nil && p.plant() {
+		p.plant, now = nil, true
+		p.say("planted")
+	}
+	if p.batches++; p.batches < p.every && !now || p.differs != nil {
+		return
+	}
+	p.batches = 0
+	p.count["looks"]++
+	rows, err := p.admin.Query(p.t.Context(), p.design.Lines)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	real, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	sim := p.design.Rows(p.w)
+	slices.Sort(sim)
+	slices.Sort(real)
+	if only := apart(sim, real); only != "" {
+		p.differ("what is durable differs:%s", only)
+	}
+	p.listen()
+}
+
+// apart lists the lines that only one side has.
+func apart(sim, real []string) string {
+	var out strings.Builder
+	for _, l := range sim {
+		if _, ok := slices.BinarySearch(real, l); !ok {
+			out.WriteString("\n  simulated: " + l)
+		}
+	}
+	for _, l := range real {
+		if _, ok := slices.BinarySearch(sim, l); !ok {
+			out.WriteString("\n  Postgres:  " + l)
+		}
+	}
+	if out.Len() == 0 && len(sim) != len(real) {
+		return "\n  some rows are there twice"
+	}
+	return out.String()
+}
+
+// listen compares what those were told who listen.
+func (p *Postgres) listen() {
+	const mark = "all that was told before"
+	if len(p.design.Heard) == 0 {
+		return
+	}
+	p.exec("SELECT pg_notify($1, $2)", p.design.Heard[0], mark)
+	var heard []string
+	for {
+		n, err := p.ear.WaitForNotification(p.t.Context())
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if n.Payload == mark {
+			break
+		}
+		heard = append(heard, n.Channel+" "+n.Payload)
+	}
+	if !slices.Equal(heard, p.told) {
+		p.differ("told was %q; on Postgres %q", p.told, heard)
+	}
+	p.count["told"] += len(heard)
+	p.told = nil
+}

@@ -1,0 +1,135 @@
+package shadow
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"runtime/debug"
+	"testing"
+
+	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
+	"pulley/sim/cases"
+	"pulley/sim/db"
+	"pulley/sim/pgsim"
+	"pulley/sim/world"
+)
+
+// Main is the main function of tests that play worlds beside Postgres.
+func Main(m *testing.M) {
+	debug.SetGCPercent(800) // worlds are small and short
+	pgtest.Main(m)
+}
+
+var realCases = flag.Uint64("real-cases", 0, "how many worlds of each design are replayed on Postgres; 0: a few")
+
+var realFrom = flag.Uint64("real-from", 0, "the first of the worlds that are replayed on Postgres")
+
+// realWorlds gives the worlds of a design that are replayed on Postgres: those that the command line says, or many
+// at night, or few before each change, among which is one whose server dies.
+func realWorlds(night uint64) (from, to uint64) {
+	from, cases := *realFrom, *realCases
+	if cases == 0 {
+		cases = depth.Of(6, night)
+		from += depth.Of[uint64](realDies-1, 0)
+	}
+	return from, from + cases
+}
+
+// realDies is a seed whose world has a server that dies.
+const realDies = 5
+
+// shadowFaults is how many faults such a world has at most: more programs are more than longer worlds.
+const shadowFaults = 36
+
+// shadowWorld makes a world in which servers can be compared: a statement's steps are the real server's own, so that others go
+// first only just before its commit, and what has waited goes on at once.
+func shadowWorld(t *testing.T, d *cases.Programs, of Design, seed uint64, bug string) (*world.World, *pgsim.Worlds) {
+	t.Helper()
+	load, err := d.Of(seed, of.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cases.Draw(seed, of.Name, load)
+	c.Bug, c.Grain = bug, 0
+	c.Faults = c.Faults[:min(len(c.Faults), shadowFaults)]
+	all := &pgsim.Worlds{Workload: load}
+	w := all.Begin(c, of.Make, nil)
+	s, grain := w.Server, int(seed%4)*2
+	s.Yield = func() bool { return grain > 0 && s.Turn != nil && s.Turn.Whole() && w.Rand.IntN(grain) == 0 }
+	s.Ready = func(session *db.Session) { session.Data.(*world.Conn).Ready(0) }
+	return w, all
+}
+
+// shadowed plays a world on the simulated server and on Postgres, up to the first difference.
+func shadowed(t *testing.T, p *Postgres, d *cases.Programs, seed uint64, bug string) error {
+	t.Helper()
+	w, all := shadowWorld(t, d, p.design, seed, bug)
+	defer all.Rest()
+	p.attach(w)
+	p.crashes = 0
+	if seed%32 == realDies {
+		p.crashes = 1
+	}
+	w.Play()
+	p.look(true)
+	for _, turn := range p.turns {
+		p.takeBack(turn, turn.state)
+		p.release(turn)
+	}
+	if p.differs != nil { // who knows what state they are in
+		p.close()
+		p.open()
+	}
+	p.count["round trips"] += w.Result.Counts.Whats[world.Sends]
+	p.count["faults"] += faultsOf(&w.Result.Counts)
+	switch v := w.Result.Violations; {
+	case errors.Is(p.differs, errRace):
+		return nil
+	case p.differs != nil:
+		return fmt.Errorf("case %d: %w", seed, p.differs)
+	case len(v) > 0 && bug == "":
+		return fmt.Errorf("case %d: %s", seed, v[0])
+	}
+	return nil
+}
+
+func faultsOf(c *world.Counts) (n int) {
+	for _, k := range c.Faults {
+		n += k
+	}
+	return n
+}
+
+// Test plays worlds full of faults on the simulated server and on Postgres side by side, statement by statement: several
+// engines on the real code of a design, whose statements are made on both servers in the same order, with the same
+// clock. Each must give the same rows, count or error; one that waits for another's lock must wait on both; what is
+// committed and what is told must be the same.
+func Test(t *testing.T, designs ...Design) {
+	for _, design := range designs {
+		t.Run(design.Name, func(t *testing.T) {
+			from, to := realWorlds(4 * design.Cases)
+			p, d, next := newPostgres(t, design), &cases.Programs{}, from
+			defer func() {
+				depth.Done(t, "worlds=%d from=%d ended-early=%d statements=%d faults=%d", next-from, from, p.count["races"]+p.count["overtaken"],
+					p.count["round trips"], p.count["faults"])
+			}()
+			for ; next < to; next++ {
+				if err := depth.Interrupted().Err(); err != nil {
+					t.Fatalf("%v; go on with -real-from %d -real-cases %d", err, next, to-next)
+				}
+				seed := next
+				p.every = 24
+				err := shadowed(t, p, d, seed, "")
+				if err != nil { // see after which statement what is durable differs
+					p.every = 1
+					err = shadowed(t, p, d, seed, "")
+				}
+				if err != nil {
+					t.Fatalf("%v\nsee it again with: go test -run '%s' -real-from %d -real-cases 1", err, t.Name(), seed)
+				}
+			}
+			t.Logf("%d worlds, identical: %v", to-from, p.count)
+		})
+	}
+}

@@ -1,0 +1,110 @@
+package world
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/dispatch"
+)
+
+// Backend is a design whose real code stands on a simulated host.
+type Backend interface {
+	backend.Backend
+	backend.Listener
+	backend.Canceler
+}
+
+// Client is a design's real code in a process. Each call of it is a thread.
+type Client struct {
+	p    *Process
+	host *Host
+	b    Backend
+	over context.CancelFunc
+	life context.Context
+}
+
+// The pauses between two tries to listen, and between two of a call that failed: doubled for each in a row.
+const (
+	retryMin = 2 * time.Millisecond
+	retryMax = 100 * time.Millisecond
+)
+
+// callLeases is how many leases long a call may take.
+const callLeases = 2
+
+// run begins a design's life in a process.
+func (h *Host) run(b Backend) *Client {
+	c := &Client{p: h.Process, host: h, b: b}
+	c.life, c.over = context.WithCancel(context.Background())
+	if h.Process.World.Engines > 1 {
+		h.Process.begins(c.listen)
+	}
+	return c
+}
+
+// listen is the engine's part of listening.
+func (c *Client) listen() {
+	pause := retryMin
+	for c.life.Err() == nil {
+		begun := c.host.Now()
+		_ = c.b.Listen(c.life, func() { c.p.tell(dispatch.Woken{}) })
+		if c.host.Now().Sub(begun) > retryMax {
+			pause = retryMin // it had worked for a while
+		}
+		c.host.Wait(c.life, pause)
+		pause = min(2*pause, retryMax)
+		c.p.tell(dispatch.Woken{}) // something may have been missed
+	}
+}
+
+// call makes a call, as the engine does: within a bounded time.
+func (c *Client) call(do func(ctx context.Context)) {
+	c.p.begins(func() {
+		ctx, cancel := c.host.Within(c.life, time.Duration(NS(callLeases*c.p.World.LeaseUS)))
+		defer cancel()
+		do(ctx)
+	})
+}
+
+func (c *Client) submit(subs []backend.Submission, grant backend.Grant, k func(backend.Committed, error)) {
+	c.call(func(ctx context.Context) { k(c.b.Submit(ctx, subs, grant)) })
+}
+
+func (c *Client) claim(shard int, grant backend.Grant, k func(backend.Committed, error)) {
+	c.call(func(ctx context.Context) { k(c.b.Claim(ctx, shard, grant)) })
+}
+
+func (c *Client) complete(shard int, completions []backend.Completion, grant backend.Grant, k func(backend.Committed, error)) {
+	c.call(func(ctx context.Context) { k(c.b.Complete(ctx, shard, completions, grant)) })
+}
+
+func (c *Client) extend(shard int, leases []backend.Lease, grant backend.Grant, k func([]bool, error)) {
+	c.call(func(ctx context.Context) { k(c.b.Extend(ctx, shard, leases, grant)) })
+}
+
+func (c *Client) sweep(shard int, k func(backend.Swept, error)) {
+	c.call(func(ctx context.Context) { k(c.b.Sweep(ctx, shard)) })
+}
+
+func (c *Client) notify(k func(error)) {
+	c.call(func(ctx context.Context) { k(c.b.Notify(ctx)) })
+}
+
+func (c *Client) cancel(inst *Instance, k func(error)) {
+	c.call(func(ctx context.Context) {
+		_, err := c.b.Cancel(ctx, []uuid.UUID{inst.ID}, "a client wants it")
+		k(err)
+	})
+}
+
+// close is the end of the engine's life and Backend.Close.
+func (c *Client) close(k func()) {
+	c.p.begins(func() {
+		c.over()
+		c.b.Close()
+		k()
+	})
+}

@@ -1,0 +1,112 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend/postgres"
+	"pulley/sim/db"
+)
+
+// Host is what the real code of a design stands on in a process: the world's server, network and time. Whatever waits,
+// waits in one of its calls, as the thread that made it.
+type Host struct {
+	Process *Process
+	Name    string // in notifications
+	Ears    []*Ear
+}
+
+// Ear is a connection that listens.
+type Ear struct {
+	Channel string
+	Conn    *Conn
+	Heard   func(payload string)
+}
+
+var _ postgres.Clock = (*Host)(nil)
+
+// newHost is for one life of a process.
+func newHost(p *Process) *Host {
+	p.World.lives++
+	return &Host{Process: p, Name: string(rune('a'+p.Index)) + time.Duration(p.World.lives).String()}
+}
+
+// Now implements postgres.Clock.
+func (h *Host) Now() time.Time { return h.Process.wall() }
+
+// NewID implements postgres.Clock.
+func (h *Host) NewID() uuid.UUID { return h.Process.World.FreshID() }
+
+// Go implements postgres.Clock.
+func (h *Host) Go(f func()) { h.Process.begins(f) }
+
+// Within implements postgres.Clock.
+func (h *Host) Within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	inner := h.Process.within(ctx, int64(d))
+	return inner, inner.cancel
+}
+
+// Wait implements postgres.Clock.
+func (h *Host) Wait(ctx context.Context, pause time.Duration, from ...<-chan struct{}) int {
+	return h.Process.pause(ctx, int64(pause), from...)
+}
+
+// Connect gives a connection of the process' own pool.
+func (h *Host) Connect(ctx context.Context) (*Conn, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return h.Process.connection(ctx)
+}
+
+// Trip makes a round trip on a connection. One whose context ends meanwhile closes it.
+func (h *Host) Trip(ctx context.Context, at *Conn, list ...db.Statement) error {
+	err := h.Process.exchange(ctx, at, list)
+	if errors.Is(err, ErrEnded) {
+		at.Close()
+		return fmt.Errorf("%w: %w", err, ctx.Err())
+	}
+	return err
+}
+
+// Names says for people which statements there are.
+func Names(list []db.Statement) string {
+	var out []string
+	for _, s := range list {
+		out = append(out, fmt.Sprint(s))
+	}
+	return strings.Join(out, ", ")
+}
+
+// Notice is what a transaction tells those who listen.
+type Notice struct{ Channel, Payload string }
+
+// Deliver has a notice travel to those who listen.
+func (w *World) Deliver(n Notice) {
+	for _, p := range w.engines {
+		if p.client == nil || !p.alive {
+			continue
+		}
+		for _, e := range p.client.host.Ears {
+			if e.Channel != n.Channel || e.Conn.Broken {
+				continue
+			}
+			w.after(p.latency(), p, func() {
+				switch {
+				case e.Conn.Broken || e.Conn.Told:
+				case w.Now < p.deaf:
+					w.Note(Unheard, p.Index, 0, 0, 0)
+				default:
+					w.Note(Woken, p.Index, int64(len(n.Channel)), 0, 0)
+					e.Heard(n.Payload)
+					p.stirred = true
+				}
+			})
+		}
+	}
+}
