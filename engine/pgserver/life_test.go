@@ -3,6 +3,7 @@ package pgserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -268,6 +269,59 @@ func TestStopAndStart(t *testing.T) {
 	if err := s.Stop(t.Context(), StopMode(7)); err == nil {
 		t.Error("a mode that does not exist is accepted")
 	}
+}
+
+// A server that is killed and not started again leaves no shared memory: what it had is in its directory, but for a
+// segment that the kernel lists.
+func TestAKilledServerLeavesNoSharedMemory(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat(segmentsFile); err != nil {
+		t.Skip("this needs Linux' list of segments")
+	}
+	s := openLocalTest(t)
+	c := s.cluster
+	text, err := os.ReadFile(filepath.Join(c.place.cluster(), "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.proc.cmd.Process.Pid))
+	if err != nil || strings.Contains(string(maps), "/dev/shm/") {
+		t.Errorf("the server has files in /dev/shm, which stay when it is killed: %v", err)
+	}
+	named := strings.Fields(strings.Split(string(text), "\n")[6])
+	id := named[len(named)-1]
+	if !segmentExists(t, id) {
+		t.Fatalf("postmaster.pid names segment %s, which does not exist", id)
+	}
+	if err := s.Stop(t.Context(), StopKill); err != nil {
+		t.Fatal(err)
+	}
+	if !segmentExists(t, id) {
+		t.Fatal("a killed server gave its segment back: the test has nothing to look for")
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if segmentExists(t, id) {
+		t.Errorf("segment %s is left", id)
+	}
+}
+
+// segmentsFile is where Linux lists the segments of shared memory, by their key and id.
+const segmentsFile = "/proc/sysvipc/shm"
+
+func segmentExists(t *testing.T, id string) bool {
+	t.Helper()
+	text, err := os.ReadFile(segmentsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[1] == id {
+			return true
+		}
+	}
+	return false
 }
 
 // A server that died by itself can be started again, and one that is closed cannot.

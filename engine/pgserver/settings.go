@@ -30,6 +30,9 @@ func measuringSettings(walMB int) map[string]string {
 		"max_wal_size":       strconv.Itoa(walMB) + "MB",
 		"checkpoint_timeout": "30min",
 
+		// So that a server that is killed leaves no shared memory outside of its directory.
+		"dynamic_shared_memory_type": "mmap",
+
 		"shared_buffers":           "256MB",
 		"max_connections":          "200",
 		"autovacuum":               "on",

@@ -5,7 +5,7 @@
 # does, however it ends. PULLEY_DIRS names the directories, one a line. They are not arguments, so
 # that this shell is not taken for one of the servers it looks for.
 #
-# It runs in whatever /bin/sh there is, with grep, tr, head, sleep, rm and (but on Linux) ps.
+# It runs in whatever /bin/sh there is, with grep, tr, head, tail, sleep, rm, on Linux ipcrm, and elsewhere ps.
 
 trap '' HUP INT QUIT TERM
 PATH=$PATH:/usr/bin:/bin:/usr/sbin:/sbin
@@ -58,11 +58,29 @@ stop() {
 	done
 }
 
+# give_back removes the shared memory that a killed server of the directory $1 left in the kernel: the segment whose
+# id ends line 7 of its postmaster.pid, if nobody uses it. Whatever else it shared goes with its processes and its
+# directory. Where the kernel does not list segments, the next restart of the machine does it.
+give_back() {
+	[ -r /proc/sysvipc/shm ] || return 0
+	for file in "$1"/*/postmaster.pid; do
+		[ -r "$file" ] || continue
+		IFS=' ' read -r _ id <<-end
+			$(head -n 7 "$file" | tail -n 1)
+		end
+		while IFS=' ' read -r _ its_id _ _ _ _ users _; do
+			[ "$its_id $users" = "$id 0" ] && ipcrm -m "$id" 2>/dev/null
+		done </proc/sysvipc/shm
+	done
+	return 0
+}
+
 # clear removes the directory $1. A process that was just about to start may still write into it.
 clear() {
 	tries=0
 	while [ -e "$1" ] && [ $tries -lt 50 ]; do
 		stop "$1"
+		give_back "$1"
 		rm -rf -- "$1" 2>/dev/null
 		[ -e "$1" ] && pause
 		tries=$((tries + 1))
