@@ -26,9 +26,9 @@ type Host struct {
 }
 
 var (
-	_ postgres.Pool = (*Host)(nil)
-	_ postgres.Conn = (*Conn)(nil)
-	_ postgres.Ear  = (*Ear)(nil)
+	_ postgres.Pool    = (*Host)(nil)
+	_ postgres.Witness = (*Conn)(nil)
+	_ postgres.Ear     = (*Ear)(nil)
 )
 
 // NewStore makes the store of a process' life. All instances of a world run the same program, which every process knows.
@@ -36,7 +36,8 @@ func NewStore(h *world.Host, statement func(on *Conn, sql string, args []any) *S
 	p := &Host{h, statement}
 	return postgres.On(postgres.Host{
 		Pool: p, Clock: p, Listen: p.dial, Schema: "simulated", Name: h.Name, Shards: h.Process.World.Shards, Jitter: h.Process.World.Rand.Float64,
-		Programs: map[int32]*plan.Program{1: h.Process.World.Workload.Compiled},
+		MarksKept: time.Duration(h.Process.World.MarksKept()),
+		Programs:  map[int32]*plan.Program{1: h.Process.World.Workload.Compiled},
 	})
 }
 
@@ -99,7 +100,7 @@ func (h *Host) SendBatch(ctx context.Context, b *pgx.Batch) (r pgx.BatchResults)
 type Conn struct {
 	Host   *Host
 	at     *world.Conn
-	Stands any // what the next statement that changes something stands for, as its design says
+	Events any // what the next statement that changes something stands for, as its design says
 }
 
 // InTransaction implements postgres.Conn.
@@ -107,6 +108,9 @@ func (c *Conn) InTransaction() bool { return !c.at.Told && c.at.Session.State() 
 
 // Release implements postgres.Conn.
 func (c *Conn) Release() { c.at.Release() }
+
+// Applies implements postgres.Witness.
+func (c *Conn) Applies(events any) { c.Events = events }
 
 // Send makes a round trip, and says whether anything was sent.
 func (c *Conn) Send(ctx context.Context, list ...db.Statement) (sent bool, err error) {

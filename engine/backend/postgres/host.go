@@ -30,12 +30,15 @@ type Host struct {
 	Programs map[int32]*plan.Program // that are stored already, by number; nil: none is known to be
 	Problem  func(error)             // see Config; nil: nobody is told
 	Jitter   func() float64          // in [0, 1), for the waits before retries and for locks; nil: random
+
+	// MarksKept is how long marks of commits are kept that are not changed any more; zero: as long as the design says.
+	MarksKept time.Duration
 }
 
 // On makes a store on a host, whose schema is set up.
 func On(h Host) *Store {
 	s := &Store{
-		Pool: h.Pool, Clock: h.Clock, Jitter: h.Jitter, Schema: h.Schema, name: h.Name, dial: h.Listen, problem: h.Problem, shards: h.Shards,
+		Pool: h.Pool, Clock: h.Clock, Jitter: h.Jitter, MarksKept: h.MarksKept, Schema: h.Schema, name: h.Name, dial: h.Listen, problem: h.Problem, shards: h.Shards,
 		numbers: map[[32]byte]int32{}, programs: map[int32]*plan.Program{},
 	}
 	if s.Jitter == nil {
@@ -86,6 +89,13 @@ type Conn interface {
 	Querier
 	InTransaction() bool // and still there: a ROLLBACK will make it usable again
 	Release()            // one inside of a transaction is closed
+}
+
+// Witness is a Conn that wants to know what the next statement stands for which applies plans: events, in the words of the design.
+// The simulator's do, and hold what was read and planned against what should have been.
+type Witness interface {
+	Conn
+	Applies(events any)
 }
 
 // Ear is a connection of its own that can listen.

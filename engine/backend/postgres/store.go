@@ -82,6 +82,8 @@ type Store struct {
 	Jitter func() float64 // in [0, 1), for the waits before retries and for locks
 	Schema string
 
+	MarksKept time.Duration // see Host
+
 	name     string                             // of this store among all, in notifications
 	dial     func(context.Context) (Ear, error) // for connections outside the pool
 	problem  func(error)                        // nil: nobody is told

@@ -3,7 +3,6 @@ package eager
 import (
 	"encoding/json"
 
-	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/eager"
 	"pulley/sim/db"
 	"pulley/sim/pgsim"
@@ -66,17 +65,14 @@ func New(w *world.World, memory *pgsim.Memory) *Store {
 
 // Open implements store: an eager.Backend, the real code.
 func (s *Store) Open(h *world.Host) (world.Backend, error) {
-	store := pgsim.NewStore(h, s.statement)
-	return eager.On(store, eager.Config{Applies: func(on postgres.Conn, events []eager.Applied) {
-		on.(*pgsim.Conn).Stands = events
-	}}), nil
+	return eager.On(pgsim.NewStore(h, s.statement)), nil
 }
 
 // statement is what a text stands for.
 func (s *Store) statement(on *pgsim.Conn, sql string, args []any) *pgsim.Statement {
 	if sql == eagerApplySQL {
 		a := s.Memory.Next("apply", sql, args)
-		s.apply(a, args, on.Stands.([]eager.Applied))
+		s.apply(a, args, on.Events.([]eager.Applied))
 		return a
 	}
 	return pgsim.StatementOf(s, &s.Base, texts, sql, args)

@@ -107,7 +107,7 @@ func nullable[T any](read func([]byte) T) func([]byte) *T {
 // apply is apply.sql: its parts in the order in which the server does them. What it gives is read from some of them, in
 // the order in which they stand; the others come then, the last first. Who sends it uses the memory of its parameters again.
 func (s *Store) apply(on *pgsim.Conn, a *pgsim.Statement, cut cutApply) {
-	p, events := &application{s: s, parts: cut.parts}, on.Stands.([]push.Applied)
+	p, events := &application{s: s, parts: cut.parts}, on.Events.([]push.Applied)
 	a.Args = slices.Clone(a.Args)
 	for i, v := range a.Args {
 		if array, ok := v.(*postgres.Array); ok {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"time"
 
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/push"
@@ -97,10 +96,7 @@ func (s *Store) occupy(x *db.Exec, place commitKey) {
 
 // Open implements store: a push.Backend, the real code.
 func (s *Store) Open(h *world.Host) (world.Backend, error) {
-	return push.On(pgsim.NewStore(h, s.statement), push.Config{
-		MarksKept: time.Duration(s.World.MarksKept()),
-		Applies:   func(on postgres.Conn, events []push.Applied) { on.(*pgsim.Conn).Stands = events },
-	}), nil
+	return push.On(pgsim.NewStore(h, s.statement)), nil
 }
 
 // cutApply is apply.sql without the parts that some events do not need.

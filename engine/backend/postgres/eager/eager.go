@@ -73,16 +73,12 @@ const DefaultSchema = "pulley_eager"
 // Config is how a Backend is opened.
 type Config struct {
 	Store postgres.Config // an empty Schema means DefaultSchema
-
-	// Applies is told of the events that the next apply.sql on a connection is for; nil: nobody. It is for simulations.
-	Applies func(on postgres.Conn, events []Applied)
 }
 
 // Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
 type Backend struct {
 	store   *postgres.Store
 	sweeper *postgres.Sweeper
-	applies func(postgres.Conn, []Applied) // nil: nobody is told
 	mu      sync.Mutex
 	shapes  map[[32]byte]*shape // by the workflow's hash
 }
@@ -102,13 +98,12 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return On(store, cfg), nil
+	return On(store), nil
 }
 
-// On makes a backend on a store, whose schema is set up; what cfg says of that is not looked at.
-func On(store *postgres.Store, cfg Config) *Backend {
-	b := &Backend{store: store, sweeper: newSweeper(store), applies: cfg.Applies, shapes: map[[32]byte]*shape{}}
-	return b
+// On makes a backend on a store, whose schema is set up.
+func On(store *postgres.Store) *Backend {
+	return &Backend{store: store, sweeper: newSweeper(store), shapes: map[[32]byte]*shape{}}
 }
 
 // Shards implements backend.Backend.

@@ -39,7 +39,7 @@ fn main(input: [], output: [xs]):
 	}
 	other := make(chan error, 1)
 	var once sync.Once
-	b := On(w.b.store, Config{Applies: func(on postgres.Conn, events []Applied) {
+	b := On(w.watched(func(events []Applied) {
 		if events[0].Plan.End == nil {
 			return
 		}
@@ -47,7 +47,7 @@ fn main(input: [], output: [xs]):
 			go func() { other <- errors.Join(lock(tasks[1].Lease.Token), tx.Commit(context.WithoutCancel(w.ctx))) }()
 			w.awaitWaiting(tx)
 		})
-	}})
+	}))
 	out, err := b.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(tasks[1])}, backendtest.Granted(0))
 	if err != nil || backendtest.Answers(out) != "applied" || len(out.Ended) != 1 {
 		t.Errorf("the last completion: %s (%v), and %d ends; want it applied, and one", backendtest.Answers(out), err, len(out.Ended))
@@ -65,6 +65,33 @@ fn main(input: [], output: [xs]):
 		t.Errorf("%d deadlocks", n)
 	}
 }
+
+// watched is the store once more, on a pool whose connections tell what is about to be applied.
+func (w *world) watched(applies func([]Applied)) *postgres.Store {
+	s := w.b.store
+	return postgres.On(postgres.Host{
+		Pool: watchedPool{s.Pool, applies}, Clock: postgres.Machine{}, Schema: s.Schema, Name: "watched", Shards: s.Shards(),
+	})
+}
+
+type watchedPool struct {
+	postgres.Pool
+	applies func([]Applied)
+}
+
+// Acquire implements postgres.Pool.
+func (p watchedPool) Acquire(ctx context.Context) (postgres.Conn, error) {
+	c, err := p.Pool.Acquire(ctx)
+	return watchedConn{c, p.applies}, err
+}
+
+type watchedConn struct {
+	postgres.Conn
+	applies func([]Applied)
+}
+
+// Applies implements postgres.Witness.
+func (c watchedConn) Applies(events any) { c.applies(events.([]Applied)) }
 
 // awaitWaiting returns when a transaction waits for a lock.
 func (w *world) awaitWaiting(tx pgx.Tx) {

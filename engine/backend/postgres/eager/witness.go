@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -31,7 +32,8 @@ type Applied struct {
 
 // applied says what the next apply.sql on the connection stands for.
 func (c *commit) applied(events []*event) {
-	if c.b.applies == nil {
+	witness, ok := c.conn.(postgres.Witness)
+	if !ok {
 		return
 	}
 	list := make([]Applied, len(events))
@@ -41,5 +43,5 @@ func (c *commit) applied(events []*event) {
 			list[i].Token = e.completion.Lease.Token
 		}
 	}
-	c.b.applies(c.conn, list)
+	witness.Applies(list)
 }

@@ -28,11 +28,11 @@ type mark struct {
 	number int64
 }
 
-// newMarks is for marks that are kept for so long; zero: marksKept.
-func newMarks(store *postgres.Store, kept time.Duration) *marks {
+// newMarks is for marks that are kept for as long as the host of the store says, or marksKept.
+func newMarks(store *postgres.Store) *marks {
 	id := store.Clock.NewID()
 	return &marks{
-		backend: int64(binary.BigEndian.Uint64(id[8:])), kept: cmp.Or(kept, marksKept),
+		backend: int64(binary.BigEndian.Uint64(id[8:])), kept: cmp.Or(store.MarksKept, marksKept),
 		free: make([][]int32, store.Shards()), next: make([]int32, store.Shards()),
 	}
 }

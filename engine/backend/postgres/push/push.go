@@ -78,12 +78,6 @@ const DefaultSchema = "pulley_push"
 // Config is how a Backend is opened.
 type Config struct {
 	Store postgres.Config // an empty Schema means DefaultSchema
-
-	// MarksKept is how long marks of commits are kept, see marksKept; zero: as long as that says. It is for simulations, whose
-	// leases are short.
-	MarksKept time.Duration
-	// Applies is told of the events that the next apply.sql on a connection is for; nil: nobody. It is for simulations.
-	Applies func(on postgres.Conn, events []Applied)
 }
 
 // Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
@@ -91,7 +85,6 @@ type Backend struct {
 	store   *postgres.Store
 	sweeper *postgres.Sweeper
 	peers   *postgres.Peers
-	applies func(postgres.Conn, []Applied) // nil: nobody is told
 	marks   *marks
 	owners  owners
 }
@@ -112,16 +105,15 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return On(store, cfg), nil
+	return On(store), nil
 }
 
-// On makes a backend on a store, whose schema is set up; what cfg says of that is not looked at.
-func On(store *postgres.Store, cfg Config) *Backend {
-	b := &Backend{
-		store: store, sweeper: newSweeper(store), peers: postgres.NewPeers(store), applies: cfg.Applies,
-		marks: newMarks(store, cfg.MarksKept), owners: owners{numbers: map[string]int32{}},
+// On makes a backend on a store, whose schema is set up.
+func On(store *postgres.Store) *Backend {
+	return &Backend{
+		store: store, sweeper: newSweeper(store), peers: postgres.NewPeers(store),
+		marks: newMarks(store), owners: owners{numbers: map[string]int32{}},
 	}
-	return b
 }
 
 // Shards implements backend.Backend.

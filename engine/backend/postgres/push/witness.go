@@ -35,7 +35,8 @@ type Applied struct {
 
 // tell says what the next apply.sql on a connection stands for.
 func (c *commit) tell(on postgres.Conn, events []*event) {
-	if c.b.applies == nil {
+	witness, ok := on.(postgres.Witness)
+	if !ok {
 		return
 	}
 	list := make([]Applied, len(events))
@@ -45,5 +46,5 @@ func (c *commit) tell(on postgres.Conn, events []*event) {
 			list[i].Token, list[i].Lease, list[i].Attempt, list[i].Failed = e.token, done.Lease.Token, done.Attempt, done.Failure != nil
 		}
 	}
-	c.b.applies(on, list)
+	witness.Applies(list)
 }
