@@ -55,7 +55,7 @@
 //	written-state-not-stored             –                    –                  274 (17–977)
 //	taken-up-again-and-again             –                    –                  18 (3–56)
 //	called-off-unlocked                  –                    1637 (352–6942)    –
-//	tidy-unseen                          3799 (one search)    110 (21–596)       –
+//	tidy-unseen                          33 (one search)      110 (21–596)       –
 //
 // And of pull, in its two scans:
 //

@@ -35,13 +35,21 @@ func (b *Base) ListUntidy(a *Statement, args []any) {
 	})
 }
 
-// TidyTable removes rows of an instance in key order. Those that somebody holds are waited for, or left.
-func TidyTable[K, V any](a *Statement, t *db.Table[K, V], from K, inst func(K) int32, policy db.Policy, most int) {
+// FirstRun is before all runs of an instance, and FirstValue before all its values.
+func (b *Base) FirstRun(inst int32) RunKey     { return RunKey{Inst: inst, Node: FirstID} }
+func (b *Base) FirstValue(inst int32) ValueKey { return ValueKey{Inst: inst, ID: FirstID} }
+
+// TidyTable removes rows of instances in key order. Those that somebody holds are waited for, or left. From gives what is
+// before all rows of an instance.
+func TidyTable[K, V any](b *Base, a *Statement, t *db.Table[K, V], args []any, from func(inst int32) K, inst func(K) int32, policy db.Policy) {
+	ids, most := args[1].([][16]byte), args[2].(int)
 	var found []*db.Version[K, V]
 	locked := 0
 	a.Write = true
 	a.Then(func(x *db.Exec) error {
-		found = OfInstance(x, t, from, inst)
+		for _, id := range ids {
+			found = append(found, OfInstance(x, t, from(int32(b.InstanceOf(id).Index)), inst)...)
+		}
 		return nil
 	})
 	a.Each(func() int { return len(found) }, func(x *db.Exec, i int) error {
@@ -61,11 +69,13 @@ func TidyTable[K, V any](a *Statement, t *db.Table[K, V], from K, inst func(K) i
 	})
 }
 
-// MarkTidy marks an instance as tidy that has ended, if nothing is left of it.
-func (b *Base) MarkTidy(a *Statement, inst int32, rows func(*db.Exec) int) {
+// MarkTidy marks instances as tidy that have ended, if nothing is left of them.
+func (b *Base) MarkTidy(a *Statement, args []any, rows func(x *db.Exec, inst int32) int) {
+	ids := args[1].([][16]byte)
 	a.Write = true
-	a.Then(func(x *db.Exec) error {
-		left := rows(x)
+	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
+		inst := int32(b.InstanceOf(ids[i]).Index)
+		left := rows(x, inst)
 		_, ok, err := b.Instances.UpdateWhere(x, inst, db.NoKeyUpdate,
 			func(r InstanceRow) bool { return r.Untidy && (left == 0 || b.World.Bug == cases.BugTidyUnseen) },
 			func(r InstanceRow) InstanceRow {

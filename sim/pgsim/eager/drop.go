@@ -168,25 +168,24 @@ func (s *Store) untidy(a *pgsim.Statement, args []any) { s.ListUntidy(a, args) }
 
 // tidyReady: see tidy_ready.sql.
 func (s *Store) tidyReady(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(a, s.nodes, s.nodeKey(args[1].([16]byte), pgsim.FirstID, ""), pgsim.InstOfRun, db.SkipLocked, args[2].(int))
+	pgsim.TidyTable(&s.Base, a, s.nodes, args, s.FirstRun, pgsim.InstOfRun, db.SkipLocked)
 }
 
 // tidyPending: see tidy_pending.sql.
 func (s *Store) tidyPending(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(a, s.pending, pgsim.ValueKey{Inst: int32(s.InstanceOf(args[1].([16]byte)).Index), ID: pgsim.FirstID}, pgsim.InstOfValue, db.SkipLocked, args[2].(int))
+	pgsim.TidyTable(&s.Base, a, s.pending, args, s.FirstValue, pgsim.InstOfValue, db.SkipLocked)
 }
 
 // tidyContext: see tidy_context.sql.
 func (s *Store) tidyContext(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(a, s.context, pgsim.ValueKey{Inst: int32(s.InstanceOf(args[1].([16]byte)).Index), ID: pgsim.FirstID}, pgsim.InstOfValue, db.SkipLocked, args[2].(int))
+	pgsim.TidyTable(&s.Base, a, s.context, args, s.FirstValue, pgsim.InstOfValue, db.SkipLocked)
 }
 
 // tidy: see tidy.sql.
 func (s *Store) tidy(a *pgsim.Statement, args []any) {
-	inst := int32(s.InstanceOf(args[1].([16]byte)).Index)
-	s.MarkTidy(a, inst, func(x *db.Exec) int {
-		return len(pgsim.OfInstance(x, s.nodes, pgsim.RunKey{Inst: inst, Node: pgsim.FirstID}, pgsim.InstOfRun)) +
-			len(pgsim.OfInstance(x, s.pending, pgsim.ValueKey{Inst: inst, ID: pgsim.FirstID}, pgsim.InstOfValue)) +
-			len(pgsim.OfInstance(x, s.context, pgsim.ValueKey{Inst: inst, ID: pgsim.FirstID}, pgsim.InstOfValue))
+	s.MarkTidy(a, args, func(x *db.Exec, inst int32) int {
+		return len(pgsim.OfInstance(x, s.nodes, s.FirstRun(inst), pgsim.InstOfRun)) +
+			len(pgsim.OfInstance(x, s.pending, s.FirstValue(inst), pgsim.InstOfValue)) +
+			len(pgsim.OfInstance(x, s.context, s.FirstValue(inst), pgsim.InstOfValue))
 	})
 }

@@ -196,29 +196,28 @@ func (s *Store) untidy(a *pgsim.Statement, args []any) { s.ListUntidy(a, args) }
 
 // tidyQueue: see tidy_queue.sql.
 func (s *Store) tidyQueue(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(a, s.queue, s.key(args[1].([16]byte), pgsim.FirstID, ""), pgsim.InstOfRun, db.Wait, args[2].(int))
+	pgsim.TidyTable(&s.Base, a, s.queue, args, s.FirstRun, pgsim.InstOfRun, db.Wait)
 }
 
 // tidyReadiness: see tidy_readiness.sql.
 func (s *Store) tidyReadiness(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(a, s.readiness, s.key(args[1].([16]byte), pgsim.FirstID, ""), pgsim.InstOfRun, db.Wait, args[2].(int))
+	pgsim.TidyTable(&s.Base, a, s.readiness, args, s.FirstRun, pgsim.InstOfRun, db.Wait)
 }
 
 // tidyElements: see tidy_elements.sql.
 func (s *Store) tidyElements(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(a, s.elements, pgsim.ValueKey{Inst: int32(s.InstanceOf(args[1].([16]byte)).Index), ID: pgsim.FirstID}, pgsim.InstOfValue, db.Wait, args[2].(int))
+	pgsim.TidyTable(&s.Base, a, s.elements, args, s.FirstValue, pgsim.InstOfValue, db.Wait)
 }
 
 // tidyInbox: see tidy_inbox.sql.
 func (s *Store) tidyInbox(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(a, s.inbox, pgsim.ValueKey{Inst: int32(s.InstanceOf(args[1].([16]byte)).Index), ID: pgsim.FirstID}, pgsim.InstOfValue, db.Wait, args[2].(int))
+	pgsim.TidyTable(&s.Base, a, s.inbox, args, s.FirstValue, pgsim.InstOfValue, db.Wait)
 }
 
 // tidy: see tidy.sql.
 func (s *Store) tidy(a *pgsim.Statement, args []any) {
-	inst := int32(s.InstanceOf(args[1].([16]byte)).Index)
-	runs, values := pgsim.RunKey{Inst: inst, Node: pgsim.FirstID}, pgsim.ValueKey{Inst: inst, ID: pgsim.FirstID}
-	s.MarkTidy(a, inst, func(x *db.Exec) int {
+	s.MarkTidy(a, args, func(x *db.Exec, inst int32) int {
+		runs, values := s.FirstRun(inst), s.FirstValue(inst)
 		return len(pgsim.OfInstance(x, s.queue, runs, pgsim.InstOfRun)) + len(pgsim.OfInstance(x, s.readiness, runs, pgsim.InstOfRun)) +
 			len(pgsim.OfInstance(x, s.elements, values, pgsim.InstOfValue)) + len(pgsim.OfInstance(x, s.inbox, values, pgsim.InstOfValue))
 	})

@@ -95,7 +95,7 @@ func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant 
 			return err
 		}
 		c.add(out, events)
-		b.tidyAfter(ctx, c)
+		b.cleanUpAfter(c)
 		return nil
 	})
 }

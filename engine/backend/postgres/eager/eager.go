@@ -110,7 +110,10 @@ func On(store *postgres.Store) *Backend {
 func (b *Backend) Shards() int { return b.store.Shards() }
 
 // Close implements backend.Backend.
-func (b *Backend) Close() { b.store.Close() }
+func (b *Backend) Close() {
+	b.sweeper.Close()
+	b.store.Close()
+}
 
 // Lookup implements backend.Backend.
 func (b *Backend) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {

@@ -49,6 +49,8 @@ func TestLostCommit(t *testing.T) {
 			cfg := w.cfg
 			cfg.DSN, cfg.Connections = proxy.DSN(), 2
 			through := open(t, cfg)
+			through.sweeper.Close()
+			through.sweeper.Close() // what it sends in the background would be counted, and cut, with a call's messages
 			cuts := 0
 			for _, c := range depth.Of(pgtest.OnceEach(), []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}}) {
 				cuts += w.everyMessage(proxy, through, c, offer)
@@ -133,6 +135,7 @@ func TestLostLeases(t *testing.T) {
 	cfg := w.cfg
 	cfg.DSN, cfg.Connections = proxy.DSN(), 2
 	through := open(t, cfg)
+	through.sweeper.Close()
 	lost := 0
 	for k := 1; ; k++ {
 		w.complete(backendtest.Ran(w.launch(sequence)[0]))

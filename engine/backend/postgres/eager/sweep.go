@@ -9,12 +9,12 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// newSweeper gives what clears up behind ended instances: the rows of nodes first, as completions lock.
+// newSweeper gives what cleans up after ended instances: the rows of nodes first, as completions lock.
 func newSweeper(store *postgres.Store) *postgres.Sweeper {
-	return &postgres.Sweeper{
-		Store: store, Overdue: overdueSQL, Untidy: untidySQL, Tidy: tidySQL,
+	return postgres.NewSweeper(store, postgres.Cleanup{
+		Overdue: overdueSQL, Untidy: untidySQL, Tidy: tidySQL,
 		Tables: []string{tidyReadySQL, tidyPendingSQL, tidyContextSQL},
-	}
+	})
 }
 
 // Sweep implements backend.Backend. Claim takes expired leases over; here they are put first.
@@ -22,10 +22,10 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	return b.sweeper.Sweep(ctx, shard)
 }
 
-// tidyAfter begins to sweep at once what instances left that a commit ended.
-func (b *Backend) tidyAfter(ctx context.Context, c *commit) {
+// cleanUpAfter has removed, in the background, what instances left that a commit ended.
+func (b *Backend) cleanUpAfter(c *commit) {
 	for _, id := range c.untidy {
-		b.sweeper.Now(ctx, c.shard, id)
+		b.sweeper.Later(c.shard, id)
 	}
 }
 

@@ -93,7 +93,7 @@ func TestCallOffHoldsWhatIsQueuedMeanwhile(t *testing.T) {
 	if _, err := conn.Exec(w.ctx, "SELECT pg_advisory_lock(hashtext(current_schema()))"); err != nil {
 		t.Fatal(err)
 	}
-	_, out := w.besideItsSibling(branches, func(id uuid.UUID) {
+	_, out := w.besideItsSibling(branches, true, func(id uuid.UUID) {
 		w.eventually("the handler is not enqueued", `SELECT EXISTS (SELECT FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event = 'advisory' AND application_name = left($1, 63))`, "cut "+w.cfg.Schema)
 		var open, free int
@@ -118,7 +118,7 @@ func TestCallOffHoldsWhatIsQueuedMeanwhile(t *testing.T) {
 // queued meanwhile is called off as well, and nothing stays of the branches.
 func TestCallOffWaits(t *testing.T) {
 	w := newWorld(t)
-	id, out := w.besideItsSibling(branches, func(uuid.UUID) {})
+	id, out := w.besideItsSibling(branches, true, func(uuid.UUID) {})
 	if backendtest.Answers(out) != "applied" || len(out.Tasks) != 1 {
 		t.Fatalf("%s with %d tasks; want it applied, and the handler's task", backendtest.Answers(out), len(out.Tasks))
 	}
@@ -128,8 +128,9 @@ func TestCallOffWaits(t *testing.T) {
 	w.finish()
 }
 
-// TestEndWaits is the same where the error ends the instance at once: nothing of the sibling is left (I10).
-func TestEndWaits(t *testing.T) {
+// TestEndWaitsForNobody is the same where the error ends the instance at once: the answer does not wait for the sibling,
+// which is committed after the end, and of which nothing is left once that was swept (I10).
+func TestEndWaitsForNobody(t *testing.T) {
 	w := newWorld(t)
 	wf := backendtest.Workflow{Name: "ends", Input: `{}`, Want: `"Bad"`, Source: `
 fn branch(input: [n], output: [b]):
@@ -145,7 +146,7 @@ fn main(input: [], output: [r]):
     except Bad as e:
         r = e["type"]
 `}
-	id, out := w.besideItsSibling(wf, func(uuid.UUID) {})
+	id, out := w.besideItsSibling(wf, false, func(uuid.UUID) {})
 	if backendtest.Answers(out) != "applied" || len(out.Ended) != 1 {
 		t.Fatalf("%s, %+v; want it applied, and the end", backendtest.Answers(out), out.Ended)
 	}
@@ -156,8 +157,8 @@ fn main(input: [], output: [r]):
 }
 
 // besideItsSibling completes the run of an instance that fails, while another process has applied the
-// completion of the other run, and not committed yet. Meanwhile is called when that has been committed.
-func (w *world) besideItsSibling(wf backendtest.Workflow, meanwhile func(uuid.UUID)) (id uuid.UUID, out backend.Committed) {
+// completion of the other run, and not committed yet, for which it waits or not. Meanwhile is called when that has been committed.
+func (w *world) besideItsSibling(wf backendtest.Workflow, waits bool, meanwhile func(uuid.UUID)) (id uuid.UUID, out backend.Committed) {
 	w.Helper()
 	t := w.T
 	tasks := w.launch(wf, wf.Program(t))
@@ -185,8 +186,8 @@ func (w *world) besideItsSibling(wf backendtest.Workflow, meanwhile func(uuid.UU
 		reply, err = w.through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(failed)}, backendtest.Granted(9))
 		answered <- err
 	}()
-	if !w.waits(answered, 1) {
-		t.Error("inconclusive: nobody waited for the run that is called off")
+	if waited := w.waits(answered, 1); waited != waits {
+		t.Errorf("it waited for its sibling: %t; want %t", waited, waits)
 	}
 	if _, err := conn.Exec(w.ctx, "COMMIT"); err != nil {
 		t.Fatal(err)

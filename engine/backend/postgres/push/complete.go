@@ -167,7 +167,7 @@ func (b *Backend) commitSome(ctx context.Context, shard int, events []*event, gr
 		return nil, err
 	}
 	c.add(out, open)
-	b.tidyAfter(ctx, c)
+	b.cleanUpAfter(c)
 	for _, e := range open {
 		if c.moved[e.ord] {
 			moved = append(moved, e)

@@ -92,6 +92,7 @@
 // # The end of an instance
 //
 // An instance that completes takes its rows with it, if nothing else can be at work on it. One that
-// fails, is canceled, or can end while branches still run, is marked untidy, and Sweep removes its rows in
-// key order: completions that overlap with the end may still add some.
+// fails, is canceled, or can end while branches still run, is marked untidy. Its rows are removed in key order, in the
+// background, since that can be long and wait for others; what that does not come to, Sweep finds by the mark: completions
+// that overlap with the end may still add some.
 package push

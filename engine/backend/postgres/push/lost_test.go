@@ -597,5 +597,6 @@ func through(t testing.TB, p *pgtest.Proxy, cfg postgres.Config) *Backend {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
+	b.sweeper.Close() // what it sends in the background would be counted, and cut, with a call's messages
 	return b
 }

@@ -169,6 +169,7 @@ func newSubject(w *world, n int) *subject {
 	failed := w.launch(failing, failing.Program(w))
 	s.ended = failed[0].Lease.Key.Instance
 	w.complete(backendtest.Ran(failureOf(failed)))
+	w.eventually("it is not cleaned up in the background", "SELECT NOT EXISTS (SELECT FROM instances WHERE untidy)")
 	w.exec("UPDATE instances SET untidy = true WHERE id = $1", s.ended)
 	return s
 }
@@ -199,14 +200,16 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 		"overdue":          func(conn postgres.Conn, n int) error { return s.rows(conn, overdueSQL, -1, 0, n) },
 		"the next due":     func(conn postgres.Conn, _ int) error { return s.rows(conn, nextDueSQL, 1, 0) },
 		"untidy instances": func(conn postgres.Conn, _ int) error { return s.rows(conn, untidySQL, 1, 0, postgres.SweepInstances) },
-		"tidy":             func(conn postgres.Conn, _ int) error { return s.rows(conn, tidySQL, -1, 0, s.ended) },
+		"tidy":             func(conn postgres.Conn, _ int) error { return s.rows(conn, tidySQL, -1, 0, [][16]byte{s.ended}) },
 		"values": func(conn postgres.Conn, n int) error {
 			l := leasesOf(s.steps[:n])
 			return s.rows(conn, readSQL, -1, 0, l.Ord, l.Instance, l.Node, l.Path)
 		},
 	}
 	for name, sql := range map[string]string{"tidy the queue": tidyQueueSQL, "tidy counters": tidyReadinessSQL, "tidy elements": tidyElementsSQL, "tidy values": tidyInboxSQL} {
-		probes[name] = func(conn postgres.Conn, _ int) error { return s.rows(conn, sql, -1, 0, s.ended, postgres.SweepRows) }
+		probes[name] = func(conn postgres.Conn, _ int) error {
+			return s.rows(conn, sql, -1, 0, [][16]byte{s.ended}, postgres.SweepRows)
+		}
 	}
 	probes["end"] = func(conn postgres.Conn, n int) error {
 		l := leasesOf(s.steps[:n])

@@ -16,12 +16,12 @@ import (
 // completions that took place be answered as stale. Nothing is lost by that but the answer.
 const marksKept = 2 * time.Minute
 
-// newSweeper gives what clears up behind ended instances, table by table in the order in which completions lock.
+// newSweeper gives what cleans up after ended instances, table by table in the order in which completions lock.
 func newSweeper(store *postgres.Store) *postgres.Sweeper {
-	return &postgres.Sweeper{
-		Store: store, Overdue: overdueSQL, Untidy: untidySQL, Tidy: tidySQL,
+	return postgres.NewSweeper(store, postgres.Cleanup{
+		Overdue: overdueSQL, Untidy: untidySQL, Tidy: tidySQL,
 		Tables: []string{tidyQueueSQL, tidyReadinessSQL, tidyElementsSQL, tidyInboxSQL},
-	}
+	})
 }
 
 // Sweep implements backend.Backend. Claim takes expired leases over; here they are put first.
@@ -38,11 +38,11 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	return b.sweeper.Sweep(ctx, shard)
 }
 
-// tidyAfter begins to sweep at once what instances left that a commit ended.
-func (b *Backend) tidyAfter(ctx context.Context, c *commit) {
+// cleanUpAfter has removed, in the background, what instances left that a commit ended.
+func (b *Backend) cleanUpAfter(c *commit) {
 	for _, e := range c.ended {
 		if e.submission == nil && !takesAll(e) {
-			b.sweeper.Now(ctx, c.shard, e.instance)
+			b.sweeper.Later(c.shard, e.instance)
 		}
 	}
 }

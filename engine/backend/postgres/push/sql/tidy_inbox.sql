@@ -1,9 +1,13 @@
--- Removes values of an instance that has ended, in key order. $1 shard, $2 instance, $3 most.
+-- Removes values of instances that have ended, in key order. $1 shard, $2 instances in the order of their ids, $3 most rows.
 WITH old AS MATERIALIZED (
-    SELECT ctid AS at FROM inbox
-    WHERE shard = $1 AND instance_id = $2
-    ORDER BY variable, path, element
+    SELECT r.at
+    FROM unnest($2::uuid[]) AS u (id)
+    CROSS JOIN LATERAL (
+        SELECT ctid AS at FROM inbox
+        WHERE shard = $1 AND instance_id = u.id
+        ORDER BY variable, path, element
+        FOR UPDATE
+    ) r
     LIMIT $3
-    FOR UPDATE
 )
 DELETE FROM inbox t USING old WHERE t.ctid = old.at

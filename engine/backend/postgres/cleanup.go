@@ -1,0 +1,250 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend"
+)
+
+const (
+	// SweepInstances is how many untidy instances one sweep looks at.
+	SweepInstances = 100
+	// SweepRows is how many rows one statement of a sweep removes.
+	SweepRows = 1_000
+
+	// cleanupMost bounds how many ended instances wait to be cleaned up in the background, and cleanupPasses how often it
+	// goes over one that left more rows than a statement removes. What is beyond that is left to Sweep.
+	cleanupMost   = 1_000
+	cleanupPasses = 4
+	// cleanupTimeout bounds the cleanup of what the background has taken at once.
+	cleanupTimeout = time.Minute
+
+	// overdueRows is how many of the rows that are due one sweep looks at for leases that are over.
+	overdueRows = 10_000
+)
+
+// Overdue puts node runs of a shard whose lease is over before what waits for its first: $1 shard, $2 how many of the
+// rows that became due last are looked at. Without it they would be claimed all the same, as if they had been queued when
+// their lease ended; where more is queued than there is room for, that is a second wait for what had its turn.
+func (s *Store) Overdue(ctx context.Context, sql string, shard int) error {
+	_, err := s.Pool.Exec(ctx, sql, shard, overdueRows)
+	return Explain(err)
+}
+
+// Cleanup are the statements by which a design removes what ended instances left: instances that it marks as untidy.
+type Cleanup struct {
+	// Overdue is for Store.Overdue.
+	Overdue string
+
+	// Untidy gives ids of untidy instances, in their order: $1 shard, $2 most.
+	Untidy string
+
+	// Tables are statements that each remove rows of instances from one table, in the order in which completions
+	// lock: $1 shard, $2 instances in the order of their ids, $3 most rows.
+	Tables []string
+
+	// Tidy marks those of instances as tidy of which no table has a row: $1 shard, $2 instances as above.
+	Tidy string
+}
+
+// Sweeper removes the rows that ended instances left in the tables of a design, in the background and when it is called.
+// It is safe for concurrent use.
+type Sweeper struct {
+	store *Store
+	sql   Cleanup
+
+	turn chan struct{}   // holds one value while no cleanup is under way: one would skip the rows that another has locked
+	life context.Context // of the background
+	stop context.CancelFunc
+	idle chan struct{} // the background has come to rest
+
+	mu      sync.Mutex
+	ended   [][][16]byte // instances to be cleaned up in the background, by shard
+	waiting int          // how many these are
+	last    int          // the shard whose turn was the last
+	working bool         // in the background
+	closed  bool
+}
+
+// NewSweeper makes one. Who does owns it, and closes it before the store.
+func NewSweeper(store *Store, sql Cleanup) *Sweeper {
+	s := &Sweeper{store: store, sql: sql, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1), ended: make([][][16]byte, store.Shards())}
+	s.turn <- struct{}{}
+	s.life, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Close ends the background and waits for that. What it did not get done is left to the sweeps of others, or of the next life.
+func (s *Sweeper) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	for s.works() {
+		s.store.Clock.Wait(context.Background(), -1, s.idle)
+	}
+}
+
+func (s *Sweeper) works() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.working
+}
+
+// Later has what instances left that have just ended removed in the background. Nobody waits for it: what finds no room,
+// what fails and what a crash takes is still marked as untidy in the store, where Sweep finds it.
+func (s *Sweeper) Later(shard int, ids ...[16]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids = ids[:min(len(ids), cleanupMost-s.waiting)]
+	if s.closed || len(ids) == 0 {
+		return
+	}
+	s.ended[shard] = append(s.ended[shard], ids...)
+	s.waiting += len(ids)
+	if !s.working {
+		s.working = true
+		s.store.Clock.Go(s.work)
+	}
+}
+
+// work cleans up until nothing waits for it. After an error the rest is left to Sweep: the store may be gone for long.
+func (s *Sweeper) work() {
+	for shard, ids := s.next(); len(ids) > 0; shard, ids = s.next() {
+		if err := s.cleanLater(shard, ids); err != nil {
+			s.store.Problem(s.life, "cleaning up after ended instances", err)
+			s.forget()
+		}
+	}
+}
+
+// next takes instances of one shard, in the order of their ids, and gives none once the background has come to rest.
+func (s *Sweeper) next() (shard int, ids [][16]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.waiting == 0 {
+		s.working = false
+		select {
+		case s.idle <- struct{}{}:
+		default: // nobody has looked since it was last told
+		}
+		return 0, nil
+	}
+	for len(ids) == 0 {
+		s.last = (s.last + 1) % len(s.ended)
+		list := s.ended[s.last]
+		n := min(len(list), SweepInstances)
+		ids, s.ended[s.last] = list[:n:n], list[n:]
+	}
+	s.waiting -= len(ids)
+	slices.SortFunc(ids, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
+	return s.last, ids
+}
+
+// forget drops what waits for the background.
+func (s *Sweeper) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.ended)
+	s.waiting = 0
+}
+
+// cleanLater removes what instances left, in the background.
+func (s *Sweeper) cleanLater(shard int, ids [][16]byte) error {
+	ctx, cancel := s.store.Clock.Within(s.life, cleanupTimeout)
+	defer cancel()
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	for range cleanupPasses {
+		if _, more, err := s.clean(ctx, shard, ids); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin waits for the turn to clean up.
+func (s *Sweeper) begin(ctx context.Context) error {
+	select {
+	case <-s.turn:
+		return nil
+	default:
+	}
+	if s.store.Clock.Wait(ctx, -1, s.turn) == Ended {
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (s *Sweeper) end() { s.turn <- struct{}{} }
+
+// clean removes some of what instances left, says how much and whether there is more in a table than one statement
+// removes, and marks those as tidy of which nothing is left.
+func (s *Sweeper) clean(ctx context.Context, shard int, ids [][16]byte) (removed int, more bool, err error) {
+	for _, sql := range s.sql.Tables {
+		tag, err := s.store.Pool.Exec(ctx, sql, shard, ids, SweepRows)
+		if err != nil {
+			return removed, more, err
+		}
+		removed += int(tag.RowsAffected())
+		more = more || tag.RowsAffected() >= SweepRows
+	}
+	_, err = s.store.Pool.Exec(ctx, s.sql.Tidy, shard, ids)
+	return removed, more, err
+}
+
+// Sweep implements backend.Backend.
+func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
+	var swept backend.Swept
+	if err := backend.CheckShard(shard, s.store.Shards()); err != nil {
+		return swept, err
+	}
+	if err := s.store.Overdue(ctx, s.sql.Overdue, shard); err != nil {
+		return swept, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return swept, err
+	}
+	defer s.end()
+	rows, err := s.store.Pool.Query(ctx, s.sql.Untidy, shard, SweepInstances)
+	if err != nil {
+		return swept, Explain(err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+	if err != nil || len(ids) == 0 {
+		return swept, Explain(err)
+	}
+	swept.Rows, _, err = s.clean(ctx, shard, ids)
+	swept.More = swept.Rows > 0 || len(ids) == SweepInstances
+	return swept, Explain(err)
+}
+
+// Cancel implements backend.Canceler.
+func (s *Sweeper) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
+	return s.store.Cancel(ctx, ids, reason, func(shard int, ended [][16]byte) { s.Later(shard, ended...) })
+}
+
+// Leftovers gives what queries count, by their names, where it is more than nothing: the rows that a design
+// has of instances which have ended.
+func (s *Store) Leftovers(ctx context.Context, queries map[string]string) (map[string]int, error) {
+	out := map[string]int{}
+	for table, query := range queries {
+		var n int
+		if err := s.Pool.QueryRow(ctx, query).Scan(&n); err != nil {
+			return nil, Explain(err)
+		}
+		if n > 0 {
+			out[table] = n
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// cleaned is a pool that notes the instances which statements are for, and fails where it is told to.
+type cleaned struct {
+	Pool
+	of     map[string][]string // instances by statement
+	failed error
+}
+
+func (c *cleaned) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if err := errors.Join(c.failed, ctx.Err()); err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	for _, id := range args[1].([][16]byte) {
+		c.of[sql] = append(c.of[sql], fmt.Sprintf("%d %d", args[0], int(id[0])<<8|int(id[1])))
+	}
+	return pgconn.NewCommandTag("DELETE 0"), nil
+}
+
+// kept is a clock that keeps what is to go on in the background.
+type kept struct {
+	Machine
+	jobs []func()
+}
+
+func (k *kept) Go(job func()) { k.jobs = append(k.jobs, job) }
+
+func newCleaned(shards int) (*cleaned, *kept, *Sweeper, *[]error) {
+	pool, clock, problems := &cleaned{of: map[string][]string{}}, &kept{}, &[]error{}
+	store := On(Host{Pool: pool, Clock: clock, Shards: shards, Problem: func(err error) { *problems = append(*problems, err) }})
+	return pool, clock, NewSweeper(store, Cleanup{Tables: []string{"rows"}, Tidy: "tidy"}), problems
+}
+
+func numbered(from, to int) (ids [][16]byte) {
+	for i := from; i < to; i++ {
+		ids = append(ids, [16]byte{byte(i >> 8), byte(i)})
+	}
+	return ids
+}
+
+// TestCleanupIsBounded has more instances end than the background has room for: it takes each of those that it has room for
+// once, in the order of their ids, and has room again afterwards. There is never more than one goroutine.
+func TestCleanupIsBounded(t *testing.T) {
+	pool, clock, s, problems := newCleaned(2)
+	ids := numbered(0, cleanupMost+50)
+	slices.Reverse(ids[:cleanupMost/2])
+	s.Later(0, ids[:cleanupMost/2]...)
+	s.Later(1, ids[cleanupMost/2:]...)
+	if len(clock.jobs) != 1 {
+		t.Fatalf("%d goroutines; want one", len(clock.jobs))
+	}
+	clock.jobs[0]()
+	for _, sql := range []string{"rows", "tidy"} {
+		if got := pool.of[sql]; len(got) != cleanupMost {
+			t.Errorf("%s: %d instances; want %d", sql, len(got), cleanupMost)
+		} else if slices.Sort(got); len(slices.Compact(got)) != cleanupMost {
+			t.Errorf("%s: some instances twice", sql)
+		}
+	}
+	s.Later(0, numbered(5000, 5001)...)
+	if len(clock.jobs) != 2 {
+		t.Fatalf("%d goroutines after another end; want one more", len(clock.jobs))
+	}
+	clock.jobs[1]()
+	if got := pool.of["tidy"]; len(got) != cleanupMost+1 || len(*problems) > 0 {
+		t.Errorf("%d instances, problems %v; want one more, and none", len(got), *problems)
+	}
+	s.Close()
+}
+
+// TestCleanupThatFails says so once, and leaves the rest to sweeps instead of trying a store that is gone again and again.
+// After Close nothing is begun any more.
+func TestCleanupThatFails(t *testing.T) {
+	pool, clock, s, problems := newCleaned(2)
+	pool.failed = errors.New("the store is gone")
+	s.Later(0, numbered(0, 500)...)
+	s.Later(1, numbered(500, 800)...)
+	clock.jobs[0]()
+	if len(*problems) != 1 || !errors.Is((*problems)[0], pool.failed) {
+		t.Errorf("problems: %v; want one", *problems)
+	}
+	pool.failed = nil
+	s.Later(1, numbered(900, 901)...)
+	clock.jobs[1]()
+	if got := pool.of["tidy"]; len(got) != 1 || got[0] != "1 900" {
+		t.Errorf("cleaned up after an error: %v; want what ended since", got)
+	}
+	s.Later(0, numbered(0, 10)...)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		s.Close()
+	}()
+	<-s.life.Done()
+	clock.jobs[2]()
+	<-closed
+	s.Later(0, numbered(20, 30)...)
+	if got := pool.of["tidy"]; len(got) != 1 || len(clock.jobs) != 3 || len(*problems) != 1 {
+		t.Errorf("after Close: %d instances, %d goroutines, problems %v; want nothing more", len(got), len(clock.jobs), *problems)
+	}
+}
