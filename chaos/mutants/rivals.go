@@ -40,12 +40,12 @@ func queueRivals() []mutant {
 		Check: check{Case: "kills.json", Seeds: 3},
 	}, {
 		Name: "river-1318-old-rows-starve-the-sweep", What: "a claim looks at the oldest rows only, which are none that it may take", Invariant: "I9",
-		Edits: []edit{{claimSQL, `WHERE d.shard = $1 AND d.due_at <= statement_timestamp()`, `WHERE d.shard = $1 AND d.due_at <= statement_timestamp()
-        AND d.due_at <= (SELECT max(o.due_at) FROM (SELECT x.due_at FROM queue x WHERE x.shard = $1 ORDER BY x.due_at LIMIT $2) o)`}},
+		Edits: []edit{{claimSQL, `WHERE q.shard = $1 AND {ready} AND q.due_at <= statement_timestamp()`, `WHERE q.shard = $1 AND {ready} AND q.due_at <= statement_timestamp()
+        AND q.due_at <= (SELECT max(o.due_at) FROM (SELECT x.due_at FROM queue x WHERE x.shard = $1 ORDER BY x.due_at LIMIT $2) o)`}},
 		Check: pushTest("TestBacklogOfEndedInstances"), Says: "I9: .* not claimed",
 	}, {
 		Name: "dbos-java-491-live-work-run-again", What: "recovery takes the work of a slow engine whose lease has not ended", Invariant: "I11",
-		Edits: []edit{{claimSQL, `d.due_at <= statement_timestamp()`, `d.due_at <= statement_timestamp() + interval '900 milliseconds'`}},
+		Edits: []edit{{claimSQL, `q.due_at <= statement_timestamp()`, `q.due_at <= statement_timestamp() + interval '900 milliseconds'`}},
 		Check: check{Case: "slow-owner.json", Seeds: 3},
 	}, {
 		Name: "vercel-workflow-3081-two-commits", What: "a counter is filled in one transaction, and what it makes ready is queued in the next", Invariant: "I2",
@@ -111,7 +111,7 @@ func laterRivals() []mutant {
 		Check: hazard("TestHazardReadyButNeverQueued"), Says: "ready and not queued",
 	}, {
 		Name: "waymark-152-kept-by-its-lease", What: "a lease that is over goes back to nobody but its holder, which hangs", Invariant: "I9",
-		Edits: []edit{{claimSQL, `WHERE d.shard = $1 AND d.due_at <= statement_timestamp()`, `WHERE d.shard = $1 AND (d.owner IS NULL OR d.owner = $3::int) AND d.due_at <= statement_timestamp()`}},
+		Edits: []edit{{claimSQL, `WHERE q.shard = $1 AND {ready}`, `WHERE q.shard = $1 AND (q.owner IS NULL OR q.owner = $3::int)`}},
 		Check: hazard("TestHazardStalledInstanceKeptForEverByItsLease"), Says: "stays with the host that leased it",
 	}, {
 		Name: "awa-246-hot-row", What: "every completion updates its instance's row", Invariant: "D5",

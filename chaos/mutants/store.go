@@ -6,7 +6,7 @@ const (
 	postgresFolder = "engine/backend/postgres"
 	pushFolder     = postgresFolder + "/push"
 	applySQL       = pushFolder + "/sql/apply.sql"
-	claimSQL       = pushFolder + "/sql/claim.sql"
+	claimSQL       = postgresFolder + "/sql/queue/claim.sql"
 )
 
 // onPush is a case of the conformance suite on push.
@@ -29,7 +29,7 @@ func guardMutants() []mutant {
 		Check: onPush("complete/reclaimed_by_another"), Says: "\"applied\" .* want \"stale\"",
 	}, {
 		Name: "lease-not-fenced", What: "who takes a lease over has the token of the holder before", Invariant: "I11",
-		Edits: []edit{{claimSQL, `token = nextval('tokens'), owner`, `token = q.token, owner`}},
+		Edits: []edit{{claimSQL, `token = nextval('tokens'), {lease}`, `token = q.token, {lease}`}},
 		Check: onPush("claim/tokens_grow"), Says: "came back after token",
 	}, {
 		Name: "readiness-before-guard", What: "a stale completion counts at the barriers behind it", Invariant: "I2",
@@ -70,11 +70,11 @@ func guardMutants() []mutant {
 func outcomeMutants() []mutant {
 	return []mutant{{
 		Name: "never-reclaimed", What: "what was leased once is never given to anybody else", Invariant: "I9",
-		Edits: []edit{{claimSQL, `WHERE d.shard = $1 AND d.due_at <= statement_timestamp()`, `WHERE d.shard = $1 AND d.owner IS NULL AND d.due_at <= statement_timestamp()`}},
+		Edits: []edit{{claimSQL, `WHERE q.shard = $1 AND {ready}`, `WHERE q.shard = $1 AND q.owner IS NULL`}},
 		Check: onPush("claim/expired_lease"), Says: "Claim: .*deadline exceeded",
 	}, {
 		Name: "attempts-forgotten-in-a-crash", What: "who takes a lease over begins to count attempts anew", Invariant: "I4",
-		Edits: []edit{{claimSQL, `token = nextval('tokens'), owner`, `token = nextval('tokens'), attempt = CASE WHEN q.owner IS NULL THEN q.attempt ELSE 1 END, owner`}},
+		Edits: []edit{{claimSQL, `token = nextval('tokens'), {lease}`, `token = nextval('tokens'), attempt = CASE WHEN q.owner IS NULL THEN q.attempt ELSE 1 END, {lease}`}},
 		Check: onPush("retry/counted_across_a_crash"), Says: "attempt 1 came; want 2",
 	}, {
 		Name: "unknown-commit-is-a-failure", What: "a commit whose reply was lost counts as one that did not take place", Invariant: "I3",

@@ -30,18 +30,18 @@ const (
 	overdueRows = 10_000
 )
 
-// Overdue puts node runs of a shard whose lease is over before what waits for its first: $1 shard, $2 how many of the
-// rows that became due last are looked at. Without it they would be claimed all the same, as if they had been queued when
-// their lease ended; where more is queued than there is room for, that is a second wait for what had its turn.
-func (s *Store) Overdue(ctx context.Context, sql string, shard int) error {
-	_, err := s.Pool.Exec(ctx, sql, shard, overdueRows)
+// Overdue puts node runs of a shard whose lease is over before what waits for its first. Without it they would be claimed
+// all the same, as if they had been queued when their lease ended; where more is queued than there is room for, that is a
+// second wait for what had its turn.
+func (s *Store) Overdue(ctx context.Context, q *Queue, shard int) error {
+	_, err := s.Pool.Exec(ctx, q.statements["overdue"], shard, overdueRows)
 	return Explain(err)
 }
 
 // Cleanup are the statements by which a design removes what ended instances left: instances that it marks as untidy.
 type Cleanup struct {
-	// Overdue is for Store.Overdue.
-	Overdue string
+	// Queue is where leases are that may be over.
+	Queue *Queue
 
 	// Untidy gives ids of untidy instances, in their order: $1 shard, $2 most.
 	Untidy string
@@ -208,7 +208,7 @@ func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	if err := backend.CheckShard(shard, s.store.Shards()); err != nil {
 		return swept, err
 	}
-	if err := s.store.Overdue(ctx, s.sql.Overdue, shard); err != nil {
+	if err := s.store.Overdue(ctx, s.sql.Queue, shard); err != nil {
 		return swept, err
 	}
 	if err := s.begin(ctx); err != nil {

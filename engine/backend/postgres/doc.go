@@ -24,6 +24,12 @@
 // batch, and whatever waits does so in a call of the host. Nothing here or in a design that is to be simulated tells time,
 // waits, or begins a goroutine but by the clock.
 //
+// # Leases
+//
+// A design describes the table in which its node runs wait and are leased ([Table]); a [Queue] has the statements that claim,
+// renew, release and look for leases there, the same for all designs. What others are in the way of is tried again by one loop
+// ([Store.Retry]), which is bounded; a commit whose reply was lost is resolved before it is tried again ([Store.Commit]).
+//
 // # Errors
 //
 // A lost connection around COMMIT leaves open what happened (D7): [Unconfirmed] says so, and the

@@ -160,3 +160,11 @@ func (e *explained) Error() string {
 	}
 	return text
 }
+
+// Problem tells Config.Problem what went wrong beside the calls of a backend, or behind their answers: nobody else is told.
+// doing says at what. That ctx was canceled is no problem; that its time ran out is one, since then something was not done in time.
+func (s *Store) Problem(ctx context.Context, doing string, err error) {
+	if err != nil && s.problem != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		s.problem(fmt.Errorf("%s: %w", doing, Explain(err)))
+	}
+}

@@ -177,34 +177,15 @@ func lockOrder(held []backend.Lease) []int {
 	return order
 }
 
-// Claim sends a claim, whose rows take reads and which are leased until expires, and behind it the question when
-// the next node run of the shard is due, in µs, negative if one is. It fills More and NextDue. An error that leaves
-// open whether something was leased is backend.ErrUnknown: what was comes back when its lease is over.
-func (s *Store) Claim(ctx context.Context, lease time.Duration, claim *pgx.QueuedQuery, take func(rows pgx.Rows, expires time.Time) error, nextDue *pgx.QueuedQuery) (backend.Committed, error) {
-	var out backend.Committed
-	conn, err := s.Pool.Acquire(ctx)
-	if err != nil {
-		return out, Explain(err)
-	}
-	sent := s.Clock.Now()
-	batch := &pgx.Batch{}
-	batch.Queue(claim.SQL, claim.Arguments...).Query(func(rows pgx.Rows) error { return take(rows, sent.Add(lease)) })
-	batch.Queue(nextDue.SQL, nextDue.Arguments...).Query(func(rows pgx.Rows) error {
-		var us int64
-		_, err := pgx.ForEachRow(rows, []any{&us}, func() error {
-			out.NextDue = sent.Add(time.Duration(max(us, 0)) * time.Microsecond)
-			out.More = us <= 0
-			return nil
-		})
-		return err
-	})
-	err = conn.SendBatch(ctx, batch).Close()
-	conn.Release() // reading a workflow takes another, and nobody may wait for one who waits
-	if Unconfirmed(err) {
-		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
-	}
-	if err != nil {
-		return backend.Committed{}, Explain(err)
-	}
-	return out, nil
+// releaseTimeout bounds giving leases back, whatever became of the call that took them.
+const releaseTimeout = 10 * time.Second
+
+// Release gives leases back of which not all may have been heard: those that a transaction took on instances of a shard, which took
+// place although the reply to its COMMIT was lost. The call's context may have ended by then. If it fails, the leases come
+// back when they are over.
+func (s *Store) Release(ctx context.Context, q *Queue, shard int, instances [][16]byte, xid string) {
+	ctx, cancel := s.Clock.Within(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	_, err := s.Pool.Exec(ctx, q.statements["release"], shard, instances, xid)
+	s.Problem(ctx, "giving leases back", err)
 }

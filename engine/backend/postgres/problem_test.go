@@ -26,11 +26,12 @@ func (r *refusing) Exec(ctx context.Context, _ string, _ ...any) (pgconn.Command
 // do not. The observer hears of what failed and of what was not done in time, and not of what was only canceled.
 func TestProblemsAreTold(t *testing.T) {
 	var told []string
+	queue := NewQueue(Table{Name: "waiting"}, nothing, nil)
 	pool := &refusing{}
 	s := On(Host{Pool: pool, Clock: Machine{}, Problem: func(err error) { told = append(told, err.Error()) }})
 	ended, end := context.WithCancel(t.Context())
 	end()
-	s.Release(ended, "UPDATE ready")
+	s.Release(ended, queue, 0, nil, "7")
 	s.Problem(t.Context(), "listening", nil)
 	s.Problem(ended, "listening", errors.New("ended"))
 	s.Problem(t.Context(), "listening", errors.New("password=hunter2 is wrong"))
@@ -44,5 +45,5 @@ func TestProblemsAreTold(t *testing.T) {
 	if !pool.bounded || pool.ended {
 		t.Errorf("leases are given back in a context with an end: %v, that has ended: %v; want one that has an end to come", pool.bounded, pool.ended)
 	}
-	On(Host{Pool: pool, Clock: Machine{}}).Release(ended, "UPDATE ready") // nobody wants to know
+	On(Host{Pool: pool, Clock: Machine{}}).Release(ended, queue, 0, nil, "7") // nobody wants to know
 }

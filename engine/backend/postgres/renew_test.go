@@ -70,7 +70,7 @@ type renewing struct {
 const renewed = 300
 
 func newRenewing(t *testing.T) *renewing {
-	r := &renewing{T: t, ctx: limited(t), q: NewQueue(Table{Name: "waiting", Path: "place", Leased: "q.taken"})}
+	r := &renewing{T: t, ctx: limited(t), q: NewQueue(Table{Name: "waiting", Path: "place", Leased: "q.taken"}, nothing, nil)}
 	s, err := Open(r.ctx, Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Connections: 3, Tracer: &r.counted}, nothing)
 	if err != nil {
 		t.Fatal(err)

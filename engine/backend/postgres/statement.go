@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"io/fs"
 	"regexp"
 	"slices"
 	"strconv"
@@ -44,4 +45,19 @@ func leaveOut(sql string, wanted func(part string) bool) string {
 		}
 	}
 	return kept.String()
+}
+
+// Variant is one of several statements that stand in one file.
+type Variant struct {
+	File  string   // its name, without what follows the dot
+	Names []string // by turns a name in braces, and what is put in its place
+	Parts []string // those that it has, see leaveOut
+}
+
+func (v Variant) text(files fs.FS) string {
+	text, err := Statement(files, v.File)
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	return leaveOut(strings.NewReplacer(v.Names...).Replace(text), func(part string) bool { return slices.Contains(v.Parts, part) })
 }

@@ -289,7 +289,7 @@ func (s *Store) claim(a *pgsim.Statement, args []any) {
 		k := v.Row.Key
 		inst := s.World.Instances[k.Inst]
 		x.Note(judge.Leased{Inst: inst, Run: pgsim.RunOf(k.Node, row.path), Token: row.token, Attempt: int(row.attempt), Snapshot: x.Begun()})
-		a.Give([16]byte(inst.ID), k.Node, row.path, row.token, int(row.attempt), int32(1), row.argument())
+		a.Give([16]byte(inst.ID), k.Node, row.path, row.token, row.attempt, int32(1), row.argument())
 		return nil
 	})
 }

@@ -126,6 +126,6 @@ func (b *Backend) release(ctx context.Context, c *commit) {
 		ids = append(ids, e.instance)
 	}
 	slices.SortFunc(ids, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
-	b.store.Release(ctx, releaseSQL, c.shard, slices.Compact(ids), c.xid)
+	b.store.Release(ctx, runs, c.shard, slices.Compact(ids), c.xid)
 	c.result.Tasks, c.result.More = nil, true
 }

@@ -18,14 +18,6 @@ import (
 var migrations embed.FS
 
 var (
-	//go:embed sql/gates.sql
-	gatesSQL string
-	//go:embed sql/gates_more.sql
-	gatesMoreSQL string
-	//go:embed sql/barriers.sql
-	barriersSQL string
-	//go:embed sql/barriers_now.sql
-	barriersNowSQL string
 	//go:embed sql/guard.sql
 	guardSQL string
 	//go:embed sql/born.sql
@@ -42,14 +34,6 @@ var (
 	applySQL string
 	//go:embed sql/remove.sql
 	removeSQL string
-	//go:embed sql/release.sql
-	releaseSQL string
-	//go:embed sql/overdue.sql
-	overdueSQL string
-	//go:embed sql/claim.sql
-	claimSQL string
-	//go:embed sql/next_due.sql
-	nextDueSQL string
 	//go:embed sql/workflows.sql
 	workflowsSQL string
 	//go:embed sql/untidy.sql
@@ -65,7 +49,24 @@ var (
 )
 
 // runs are the rows of nodes, as those of a queue.
-var runs = postgres.NewQueue(postgres.Table{Name: "node_ready_state", Path: "place", Leased: "q.is_queued AND NOT q.is_completed"})
+var runs = postgres.NewQueue(postgres.Table{
+	Name: "node_ready_state", Path: "place",
+	Ready:  "q.deps_satisfied >= q.deps_required AND NOT q.is_completed AND q.token IS NOT NULL",
+	Leased: "q.is_queued AND NOT q.is_completed", Lease: "is_queued = true, owner = $3::text", Free: "is_queued = false, owner = NULL",
+	Due: []string{"q.due_at", "q.token"},
+}, statementFiles, map[string]postgres.Variant{
+	"gates":        {File: "gates"},
+	"gates_more":   {File: "gates", Parts: []string{"now"}},
+	"barriers":     {File: "barriers"},
+	"barriers_now": {File: "barriers", Parts: []string{"now"}},
+})
+
+var (
+	gatesSQL       = runs.MustSQL("gates")
+	gatesMoreSQL   = runs.MustSQL("gates_more")
+	barriersSQL    = runs.MustSQL("barriers")
+	barriersNowSQL = runs.MustSQL("barriers_now")
+)
 
 // DefaultSchema holds the tables where Config names no other.
 const DefaultSchema = "pulley_eager"

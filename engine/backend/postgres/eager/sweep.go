@@ -12,7 +12,7 @@ import (
 // newSweeper gives what cleans up after ended instances: the rows of nodes first, as completions lock.
 func newSweeper(store *postgres.Store) *postgres.Sweeper {
 	return postgres.NewSweeper(store, postgres.Cleanup{
-		Overdue: overdueSQL, Untidy: untidySQL, Tidy: tidySQL,
+		Queue: runs, Untidy: untidySQL, Tidy: tidySQL,
 		Tables: []string{tidyReadySQL, tidyPendingSQL, tidyContextSQL},
 	})
 }

@@ -16,7 +16,7 @@ import (
 var statementFiles embed.FS
 
 // SQL gives a statement as it is sent, by the name of its file.
-func SQL(name string) (string, error) { return runs.Statement(statementFiles, name) }
+func SQL(name string) (string, error) { return runs.SQL(name) }
 
 // Applied is an event whose plan a transaction is about to apply, with what was read for it.
 type Applied struct {

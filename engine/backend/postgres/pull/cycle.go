@@ -387,7 +387,7 @@ func (b *Backend) attempt(ctx context.Context, shard int, make func(known *readi
 		},
 		ID: func() (life, xid string) { return c.life, c.xid },
 		Release: func() {
-			b.store.Release(ctx, releaseSQL, c.shard, c.ids, c.xid)
+			b.store.Release(ctx, ledger, c.shard, c.ids, c.xid)
 			c.out.Tasks, c.out.More = nil, true
 		},
 	})

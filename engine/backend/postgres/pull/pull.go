@@ -42,12 +42,6 @@ var (
 	reachedSQL string
 	//go:embed sql/lock_runs.sql
 	lockRunsSQL string
-	//go:embed sql/clear_ledger.sql
-	clearLedgerSQL string
-	//go:embed sql/clear_arrivals.sql
-	clearArrivalsSQL string
-	//go:embed sql/clear_inbox.sql
-	clearInboxSQL string
 	//go:embed sql/drop.sql
 	dropSQL string
 	//go:embed sql/call_off.sql
@@ -60,22 +54,12 @@ var (
 	inputsSQL string
 	//go:embed sql/scan.sql
 	scanSQL string
-	//go:embed sql/release.sql
-	releaseSQL string
 	//go:embed sql/enter.sql
 	enterSQL string
 	//go:embed sql/end.sql
 	endSQL string
 	//go:embed sql/lock_open.sql
 	lockOpenSQL string
-	//go:embed sql/end_ledger.sql
-	endLedgerSQL string
-	//go:embed sql/end_arrivals.sql
-	endArrivalsSQL string
-	//go:embed sql/end_inbox.sql
-	endInboxSQL string
-	//go:embed sql/overdue.sql
-	overdueSQL string
 	//go:embed sql/claim.sql
 	claimSQL string
 	//go:embed sql/next_due.sql
@@ -83,7 +67,27 @@ var (
 )
 
 // ledger is the table of that name, as a queue: the node runs in it that have not ended are.
-var ledger = postgres.NewQueue(postgres.Table{Name: "ledger", Path: "path", Leased: "q.status = 'leased'"})
+var ledger = postgres.NewQueue(postgres.Table{
+	Name: "ledger", Path: "path", Ready: "q.status <> 'completed'",
+	Leased: "q.status = 'leased'", Lease: "status = 'leased', owner = $3::text", Free: "status = 'queued', owner = NULL",
+	Due: []string{"q.due_at", "q.token"},
+}, statementFiles, map[string]postgres.Variant{
+	"end_ledger":     {File: "end_rows", Names: []string{"{table}", "ledger"}},
+	"clear_ledger":   {File: "clear", Names: []string{"{table}", "ledger", "{id}", "node"}},
+	"end_arrivals":   {File: "end_rows", Names: []string{"{table}", "arrivals"}},
+	"clear_arrivals": {File: "clear", Names: []string{"{table}", "arrivals", "{id}", "node"}},
+	"end_inbox":      {File: "end_rows", Names: []string{"{table}", "inbox"}},
+	"clear_inbox":    {File: "clear", Names: []string{"{table}", "inbox", "{id}", "variable"}},
+})
+
+var (
+	endLedgerSQL     = ledger.MustSQL("end_ledger")
+	clearLedgerSQL   = ledger.MustSQL("clear_ledger")
+	endArrivalsSQL   = ledger.MustSQL("end_arrivals")
+	clearArrivalsSQL = ledger.MustSQL("clear_arrivals")
+	endInboxSQL      = ledger.MustSQL("end_inbox")
+	clearInboxSQL    = ledger.MustSQL("clear_inbox")
+)
 
 // DefaultSchema holds the tables where Config names no other.
 const DefaultSchema = "pulley_pull"
@@ -188,7 +192,7 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	if err := backend.CheckShard(shard, b.Shards()); err != nil {
 		return backend.Swept{}, err
 	}
-	if err := b.store.Overdue(ctx, overdueSQL, shard); err != nil {
+	if err := b.store.Overdue(ctx, ledger, shard); err != nil {
 		return backend.Swept{}, err
 	}
 	_, err := b.cycle(ctx, shard, backend.Grant{}, nil, false)

@@ -216,7 +216,7 @@ func (c *commit) enqueue(a *arrays, e *event) error {
 		case len(c.result.Tasks)+len(c.leasing) < c.grant.Max:
 			wait = atOnce
 			args := json.RawMessage(stored)
-			if byReference(stored) {
+			if postgres.ByReference(stored) {
 				if args, err = backend.AssembleArgs(q.Args, e.value); err != nil {
 					return err
 				}
@@ -229,10 +229,6 @@ func (c *commit) enqueue(a *arrays, e *event) error {
 	}
 	return nil
 }
-
-// byReference says whether arguments as EncodeArgs writes them refer to values: those that do not are the
-// object that the task takes.
-func byReference(stored []byte) bool { return len(stored) == 0 || stored[0] != '{' }
 
 // take reads the row of one apply statement, which has what its kinds bring.
 func (c *commit) take(rows pgx.Rows, k kinds, events []*event) error {

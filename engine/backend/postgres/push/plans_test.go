@@ -196,9 +196,9 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 		"apply to a join":  func(conn postgres.Conn, n int) error { return s.apply(conn, s.fanned[:n]) },
 		"apply to rounds":  func(conn postgres.Conn, n int) error { return s.apply(conn, s.rounds[:n]) },
 		"call off":         func(conn postgres.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
-		"claim":            func(conn postgres.Conn, n int) error { return s.rows(conn, claimSQL, n, 0, n, 1, 1) },
-		"overdue":          func(conn postgres.Conn, n int) error { return s.rows(conn, overdueSQL, -1, 0, n) },
-		"the next due":     func(conn postgres.Conn, _ int) error { return s.rows(conn, nextDueSQL, 1, 0) },
+		"claim":            func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("claim"), n, 0, n, 1, 1) },
+		"overdue":          func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("overdue"), -1, 0, n) },
+		"the next due":     func(conn postgres.Conn, _ int) error { return s.rows(conn, s.sql("next_due"), 1, 0) },
 		"untidy instances": func(conn postgres.Conn, _ int) error { return s.rows(conn, untidySQL, 1, 0, postgres.SweepInstances) },
 		"tidy":             func(conn postgres.Conn, _ int) error { return s.rows(conn, tidySQL, -1, 0, [][16]byte{s.ended}) },
 		"values": func(conn postgres.Conn, n int) error {
@@ -222,10 +222,7 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 	probes["a mark"] = func(conn postgres.Conn, n int) error { return s.rows(conn, markSQL, -1, 0, int64(n), 0, int64(1)) }
 	for _, cs := range [][]backend.Completion{s.steps, s.fanned} {
 		for _, name := range []string{"held", "leased", "standing", "fence", "renew"} {
-			sql, err := SQL(name)
-			if err != nil {
-				s.w.Fatal(err)
-			}
+			sql := s.sql(name)
 			renews := name == "renew"
 			name = fmt.Sprintf("%s, of %d instances", name, map[bool]int{true: 1, false: len(cs)}[&cs[0] == &s.fanned[0]])
 			probes[name] = func(conn postgres.Conn, n int) error {
@@ -247,6 +244,15 @@ func leasesOf(cs []backend.Completion) *postgres.Leases {
 		l.Add(int32(i), c.Lease)
 	}
 	return &l
+}
+
+// sql gives a statement by its name.
+func (s *subject) sql(name string) string {
+	text, err := SQL(name)
+	if err != nil {
+		s.w.Fatal(err)
+	}
+	return text
 }
 
 // rows runs a statement, and wants it to return or change a number of rows, unless that is negative.

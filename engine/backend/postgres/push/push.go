@@ -25,12 +25,6 @@ var (
 	readSQL string
 	//go:embed sql/gather.sql
 	gatherSQL string
-	//go:embed sql/overdue.sql
-	overdueSQL string
-	//go:embed sql/claim.sql
-	claimSQL string
-	//go:embed sql/next_due.sql
-	nextDueSQL string
 	//go:embed sql/fence.sql
 	fenceSQL string
 	//go:embed sql/mark.sql
@@ -39,20 +33,10 @@ var (
 	forgetSQL string
 	//go:embed sql/owner.sql
 	ownerSQL string
-	//go:embed sql/drop_runs.sql
-	dropRunsSQL string
-	//go:embed sql/drop_counters.sql
-	dropCountersSQL string
-	//go:embed sql/drop_elements.sql
-	dropElementsSQL string
 	//go:embed sql/drop_values.sql
 	dropValuesSQL string
 	//go:embed sql/end.sql
 	endSQL string
-	//go:embed sql/call_off.sql
-	callOffSQL string
-	//go:embed sql/call_off_more.sql
-	callOffMoreSQL string
 	//go:embed sql/hold_counters.sql
 	holdCountersSQL string
 	//go:embed sql/untidy.sql
@@ -70,7 +54,24 @@ var (
 )
 
 // queue is the table of that name.
-var queue = postgres.NewQueue(postgres.Table{Name: "queue", Path: "path", Leased: "q.owner IS NOT NULL"})
+var queue = postgres.NewQueue(postgres.Table{
+	Name: "queue", Path: "path", Ready: "true",
+	Leased: "q.owner IS NOT NULL", Lease: "owner = $3::int", Free: "owner = NULL", Due: []string{"q.due_at"},
+}, statementFiles, map[string]postgres.Variant{
+	"drop_runs":     {File: "drop", Names: []string{"{table}", "queue"}},
+	"drop_counters": {File: "drop", Names: []string{"{table}", "readiness"}},
+	"drop_elements": {File: "drop", Names: []string{"{table}", "elements"}},
+	"call_off":      {File: "call_off"},
+	"call_off_more": {File: "call_off", Parts: []string{"now"}},
+})
+
+var (
+	dropRunsSQL     = queue.MustSQL("drop_runs")
+	dropCountersSQL = queue.MustSQL("drop_counters")
+	dropElementsSQL = queue.MustSQL("drop_elements")
+	callOffSQL      = queue.MustSQL("call_off")
+	callOffMoreSQL  = queue.MustSQL("call_off_more")
+)
 
 // DefaultSchema holds the tables where Config names no other.
 const DefaultSchema = "pulley_push"

@@ -19,7 +19,7 @@ const marksKept = 2 * time.Minute
 // newSweeper gives what cleans up after ended instances, table by table in the order in which completions lock.
 func newSweeper(store *postgres.Store) *postgres.Sweeper {
 	return postgres.NewSweeper(store, postgres.Cleanup{
-		Overdue: overdueSQL, Untidy: untidySQL, Tidy: tidySQL,
+		Queue: queue, Untidy: untidySQL, Tidy: tidySQL,
 		Tables: []string{tidyQueueSQL, tidyReadinessSQL, tidyElementsSQL, tidyInboxSQL},
 	})
 }

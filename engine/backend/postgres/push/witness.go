@@ -17,7 +17,7 @@ var statementFiles embed.FS
 
 // SQL gives a statement by the name of its file. It is sent as it is, but for apply: that is cut down to the parts that
 // events need (postgres.CutDown).
-func SQL(name string) (string, error) { return queue.Statement(statementFiles, name) }
+func SQL(name string) (string, error) { return queue.SQL(name) }
 
 // Applied is an event whose plan a transaction is about to apply, with what was read for it.
 type Applied struct {

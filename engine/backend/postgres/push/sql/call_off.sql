@@ -1,5 +1,7 @@
 -- Locks the node runs of regions that are called off, in key order, and counts them: what is being completed
--- there is so waited for. What it has queued meanwhile, this does not see; call_off_more.sql does.
+-- there is so waited for. What it has queued meanwhile, that does not see. So it is done again, now: what is locked already by
+-- somebody else may be on its way to a lock of ours, and then the transaction is given up and begun again, since locks that are
+-- taken out of order are not waited for.
 -- $1 shard; ranges: $2 instance, $3 node, $4 low, $5 high
 WITH locked AS MATERIALIZED (
     SELECT t.at
@@ -10,6 +12,9 @@ WITH locked AS MATERIALIZED (
         WHERE t.shard = $1 AND t.instance_id = r.instance_id AND t.node = r.node AND t.path >= r.low AND t.path < r.high
         ORDER BY t.path
         FOR UPDATE
+--[ now
+        NOWAIT
+--]
     ) t
 )
 SELECT count(*) FROM locked

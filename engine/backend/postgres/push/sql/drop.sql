@@ -1,5 +1,5 @@
--- Removes values that arrived at aggregates of regions that are called off: those whose path is low or follows
--- it, before high. Of what took place, see drop_values.sql.
+-- Removes rows of regions that are over or called off: those whose path is low or follows it, before high. Node runs among
+-- them are locked; see call_off.sql. Of what took place, see drop_values.sql.
 -- $1 shard; $2 backend, $3 slot, $4 number of the commit, $5 whether all took place
 -- ranges: $6 ord, $7 instance, $8 node, $9 low, $10 high
 WITH mark AS MATERIALIZED (
@@ -9,10 +9,10 @@ WITH mark AS MATERIALIZED (
     FROM unnest($6::int[], $7::uuid[], $8::int[], $9::text[], $10::text[]) AS r (ord, instance_id, node, low, high)
     CROSS JOIN LATERAL (
         SELECT t.ctid AS at
-        FROM elements t
+        FROM {table} t
         WHERE t.shard = $1 AND t.instance_id = r.instance_id AND t.node = r.node AND t.path >= r.low AND t.path < r.high
         OFFSET 0
     ) t
     WHERE $5::boolean OR EXISTS (SELECT FROM mark m WHERE r.ord <> ALL (m.stale))
 )
-DELETE FROM elements t USING over o WHERE t.ctid = o.at
+DELETE FROM {table} t USING over o WHERE t.ctid = o.at

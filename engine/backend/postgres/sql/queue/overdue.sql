@@ -4,22 +4,21 @@
 -- that ended before has been found by an earlier sweep.
 -- $1 shard, $2 how many rows are looked at.
 WITH recent AS MATERIALIZED (
-    SELECT q.ctid AS at, q.is_queued
-    FROM node_ready_state q
-    WHERE q.shard = $1 AND q.deps_satisfied >= q.deps_required AND NOT q.is_completed AND q.token IS NOT NULL
-        AND q.due_at <= statement_timestamp() AND q.due_at > statement_timestamp() - interval '50 years'
-    ORDER BY q.due_at DESC, q.token DESC
+    SELECT q.ctid AS at, {leased} AS leased
+    FROM {table} q
+    WHERE q.shard = $1 AND {ready} AND q.due_at <= statement_timestamp() AND q.due_at > statement_timestamp() - interval '50 years'
+    ORDER BY {latest}
     LIMIT $2
 ), overdue AS MATERIALIZED (
     SELECT l.at
     FROM recent r
     CROSS JOIN LATERAL (
-        SELECT q.ctid AS at FROM node_ready_state q
-        WHERE q.ctid = r.at AND q.is_queued AND NOT q.is_completed AND q.due_at <= statement_timestamp()
+        SELECT q.ctid AS at FROM {table} q
+        WHERE q.ctid = r.at AND {leased} AND q.due_at <= statement_timestamp()
         FOR UPDATE SKIP LOCKED
     ) l
-    WHERE r.is_queued
+    WHERE r.leased
 )
-UPDATE node_ready_state q SET due_at = q.due_at - interval '100 years'
+UPDATE {table} q SET due_at = q.due_at - interval '100 years'
 FROM overdue o
 WHERE q.ctid = o.at

@@ -4,18 +4,18 @@
 -- change from row to row, it cannot, and every leased row would be read.
 -- $1 shard, $2 most, $3 owner, $4 lease in µs.
 WITH due AS MATERIALIZED (
-    SELECT d.ctid AS at, i.workflow
-    FROM queue d
+    SELECT q.ctid AS at, i.workflow
+    FROM {table} q
     CROSS JOIN LATERAL (
-        SELECT i.status, i.workflow FROM instances i WHERE i.shard = $1 AND i.id = d.instance_id OFFSET 0
+        SELECT i.status, i.workflow FROM instances i WHERE i.shard = $1 AND i.id = q.instance_id OFFSET 0
     ) i
-    WHERE d.shard = $1 AND d.due_at <= statement_timestamp() AND i.status = 'running'
-    ORDER BY d.due_at
+    WHERE q.shard = $1 AND {ready} AND q.due_at <= statement_timestamp() AND i.status = 'running'
+    ORDER BY {due}
     LIMIT $2
-    FOR UPDATE OF d SKIP LOCKED
+    FOR UPDATE OF q SKIP LOCKED
 )
-UPDATE queue q
-SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', token = nextval('tokens'), owner = $3::int
+UPDATE {table} q
+SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', token = nextval('tokens'), {lease}
 FROM due
 WHERE q.ctid = due.at
 RETURNING q.instance_id, q.node, q.path, q.token, q.attempt, due.workflow, q.args
