@@ -285,7 +285,7 @@ func TestAKilledServerLeavesNoSharedMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.proc.cmd.Process.Pid))
-	if err != nil || strings.Contains(string(maps), "/dev/shm/") {
+	if err != nil || strings.Contains(string(maps), "/dev/shm/PostgreSQL.") {
 		t.Errorf("the server has files in /dev/shm, which stay when it is killed: %v", err)
 	}
 	named := strings.Fields(strings.Split(string(text), "\n")[6])
