@@ -35,8 +35,10 @@ func (b *Base) ListUntidy(a *Statement, args []any) {
 	})
 }
 
-// FirstRun is before all runs of an instance, and FirstValue before all its values.
-func (b *Base) FirstRun(inst int32) RunKey     { return RunKey{Inst: inst, Node: FirstID} }
+// FirstRun is before all runs of an instance.
+func (b *Base) FirstRun(inst int32) RunKey { return RunKey{Inst: inst, Node: FirstID} }
+
+// FirstValue is before all values of an instance.
 func (b *Base) FirstValue(inst int32) ValueKey { return ValueKey{Inst: inst, ID: FirstID} }
 
 // TidyTable removes rows of instances in key order. Those that somebody holds are waited for, or left. From gives what is

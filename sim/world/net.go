@@ -91,6 +91,7 @@ func (s *Server) stall() int64 {
 // Phase is where a connection's work is.
 type Phase uint8
 
+// The phases, in the order in which a request goes through them, and how many there are.
 const (
 	quiet     Phase = iota // nothing is asked
 	asking                 // a request is on its way
@@ -164,6 +165,7 @@ func (c *Conn) do(act int) {
 	}
 }
 
+// What a process is told of a connection that was lost, and of one that it could not open.
 var (
 	ErrConn    = io.ErrUnexpectedEOF
 	errConnect = errors.New("connection refused")
