@@ -39,7 +39,7 @@ func ByText[S any](sql func(name string) (string, error), all map[string]func(S,
 // sharedSQL are the statements of package postgres.
 var sharedSQL = map[string]func(*Base, *Statement, []any){
 	"lookup": (*Base).lookup, "cancel": (*Base).cancel, "settle": (*Base).settle, "life": (*Base).life,
-	"join": (*Base).join, "leave": (*Base).leave, "peers": (*Base).peers,
+	"untidy": (*Base).untidy, "join": (*Base).join, "leave": (*Base).leave, "peers": (*Base).peers,
 }
 
 const notifySQL = "SELECT pg_notify($1, $2)"

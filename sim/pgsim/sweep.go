@@ -22,8 +22,8 @@ func OfInstance[K, V any](x *db.Exec, t *db.Table[K, V], from K, inst func(K) in
 	return found
 }
 
-// ListUntidy gives ids of instances that have ended and may have left rows.
-func (b *Base) ListUntidy(a *Statement, args []any) {
+// untidy: see untidy.sql.
+func (b *Base) untidy(a *Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		b.Instances.All(x, func(v *db.Version[int32, InstanceRow]) bool {
 			if v.Value.Untidy && v.Value.Inst.Shard == args[0].(int) {
@@ -41,9 +41,9 @@ func (b *Base) FirstRun(inst int32) RunKey { return RunKey{Inst: inst, Node: Fir
 // FirstValue is before all values of an instance.
 func (b *Base) FirstValue(inst int32) ValueKey { return ValueKey{Inst: inst, ID: FirstID} }
 
-// TidyTable removes rows of instances in key order. Those that somebody holds are waited for, or left. From gives what is
+// CleanTable removes rows of instances in key order. Those that somebody holds are waited for, or left. From gives what is
 // before all rows of an instance.
-func TidyTable[K, V any](b *Base, a *Statement, t *db.Table[K, V], args []any, from func(inst int32) K, inst func(K) int32, policy db.Policy) {
+func CleanTable[K, V any](b *Base, a *Statement, t *db.Table[K, V], args []any, from func(inst int32) K, inst func(K) int32, policy db.Policy) {
 	ids, most := args[1].([][16]byte), args[2].(int)
 	var found []*db.Version[K, V]
 	locked := 0
@@ -71,8 +71,8 @@ func TidyTable[K, V any](b *Base, a *Statement, t *db.Table[K, V], args []any, f
 	})
 }
 
-// MarkTidy marks instances as tidy that have ended, if nothing is left of them.
-func (b *Base) MarkTidy(a *Statement, args []any, rows func(x *db.Exec, inst int32) int) {
+// MarkCleaned marks instances as cleaned up that have ended, if nothing is left of them.
+func (b *Base) MarkCleaned(a *Statement, args []any, rows func(x *db.Exec, inst int32) int) {
 	ids := args[1].([][16]byte)
 	a.Write = true
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {

@@ -3,7 +3,9 @@ package postgres
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,27 +40,49 @@ func (s *Store) Overdue(ctx context.Context, q *Queue, shard int) error {
 	return Explain(err)
 }
 
-// Cleanup are the statements by which a design removes what ended instances left: instances that it marks as untidy.
+//go:embed sql/untidy.sql
+var untidySQL string
+
+// Cleanup has the statements by which a design removes what ended instances left: instances that it marks as untidy.
 type Cleanup struct {
-	// Queue is where leases are that may be over.
-	Queue *Queue
+	queue  *Queue   // where leases are that may be over
+	tables []string // statements that each remove rows of instances from one table
+	mark   string   // marks those of instances as cleaned up of which no table has a row
+}
 
-	// Untidy gives ids of untidy instances, in their order: $1 shard, $2 most.
-	Untidy string
+// CleanupTable is a table with rows of instances, by shard and instance_id.
+type CleanupTable struct {
+	Name string
+	Key  string // the columns behind these, in which completions lock
 
-	// Tables are statements that each remove rows of instances from one table, in the order in which completions
-	// lock: $1 shard, $2 instances in the order of their ids, $3 most rows.
-	Tables []string
+	// Leave is whether rows that somebody holds are left to another pass; else they are waited for.
+	Leave bool
+}
 
-	// Tidy marks those of instances as tidy of which no table has a row: $1 shard, $2 instances as above.
-	Tidy string
+// NewCleanup makes the statements for a design, whose leases are on a queue, and adds them to those that the queue knows: cleanup_
+// and a table's name removes its rows, mark_cleaned marks instances. Tables are in the order in which completions lock.
+func NewCleanup(q *Queue, tables ...CleanupTable) *Cleanup {
+	c := &Cleanup{queue: q}
+	var none strings.Builder
+	for _, t := range tables {
+		v := Variant{File: "cleanup/rows", Names: []string{"{table}", t.Name, "{key}", t.Key}}
+		if t.Leave {
+			v.Parts = []string{"leave"}
+		}
+		sql := v.text(statementFiles)
+		c.tables, q.own["cleanup_"+t.Name] = append(c.tables, sql), sql
+		none.WriteString("\n            AND NOT EXISTS (SELECT FROM " + t.Name + " t WHERE t.shard = $1 AND t.instance_id = u.id)")
+	}
+	c.mark = Variant{File: "cleanup/mark", Names: []string{"{none left}", none.String()}}.text(statementFiles)
+	q.own["mark_cleaned"] = c.mark
+	return c
 }
 
 // Sweeper removes the rows that ended instances left in the tables of a design, in the background and when it is called.
 // It is safe for concurrent use.
 type Sweeper struct {
 	store *Store
-	sql   Cleanup
+	sql   *Cleanup
 
 	turn chan struct{}   // holds one value while no cleanup is under way: one would skip the rows that another has locked
 	life context.Context // of the background
@@ -74,7 +98,7 @@ type Sweeper struct {
 }
 
 // NewSweeper makes one. Who does owns it, and closes it before the store.
-func NewSweeper(store *Store, sql Cleanup) *Sweeper {
+func NewSweeper(store *Store, sql *Cleanup) *Sweeper {
 	s := &Sweeper{store: store, sql: sql, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1), ended: make([][][16]byte, store.Shards())}
 	s.turn <- struct{}{}
 	s.life, s.stop = context.WithCancel(context.Background())
@@ -188,9 +212,9 @@ func (s *Sweeper) begin(ctx context.Context) error {
 func (s *Sweeper) end() { s.turn <- struct{}{} }
 
 // clean removes some of what instances left, says how much and whether there is more in a table than one statement
-// removes, and marks those as tidy of which nothing is left.
+// removes, and marks those as cleaned up of which nothing is left.
 func (s *Sweeper) clean(ctx context.Context, shard int, ids [][16]byte) (removed int, more bool, err error) {
-	for _, sql := range s.sql.Tables {
+	for _, sql := range s.sql.tables {
 		tag, err := s.store.Pool.Exec(ctx, sql, shard, ids, SweepRows)
 		if err != nil {
 			return removed, more, err
@@ -198,7 +222,7 @@ func (s *Sweeper) clean(ctx context.Context, shard int, ids [][16]byte) (removed
 		removed += int(tag.RowsAffected())
 		more = more || tag.RowsAffected() >= SweepRows
 	}
-	_, err = s.store.Pool.Exec(ctx, s.sql.Tidy, shard, ids)
+	_, err = s.store.Pool.Exec(ctx, s.sql.mark, shard, ids)
 	return removed, more, err
 }
 
@@ -208,14 +232,14 @@ func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	if err := backend.CheckShard(shard, s.store.Shards()); err != nil {
 		return swept, err
 	}
-	if err := s.store.Overdue(ctx, s.sql.Queue, shard); err != nil {
+	if err := s.store.Overdue(ctx, s.sql.queue, shard); err != nil {
 		return swept, err
 	}
 	if err := s.begin(ctx); err != nil {
 		return swept, err
 	}
 	defer s.end()
-	rows, err := s.store.Pool.Query(ctx, s.sql.Untidy, shard, SweepInstances)
+	rows, err := s.store.Pool.Query(ctx, untidySQL, shard, SweepInstances)
 	if err != nil {
 		return swept, Explain(err)
 	}

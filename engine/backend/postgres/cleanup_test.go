@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -21,7 +23,8 @@ func (c *cleaned) Exec(ctx context.Context, sql string, args ...any) (pgconn.Com
 	if err := errors.Join(c.failed, ctx.Err()); err != nil {
 		return pgconn.CommandTag{}, err
 	}
-	for _, id := range args[1].([][16]byte) {
+	ids, _ := args[1].([][16]byte) // what is overdue is of none
+	for _, id := range ids {
 		c.of[sql] = append(c.of[sql], fmt.Sprintf("%d %d", args[0], int(id[0])<<8|int(id[1])))
 	}
 	return pgconn.NewCommandTag("DELETE 0"), nil
@@ -38,7 +41,7 @@ func (k *kept) Go(job func()) { k.jobs = append(k.jobs, job) }
 func newCleaned(shards int) (*cleaned, *kept, *Sweeper, *[]error) {
 	pool, clock, problems := &cleaned{of: map[string][]string{}}, &kept{}, &[]error{}
 	store := On(Host{Pool: pool, Clock: clock, Shards: shards, Problem: func(err error) { *problems = append(*problems, err) }})
-	return pool, clock, NewSweeper(store, Cleanup{Tables: []string{"rows"}, Tidy: "tidy"}), problems
+	return pool, clock, NewSweeper(store, &Cleanup{queue: &Queue{statements: map[string]string{"overdue": "overdue"}}, tables: []string{"rows"}, mark: "mark"}), problems
 }
 
 func numbered(from, to int) (ids [][16]byte) {
@@ -60,7 +63,7 @@ func TestCleanupIsBounded(t *testing.T) {
 		t.Fatalf("%d goroutines; want one", len(clock.jobs))
 	}
 	clock.jobs[0]()
-	for _, sql := range []string{"rows", "tidy"} {
+	for _, sql := range []string{"rows", "mark"} {
 		if got := pool.of[sql]; len(got) != cleanupMost {
 			t.Errorf("%s: %d instances; want %d", sql, len(got), cleanupMost)
 		} else if slices.Sort(got); len(slices.Compact(got)) != cleanupMost {
@@ -72,7 +75,7 @@ func TestCleanupIsBounded(t *testing.T) {
 		t.Fatalf("%d goroutines after another end; want one more", len(clock.jobs))
 	}
 	clock.jobs[1]()
-	if got := pool.of["tidy"]; len(got) != cleanupMost+1 || len(*problems) > 0 {
+	if got := pool.of["mark"]; len(got) != cleanupMost+1 || len(*problems) > 0 {
 		t.Errorf("%d instances, problems %v; want one more, and none", len(got), *problems)
 	}
 	s.Close()
@@ -92,7 +95,7 @@ func TestCleanupThatFails(t *testing.T) {
 	pool.failed = nil
 	s.Later(1, numbered(900, 901)...)
 	clock.jobs[1]()
-	if got := pool.of["tidy"]; len(got) != 1 || got[0] != "1 900" {
+	if got := pool.of["mark"]; len(got) != 1 || got[0] != "1 900" {
 		t.Errorf("cleaned up after an error: %v; want what ended since", got)
 	}
 	s.Later(0, numbered(0, 10)...)
@@ -105,7 +108,66 @@ func TestCleanupThatFails(t *testing.T) {
 	clock.jobs[2]()
 	<-closed
 	s.Later(0, numbered(20, 30)...)
-	if got := pool.of["tidy"]; len(got) != 1 || len(clock.jobs) != 3 || len(*problems) != 1 {
+	if got := pool.of["mark"]; len(got) != 1 || len(clock.jobs) != 3 || len(*problems) != 1 {
 		t.Errorf("after Close: %d instances, %d goroutines, problems %v; want nothing more", len(got), len(clock.jobs), *problems)
 	}
+}
+
+// TestCloseWaitsForTheCleanup closes while a cleanup is under way.
+func TestCloseWaitsForTheCleanup(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		_, clock, s, _ := newCleaned(1)
+		s.Later(0, numbered(0, 1)...)
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			s.Close()
+		}()
+		synctest.Wait()
+		select {
+		case <-closed:
+			t.Error("it is closed before the cleanup has ended")
+		default:
+		}
+		clock.jobs[0]()
+		<-closed
+	})
+}
+
+// listed is a pool that lists instances, and notes that it was asked to.
+type listed struct {
+	*cleaned
+	asked int
+}
+
+func (l *listed) Query(context.Context, string, ...any) (pgx.Rows, error) {
+	l.asked++
+	return nil, errors.New("there is nothing to list")
+}
+
+// TestSweepWaitsForTheCleanup sweeps while a cleanup is under way: the two would skip the rows that the other has locked, and
+// neither would find the instance empty.
+func TestSweepWaitsForTheCleanup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool, _, s, _ := newCleaned(1)
+		all := &listed{cleaned: pool}
+		s.store.Pool = all
+		if err := s.begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		swept := make(chan struct{})
+		go func() {
+			defer close(swept)
+			_, _ = s.Sweep(t.Context(), 0) // fails, by the list
+		}()
+		synctest.Wait()
+		if all.asked != 0 {
+			t.Error("a sweep goes beside a cleanup")
+		}
+		s.end()
+		<-swept
+		if all.asked != 1 {
+			t.Errorf("behind the cleanup, the sweep lists instances %d times; want once", all.asked)
+		}
+	})
 }

@@ -50,7 +50,7 @@ func On(h Host) *Store {
 	return s
 }
 
-//go:embed sql/*.sql sql/queue/*.sql
+//go:embed sql/*.sql sql/queue/*.sql sql/cleanup/*.sql
 var statementFiles embed.FS
 
 // SQL gives a statement that designs share, as it is sent, by the name of its file.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,33 +17,8 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// counted counts statements, by themselves and in batches.
-type counted struct {
-	statements atomic.Int64
-	several    chan struct{} // closed when so many have been sent that a call has made several tries; nil: nobody waits for it
-}
-
 // severalTries is how many statements several tries of a renewal are.
 const severalTries = 5
-
-func (c *counted) count() {
-	if c.statements.Add(1) == severalTries && c.several != nil {
-		close(c.several)
-	}
-}
-
-func (c *counted) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	c.count()
-	return ctx
-}
-func (c *counted) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-func (c *counted) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return ctx
-}
-func (c *counted) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {
-	c.count()
-}
-func (c *counted) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
 // hasty is a clock that does not pause. It tells how often it was to.
 type hasty struct {
@@ -64,14 +38,14 @@ type renewing struct {
 	s      *Store
 	q      *Queue
 	leases []backend.Lease
-	counted
+	sent   pgtest.Statements
 }
 
 const renewed = 300
 
 func newRenewing(t *testing.T) *renewing {
 	r := &renewing{T: t, ctx: limited(t), q: NewQueue(Table{Name: "waiting", Path: "place", Leased: "q.taken"}, nothing, nil)}
-	s, err := Open(r.ctx, Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Connections: 3, Tracer: &r.counted}, nothing)
+	s, err := Open(r.ctx, Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Connections: 3, Tracer: &r.sent}, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,9 +103,9 @@ func (r *renewing) judge(held []bool, lost ...int) {
 // TestRenewalIsOneStatement counts the statements that renew leases: as many for hundreds as for one.
 func TestRenewalIsOneStatement(t *testing.T) {
 	r := newRenewing(t)
-	before := r.statements.Load()
+	before := r.sent.Sent.Load()
 	held, err := r.s.Renew(r.ctx, r.q, 0, r.leases, time.Hour)
-	if n := r.statements.Load() - before; err != nil || n != 1 {
+	if n := r.sent.Sent.Load() - before; err != nil || n != 1 {
 		t.Errorf("%d leases were renewed by %d statements, %v; want 1", renewed, n, err)
 	}
 	r.judge(held)
@@ -140,9 +114,9 @@ func TestRenewalIsOneStatement(t *testing.T) {
 	r.exec("UPDATE waiting SET taken = false WHERE instance_id = $1", r.leases[5].Key.Instance)
 	r.exec("DELETE FROM waiting WHERE instance_id = $1", r.leases[6].Key.Instance)
 	r.exec("UPDATE instances SET status = 'canceled', failure = '{}', ended_at = clock_timestamp() WHERE id = $1", r.leases[7].Key.Instance)
-	before = r.statements.Load()
+	before = r.sent.Sent.Load()
 	held, err = r.s.Renew(r.ctx, r.q, 0, r.leases, time.Hour)
-	if n := r.statements.Load() - before; err != nil || n != 3 {
+	if n := r.sent.Sent.Load() - before; err != nil || n != 3 {
 		t.Errorf("where 5 of %d leases are lost, %d statements renew the others, %v; want 3", renewed, n, err)
 	}
 	r.judge(held, 3, 4, 5, 6, 7)
@@ -158,8 +132,13 @@ func TestRenewalWaitsForNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRenewing(t)
 			tx := r.lock(2)
-			r.statements.Store(0)
-			r.several = make(chan struct{})
+			r.sent.Sent.Store(0)
+			several := make(chan struct{})
+			r.sent.Each = func(sent int64) {
+				if sent == severalTries {
+					close(several)
+				}
+			}
 			ended := make(chan []bool, 1)
 			go func() {
 				held, err := r.s.Renew(r.ctx, r.q, 0, r.leases, time.Hour)
@@ -169,7 +148,7 @@ func TestRenewalWaitsForNobody(t *testing.T) {
 				ended <- held
 			}()
 			select {
-			case <-r.several:
+			case <-several:
 			case <-r.ctx.Done():
 				t.Fatal("the renewal does not try again")
 			}

@@ -163,27 +163,24 @@ func (s *Store) overdue(a *pgsim.Statement, args []any) {
 	})
 }
 
-// untidy: see untidy.sql.
-func (s *Store) untidy(a *pgsim.Statement, args []any) { s.ListUntidy(a, args) }
-
-// tidyReady: see tidy_ready.sql.
-func (s *Store) tidyReady(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(&s.Base, a, s.nodes, args, s.FirstRun, pgsim.InstOfRun, db.SkipLocked)
+// cleanNodes: see cleanup/rows.sql.
+func (s *Store) cleanNodes(a *pgsim.Statement, args []any) {
+	pgsim.CleanTable(&s.Base, a, s.nodes, args, s.FirstRun, pgsim.InstOfRun, db.SkipLocked)
 }
 
-// tidyPending: see tidy_pending.sql.
-func (s *Store) tidyPending(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(&s.Base, a, s.pending, args, s.FirstValue, pgsim.InstOfValue, db.SkipLocked)
+// cleanPending: see cleanup/rows.sql.
+func (s *Store) cleanPending(a *pgsim.Statement, args []any) {
+	pgsim.CleanTable(&s.Base, a, s.pending, args, s.FirstValue, pgsim.InstOfValue, db.SkipLocked)
 }
 
-// tidyContext: see tidy_context.sql.
-func (s *Store) tidyContext(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(&s.Base, a, s.context, args, s.FirstValue, pgsim.InstOfValue, db.SkipLocked)
+// cleanContext: see cleanup/rows.sql.
+func (s *Store) cleanContext(a *pgsim.Statement, args []any) {
+	pgsim.CleanTable(&s.Base, a, s.context, args, s.FirstValue, pgsim.InstOfValue, db.SkipLocked)
 }
 
-// tidy: see tidy.sql.
-func (s *Store) tidy(a *pgsim.Statement, args []any) {
-	s.MarkTidy(a, args, func(x *db.Exec, inst int32) int {
+// markCleaned: see cleanup/mark.sql.
+func (s *Store) markCleaned(a *pgsim.Statement, args []any) {
+	s.MarkCleaned(a, args, func(x *db.Exec, inst int32) int {
 		return len(pgsim.OfInstance(x, s.nodes, s.FirstRun(inst), pgsim.InstOfRun)) +
 			len(pgsim.OfInstance(x, s.pending, s.FirstValue(inst), pgsim.InstOfValue)) +
 			len(pgsim.OfInstance(x, s.context, s.FirstValue(inst), pgsim.InstOfValue))

@@ -20,8 +20,8 @@ var eagerSQL = map[string]func(*Store, *pgsim.Statement, []any){
 	"gates": (*Store).gates, "gates_more": (*Store).gatesMore, "barriers": (*Store).barriers, "barriers_now": (*Store).barriersNow,
 	"clear": (*Store).clear, "unset": (*Store).unset, "remove": (*Store).remove, "release": (*Store).release,
 	"claim": (*Store).claim, "next_due": (*Store).nextDue, "renew": (*Store).renew, "standing": (*Store).standing, "workflows": (*Store).workflows, "leased": (*Store).leased,
-	"overdue": (*Store).overdue, "untidy": (*Store).untidy, "tidy": (*Store).tidy,
-	"tidy_ready": (*Store).tidyReady, "tidy_pending": (*Store).tidyPending, "tidy_context": (*Store).tidyContext,
+	"overdue": (*Store).overdue, "mark_cleaned": (*Store).markCleaned,
+	"cleanup_node_ready_state": (*Store).cleanNodes, "cleanup_node_pending_context": (*Store).cleanPending, "cleanup_instance_eval_context": (*Store).cleanContext,
 }
 
 var texts = pgsim.ByText(eager.SQL, eagerSQL, map[string]pgsim.Known[*Store]{})

@@ -191,32 +191,29 @@ func lockRows[V any](a *pgsim.Statement, t *db.Table[pgsim.RunKey, V], policy db
 	})
 }
 
-// untidy: see untidy.sql.
-func (s *Store) untidy(a *pgsim.Statement, args []any) { s.ListUntidy(a, args) }
-
-// tidyQueue: see tidy_queue.sql.
-func (s *Store) tidyQueue(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(&s.Base, a, s.queue, args, s.FirstRun, pgsim.InstOfRun, db.Wait)
+// cleanQueue: see cleanup/rows.sql.
+func (s *Store) cleanQueue(a *pgsim.Statement, args []any) {
+	pgsim.CleanTable(&s.Base, a, s.queue, args, s.FirstRun, pgsim.InstOfRun, db.Wait)
 }
 
-// tidyReadiness: see tidy_readiness.sql.
-func (s *Store) tidyReadiness(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(&s.Base, a, s.readiness, args, s.FirstRun, pgsim.InstOfRun, db.Wait)
+// cleanReadiness: see cleanup/rows.sql.
+func (s *Store) cleanReadiness(a *pgsim.Statement, args []any) {
+	pgsim.CleanTable(&s.Base, a, s.readiness, args, s.FirstRun, pgsim.InstOfRun, db.Wait)
 }
 
-// tidyElements: see tidy_elements.sql.
-func (s *Store) tidyElements(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(&s.Base, a, s.elements, args, s.FirstValue, pgsim.InstOfValue, db.Wait)
+// cleanElements: see cleanup/rows.sql.
+func (s *Store) cleanElements(a *pgsim.Statement, args []any) {
+	pgsim.CleanTable(&s.Base, a, s.elements, args, s.FirstValue, pgsim.InstOfValue, db.Wait)
 }
 
-// tidyInbox: see tidy_inbox.sql.
-func (s *Store) tidyInbox(a *pgsim.Statement, args []any) {
-	pgsim.TidyTable(&s.Base, a, s.inbox, args, s.FirstValue, pgsim.InstOfValue, db.Wait)
+// cleanInbox: see cleanup/rows.sql.
+func (s *Store) cleanInbox(a *pgsim.Statement, args []any) {
+	pgsim.CleanTable(&s.Base, a, s.inbox, args, s.FirstValue, pgsim.InstOfValue, db.Wait)
 }
 
-// tidy: see tidy.sql.
-func (s *Store) tidy(a *pgsim.Statement, args []any) {
-	s.MarkTidy(a, args, func(x *db.Exec, inst int32) int {
+// markCleaned: see cleanup/mark.sql.
+func (s *Store) markCleaned(a *pgsim.Statement, args []any) {
+	s.MarkCleaned(a, args, func(x *db.Exec, inst int32) int {
 		runs, values := s.FirstRun(inst), s.FirstValue(inst)
 		return len(pgsim.OfInstance(x, s.queue, runs, pgsim.InstOfRun)) + len(pgsim.OfInstance(x, s.readiness, runs, pgsim.InstOfRun)) +
 			len(pgsim.OfInstance(x, s.elements, values, pgsim.InstOfValue)) + len(pgsim.OfInstance(x, s.inbox, values, pgsim.InstOfValue))

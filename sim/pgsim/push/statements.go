@@ -22,9 +22,9 @@ var pushSQL = map[string]func(*Store, *pgsim.Statement, []any){
 	"call_off": (*Store).callOff, "call_off_more": (*Store).callOffMore, "hold_counters": (*Store).holdCounters,
 	"drop_runs": (*Store).dropRuns, "drop_counters": (*Store).dropCounters, "drop_elements": (*Store).dropElements,
 	"drop_values": (*Store).dropValues, "end": (*Store).endInstances,
-	"overdue": (*Store).overdue, "untidy": (*Store).untidy, "tidy": (*Store).tidy,
-	"tidy_queue": (*Store).tidyQueue, "tidy_readiness": (*Store).tidyReadiness,
-	"tidy_elements": (*Store).tidyElements, "tidy_inbox": (*Store).tidyInbox,
+	"overdue": (*Store).overdue, "mark_cleaned": (*Store).markCleaned,
+	"cleanup_queue": (*Store).cleanQueue, "cleanup_readiness": (*Store).cleanReadiness,
+	"cleanup_elements": (*Store).cleanElements, "cleanup_inbox": (*Store).cleanInbox,
 }
 
 var texts = pgsim.ByText(push.SQL, pushSQL, map[string]pgsim.Known[*Store]{})

@@ -36,16 +36,6 @@ var (
 	removeSQL string
 	//go:embed sql/workflows.sql
 	workflowsSQL string
-	//go:embed sql/untidy.sql
-	untidySQL string
-	//go:embed sql/tidy.sql
-	tidySQL string
-	//go:embed sql/tidy_ready.sql
-	tidyReadySQL string
-	//go:embed sql/tidy_pending.sql
-	tidyPendingSQL string
-	//go:embed sql/tidy_context.sql
-	tidyContextSQL string
 )
 
 // runs are the rows of nodes, as those of a queue.
@@ -104,7 +94,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 
 // On makes a backend on a store, whose schema is set up.
 func On(store *postgres.Store) *Backend {
-	return &Backend{store: store, sweeper: newSweeper(store), shapes: map[[32]byte]*shape{}}
+	return &Backend{store: store, sweeper: postgres.NewSweeper(store, cleanup), shapes: map[[32]byte]*shape{}}
 }
 
 // Shards implements backend.Backend.

@@ -9,13 +9,12 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// newSweeper gives what cleans up after ended instances: the rows of nodes first, as completions lock.
-func newSweeper(store *postgres.Store) *postgres.Sweeper {
-	return postgres.NewSweeper(store, postgres.Cleanup{
-		Queue: runs, Untidy: untidySQL, Tidy: tidySQL,
-		Tables: []string{tidyReadySQL, tidyPendingSQL, tidyContextSQL},
-	})
-}
+// cleanup removes what ended instances left, in the order in which completions lock.
+var cleanup = postgres.NewCleanup(runs,
+	postgres.CleanupTable{Name: "node_ready_state", Key: "node, place", Leave: true},
+	postgres.CleanupTable{Name: "node_pending_context", Key: "node, place, element", Leave: true},
+	postgres.CleanupTable{Name: "instance_eval_context", Key: "variable, scope, element", Leave: true},
+)
 
 // Sweep implements backend.Backend. Claim takes expired leases over; here they are put first.
 func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {

@@ -192,22 +192,27 @@ func (w *world) many(wf backendtest.Workflow, n int) []backend.Task {
 // probes are the statements, each for a number of items.
 func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 	probes := map[string]func(conn postgres.Conn, n int) error{
-		"apply to steps":   func(conn postgres.Conn, n int) error { return s.apply(conn, s.steps[:n]) },
-		"apply to a join":  func(conn postgres.Conn, n int) error { return s.apply(conn, s.fanned[:n]) },
-		"apply to rounds":  func(conn postgres.Conn, n int) error { return s.apply(conn, s.rounds[:n]) },
-		"call off":         func(conn postgres.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
-		"claim":            func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("claim"), n, 0, n, 1, 1) },
-		"overdue":          func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("overdue"), -1, 0, n) },
-		"the next due":     func(conn postgres.Conn, _ int) error { return s.rows(conn, s.sql("next_due"), 1, 0) },
-		"untidy instances": func(conn postgres.Conn, _ int) error { return s.rows(conn, untidySQL, 1, 0, postgres.SweepInstances) },
-		"tidy":             func(conn postgres.Conn, _ int) error { return s.rows(conn, tidySQL, -1, 0, [][16]byte{s.ended}) },
+		"apply to steps":  func(conn postgres.Conn, n int) error { return s.apply(conn, s.steps[:n]) },
+		"apply to a join": func(conn postgres.Conn, n int) error { return s.apply(conn, s.fanned[:n]) },
+		"apply to rounds": func(conn postgres.Conn, n int) error { return s.apply(conn, s.rounds[:n]) },
+		"call off":        func(conn postgres.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
+		"claim":           func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("claim"), n, 0, n, 1, 1) },
+		"overdue":         func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("overdue"), -1, 0, n) },
+		"the next due":    func(conn postgres.Conn, _ int) error { return s.rows(conn, s.sql("next_due"), 1, 0) },
+		"untidy instances": func(conn postgres.Conn, _ int) error {
+			return s.rows(conn, s.sql("untidy"), 1, 0, postgres.SweepInstances)
+		},
+		"mark as cleaned": func(conn postgres.Conn, _ int) error {
+			return s.rows(conn, s.sql("mark_cleaned"), -1, 0, [][16]byte{s.ended})
+		},
 		"values": func(conn postgres.Conn, n int) error {
 			l := leasesOf(s.steps[:n])
 			return s.rows(conn, readSQL, -1, 0, l.Ord, l.Instance, l.Node, l.Path)
 		},
 	}
-	for name, sql := range map[string]string{"tidy the queue": tidyQueueSQL, "tidy counters": tidyReadinessSQL, "tidy elements": tidyElementsSQL, "tidy values": tidyInboxSQL} {
-		probes[name] = func(conn postgres.Conn, _ int) error {
+	for _, table := range []string{"queue", "readiness", "elements", "inbox"} {
+		sql := s.sql("cleanup_" + table)
+		probes["cleanup of "+table] = func(conn postgres.Conn, _ int) error {
 			return s.rows(conn, sql, -1, 0, [][16]byte{s.ended}, postgres.SweepRows)
 		}
 	}
@@ -249,6 +254,9 @@ func leasesOf(cs []backend.Completion) *postgres.Leases {
 // sql gives a statement by its name.
 func (s *subject) sql(name string) string {
 	text, err := SQL(name)
+	if err != nil {
+		text, err = postgres.SQL(name)
+	}
 	if err != nil {
 		s.w.Fatal(err)
 	}

@@ -39,18 +39,6 @@ var (
 	endSQL string
 	//go:embed sql/hold_counters.sql
 	holdCountersSQL string
-	//go:embed sql/untidy.sql
-	untidySQL string
-	//go:embed sql/tidy.sql
-	tidySQL string
-	//go:embed sql/tidy_queue.sql
-	tidyQueueSQL string
-	//go:embed sql/tidy_readiness.sql
-	tidyReadinessSQL string
-	//go:embed sql/tidy_elements.sql
-	tidyElementsSQL string
-	//go:embed sql/tidy_inbox.sql
-	tidyInboxSQL string
 )
 
 // queue is the table of that name.
@@ -112,7 +100,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 // On makes a backend on a store, whose schema is set up.
 func On(store *postgres.Store) *Backend {
 	return &Backend{
-		store: store, sweeper: newSweeper(store), peers: postgres.NewPeers(store),
+		store: store, sweeper: postgres.NewSweeper(store, cleanup), peers: postgres.NewPeers(store),
 		marks: newMarks(store), owners: owners{numbers: map[string]int32{}},
 	}
 }

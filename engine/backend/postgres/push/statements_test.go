@@ -1,14 +1,12 @@
 package push
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
@@ -53,26 +51,10 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// trips counts what goes to the server: round trips and statements.
-type trips struct{ batches, statements int }
-
-func (*trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
-}
-func (n *trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {
-	n.batches++
-	n.statements++
-}
-func (*trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return ctx
-}
-func (n *trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) { n.statements++ }
-func (n *trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     { n.batches++ }
-
 // TestRoundTrips counts what a completion takes: one round trip, but where it reads values
 // or something arrives at a barrier.
 func TestRoundTrips(t *testing.T) {
-	var n trips
+	var n pgtest.Statements
 	b := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Tracer: &n})
 	ctx := t.Context()
 	start := func(wf backendtest.Workflow) []backend.Task {
@@ -90,20 +72,21 @@ func TestRoundTrips(t *testing.T) {
 		return out.Tasks
 	}
 	for name, c := range map[string]struct {
-		task func() backend.Task
-		want trips
+		task              func() backend.Task
+		trips, statements int64
 	}{
-		"a hop":           {func() backend.Task { return start(chained(9))[0] }, trips{1, 1}},
-		"an end":          {func() backend.Task { return start(alone)[0] }, trips{1, 2}},
-		"a round":         {func() backend.Task { return complete(start(looping)[0])[0] }, trips{2, 3}},
-		"an arrival":      {func() backend.Task { return start(joining)[0] }, trips{2, 3}},
-		"the last":        {func() backend.Task { tasks := start(joining); complete(tasks[0]); return tasks[1] }, trips{3, 5}},
-		"the last of all": {func() backend.Task { tasks := start(fanned); complete(tasks[0]); complete(tasks[1]); return tasks[2] }, trips{3, 7}}, // lock_timeout is set before what goes on
+		"a hop":           {func() backend.Task { return start(chained(9))[0] }, 1, 1},
+		"an end":          {func() backend.Task { return start(alone)[0] }, 1, 2},
+		"a round":         {func() backend.Task { return complete(start(looping)[0])[0] }, 2, 3},
+		"an arrival":      {func() backend.Task { return start(joining)[0] }, 2, 3},
+		"the last":        {func() backend.Task { tasks := start(joining); complete(tasks[0]); return tasks[1] }, 3, 5},
+		"the last of all": {func() backend.Task { tasks := start(fanned); complete(tasks[0]); complete(tasks[1]); return tasks[2] }, 3, 7}, // lock_timeout is set before what goes on
 	} {
 		task := c.task()
-		n = trips{}
-		if complete(task); n != c.want {
-			t.Errorf("%s takes %+v; want %+v", name, n, c.want)
+		trips, statements := n.Trips.Load(), n.Sent.Load()
+		complete(task)
+		if trips, statements = n.Trips.Load()-trips, n.Sent.Load()-statements; trips != c.trips || statements != c.statements {
+			t.Errorf("%s takes %d round trips and %d statements; want %d and %d", name, trips, statements, c.trips, c.statements)
 		}
 	}
 }

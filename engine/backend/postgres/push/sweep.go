@@ -16,13 +16,13 @@ import (
 // completions that took place be answered as stale. Nothing is lost by that but the answer.
 const marksKept = 2 * time.Minute
 
-// newSweeper gives what cleans up after ended instances, table by table in the order in which completions lock.
-func newSweeper(store *postgres.Store) *postgres.Sweeper {
-	return postgres.NewSweeper(store, postgres.Cleanup{
-		Queue: queue, Untidy: untidySQL, Tidy: tidySQL,
-		Tables: []string{tidyQueueSQL, tidyReadinessSQL, tidyElementsSQL, tidyInboxSQL},
-	})
-}
+// cleanup removes what ended instances left, in the order in which completions lock.
+var cleanup = postgres.NewCleanup(queue,
+	postgres.CleanupTable{Name: "queue", Key: "node, path"},
+	postgres.CleanupTable{Name: "readiness", Key: "node, path"},
+	postgres.CleanupTable{Name: "elements", Key: "node, path, first"},
+	postgres.CleanupTable{Name: "inbox", Key: "variable, path, element"},
+)
 
 // Sweep implements backend.Backend. Claim takes expired leases over; here they are put first.
 func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {

@@ -1,0 +1,85 @@
+package backendtest
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/plan"
+)
+
+// Background keeps what a design would do in the background until a test runs it.
+type Background struct{ jobs []func() }
+
+// Keep adds a job.
+func (b *Background) Keep(job func()) { b.jobs = append(b.jobs, job) }
+
+// Run runs the jobs in the order in which they came, and those that come meanwhile.
+func (b *Background) Run() {
+	for len(b.jobs) > 0 {
+		job := b.jobs[0]
+		b.jobs = b.jobs[1:]
+		job()
+	}
+}
+
+// Cleaning is a design with one shard that removes what ended instances left in the background.
+type Cleaning struct {
+	backend.Backend
+	Background *Background
+	Statements func() int64 // that have gone to the store
+	Left       func() int   // node runs of ended instances that are still stored
+	Marked     func() int   // instances that are still said to have left something
+}
+
+// TestEnds ends instances of different sizes by a failure. A completion sends the same number of statements whatever is left
+// of its instance, which goes in the background (I10), or by a sweep, where the background does not come to it.
+func (c *Cleaning) TestEnds(t *testing.T) {
+	c.fail(t, `{"n": 2}`) // which finds out for whom it leases
+	small, large := c.fail(t, `{"n": 2}`), c.fail(t, `{"n": 2000}`)
+	if small != large || small == 0 {
+		t.Errorf("the end of a small instance takes %d statements, that of a large one %d", small, large)
+	}
+	if c.Left() < 2000 {
+		t.Fatalf("%d rows are left; want those of the large instance, or this shows nothing", c.Left())
+	}
+	c.Background.Run()
+	if rows := c.Left(); rows > 0 {
+		t.Errorf("%d rows are left after the cleanup in the background", rows)
+	}
+	c.fail(t, `{"n": 50}`)
+	if c.Left() < 49 {
+		t.Fatalf("%d rows are left; want those of the last instance, or this shows nothing", c.Left())
+	}
+	if _, err := c.Sweep(t.Context(), 0); err != nil || c.Left() > 0 {
+		t.Errorf("%d rows are left after a sweep (%v)", c.Left(), err)
+	}
+	c.Background.Run() // it comes late
+	if n := c.Marked(); n > 0 {
+		t.Errorf("%d instances are still said to have left something", n)
+	}
+}
+
+// spreadOfMany has as many node runs as its input says.
+var spreadOfMany = Workflow{Name: "spread of many", Input: `{"n": 3}`, Want: `[0,2,4]`, Source: `
+fn main(input: [n], output: [r]):
+    r = spread range(n):x -> @double(value=x)
+`}
+
+// fail ends a new instance of so many elements by the failure of the first, and counts the statements of that.
+func (c *Cleaning) fail(t *testing.T, input string) int64 {
+	t.Helper()
+	p := spreadOfMany.Program(t)
+	out, err := c.Submit(t.Context(), []backend.Submission{{ID: uuid.New(), Program: p, Input: []byte(input)}}, Granted(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := backend.Completion{Lease: out.Tasks[0].Lease, Program: p, Attempt: 1, Failure: &plan.Failure{Type: "Bad"}}
+	before := c.Statements()
+	out, err = c.Complete(t.Context(), 0, []backend.Completion{bad}, Granted(0))
+	if err != nil || Answers(out) != "applied" || len(out.Ended) != 1 {
+		t.Fatalf("%s, %d ended (%v); want one applied that ends its instance", Answers(out), len(out.Ended), err)
+	}
+	return c.Statements() - before
+}
