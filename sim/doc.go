@@ -36,7 +36,7 @@
 // Beside the store, the world keeps a model of each instance (package model): the plainest thing that obeys a
 // plan, on maps, without shards, leases, batches or transactions. It is told of every completion that the store says to have
 // applied, and knows from it what must be ready by now. A lease of a run that was never ready, that is not
-// due or that was called off, a run that is ready twice, a counter that overflows, an end that differs: each is a line in
+// due or that was cancelled, a run that is ready twice, a counter that overflows, an end that differs: each is a line in
 // Result.Violations. So are a result that is not the workload's expected one, an instance that ends
 // twice, and whatever the store's own Check finds. With Config.Record the run is also an oracle.History
 // whose lines stand in the order of the commits; Result.Judge holds it against the oracles and, where the

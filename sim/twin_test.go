@@ -29,7 +29,7 @@ func tinyWorld(t *testing.T) (*world, backend.Submission) {
 	return worldOf(t, g)
 }
 
-// callingOff is a world of two actions side by side, of which the first is called off when the second fails,
+// callingOff is a world of two actions side by side, of which the first is cancelled when the second fails,
 // and of a sleep behind them; it has not begun.
 func callingOff(t *testing.T) (*world, backend.Submission) {
 	t.Helper()
@@ -99,7 +99,7 @@ func TestTheTwinSeesWhatAStoreMustNotDo(t *testing.T) {
 		"applied after end":  {"I7: ", []told{submit, complete("a"), complete("b"), end, complete("b")}},
 		"ended and not here": {"I7: ", []told{end}},
 		"applied, not taken": {"I8: ", []told{complete("a")}},
-		"off: called off":    {"", []told{submit, lease("a", "b"), fail("b")}},
+		"off: cancelled":     {"", []told{submit, lease("a", "b"), fail("b")}},
 		"off: leased":        {"I10: instance 0: a was leased after it was cancelled", []told{submit, fail("b"), lease("a")}},
 		"off: applied":       {"I3: instance 0: a was applied after it was cancelled", []told{submit, fail("b"), complete("a")}},
 		"off: not due":       {"I2: instance 0: sleep was leased before it was due", []told{submit, fail("b"), lease("sleep")}},

@@ -50,7 +50,7 @@ const (
 const (
 	// What became of an append is read although another has had the shard since it was taken for that.
 	BugLookUnfenced = "looked-after-another-had-the-shard"
-	// A request that is not there when it is called off never came, whatever a crash may have taken.
+	// A request that is not there when it is cancelled never came, whatever a crash may have taken.
 	BugCrashedRequest = "crashed-request-never-came"
 	// Instances that are submitted are stored in any order.
 	BugBirthsUnordered = "submissions-in-any-order"
@@ -58,7 +58,7 @@ const (
 	BugLaterRoundsWait = "later-rounds-wait"
 	// The rows of an instance that ends are waited for, whoever has them.
 	BugRemovalWaits = "removal-waits"
-	// What arguments refer to is read behind the claim, and given to a run that was called off in between.
+	// What arguments refer to is read behind the claim, and given to a run that was cancelled in between.
 	BugGivenCalledOff = "called-off-and-given-out"
 )
 
@@ -93,7 +93,7 @@ var bugs = inBothScans([]Bug{
 	{"push", BugSweptBack, "a sweep puts runs back that have been completed since it saw them", "I8 I10"},
 	{"push", BugNeverReclaimed, "what was leased once is never given to anybody else", "I9"},
 	{"push", BugLeaseNotFenced, "who takes a lease over has the token of the holder before", "I11"},
-	{"push", BugExtension, "a prolonged lease ends when it would have", "I11"},
+	{"push", BugExtension, "a renewed lease ends when it would have without that", "I11"},
 	{"push", BugAcknowledged, "completions are answered as applied, and committed a moment later", "I8"},
 	{"push", BugUnknownIsFailure, "a commit whose reply was lost counts as one that did not take place", "I3"},
 	{"push", BugUnknownIsSuccess, "a commit whose reply was lost counts as one that took place", "I8"},
@@ -116,7 +116,7 @@ var bugs = inBothScans([]Bug{
 	{"eager", BugAttemptsForgotten, "who takes a lease over begins to count attempts anew", "I4"},
 	{"eager", BugMapOrder, "rows are locked in any order", "D5"},
 	{"eager", BugHoldsOn, "who calls runs off waits for those at work, and has locked its own before", "D5"},
-	{"eager", BugGatesOpen, "runs that are called off are not locked first", "I2 I4 I10 I12"},
+	{"eager", BugGatesOpen, "runs that are cancelled are not locked first", "I2 I4 I10 I12"},
 	{"eager", BugTidyUnseen, "what an ended instance has left is taken to be gone without another look", "I10"},
 	{"eager", BugLifeIgnored, "what became of a commit is asked for by a number that a crash has given to another", "I8 I12"},
 
@@ -124,12 +124,12 @@ var bugs = inBothScans([]Bug{
 	{"journal", BugEpochIgnored, "an append does not ask whose the shard is", anyOfThem},
 	{"journal", BugEpochNoKey, "the owner of a shard may change between an append's look at the epoch and its commit", anyOfThem},
 	{"journal", BugEpochKept, "who takes a shard over has the epoch of the owner before", anyOfThem},
-	{"journal", BugRenewUnfenced, "an owner prolongs what has become another's shard", anyOfThem},
+	{"journal", BugRenewUnfenced, "an owner renews the lease of what has become another's shard", anyOfThem},
 	{"journal", BugLeasesForgotten, "who takes a shard over does not heed the leases that stand with it", anyOfThem},
 	{"journal", BugReplayOrder, "events are replayed in another order than that in which they happened", anyOfThem},
 	{"journal", BugWithdrawnApplied, "the owner applies a request that was withdrawn", anyOfThem},
 	{"journal", BugStateForgotten, "the state of an instance that leaves memory is not stored", anyOfThem},
-	{"journal", BugAdoptedTwice, "a new instance is taken up again and again", anyOfThem},
+	{"journal", BugAdoptedTwice, "a new instance is adopted again and again", anyOfThem},
 	{"journal", BugUnknownIsFailure, "an append whose reply was lost counts as one that did not take place", anyOfThem},
 	{"journal", BugUnknownIsSuccess, "an append whose reply was lost counts as one that took place", anyOfThem},
 	{"journal", BugNeverReclaimed, "a shard whose owner is gone is never given to anybody else", anyOfThem},
@@ -140,13 +140,13 @@ var bugs = inBothScans([]Bug{
 	{"pull", BugTokenIgnored, "a completion is applied whatever token it has: in the place of another, or of another attempt", "I3 I4"},
 	{"pull", BugCyclesTogether, "two cycles of a shard look at the same time", "D5 I1 I2 I3 I7 I10 I12"},
 	{"pull", BugCycleLeft, "who finds a cycle under way leaves its own to that, which has looked before", "I2 I7"},
-	{"pull", BugNotCalledOff, "runs that are called off stay in the ledger", "I2 I10"},
+	{"pull", BugNotCalledOff, "runs that are cancelled stay in the ledger", "I2 I10"},
 	{"pull", BugEndedTwice, "an instance that has ended ends again", "I7"},
 	{"pull", BugEndUnlocked, "rows of an instance that ends are not locked before they are taken away", "D5 I10"},
 	{"pull", BugNeverReclaimed, "what was leased once is never given to anybody else", "I9"},
 	{"pull", BugLeaseNotFenced, "who takes a lease over has the token of the holder before", "I3 I11"},
 	{"pull", BugReleasedOthers, "who gives up the leases of a commit whose reply was lost gives up those of others, too", "I3 I11"},
-	{"pull", BugExtendWaits, "who prolongs leases has some of the rows while it waits for others", "D5"},
+	{"pull", BugExtendWaits, "a transaction that renews leases holds some of the rows while it waits for others", "D5"},
 	{"pull", BugAcknowledged, "completions are answered as applied, and committed a moment later", "I8"},
 	{"pull", BugUnknownIsFailure, "a commit whose reply was lost counts as one that did not take place", "I3 I8"},
 	{"pull", BugUnknownIsSuccess, "a commit whose reply was lost counts as one that took place", "I8"},

@@ -11,7 +11,7 @@ import (
 )
 
 // racing makes a case of a graph whose loop ends each round with the first of several chains of actions: what is still under
-// way in the others is called off, by what goes on and not by a completion. The program beside it has one chain after the other,
+// way in the others is cancelled, by what goes on and not by a completion. The program beside it has one chain after the other,
 // and so makes all calls that the graph may make, and ends as it does.
 func racing(number uint64) Case {
 	r := rand.New(rand.NewPCG(number, 0x72616365))

@@ -101,7 +101,7 @@
 //	mutant of package dispatch           push                 journal              by
 //	failed-commit-forgotten              1 (1–4)              4 (2–24)             I9
 //
-// Two mutants of dispatch, a lease that is kept after it is over and one that is prolonged from the reply on, are found by its own
+// Two mutants of dispatch, a lease that is kept after it is over and one that is renewed from the reply on, are found by its own
 // tests of what it promises, and not here: tasks are short beside their leases.
 //
 // A core that forgets to clear what a round of a loop leaves is not found here, in 40,960 seeds: twins clear what plans say,

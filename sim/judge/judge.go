@@ -147,7 +147,7 @@ func (j *Judge) Committed(tx *db.Tx) {
 	}
 }
 
-// lease takes in a lease. One that the same transaction has called off is over with it, and nobody may be told of it.
+// lease takes in a lease. One that the same transaction has cancelled is over with it, and nobody may be told of it.
 func (j *Judge) lease(t *Twin, l Leased, seq uint64) {
 	if t.End != nil && l.Snapshot >= t.endSeq {
 		t.Wrong("I10", "%s was leased after the end", t.Name(l.Run))
@@ -248,7 +248,7 @@ func (j *Judge) Started(p *world.Process, inst *world.Instance, task *backend.Ta
 	}
 	r := t.Runs[l.Key.Run]
 	if r == nil {
-		return // called off, or done by another after this lease was lost
+		return // cancelled, or done by another after this lease was lost
 	}
 	until := int64(task.Expires.Sub(world.Epoch))
 	slack := world.NS(w.LeaseUS) / 1_000_000 * driftMax

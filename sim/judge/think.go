@@ -32,7 +32,7 @@ func (t *Twin) think(h *Event) {
 	}
 	delete(t.Runs, h.Run)
 	t.obey(&p)
-	t.goOn()
+	t.planContinuations()
 }
 
 // bear begins an instance that was stored to be begun later.
@@ -47,7 +47,7 @@ func (t *Twin) bear() {
 		return
 	}
 	t.obey(p)
-	t.goOn()
+	t.planContinuations()
 }
 
 func (t *Twin) retry(h *Event, r *runTwin) {
@@ -68,8 +68,8 @@ func (t *Twin) step(ev plan.Event) (plan.Plan, bool) {
 	return p, err == nil
 }
 
-// goOn plans the runs that go on, one after the other, and clears what is over in the end.
-func (t *Twin) goOn() {
+// planContinuations plans the runs that go on, one after the other, and clears what is over in the end.
+func (t *Twin) planContinuations() {
 	for len(t.follow) > 0 && t.ending == nil {
 		run := t.follow[0]
 		t.follow = t.follow[1:]

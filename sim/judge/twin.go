@@ -93,7 +93,7 @@ type Event struct {
 	Plan     *plan.Plan // nil: the twin plans by itself, with what follows
 	Later    bool       // of these: it is stored, and somebody begins it
 	Retried  bool       // of these: what failed is to be tried again
-	Dropped  bool       // what the same transaction has called off before: it is as if it had not happened
+	Dropped  bool       // what the same transaction has cancelled before: it is as if it had not happened
 	Result   json.RawMessage
 	Failure  *plan.Failure
 	Snapshot uint64 // the last commit before the transaction began
@@ -159,7 +159,7 @@ func (t *Twin) completes(h *Event) bool {
 	case !t.Ever[h.Run]:
 		t.Wrong("I1", "%s was applied and never enqueued", t.Name(h.Run))
 	case r == nil:
-		t.Wrong("I3", "%s was applied, and was done or called off", t.Name(h.Run))
+		t.Wrong("I3", "%s was applied, and was done or cancelled", t.Name(h.Run))
 	case r.Token != h.Token:
 		t.Wrong("I3", "%s was applied with token %d; its last lease has %d", t.Name(h.Run), h.Token, r.Token)
 	case r.Attempt != h.Attempt && h.Plan != nil:
@@ -266,7 +266,7 @@ func (t *Twin) leased(run graph.Run, token int64, attempt int) {
 	case !t.Ever[run]:
 		t.Wrong("I1", "%s was leased and never enqueued", t.Name(run))
 	case r == nil:
-		t.Wrong("I8", "%s was leased again after it was done or called off", t.Name(run))
+		t.Wrong("I8", "%s was leased again after it was done or cancelled", t.Name(run))
 	case token <= r.Token:
 		t.Wrong("I11", "%s was leased with token %d after token %d", t.Name(run), token, r.Token)
 	case attempt != r.Attempt:

@@ -134,13 +134,13 @@ func (c *Conn) of(sql string, args []any) db.Statement {
 		return s
 	}
 	if ms, ok := strings.CutPrefix(sql, lockTimeout); ok {
-		return c.hurry(ms)
+		return c.setLockTimeout(ms)
 	}
 	return c.Host.statement(c, sql, args)
 }
 
-// hurry is a statement by which the rest of the transaction does not wait for longer than so many milliseconds.
-func (c *Conn) hurry(ms string) db.Statement {
+// setLockTimeout is a statement by which the rest of the transaction does not wait for longer than so many milliseconds.
+func (c *Conn) setLockTimeout(ms string) db.Statement {
 	n, err := strconv.Atoi(ms)
 	if err != nil {
 		panic(err) // a design has written it

@@ -16,7 +16,7 @@ type Statement struct {
 	Wire     [][]byte // of a prepared statement: its row
 	Affected int
 	Holds    bool // what it is fenced by
-	Counts   bool // who asks wants to know how many rows were affected, and nothing else
+	Counts   bool // the design asks for the number of affected rows, and nothing else
 
 	SQL    string
 	Args   []any

@@ -113,7 +113,7 @@ type Conn struct {
 	Broken   bool           // one end knows it
 	dead     bool           // the client's process is
 	Told     bool           // the client knows that it is broken
-	reply    reply          // who waits for the answer
+	reply    reply          // where the answer goes
 	lost     bool           // the next answer does not come
 	patience int64          // until when its session waits
 	batch    []db.Statement // that is asked for

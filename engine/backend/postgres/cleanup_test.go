@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,9 @@ import (
 // cleaned is a pool that notes the instances which statements are for, and fails where it is told to.
 type cleaned struct {
 	Pool
-	of     map[string][]string // instances by statement
-	failed error
+	of       map[string][]string // instances by statement
+	unsorted int                 // statements whose instances were not in the order of their ids
+	failed   error
 }
 
 func (c *cleaned) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
@@ -24,6 +26,9 @@ func (c *cleaned) Exec(ctx context.Context, sql string, args ...any) (pgconn.Com
 		return pgconn.CommandTag{}, err
 	}
 	ids, _ := args[1].([][16]byte) // what is overdue is of none
+	if !slices.IsSortedFunc(ids, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) }) {
+		c.unsorted++
+	}
 	for _, id := range ids {
 		c.of[sql] = append(c.of[sql], fmt.Sprintf("%d %d", args[0], int(id[0])<<8|int(id[1])))
 	}
@@ -69,6 +74,9 @@ func TestCleanupIsBounded(t *testing.T) {
 		} else if slices.Sort(got); len(slices.Compact(got)) != cleanupMost {
 			t.Errorf("%s: some instances twice", sql)
 		}
+	}
+	if pool.unsorted > 0 {
+		t.Errorf("%d statements have instances that are not in the order of their ids, in which completions lock", pool.unsorted)
 	}
 	s.Later(0, numbered(5000, 5001)...)
 	if len(clock.jobs) != 2 {

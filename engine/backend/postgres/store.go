@@ -58,7 +58,7 @@ type Config struct {
 	Application string          // application_name; empty: "pulley"
 	Tracer      pgx.QueryTracer // sees every query; nil: none
 
-	// Problem hears, in one line each, what goes wrong beside the calls, or behind their answers: listening, prolonging
+	// Problem hears, in one line each, what goes wrong beside the calls, or behind their answers: listening, renewing
 	// leases and giving them back. It is done again, or not needed; this is for those who want to know. Nil: nobody does.
 	Problem func(error)
 }

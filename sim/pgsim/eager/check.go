@@ -52,7 +52,7 @@ func (s *Store) compareRun(t *judge.Twin, run graph.Run, r nodeRow) {
 		t.Wrong("I2", "%s is to be run, and its row does not say so", t.Name(run))
 	case !r.open():
 	case is == nil:
-		t.Wrong("I10", "%s is ready or at work, and was done, called off or never enqueued", t.Name(run))
+		t.Wrong("I10", "%s is ready or at work, and was done, cancelled or never enqueued", t.Name(run))
 	case is.Attempt != int(r.attempt):
 		t.Wrong("I4", "%s is stored as attempt %d; it is at attempt %d", t.Name(run), r.attempt, is.Attempt)
 	case is.Token > r.token:

@@ -108,7 +108,7 @@ func TestNoticed(t *testing.T) {
 		{What: "what stays with its dead", Bug: cases.BugNeverReclaimed, Want: "claim"},
 		{What: "attempts that are counted anew", Bug: cases.BugAttemptsForgotten, From: 96, Want: "claim"},
 		{What: "rounds that stay", Bug: cases.BugLoopReset, Want: "durable"},
-		{What: "what is called off and at work", Bug: cases.BugGatesOpen, From: 768, Want: "gates"},
+		{What: "what is cancelled and at work", Bug: cases.BugGatesOpen, From: 768, Want: "gates"},
 		{What: "an end after the end", Bug: cases.BugEndedTwice},
 		{What: "what an end has left", Bug: cases.BugTidyUnseen, From: 352, Want: "durable"},
 	})

@@ -425,7 +425,7 @@ func (s *Store) adopt(a *pgsim.Statement, args []any) {
 	})
 }
 
-// take gives instances that were stored to be taken up.
+// take gives instances that were stored to be adopted.
 func (s *Store) take(a *pgsim.Statement, found []*db.Version[int32, pgsim.InstanceRow]) {
 	var locked []*db.Version[int32, pgsim.InstanceRow]
 	var taken []pgsim.InstanceRow

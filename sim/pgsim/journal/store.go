@@ -143,7 +143,7 @@ func (s *Store) Committed(t *judge.Twin) {
 			runs++
 			switch r := t.Runs[run]; {
 			case r == nil:
-				t.Wrong("I1", "%s is remembered, and was done, called off or never enqueued", t.Name(run))
+				t.Wrong("I1", "%s is remembered, and was done, cancelled or never enqueued", t.Name(run))
 			case r.Attempt != attempt:
 				t.Wrong("I4", "%s is remembered as attempt %d; it is at attempt %d", t.Name(run), attempt, r.Attempt)
 			}

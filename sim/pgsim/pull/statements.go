@@ -137,7 +137,7 @@ func (s *Store) lockCycle(a *pgsim.Statement, args []any) {
 		switch s.World.Bug {
 		case cases.BugCyclesTogether:
 			return nil
-		case cases.BugCycleLeft: // who has it looks anyway
+		case cases.BugCycleLeft: // the engine that has the turn looks anyway
 			had, err := s.cycles.Lock(x, at, db.ForUpdate, db.SkipLocked)
 			s.leaves[x.Number()] = had == nil
 			return err
@@ -222,7 +222,7 @@ func (s *Store) complete(a *pgsim.Statement, args []any) {
 		return nil
 	})
 	a.Then(func(x *db.Exec) error {
-		for _, h := range ended { // after those that are tried again, which they may call off
+		for _, h := range ended { // after those that are tried again, which they may cancel
 			x.Note(h)
 		}
 		for _, ord := range missed {
@@ -304,7 +304,7 @@ func (s *Store) enter(a *pgsim.Statement, args []any) {
 	})
 }
 
-// taken says, of rows that go, that what was completed with them has been called off.
+// taken says, of rows that go, that what was completed with them has been cancelled.
 func (s *Store) taken(r ledgerRow) {
 	if r.completed != nil {
 		r.completed.Dropped = true

@@ -123,7 +123,7 @@ func (s *Store) Committed(t *judge.Twin) {
 			t.Wrong("I3", "%s stands in the ledger as completed with token %d, and was not", t.Name(k.Run()), row.token)
 		case row.status == ledgerCompleted:
 		case r == nil:
-			t.Wrong("I10", "%s stands in the ledger, and was done, called off or never enqueued", t.Name(k.Run()))
+			t.Wrong("I10", "%s stands in the ledger, and was done, cancelled or never enqueued", t.Name(k.Run()))
 		case r.Attempt != row.attempt:
 			t.Wrong("I4", "%s stands in the ledger as attempt %d; it is at attempt %d", t.Name(k.Run()), row.attempt, r.Attempt)
 		default:

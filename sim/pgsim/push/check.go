@@ -24,7 +24,7 @@ func (s *Store) Committed(t *judge.Twin) {
 		r := t.Runs[k.Run()]
 		switch {
 		case r == nil:
-			t.Wrong("I10", "%s is queued, and was done, called off or never enqueued", t.Name(k.Run()))
+			t.Wrong("I10", "%s is queued, and was done, cancelled or never enqueued", t.Name(k.Run()))
 		case r.Attempt != int(q.attempt):
 			t.Wrong("I4", "%s is queued as attempt %d; it is at attempt %d", t.Name(k.Run()), q.attempt, r.Attempt)
 		case r.Token > q.token:

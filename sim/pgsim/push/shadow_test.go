@@ -131,7 +131,7 @@ func TestNoticed(t *testing.T) {
 		{What: "a lease with the token of before", Bug: cases.BugLeaseNotFenced, Want: "claim"},
 		{What: "what stays with its dead", Bug: cases.BugNeverReclaimed, Want: "claim"},
 		{What: "attempts that are counted anew", Bug: cases.BugAttemptsForgotten, Want: "claim"},
-		{What: "leases that are not prolonged", Bug: cases.BugExtension, Want: "durable"},
+		{What: "leases that are not renewed", Bug: cases.BugExtension, Want: "durable"},
 		{What: "rounds that stay", Bug: cases.BugLoopReset, Want: "durable"},
 		{What: "an end after the end", Bug: cases.BugEndedTwice},
 		{What: "a lost commit that is found", Bug: cases.BugUnknownIsSuccess, Want: "fence"},

@@ -98,7 +98,7 @@ fn main(input: [], output: [t, r]):
 	}
 	again := "UPDATE node_ready_state SET due_at = clock_timestamp() WHERE token > $1"
 	if got := w.claim(func() {}); len(got) != 2 || len(got[0].Args) < 1280 {
-		t.Fatalf("before anything is called off: %+v; want two", got)
+		t.Fatalf("before anything is cancelled: %+v; want two", got)
 	}
 	w.exec(again, out.Tasks[0].Lease.Token)
 	var handler []backend.Task

@@ -116,7 +116,7 @@ func TestCallOffHoldsWhatIsQueuedMeanwhile(t *testing.T) {
 }
 
 // TestCallOffWaits lets a run be completed by another process while its sibling calls it off: what that has
-// queued meanwhile is called off as well, and nothing stays of the branches.
+// queued meanwhile is cancelled as well, and nothing stays of the branches.
 func TestCallOffWaits(t *testing.T) {
 	w := newWorld(t)
 	id, out := w.besideItsSibling(branches, true, func(uuid.UUID) {})
@@ -255,7 +255,7 @@ fn main(input: [], output: [t, r]):
 	}
 	again := "UPDATE queue SET due_at = clock_timestamp() WHERE token > $1"
 	if got := w.claim(func() {}); len(got) != 2 || len(got[0].Args) < 1280 {
-		t.Fatalf("before anything is called off: %+v; want two", got)
+		t.Fatalf("before anything is cancelled: %+v; want two", got)
 	}
 	w.exec(again, out.Tasks[0].Lease.Token)
 	var handler []backend.Task

@@ -93,30 +93,30 @@ func (c *commit) holdCounters(ctx context.Context, conn postgres.Conn) error {
 	of := columns(c.locks.counters)
 	batch := &pgx.Batch{}
 	batch.Queue(holdCountersSQL, c.shard, of[1], of[2], of[3])
-	batch.Queue(c.hurry())
+	batch.Queue(c.shortLocks())
 	return conn.SendBatch(ctx, batch).Close()
 }
 
-// hurrySQL begin the part of a transaction that does not wait for others, see laterLockTimeout. They are several, so that two that
+// lockTimeoutSQL begin the part of a transaction that does not wait for others, see laterLockTimeout. They are several, so that two that
 // wait for each other seldom give up together; and few, since each is prepared.
-var hurrySQL = func() (all [4]string) {
+var lockTimeoutSQL = func() (all [4]string) {
 	for i := range all {
 		all[i] = fmt.Sprintf("SET LOCAL lock_timeout = %d", laterLockTimeout.Milliseconds()+2*int64(i))
 	}
 	return all
 }()
 
-func (c *commit) hurry() string {
-	c.hurried = true
-	return hurrySQL[int(c.b.store.Jitter()*float64(len(hurrySQL)))]
+func (c *commit) shortLocks() string {
+	c.locksAreShort = true
+	return lockTimeoutSQL[int(c.b.store.Jitter()*float64(len(lockTimeoutSQL)))]
 }
 
 // beforeNext is the statement that goes before runs that go on; empty: none does.
 func (c *commit) beforeNext(events []*event) string {
-	if c.hurried || !mayWait(events) {
+	if c.locksAreShort || !mayWait(events) {
 		return ""
 	}
-	return c.hurry()
+	return c.shortLocks()
 }
 
 // nextLocks is what the next try locks first.

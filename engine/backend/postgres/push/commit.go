@@ -39,10 +39,10 @@ type commit struct {
 	over    []*event       // what took place and clears something
 	leasing []enqueue      // node runs of the last round that are leased at once if their event takes place
 
-	locks   lockSet // what is to be locked first
-	hurried bool    // waits for others are short from here on
-	ended   []*event
-	result  backend.Committed
+	locks         lockSet // what is to be locked first
+	locksAreShort bool    // waits for others are short from here on
+	ended         []*event
+	result        backend.Committed
 }
 
 // reached is how far a barrier has come.

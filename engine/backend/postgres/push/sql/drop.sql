@@ -1,4 +1,4 @@
--- Removes rows of regions that are over or called off: those whose path is low or follows it, before high. Node runs among
+-- Removes rows of regions that are over or cancelled: those whose path is low or follows it, before high. Node runs among
 -- them are locked; see call_off.sql. Of what took place, see drop_values.sql.
 -- $1 shard; $2 backend, $3 slot, $4 number of the commit, $5 whether all took place
 -- ranges: $6 ord, $7 instance, $8 node, $9 low, $10 high

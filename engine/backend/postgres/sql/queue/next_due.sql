@@ -5,6 +5,6 @@ FROM {table} q
 CROSS JOIN LATERAL (
     SELECT i.status FROM instances i WHERE i.shard = $1 AND i.id = q.instance_id OFFSET 0
 ) i
-WHERE q.shard = $1 AND {ready} AND q.due_at > '-infinity' AND i.status = 'running' -- by the index of times, which is only for who names one
+WHERE q.shard = $1 AND {ready} AND q.due_at > '-infinity' AND i.status = 'running' -- the index of times is used only where a time is named
 ORDER BY {due}
 LIMIT 1
