@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
 )
@@ -63,5 +64,60 @@ func TestCancelIsBounded(t *testing.T) {
 	})
 	if tries != triesMost || !backend.IsUnknown(err) || !strings.Contains(err.Error(), id.String()) || !strings.Contains(err.Error(), "cancel again") {
 		t.Errorf("%d tries, %v; want %d, and an error that names %s", tries, err, triesMost, id)
+	}
+}
+
+// scripted is a pool that is asked what became of a transaction, and answers as it is told, the last answer again and again.
+type scripted struct {
+	Pool
+	answers []string
+	asked   int
+}
+
+func (s *scripted) QueryRow(context.Context, string, ...any) pgx.Row {
+	answer := s.answers[min(s.asked, len(s.answers)-1)]
+	s.asked++
+	return status(answer)
+}
+
+// status is a row of that alone.
+type status string
+
+func (s status) Scan(to ...any) error {
+	*to[0].(*string) = string(s)
+	return nil
+}
+
+// TestATransactionUnderWayIsWaitedFor asks for a transaction that has not ended: only its end says whether it took place.
+func TestATransactionUnderWayIsWaitedFor(t *testing.T) {
+	for end, want := range map[string]bool{"committed": true, "aborted": false} {
+		pool := &scripted{answers: []string{"in progress", "in progress", end}}
+		took, err := On(Host{Clock: &hasty{}, Pool: pool}).TookPlace(t.Context(), "life", "7")
+		if err != nil || took != want || pool.asked != 3 {
+			t.Errorf("%s: it took place: %t, %v, after %d looks; want %t after 3", end, took, err, pool.asked, want)
+		}
+	}
+	pool := &scripted{answers: []string{"in progress"}}
+	if _, err := On(Host{Clock: &hasty{}, Pool: pool}).TookPlace(t.Context(), "life", "7"); err == nil || !strings.Contains(err.Error(), "transaction 7 has not ended yet") {
+		t.Errorf("of one that does not end: %v", err)
+	}
+}
+
+// TestLostCommitsAreBounded has the connection be lost at each COMMIT, and no transaction take place: after a few, the caller is told
+// that none did. One that took place is not made again, and gives its leases back.
+func TestLostCommitsAreBounded(t *testing.T) {
+	for end, want := range map[string]struct {
+		runs, released int
+		err            string
+	}{"aborted": {CommitsMost, 0, "counting: the connection was lost at each of 5 commits, and none took place"}, "committed": {1, 1, ""}} {
+		runs, released := 0, 0
+		s := On(Host{Clock: &hasty{}, Pool: &scripted{answers: []string{end}}})
+		err := s.Commit(t.Context(), Transaction{
+			Doing: "counting", ID: func() (string, string) { return "life", "7" }, Release: func() { released++ },
+			Run: func() error { runs++; return backend.ErrUnknown },
+		})
+		if runs != want.runs || released != want.released || (err == nil) != (want.err == "") || err != nil && !strings.HasPrefix(err.Error(), want.err) || backend.IsUnknown(err) {
+			t.Errorf("%s: %d runs, leases given back %d times, %v; want %+v", end, runs, released, err, want)
+		}
 	}
 }
