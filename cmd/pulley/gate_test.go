@@ -210,3 +210,28 @@ func TestGateFindsWhatIsPlanted(t *testing.T) {
 	}
 	wantParts(t, got.out, "CPU/node", "worse")
 }
+
+// TestAnInterruptedSelfTestTellsItsTries interrupts a self-test after its first try.
+func TestAnInterruptedSelfTestTellsItsTries(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	interruptWhenTold(t, "try 1 of 500", "gate", "--self-test", "--only", "none", "--tries", "100", "--runs", "2", "--out", out,
+		"--", "chain=2", "--backends", "memory", "--load", "saturated", "--min-nodes", "100")
+	var report struct {
+		Interrupted bool
+		OK          bool
+		Results     []struct{ Planned, Tries int }
+	}
+	data, err := os.ReadFile(filepath.Join(out, benchmarks.GateJSON))
+	if err == nil {
+		err = json.Unmarshal(data, &report)
+	}
+	if err != nil || !report.Interrupted || report.OK || len(report.Results) != 1 || report.Results[0].Planned != 500 || report.Results[0].Tries < 1 || report.Results[0].Tries == 500 {
+		t.Errorf("%v: %s", err, data)
+	}
+	text, err := os.ReadFile(filepath.Join(out, benchmarks.GateText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantParts(t, string(text), "Interrupted before all tries were made", "False alarms")
+}

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"pulley/bench/knee"
@@ -67,26 +65,7 @@ func decodeKnees(t *testing.T, text string) (r record.KneeReport) {
 func TestAnInterruptedKneeIsWritten(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
-	cmd := command(t, "knee", "chain=2", "--backend", "memory,memory:shards=1", "--max-time", "1m", "--others", "100%", "--out", out)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	told := false
-	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		if strings.Contains(lines.Text(), "(alone)") && !told {
-			told = true
-			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if code := exitStatus(t, cmd.Wait()); code != 130 || !told {
-		t.Errorf("exit status %d; the first run was told of: %v", code, told)
-	}
+	interruptWhenTold(t, "(alone)", "knee", "chain=2", "--backend", "memory,memory:shards=1", "--max-time", "1m", "--others", "100%", "--out", out)
 	r, err := record.ReadKnees(filepath.Join(out, record.KneeFile))
 	if err != nil || !r.Interrupted || len(r.Knees) != 1 || r.Knees[0].Kind != string(knee.Undecided) {
 		t.Errorf("%v, %+v", err, r)

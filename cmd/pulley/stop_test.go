@@ -233,3 +233,29 @@ func TestTrouble(t *testing.T) {
 		t.Errorf("got %v", given)
 	}
 }
+
+// interruptWhenTold runs a command, interrupts it at its first line on standard error that has part in it, and waits for its end.
+func interruptWhenTold(t *testing.T, part string, args ...string) {
+	t.Helper()
+	cmd := command(t, args...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	told := false
+	var all []string
+	for lines := bufio.NewScanner(stderr); lines.Scan(); all = append(all, lines.Text()) {
+		if strings.Contains(lines.Text(), part) && !told {
+			told = true
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if code := exitStatus(t, cmd.Wait()); code != 130 || !told {
+		t.Errorf("exit status %d; told of %q: %v; it said: %s", code, part, told, strings.Join(all, "\n"))
+	}
+}

@@ -61,7 +61,9 @@ func worse(r *gate.Report, figure string) bool {
 
 // plantResult is how often something planted was found.
 type plantResult struct {
-	Planted      string  `json:"planted"`
+	Planted string `json:"planted"`
+	// Planned is how many tries were to be made, where a signal ended them before. Zero: all were made.
+	Planned      int     `json:"planned,omitempty"`
 	Tries        int     `json:"tries"`
 	Found        int     `json:"found"`
 	Inconclusive int     `json:"inconclusive"`
@@ -72,11 +74,13 @@ type plantResult struct {
 
 // selfTestReport is what a self-test found.
 type selfTestReport struct {
-	OK        bool          `json:"ok"`
-	Pairs     int           `json:"pairs"`
-	Disturbed bool          `json:"disturbed"`
-	Seed      uint64        `json:"seed"`
-	Results   []plantResult `json:"results"`
+	OK bool `json:"ok"`
+	// Interrupted says that not all tries were made.
+	Interrupted bool          `json:"interrupted,omitempty"`
+	Pairs       int           `json:"pairs"`
+	Disturbed   bool          `json:"disturbed"`
+	Seed        uint64        `json:"seed"`
+	Results     []plantResult `json:"results"`
 }
 
 // selfTest plants, and sees what is found.
@@ -101,12 +105,15 @@ func (o *GateCmd) selfTest(c *console.Console, opts gate.Options) error {
 	}
 	ctx, stop := console.Interruptible()
 	defer stop()
-	report, err := o.plantAll(ctx, c, opts, cases)
-	if err != nil {
-		return console.Ended(ctx, err)
+	report, ended := o.plantAll(ctx, c, opts, cases)
+	if ended != nil && (ctx.Err() == nil || report.tries() == 0) {
+		return console.Ended(ctx, ended)
 	}
 	if err := o.publish(c, report, report.text()); err != nil {
 		return err
+	}
+	if ended != nil {
+		return console.Ended(ctx, ended)
 	}
 	if !report.OK {
 		return &console.Status{Code: console.ExitFailed}
@@ -114,6 +121,7 @@ func (o *GateCmd) selfTest(c *console.Console, opts gate.Options) error {
 	return nil
 }
 
+// plantAll makes the tries of all cases. Beside an error it gives what was found before.
 func (o *GateCmd) plantAll(ctx context.Context, c *console.Console, opts gate.Options, cases []plantCase) (*selfTestReport, error) {
 	report := &selfTestReport{OK: true, Pairs: o.pairs(), Disturbed: o.Disturb, Seed: o.Seed}
 	var flags []string
@@ -127,7 +135,7 @@ func (o *GateCmd) plantAll(ctx context.Context, c *console.Console, opts gate.Op
 	}
 	env, closing, err := o.serverFor(ctx, c, flags)
 	if err != nil {
-		return nil, err
+		return report, err
 	}
 	defer closing()
 	if o.Disturb {
@@ -135,53 +143,80 @@ func (o *GateCmd) plantAll(ctx context.Context, c *console.Console, opts gate.Op
 	}
 	for _, k := range cases {
 		r, err := o.plant(ctx, c, opts, k, env)
-		if err != nil {
-			return nil, err
+		if r.Tries > 0 {
+			report.Results = append(report.Results, r)
+			report.OK = report.OK && r.OK
 		}
-		report.Results = append(report.Results, *r)
-		report.OK = report.OK && r.OK
+		if err != nil {
+			report.OK, report.Interrupted = false, true
+			return report, err
+		}
 	}
 	return report, nil
 }
 
-// plant makes all tries of one case.
-func (o *GateCmd) plant(ctx context.Context, c *console.Console, opts gate.Options, k plantCase, env []string) (*plantResult, error) {
+// tries is how many were made, of all cases.
+func (r *selfTestReport) tries() (n int) {
+	for _, x := range r.Results {
+		n += x.Tries
+	}
+	return n
+}
+
+// plant makes all tries of one case. Beside an error it gives what those before found.
+func (o *GateCmd) plant(ctx context.Context, c *console.Console, opts gate.Options, k plantCase, env []string) (r plantResult, ended error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	flags, err := flagsOf(k.workload)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	turns := [2]compareTurn{{program, flags, env}, {program, append(slices.Clone(flags), k.flags...), env}}
 	tries := o.Tries
 	if tries == 0 {
 		tries = 20
 	}
-	r := &plantResult{Planted: k.Name, Tries: tries * k.times}
+	tries *= k.times
+	r.Planted = k.Name
 	began := time.Now()
-	for try := range r.Tries {
-		judged, err := o.try(ctx, c, opts, turns, o.Seed+uint64(try))
-		if err != nil {
-			return nil, err
+	for r.Tries < tries {
+		var judged *gate.Report
+		if judged, ended = o.try(ctx, c, opts, turns, o.Seed+uint64(r.Tries)); ended != nil {
+			r.Planned = tries
+			break
 		}
-		if k.found(judged) {
-			r.Found++
-		}
-		if judged.Outcome == gate.Inconclusive {
-			r.Inconclusive++
-		}
-		c.Say("planted %s, try %d of %d: %s", k.Name, try+1, r.Tries, judged.Sentence)
+		r.add(k, judged)
+		c.Say("planted %s, try %d of %d: %s", k.Name, r.Tries, tries, judged.Sentence)
 	}
-	r.SecondsATry = math.Round(10*time.Since(began).Seconds()/float64(r.Tries)) / 10
+	if r.Tries == 0 {
+		return r, ended
+	}
+	r.judge(k, time.Since(began))
+	return r, ended
+}
+
+// add counts one try.
+func (r *plantResult) add(k plantCase, judged *gate.Report) {
+	r.Tries++
+	if k.found(judged) {
+		r.Found++
+	}
+	if judged.Outcome == gate.Inconclusive {
+		r.Inconclusive++
+	}
+}
+
+// judge holds what was found against what must be, after at least one try.
+func (r *plantResult) judge(k plantCase, took time.Duration) {
+	r.SecondsATry = math.Round(10*took.Seconds()/float64(r.Tries)) / 10
 	limit := k.share * float64(r.Tries)
 	if k.flags == nil {
 		r.Needed, r.OK = fmt.Sprintf("less than %.0f", math.Ceil(limit)), float64(r.Found) < limit
 	} else {
 		r.Needed, r.OK = fmt.Sprintf("%.0f or more", math.Ceil(limit)), float64(r.Found) >= limit
 	}
-	return r, nil
 }
 
 // try makes one comparison in a directory of its own.
@@ -203,7 +238,10 @@ func (o *GateCmd) try(ctx context.Context, c *console.Console, opts gate.Options
 func (r *selfTestReport) text() string {
 	var b strings.Builder
 	what := "Everything planted was found as often as it must be"
-	if !r.OK {
+	switch {
+	case r.Interrupted:
+		what = "Interrupted before all tries were made"
+	case !r.OK:
 		what = "Not everything is as it must be"
 	}
 	disturbed := ""
