@@ -93,6 +93,7 @@ func (o *flakesCmd) once(ctx context.Context, run int) (t *tally, err error) {
 			return err
 		}
 		if busy(run) {
+			c.AtOnce = 2 * packagesAtOnce() // or most of the machine's time would go to the loops
 			return p.besideLoops(ctx, work)
 		}
 		return work()

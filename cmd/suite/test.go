@@ -36,6 +36,9 @@ func (o *testCmd) Run(ctx context.Context) error {
 	})
 }
 
+// packagesAtOnce is one and a half for each processor, since tests also wait.
+func packagesAtOnce() int { return (3*processors() + 1) / 2 }
+
 // run runs the tests and keeps their times.
 func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally, error) {
 	patterns := o.Packages
@@ -53,7 +56,7 @@ func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally,
 	defer end()
 	atOnce := o.AtOnce
 	if atOnce < 1 {
-		atOnce = (3*processors() + 1) / 2
+		atOnce = packagesAtOnce()
 	}
 	all := tests{race: true, atOnce: atOnce, timeout: o.Timeout, flags: strings.Fields(o.Flags)}
 	all.packages, all.record = longestFirst(packages, readSeconds(timesFile)), o.Out+"/events.json"
