@@ -63,7 +63,11 @@ func Cases(o CaseOptions) ([]Case, error) {
 			k := CaseOf(m, w.File())
 			k.Pressure, k.Run, k.Arriving, k.Objectives = w.Pressure, w.Run, w.Arriving, w.Objectives
 			if o.Undisturbed && !k.Pressure.None() {
-				out = append(out, k.undisturbed())
+				opts.Undisturbed = true
+				if m, err = w.Mix(size, opts); err != nil {
+					return nil, err
+				}
+				out = append(out, k.undisturbed(m))
 			}
 			out = append(out, k)
 		}
@@ -81,16 +85,14 @@ func CaseOf(m *scenarios.Mix, source string) Case {
 	return k
 }
 
-// undisturbed is the case without its pressure, under a name of its own. Where the pressure is a distance, its relay stays.
-func (c Case) undisturbed() Case {
-	c.Workload.Name += undisturbedSuffix
-	if c.Mix != nil {
-		m := *c.Mix
-		m.Name = c.Workload.Name
-		c.Mix = &m
-	}
-	c.Pressure = scenarios.Pressure{Relayed: c.Pressure.RoundTrip > 0}
-	return c
+// undisturbed is the case without its pressure, with workloads that were built without it, under a name of its own. Where the
+// pressure is a distance, its relay stays.
+func (c Case) undisturbed(m *scenarios.Mix) Case {
+	m.Name += undisturbedSuffix
+	twin := CaseOf(m, c.Source)
+	twin.Run, twin.Arriving, twin.Objectives = c.Run, c.Arriving, c.Objectives
+	twin.Pressure = scenarios.Pressure{Relayed: c.Pressure.RoundTrip > 0}
+	return twin
 }
 
 // undisturbedSuffix ends the name of a case that is run without the pressure of its scenario.

@@ -24,7 +24,7 @@ type pressed struct{ running *pressure.Running }
 
 // press puts the store of a run under the pressure of its case, and has engines connect as that demands.
 func (r *runner) press(ctx context.Context, k *Case, b backend.Backend, open *designs.OpenOptions) (*pressed, error) {
-	if k.Pressure.None() {
+	if !k.Pressure.OnStore() {
 		return nil, nil
 	}
 	site := pressure.Site{DSN: open.DSN, Schema: open.Schema, Store: func(ctx context.Context, n int) error { return storeSleepers(ctx, b, n) }}

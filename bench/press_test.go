@@ -34,6 +34,29 @@ func TestUnderPressure(t *testing.T) {
 	}
 }
 
+// TestPayloadsAreSmallWithoutPressure: the undisturbed twin of a scenario with large results has small ones.
+func TestPayloadsAreSmallWithoutPressure(t *testing.T) {
+	list := cases(t, bench.CaseOptions{Scenarios: []string{"large-payloads"}, Sizes: []string{"2"}, Undisturbed: true})
+	if len(list) != 2 {
+		t.Fatalf("%d cases", len(list))
+	}
+	for i, most := range []int{1000, 200_000} {
+		least := []int{1, 100_000}[i]
+		if n := len(list[i].Workload.Expected); n < least || n > most {
+			t.Errorf("%v gives %d bytes; want %d to %d", list[i], n, least, most)
+		}
+	}
+	if got := list[1].Pressure.String(); got != "results of const:100kB" {
+		t.Errorf("it is under %q", got)
+	}
+	found := compare(t, bench.CompareConfig{Cases: list[1:], Backends: specs(t, "memory"), Runs: 1, Loads: []bench.Load{bench.AloneLoad()}})
+	for _, s := range found.Manifest.Samples {
+		if strings.Contains(strings.Join(s.Warnings, " "), "no pressure") {
+			t.Errorf("memory is said to be free of it: %q", s.Warnings)
+		}
+	}
+}
+
 // TestPressureOfAScenario: a scenario's own pressure and load count, and it can be run without the first.
 func TestPressureOfAScenario(t *testing.T) {
 	list := cases(t, bench.CaseOptions{Scenarios: []string{"network", "chain"}, Sizes: []string{"2"}, Undisturbed: true})

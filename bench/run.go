@@ -92,7 +92,7 @@ func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec designs.Spec, 
 	}
 	if !spec.NeedsPostgres() {
 		lat, err := r.measure(ctx, k, lot, spec, designs.OpenOptions{}, sample)
-		if !k.Pressure.None() {
+		if k.Pressure.OnStore() {
 			sample.Warnings = append(sample.Warnings, "no pressure: the backend has no store that could be put under it")
 		}
 		sample.Warnings = append(sample.Warnings, "rows, statements, commits and WAL are null: the backend has no server that counts them")

@@ -69,7 +69,11 @@ func (s *spec) building(size int, opts Options) (*building, error) {
 		b.stage[name] = value
 	}
 	var err error
-	b.actions, err = Scenario{spec: s}.Actions(opts.Seed)
+	payload := s.pressure.Payload
+	if opts.Undisturbed {
+		payload = nil
+	}
+	b.actions, err = s.describe(opts.Seed, payload)
 	return b, err
 }
 

@@ -2,9 +2,11 @@ package scenarios
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"pulley/scenarios/arrivals"
+	"pulley/scenarios/dist"
 	"pulley/scenarios/yamlfile"
 )
 
@@ -102,5 +104,10 @@ func (d *decoder) readPressure() {
 		yamlfile.Key{Name: "connections", Read: number(&p.Connections, "connections", 2, connectionsMost)},
 		yamlfile.Key{Name: "round_trip", Read: span(&p.RoundTrip, "round_trip", roundTripMost)},
 		yamlfile.Key{Name: "sleepers", Read: number(&p.Sleepers, "sleepers", 0, sleepersMost)},
+		yamlfile.Key{Name: "payload", Read: func(v *yamlfile.Value) {
+			if p.Payload = d.law(v, "payload", dist.Bytes); p.Payload != nil && !slices.ContainsFunc(d.actions, takesPayload) {
+				d.Add(v.Pos, "payload has no action to press on; describe one of the scenario's own under actions that says nothing of its payload")
+			}
+		}},
 	)
 }

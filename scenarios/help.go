@@ -17,6 +17,6 @@ expect      {result, nodes, failure: {type, message, action}}
 checks      which of results and nodes are checked; both if it is not there
 run         {warm_up, measure, drain, in_flight, workers, engines}: how commands measure it
 objective   latencies that percentiles must keep
-pressure    what is put on the store beside the load, such as {readers: 4}
+pressure    what is put on the store beside the load, such as {readers: 4}, or makes its results large: {payload: "const:100kB"}
 x-…         anything, for aliases to stand for
 `

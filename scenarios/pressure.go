@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"pulley/scenarios/dist"
 )
 
 // Pressure is what production puts on a store beside the load. The zero value is none. It is brought about by package
@@ -26,6 +28,9 @@ type Pressure struct {
 	Relayed bool
 	// Sleepers is how many instances are stored before the run that sleep for hours.
 	Sleepers int
+	// Payload is how many bytes the results of the scenario's own actions have, as JSON, of those that say nothing of it
+	// themselves. Nil: results are as small as without pressure. Options.Undisturbed builds a workload without it.
+	Payload *dist.Law
 }
 
 // Bounds of a Pressure.
@@ -38,6 +43,12 @@ const (
 
 // None says whether nothing presses.
 func (p Pressure) None() bool { return p == Pressure{} || p == Pressure{ReadEvery: p.ReadEvery} }
+
+// OnStore says whether something presses on the store itself, which a backend without one is free of.
+func (p Pressure) OnStore() bool {
+	p.Payload = nil
+	return !p.None()
+}
 
 // Validate says all that is wrong, a line each.
 func (p Pressure) Validate() error {
@@ -75,6 +86,7 @@ func (p Pressure) String() string {
 	add(p.RoundTrip > 0, "round trips %v longer", p.RoundTrip)
 	add(p.Relayed && p.RoundTrip == 0, "a relay that delays nothing")
 	add(p.Sleepers > 0, "%d instances that sleep", p.Sleepers)
+	add(p.Payload != nil, "results of %v", p.Payload)
 	if len(parts) == 0 {
 		return "none"
 	}

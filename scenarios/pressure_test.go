@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulley/scenarios"
+	"pulley/scenarios/dist"
 )
 
 func TestPressureIsChecked(t *testing.T) {
@@ -20,6 +21,9 @@ func TestPressureIsChecked(t *testing.T) {
 	}
 	if text := (scenarios.Pressure{HeldTransaction: true, Readers: 3}).String(); text != "a transaction held open, 3 readers" {
 		t.Errorf("said as %q", text)
+	}
+	if large := (scenarios.Pressure{Payload: &dist.Law{}}); large.None() || large.OnStore() {
+		t.Errorf("%v presses on the store, or nothing does", large)
 	}
 	if c := (scenarios.Pressure{ReadEvery: time.Second}); !c.None() || c.String() != "none" {
 		t.Errorf("%v presses", c)

@@ -10,6 +10,7 @@ import (
 	"pulley/engine/ir"
 	"pulley/scenarios/arrivals"
 	"pulley/scenarios/behaviour"
+	"pulley/scenarios/dist"
 	"pulley/scenarios/template"
 	"pulley/scenarios/wfformat"
 	"pulley/scenarios/yamlfile"
@@ -55,6 +56,9 @@ type Options struct {
 	Trace     *wfformat.Trace // of the scenario trace: what to run; nil: a generated one
 	Shape     wfformat.Shape  // of a generated trace; empty: what the scenario says
 	TimeScale float64         // of traces for which the scenario says nothing: multiplies run times; zero: no waiting
+
+	// Undisturbed leaves out what the scenario's pressure does to workloads: Pressure.Payload.
+	Undisturbed bool
 
 	// Unjudged leaves out what is right: Expected, Ends and the numbers of nodes. For who only runs the workloads.
 	Unjudged bool
@@ -128,13 +132,29 @@ func (s Scenario) Parameters() (names, values []string) {
 // HasParameter says whether Options.Set can set a name.
 func (s Scenario) HasParameter(name string) bool { return s.spec.hasParameter(name) == nil }
 
-// Actions are what the scenario's programs can call, of a seed. Of a mix they are those that need no description: each of its
-// parts has its own.
+// Actions are what the scenario's programs can call, of a seed, under its pressure. Of a mix they are those that need no
+// description: each of its parts has its own.
 func (s Scenario) Actions(seed uint64) (*behaviour.Actions, error) {
-	if len(s.spec.actions) == 0 {
+	return s.spec.describe(seed, s.Pressure.Payload)
+}
+
+// describe makes the actions. Results of those that say nothing of it have a payload where that is not nil.
+func (s *spec) describe(seed uint64, payload *dist.Law) (*behaviour.Actions, error) {
+	if len(s.actions) == 0 {
 		return behaviour.Plain(), nil
 	}
-	return behaviour.New(seed, s.spec.actions...)
+	described := slices.Clone(s.actions)
+	for i, a := range described {
+		if takesPayload(a) {
+			described[i].Payload = payload
+		}
+	}
+	return behaviour.New(seed, described...)
+}
+
+// takesPayload says whether an action's results are as large as the pressure says.
+func takesPayload(a behaviour.Description) bool {
+	return a.Payload == nil && !behaviour.Builtin(a.Name)
 }
 
 // File is the scenario's file as it was named, and empty for one that ships.
