@@ -12,6 +12,7 @@ import (
 
 // TestCancel cancels an instance that another process runs, on every backend that keeps one.
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	prog := file(t, "sleeper.ir", sleeper)
 	for _, design := range designs.Durable() {
 		t.Run(design.String(), func(t *testing.T) {
@@ -69,6 +70,7 @@ func TestCancelInWords(t *testing.T) {
 }
 
 func TestCancelRefusals(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		args  []string
 		parts []string

@@ -105,6 +105,7 @@ func TestCeiling(t *testing.T) {
 }
 
 func TestCeilingRefusals(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		args  []string
 		parts []string

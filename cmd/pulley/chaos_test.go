@@ -50,6 +50,7 @@ func TestChaos(t *testing.T) {
 
 // TestChaosRefuses has mistakes in the command line.
 func TestChaosRefuses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		says string
 		args []string
@@ -123,6 +124,7 @@ func totalsOf(runs, kills, crashes int) totals {
 // TestNightsGoOn has nights with made-up times: runs go over the schedulers, then the sets of kinds, then the seeds; none begins
 // for which the time is too short, but for the first; and the next night begins with what was not done.
 func TestNightsGoOn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := &chaosNightlyCmd{Backends: []string{"push", "pull:scan=sql"}, Faults: []string{"all"}, Seed: 5, Length: time.Minute, Most: time.Hour, Out: dir}
 	night := func(left time.Duration) *rotation {
@@ -177,6 +179,7 @@ func TestNightsGoOn(t *testing.T) {
 
 // TestVerdictOfANight goes by what failed, and, without a budget, by the goals too.
 func TestVerdictOfANight(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		budget time.Duration
 		runs   []chaos.Verdict

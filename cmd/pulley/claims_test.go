@@ -13,6 +13,7 @@ import (
 )
 
 func TestClaimsRefuses(t *testing.T) {
+	t.Parallel()
 	for want, args := range map[string][]string{
 		`there is no experiment "none"`: {"claims", "--only", "none"},
 		"--goals and --only":            {"claims", "--goals", "--only", "growth"},
@@ -29,6 +30,7 @@ func TestClaimsRefuses(t *testing.T) {
 
 // TestClaims measures in this process and in one of its own, and wants both in the output.
 func TestClaims(t *testing.T) {
+	t.Parallel()
 	only := depth.Of([]string{"memory", "dispatch"}, []string{"growth", "memory", "dispatch"})
 	got := run(t, nil, "claims", "--dsn", pgtest.DSN(t), "--only", strings.Join(only, ","), "--quick", "--runs", "1", "--format", "json")
 	var report benchmarks.ClaimsReport

@@ -10,6 +10,7 @@ import (
 )
 
 func TestGraphFormats(t *testing.T) {
+	t.Parallel()
 	for format, parts := range map[string][]string{
 		"text":    {"graph " + pipeline, "fetch_items", "required: number of elements", "loop_head"},
 		"dot":     {"digraph", "@fetch_items", "->", "}\n"},
@@ -32,6 +33,7 @@ func TestGraphFormats(t *testing.T) {
 }
 
 func TestGraphNeedsNoActions(t *testing.T) {
+	t.Parallel()
 	src := "fn main(input: [], output: [x]):\n    x = @payments.charge(order=1)\n"
 	if got := call(t, strings.NewReader(src), "graph", "-"); got.code != 0 || !strings.Contains(got.out, "payments.charge") {
 		t.Errorf("%+v", got)
@@ -39,6 +41,7 @@ func TestGraphNeedsNoActions(t *testing.T) {
 }
 
 func TestGraphRefusals(t *testing.T) {
+	t.Parallel()
 	src, err := os.ReadFile(pipeline)
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +72,7 @@ func TestGraphRefusals(t *testing.T) {
 
 // TestManyMistakesAreBounded has more mistakes than anybody reads.
 func TestManyMistakesAreBounded(t *testing.T) {
+	t.Parallel()
 	src := "fn main(input: [], output: []):\n" + strings.Repeat("    x = y\n", 100)
 	got := call(t, strings.NewReader(src), "graph", "-")
 	lines := strings.Split(strings.TrimSuffix(got.err, "\n"), "\n")

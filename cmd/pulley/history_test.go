@@ -41,6 +41,7 @@ func benchFiles(t *testing.T, n, slow int) []string {
 }
 
 func TestHistoryNamesTheCommitsOfAChange(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	got := run(t, nil, append([]string{"history", dir}, benchFiles(t, 24, 16)...)...)
 	if got.code != 0 || !strings.Contains(got.err, "24 runs added") {
@@ -103,6 +104,7 @@ func TestHistoryNamesTheCommitsOfAChange(t *testing.T) {
 }
 
 func TestCompareAppendsToAHistory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path, out := filepath.Join(dir, "h", "mine.ndjson"), filepath.Join(dir, "out")
 	args := []string{"compare", "chain=3", "--backends", "memory", "--quick", "--load", "saturated", "--run-time", "20ms", "--out", out, "--history", path, "--revision", "feed"}

@@ -73,6 +73,7 @@ func TestAnInterruptedKneeIsWritten(t *testing.T) {
 }
 
 func TestKneeRefuses(t *testing.T) {
+	t.Parallel()
 	foreign := t.TempDir()
 	if err := os.WriteFile(filepath.Join(foreign, record.KneeFile), []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)

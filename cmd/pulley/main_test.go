@@ -140,6 +140,7 @@ func TestAPanicIsOneLine(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
+	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    x = 1\n")
 	for _, c := range []struct {
 		name  string
@@ -182,6 +183,7 @@ func TestCommandLine(t *testing.T) {
 }
 
 func TestHelpAndVersion(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"graph", "--help"}, {"doctor", "--help"}, {"version"}, {"--version"}} {
 		got := run(t, nil, args...)
 		if got.code != 0 || got.err != "" || got.out == "" {
@@ -193,6 +195,7 @@ func TestHelpAndVersion(t *testing.T) {
 }
 
 func TestAClosedOutputIsAnError(t *testing.T) {
+	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    x = 1\n")
 	for _, args := range [][]string{{"run", prog, "--backend", "memory"}, {"graph", prog}, {"version"}} {
 		r, w, err := os.Pipe()

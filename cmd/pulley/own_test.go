@@ -102,6 +102,7 @@ func TestOwnScenarioInChaos(t *testing.T) {
 // TestOwnScenarioIsSimulated forecasts it, searches its schedules, and finds a planted bug, whose case is played again when
 // its files are gone.
 func TestOwnScenarioIsSimulated(t *testing.T) {
+	t.Parallel()
 	file, out := ownScenario(t), t.TempDir()
 	f, _ := forecasted(t, file, "--workers", "8", "--runs", "2")
 	if f.Scenario != "orders=2" || f.Instances != 1000 || f.Arrivals != "poisson:200/s" || f.Completed != 1000 ||
@@ -134,6 +135,7 @@ func TestOwnScenarioIsSimulated(t *testing.T) {
 
 // TestOwnScenarioRefused wants all mistakes of a file, and exit status 2, wherever it is named.
 func TestOwnScenarioRefused(t *testing.T) {
+	t.Parallel()
 	file := ownScenario(t)
 	if err := os.WriteFile(file, []byte("abuot: x\nprogram: orders.ir\nactions: {charge: {service: soon}}\n"), 0o644); err != nil {
 		t.Fatal(err)

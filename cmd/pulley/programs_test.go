@@ -19,6 +19,7 @@ import (
 // byte, on every backend, and what the program itself says that it gives. Every run takes place without a database; the
 // first of each program also on one of the designs on Postgres, which take turns, or at night all runs on all of them.
 func TestProgramsOnEveryBackend(t *testing.T) {
+	t.Parallel()
 	list, err := scenarios.Programs()
 	if err != nil {
 		t.Fatal(err)

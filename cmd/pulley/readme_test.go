@@ -15,6 +15,7 @@ const root = "../.."
 // TestTheReadmeIsTrue runs the commands of the README whose output is always the same, and looks for
 // the files that it refers to.
 func TestTheReadmeIsTrue(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ const pipeline = "../../scenarios/programs/pipeline.ir"
 // TestSameResultOnEveryBackend runs one program everywhere. Chunk 0 holds an item whose score is not
 // above 0 and counts for nothing; chunk 1 is 30 + 40 + 50.
 func TestSameResultOnEveryBackend(t *testing.T) {
+	t.Parallel()
 	const input = `{"fan_out": 6, "loop_iters": 2}`
 	const want = `{"status":"completed","result":120,"error":null}` + "\n"
 	dsn := pgtest.DSN(t)
@@ -37,6 +38,7 @@ func TestSameResultOnEveryBackend(t *testing.T) {
 }
 
 func TestDefaultSchemas(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"push": "pulley_push", "push:batch=1": "pulley_push", "pull": "pulley_pull", "pull:scan=app:batch=2": "pulley_pull",
 		"pull:batch=2:scan=sql": "pulley_pull_sql", "eager": "pulley_eager", "journal": "pulley_journal",
@@ -101,6 +103,7 @@ var outcomes = []struct {
 }
 
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	for _, c := range outcomes {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -120,6 +123,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 func TestWaysToGiveTheInput(t *testing.T) {
+	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [x], output: [y]):\n    y = @add(a=x, b=1)\n")
 	in := file(t, "in.json", `{"x": 1}`)
 	for _, c := range []struct {
@@ -139,6 +143,7 @@ func TestWaysToGiveTheInput(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	const adds = "fn main(input: [x], output: [y]):\n    y = @add(a=x, b=1)\n"
 	prog := file(t, "p.ir", adds)
 	big := strings.Repeat("# a comment\n", 100_000)
@@ -182,6 +187,7 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestEveryUnknownActionIsNamed(t *testing.T) {
+	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [], output: []):\n    @fetch_item(count=1)\n    @nowhere.to.be.found()\n")
 	got := call(t, nil, "run", prog, "--format", "json")
 	lines := strings.Split(strings.TrimSuffix(got.err, "\n"), "\n")

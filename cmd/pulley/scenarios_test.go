@@ -15,6 +15,7 @@ import (
 
 // TestScenariosList wants every scenario that ships with its line, and as JSON.
 func TestScenariosList(t *testing.T) {
+	t.Parallel()
 	got := call(t, nil, "scenarios", "list")
 	lines := strings.Split(strings.TrimSuffix(got.out, "\n"), "\n")
 	if got.code != 0 || len(lines) != len(scenarios.Library()) || !strings.HasPrefix(strings.Join(strings.Fields(lines[0]), " "), "fanout one action makes a list") {
@@ -29,6 +30,7 @@ func TestScenariosList(t *testing.T) {
 
 // TestScenariosShow wants files, program, sizes, an instance, and the graph.
 func TestScenariosShow(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		args []string
 		want []string
@@ -75,6 +77,7 @@ func sameWorkloads(t *testing.T, a, b scenarios.Scenario) {
 
 // TestScenariosExport writes every scenario that ships into a folder, checks what was written, and wants the same workloads.
 func TestScenariosExport(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var files []string
 	for _, s := range scenarios.Library() {
@@ -101,6 +104,7 @@ func TestScenariosExport(t *testing.T) {
 
 // TestScenariosExportOfFolders brings files together that stand in several folders, two of which have the same name.
 func TestScenariosExportOfFolders(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"a/all.yaml":    "about: all\nmix: [{scenario: ../b/orders.yaml}, {scenario: orders.yaml, weight: 2}]\n",
@@ -136,6 +140,7 @@ func TestScenariosExportOfFolders(t *testing.T) {
 
 // TestScenariosImport makes a scenario of a trace, and runs it.
 func TestScenariosImport(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	made, err := wfformat.Generate(wfformat.Montage, 40, 3)
 	if err != nil {
@@ -189,6 +194,7 @@ func TestScenariosImport(t *testing.T) {
 
 // TestScenariosCheck wants the mistakes of all files, and what the others would run.
 func TestScenariosCheck(t *testing.T) {
+	t.Parallel()
 	file := ownScenario(t)
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
 	if err := os.WriteFile(bad, []byte("about: x\n"), 0o644); err != nil {
@@ -204,6 +210,7 @@ func TestScenariosCheck(t *testing.T) {
 
 // TestTraceOfARun runs a workflow with retries, writes what ran as a trace, and makes a scenario of that.
 func TestTraceOfARun(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "steps.ir")
 	source := `fn main(input: [n], output: [x]):

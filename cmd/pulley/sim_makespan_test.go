@@ -34,6 +34,7 @@ func forecasted(t *testing.T, args ...string) (f simulate.Forecast, dir string) 
 
 // TestMakespan forecasts every scenario: the makespan lies within its bounds, and the schedule is written and drawn.
 func TestMakespan(t *testing.T) {
+	t.Parallel()
 	all := [][]string{
 		{depth.Of("fanout=20", "fanout=50")}, {"loop=4"}, {depth.Of("trace=20", "trace=60"), "--shape", "layered"},
 		{"spread=10"}, {"chain=9"}, {"diamond=2"}, {"pipeline=8"},
@@ -77,6 +78,7 @@ func schedule(t *testing.T, dir string) [][]string {
 
 // TestMakespanQueue has instances of one action arrive at random, and wants what theory says of that queue, roughly.
 func TestMakespanQueue(t *testing.T) {
+	t.Parallel()
 	f, _ := forecasted(t, "chain=1", "--workers", "1", "--service", "exp:10ms", "--arrivals", "50/s", "--instances", depth.Of("600", "2000"), "--runs", "8")
 	if w := f.Waiting.Mean; w.Lo > 10 || w.Hi < 10 || w.Lo < 5 || w.Hi > 20 {
 		t.Errorf("a mean wait of %+v ms; theory says 10", w)
@@ -92,6 +94,7 @@ func TestMakespanQueue(t *testing.T) {
 
 // TestMakespanInputs takes a program, a trace, its run times, and times of single actions.
 func TestMakespanInputs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	program, file := filepath.Join(dir, "p.ir"), filepath.Join(dir, "t.json")
 	text := "fn main(input: [n], output: [x]):\n    ys = spread range(n):i -> @double(value=i)\n    sleep 1\n    x = @sum(values=ys)\n"
@@ -132,6 +135,7 @@ func TestMakespanInputs(t *testing.T) {
 
 // TestLargeTrace has readiness of a large trace counted, and small ones planned, without anybody seeing it.
 func TestLargeTrace(t *testing.T) {
+	t.Parallel()
 	defer func(most int) { simulate.PlannedMost = most }(simulate.PlannedMost)
 	simulate.PlannedMost = depth.Of(200, simulate.PlannedMost)
 	tasks := simulate.PlannedMost + 1
@@ -143,6 +147,7 @@ func TestLargeTrace(t *testing.T) {
 
 // TestMakespanMistakes wants one line and exit status 2 for each mistake.
 func TestMakespanMistakes(t *testing.T) {
+	t.Parallel()
 	for want, args := range map[string][]string{
 		"say how long actions take":    {"fanout"},
 		"name what is to be simulated": {"--service", "exp:1s"},

@@ -15,6 +15,7 @@ import (
 
 // TestSim searches: without a violation, with a planted one whose case is played again, and with mistakes.
 func TestSim(t *testing.T) {
+	t.Parallel()
 	out := t.TempDir()
 	seeds := depth.Of(8, 32)
 	got := call(t, nil, "sim", "--seeds", fmt.Sprintf("0..%d", seeds-1), "--out", out)

@@ -63,6 +63,7 @@ const sleeper = "fn main(input: [], output: []):\n    @sleep(ms=3600000)\n"
 
 // TestASignalEndsEverything interrupts runs on servers of their own and looks at what is left.
 func TestASignalEndsEverything(t *testing.T) {
+	t.Parallel()
 	prog := file(t, "sleeper.ir", sleeper)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -211,6 +212,7 @@ func TestALostDatabaseIsGivenUp(t *testing.T) {
 
 // TestTrouble steps through what makes a command give up.
 func TestTrouble(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var given error
 	tr := &trouble{tell: func(string) {}, giveUp: func(err error) { given = err }, now: func() time.Time { return now }}
