@@ -129,6 +129,14 @@ const (
 	Ended  = -2
 )
 
+// Nudge tells whoever waits for a channel, which has room for one, that there is something new.
+func Nudge(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // the last one has not been seen yet
+	}
+}
+
 // Machine is the clock of the machine.
 type Machine struct{}
 

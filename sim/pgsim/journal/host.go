@@ -135,6 +135,11 @@ func (h *host) Life(ctx context.Context) (string, error) { return h.pg.Life(ctx)
 // Outlived implements journal.Store.
 func (h *host) Outlived(life string) { h.pg.Outlived(life) }
 
+// Retry implements journal.Store.
+func (h *host) Retry(ctx context.Context, doing, remedy string, try func() error) error {
+	return h.pg.Retry(ctx, doing, remedy, try)
+}
+
 // Lookup implements journal.Store.
 func (h *host) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
 	out := make([]backend.Instance, len(ids))

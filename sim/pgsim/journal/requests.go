@@ -146,6 +146,7 @@ func (s *Store) answer(a *pgsim.Statement, args []any) {
 			})
 		if ok {
 			a.Affected = 1
+			x.Note(world.Notice{Channel: args[3].(string), Payload: args[4].(string)})
 		}
 		return err
 	})

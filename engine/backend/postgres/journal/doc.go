@@ -1,6 +1,19 @@
 // Package journal is the design in which readiness lives in the memory of whoever owns a shard, and what is
 // durable is what happened: a row for each instance and a row for each completion, appended.
 //
+// # What makes it this design
+//
+//   - Each shard has one owner, which alone decides there. It keeps the shard's running instances in memory, and finds there
+//     what becomes ready. The other designs keep nothing of an instance in memory from one call to the next.
+//   - A completion appends one row that says what the action gave, or ends its instance's row. It writes no counter, queue or
+//     lease, and reads nothing: a batch is one statement, whose cost does not grow with the instance.
+//   - The shard's epoch fences, where the other designs lock rows: an append of an earlier owner finds another epoch.
+//   - What is not durable is computed again: whoever takes a shard over replays its events. So the design pays when an owner
+//     changes, and for the calls of engines that do not own the shard, which are forwarded to the one that does.
+//
+// The pool, migrations, notifications, programs and the bounded retry are those of package postgres; leases and the resolution
+// of lost commits are the design's own.
+//
 // # Who decides
 //
 // A shard has one owner, a Backend that is open somewhere. Its row in shards says who, in which epoch, and until
@@ -38,7 +51,8 @@
 // # Others than the owner
 //
 // What they submit they store, marked as pending, and tell the owner, who takes it up. Completions, claims and the rest
-// they send to the owner through the table requests, and wait for the answer; if the owner is gone, they take the shard.
+// they send to the owner through the table requests, and wait for the answer, of which a notification tells them; if the owner is
+// gone, they take the shard.
 // Who gives up waiting withdraws the request: its row, which the append that is made for it marks, says what took place,
 // and what did not cannot any more. A crash of the server empties the table: then what became of a request is not known.
 // So every backend can do everything, and those that own shards do it fast.

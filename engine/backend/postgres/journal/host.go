@@ -34,6 +34,7 @@ type Store interface {
 	Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error)
 	Life(ctx context.Context) (string, error)
 	Outlived(life string)
+	Retry(ctx context.Context, doing, remedy string, try func() error) error
 	Channel(topic string) string
 	Listen(ctx context.Context, wake func()) error
 	ListenTo(ctx context.Context, topic string, heard func(payload string)) error
@@ -111,7 +112,7 @@ func (b *Backend) beside(f func()) {
 	b.clock.Go(func() {
 		defer func() {
 			b.tasks.Add(-1)
-			nudge(b.idle)
+			postgres.Nudge(b.idle)
 		}()
 		f()
 	})

@@ -32,23 +32,27 @@ func (b *Backend) keep() {
 	b.beside(b.listener)
 }
 
-// topic is what those say who ask the owner of a shard, by its number, and engines that have come or gone.
+// topic is what those say who ask the owner of a shard, by its number, who answer that, see forward.Desk.Hear, and engines that
+// have come or gone.
 const (
 	topic   = "owner"
 	engines = "engines"
 )
 
-// listener hears of what others ask.
+// listener hears of what others ask and answer.
 func (b *Backend) listener() {
 	heard := func(payload string) {
-		if payload == engines {
-			nudge(b.news)
+		switch {
+		case payload == engines:
+			postgres.Nudge(b.news)
+			return
+		case b.desk.Hear(payload):
 			return
 		}
 		if shard, err := strconv.Atoi(payload); err == nil && shard >= 0 && shard < len(b.shards) && b.shards[shard].epoch.Load() == 0 {
 			return
 		}
-		nudge(b.mail)
+		postgres.Nudge(b.mail)
 	}
 	for {
 		err := b.store.ListenTo(b.life, topic, heard)
@@ -56,14 +60,6 @@ func (b *Backend) listener() {
 		if !b.rest(b.life, b.tick()) {
 			return
 		}
-	}
-}
-
-// nudge tells a goroutine that there is something new.
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default: // it has not seen the last one yet
 	}
 }
 
@@ -153,7 +149,7 @@ func (b *Backend) look() {
 	b.fair.Store(int32(fair))
 	switch held := len(b.held()); {
 	case held > fair:
-		nudge(b.mail) // to give back what is too much
+		postgres.Nudge(b.mail) // to give back what is too much
 	case held < fair && free > 0:
 		b.wakeAll() // nobody else tells of shards whose owner is gone, and of what is ready in them
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver/pgwire"
 )
 
@@ -180,7 +181,7 @@ func TestClosedIsForgotten(t *testing.T) {
 	}
 	late.armed.Store(true)
 	w.eventually("its note is on the way", func() bool {
-		nudge(closing.news)
+		postgres.Nudge(closing.news)
 		return late.held.Load() > 0
 	})
 	closed := make(chan struct{})

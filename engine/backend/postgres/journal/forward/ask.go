@@ -30,14 +30,17 @@ var (
 )
 
 const (
-	askPauseMin = 500 * time.Microsecond // between two looks for an answer, doubled up to the next
-	askPauseMax = 20 * time.Millisecond
+	// lookPauseMin is the pause before an engine looks for an answer of which it has not heard, since a notification can be lost.
+	// The pause is doubled from look to look, up to the next.
+	lookPauseMin = 10 * time.Millisecond
+	lookPauseMax = 80 * time.Millisecond
 	// askCheck is how often an engine that waits for an answer looks whether the owner is still there.
 	askCheck = 100 * time.Millisecond
 
-	// insistPause is between two tries to withdraw a request, doubled from try to try, for insistMost at most.
-	insistPause = 5 * time.Millisecond
-	insistMost  = 5 * time.Second
+	// insistMost bounds how long one call that may be repeated is, until the server has said something to it.
+	insistMost = 5 * time.Second
+	// insistRemedy is what a person can do where the server says nothing.
+	insistRemedy = "check the network, and the server's log"
 	// dropMost bounds how many requests to a shard whose answers were read wait to be dropped; those beyond it are dropped
 	// for their age.
 	dropMost = 1000
@@ -93,6 +96,8 @@ func (d *Desk) Ask(ctx context.Context, shard int, req Request, was string, owne
 		return Response{}, err
 	}
 	id := d.Clock.NewID()
+	told := d.expectAnswer(id) // the answer may be there before the server has said that the request is
+	defer d.stopExpecting(id)
 	_, err = d.Pool.Exec(ctx, askSQL, shard, [16]byte(id), body, d.Channel, strconv.Itoa(shard), d.toDrop(shard))
 	switch {
 	case err != nil && postgres.Unconfirmed(err):
@@ -100,7 +105,7 @@ func (d *Desk) Ask(ctx context.Context, shard int, req Request, was string, owne
 	case err != nil:
 		return Response{}, err
 	}
-	data, err := d.await(ctx, shard, id, was, owner)
+	data, err := d.await(ctx, shard, id, told, was, owner)
 	if err != nil {
 		return d.Withdraw(shard, id, req, "", err)
 	}
@@ -112,26 +117,25 @@ func (d *Desk) Ask(ctx context.Context, shard int, req Request, was string, owne
 	return r, err
 }
 
-// rest waits, and says whether the context still lives.
-func (d *Desk) rest(ctx context.Context, pause time.Duration) bool {
-	return d.Clock.Wait(ctx, pause) == postgres.Rested
-}
-
-// await waits for an answer, for as long as the owner to whom the request went is there.
-func (d *Desk) await(ctx context.Context, shard int, id uuid.UUID, was string, owner Owner) ([]byte, error) {
+// await waits to be told of an answer, for as long as the owner to whom the request went is there, and reads it.
+func (d *Desk) await(ctx context.Context, shard int, id uuid.UUID, told <-chan struct{}, was string, owner Owner) ([]byte, error) {
 	checked := d.Clock.Now()
-	for pause := askPauseMin; ; pause = min(2*pause, askPauseMax) {
-		lives := d.rest(ctx, pause)
+	for pause := lookPauseMin; ; {
+		woken := d.Clock.Wait(ctx, pause, told)
 		var data []byte
 		err := d.Pool.QueryRow(ctx, fetchAnswerSQL, shard, [16]byte(id)).Scan(&data)
 		switch {
 		case err == nil && data != nil:
 			return data, nil
-		case !lives || ctx.Err() != nil:
+		case woken == postgres.Ended || ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
 			return nil, err
-		case d.Clock.Now().Sub(checked) < askCheck:
+		}
+		if woken == postgres.Rested {
+			pause = min(2*pause, lookPauseMax)
+		}
+		if d.Clock.Now().Sub(checked) < askCheck {
 			continue
 		}
 		checked = d.Clock.Now()
@@ -161,7 +165,7 @@ func (d *Desk) Withdraw(shard int, id uuid.UUID, req Request, life string, cause
 		sql, args = callOffSQL, append(args, life)
 	}
 	var f finding
-	err := d.insist(func(ctx context.Context) error {
+	err := d.insist("withdrawing a request to the owner of a shard", func(ctx context.Context) error {
 		return d.Pool.QueryRow(ctx, sql, args...).Scan(&f.taken, &f.answer, &f.applied, &f.alive)
 	})
 	unknown := func(err error) error {
@@ -188,16 +192,18 @@ func (d *Desk) Withdraw(shard int, id uuid.UUID, req Request, life string, cause
 	return Response{}, unknown(nil)
 }
 
-// insist makes a call that may be repeated until the server has said something to it, for a bounded time.
-func (d *Desk) insist(call func(context.Context) error) error {
+// insist makes a call that may be repeated until the server has said something to it, for a bounded time, and not after the
+// engine's life.
+func (d *Desk) insist(doing string, call func(context.Context) error) error {
 	ctx, cancel := d.Clock.Within(context.Background(), insistMost)
 	defer cancel()
-	for pause := insistPause; ; pause *= 2 {
+	return d.Store.Retry(ctx, doing, insistRemedy, func() error {
 		err := call(ctx)
-		if err == nil || errors.Is(err, pgx.ErrNoRows) || d.Life.Err() != nil || !d.rest(ctx, pause) {
+		if err == nil || errors.Is(err, pgx.ErrNoRows) || d.Life.Err() != nil {
 			return err
 		}
-	}
+		return postgres.Retryable(err)
+	})
 }
 
 // settled answers completions of which some were applied, as the request's row says: what is not known of the others
@@ -218,7 +224,7 @@ func (d *Desk) settled(shard int, req Request, applied []int64) Response {
 		r.Outcomes = append(r.Outcomes, Outcome{Answer: backend.Applied})
 		ids, tokens = append(ids, c.Lease.Key.Instance), append(tokens, c.Lease.Token)
 	}
-	_ = d.insist(func(ctx context.Context) error {
+	_ = d.insist("looking up which instances completions have ended", func(ctx context.Context) error {
 		rows, err := d.Pool.Query(ctx, endedBySQL, shard, ids, tokens)
 		if err != nil {
 			return err

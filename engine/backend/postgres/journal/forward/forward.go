@@ -1,7 +1,8 @@
 // Package forward sends calls to the owner of a shard, which is another engine, and brings back what it answers.
 //
-// A [Request] is a row of the table requests; the owner takes it, and writes its [Response] beside it. The engine that asks waits
-// for as long as that owner is there. Where no answer comes, it withdraws the request, whose row says what took place: an append that
+// A [Request] is a row of the table requests; the owner takes it, and writes its [Response] beside it. A notification goes with
+// each: the owner hears of the request, and the engine that asks hears of the answer, which it then reads. Should a notification
+// be lost, each looks by itself, rarely. The engine that asks waits for as long as that owner is there. Where no answer comes, it withdraws the request, whose row says what took place: an append that
 // is made for a request marks it in its own transaction, and does not take place once it is withdrawn. A crash of the server empties the
 // table; then what became of a request is not known.
 package forward
@@ -92,6 +93,7 @@ type Store interface {
 	Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error)
 	Life(ctx context.Context) (string, error)
 	Outlived(life string)
+	Retry(ctx context.Context, doing, remedy string, try func() error) error
 }
 
 // Pool is what it needs of the pool of connections.
@@ -106,11 +108,12 @@ type Desk struct {
 	Store   Store
 	Pool    Pool
 	Clock   postgres.Clock
-	Channel string          // by which owners are told of requests
+	Channel string          // by which owners are told of requests, and engines of answers
 	Life    context.Context // of the engine: nothing is insisted on after it
 
 	mu       sync.Mutex
-	answered map[int][]uuid.UUID // requests from here whose answers were read, by shard
+	awaited  map[uuid.UUID]chan struct{} // of requests in flight: each is told when its answer is there
+	answered map[int][]uuid.UUID         // requests from here whose answers were read, by shard
 }
 
 //go:embed sql/*.sql

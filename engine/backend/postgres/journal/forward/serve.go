@@ -44,13 +44,13 @@ func (d *Desk) Take(ctx context.Context, shard int) ([]Message, error) {
 	})
 }
 
-// Reply sends an answer, and says whether somebody waits for it.
+// Reply sends an answer, of which who asked is told, and says whether somebody waits for it.
 func (d *Desk) Reply(ctx context.Context, shard int, m Message, r Response) (waited bool, err error) {
 	data, err := json.Marshal(r)
 	if err != nil {
 		data = []byte(`{"error":"the answer cannot be written","unknown":true}`)
 	}
-	tag, err := d.Pool.Exec(ctx, answerSQL, shard, [16]byte(m.ID), data)
+	tag, err := d.Pool.Exec(ctx, answerSQL, shard, [16]byte(m.ID), data, d.Channel, answeredBy+m.ID.String())
 	return tag.RowsAffected() > 0, err
 }
 

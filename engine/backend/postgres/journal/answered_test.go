@@ -1,0 +1,86 @@
+package journal
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/journal/forward"
+)
+
+// patient is a clock whose pauses have no end: a wait ends only by what is told.
+type patient struct{ postgres.Machine }
+
+func (p patient) Wait(ctx context.Context, _ time.Duration, from ...<-chan struct{}) int {
+	return p.Machine.Wait(ctx, -1, from...)
+}
+
+// deaf is a clock whose pauses are over at once: a wait ends by nothing that is told.
+type deaf struct{ postgres.Machine }
+
+func (deaf) Wait(ctx context.Context, _ time.Duration, _ ...<-chan struct{}) int {
+	if ctx.Err() != nil {
+		return postgres.Ended
+	}
+	return postgres.Rested
+}
+
+// lookCounter is a pool that counts how often somebody looks for an answer.
+type lookCounter struct {
+	forward.Pool
+	sql   string
+	looks atomic.Int64
+}
+
+func (c *lookCounter) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	if sql == c.sql {
+		c.looks.Add(1)
+	}
+	return c.Pool.QueryRow(ctx, sql, args...)
+}
+
+// newAskers gives the owner of a shard, which answers by itself, and another backend that asks it on a clock.
+func newAskers(t *testing.T, clock Clock) (p *post, looks *lookCounter) {
+	t.Helper()
+	p = newPost(t)
+	sql, err := forward.SQL("fetch_answer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks = &lookCounter{Pool: p.asker.desk.Pool, sql: sql}
+	p.asker.desk.Pool, p.asker.desk.Clock = looks, clock
+	if _, err := p.owner.Claim(p.ctx, 0, granted(0)); err != nil {
+		t.Fatal(err)
+	}
+	return p, looks
+}
+
+// TestAnswerIsTold forwards calls with a clock that ends no pause: each answer is read once, when its notification has come.
+func TestAnswerIsTold(t *testing.T) {
+	p, looks := newAskers(t, patient{})
+	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Minute)
+	defer cancel()
+	if _, err := p.asker.Claim(ctx, 0, granted(0)); err != nil { // from then on it listens
+		t.Fatalf("the answer to a claim is not heard of: %v", err)
+	}
+	for range 3 {
+		before := looks.looks.Load()
+		out, err := p.asker.Complete(ctx, 0, p.two(), granted(0))
+		p.applied(asked{out, err}, 2, 1)
+		if n := looks.looks.Load() - before; n != 1 {
+			t.Errorf("%d looks for an answer; want one, when it is told", n)
+		}
+	}
+}
+
+// TestAnswerIsNotTold forwards a call from a backend that does not listen: the answer is found all the same.
+func TestAnswerIsNotTold(t *testing.T) {
+	p, looks := newAskers(t, deaf{})
+	out, err := p.asker.Complete(p.ctx, 0, p.two(), granted(0))
+	p.applied(asked{out, err}, 2, 1)
+	t.Logf("%d looks", looks.looks.Load())
+}
