@@ -5,7 +5,7 @@
 //
 //	sim/cases     what worlds are made from: programs, faults, planted bugs
 //	sim/world     the world: calendar, threads, engines, network, faults, trace
-//	sim/judge     what must be: a twin of each instance, and the invariants
+//	sim/judge     what must be: a model of each instance, and the invariants
 //	sim/pgsim     the simulated Postgres, and below it the tables and the statements of each design
 //	sim/shadow    for tests: a world on Postgres beside the simulated one
 //	here          designs put into worlds, seeds played, what was covered; and past findings as cases (testdata)
@@ -104,6 +104,6 @@
 // Two mutants of dispatch, a lease that is kept after it is over and one that is renewed from the reply on, are found by its own
 // tests of what it promises, and not here: tasks are short beside their leases.
 //
-// A core that forgets to clear what a round of a loop leaves is not found here, in 40,960 seeds: twins clear what plans say,
+// A core that forgets to clear what a round of a loop leaves is not found here, in 40,960 seeds: models clear what plans say,
 // and what is left goes with the instance. The conformance suite finds it.
 package explore

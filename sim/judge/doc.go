@@ -1,6 +1,6 @@
 // Package judge holds what happens in a simulated world against the invariants.
 //
-// Statements leave notes in their transactions, and at each commit a twin of each instance that is concerned obeys them:
+// Statements leave notes in their transactions, and at each commit a model of each instance that is concerned obeys them:
 // plans on maps, without locks, transactions or batches: those that the design says it has made, or, of the journal and of pull,
 // plans of its own. It holds the values that were read against its own (I4, I6), counts arrivals and enqueues (I1, I2), tokens and
 // attempts (I3, I11), what goes on and what must (I2), ends (I7); and then the design's tables are held against it, row by row,

@@ -15,7 +15,7 @@ import (
 type Judge struct {
 	w       *world.World
 	tables  Tables
-	twins   []Twin // of instances
+	models  []Model // of instances
 	touched []*world.Instance
 	offers  map[int64]int  // how often a completion was offered, by its token
 	undone  map[int64]bool // tokens of leases that the transaction which gave them has taken back
@@ -26,27 +26,27 @@ type Judge struct {
 
 // Tables are those of a design, on the server.
 type Tables interface {
-	Committed(t *Twin) // holds what is stored of an instance against its twin
+	Committed(m *Model) // holds what is stored of an instance against its model
 	Instance(index int) world.Stored
 }
 
 // New makes the one of a world whose instances are known.
 func New(w *world.World, tables Tables) *Judge {
-	j := &Judge{w: w, tables: tables, twins: make([]Twin, len(w.Instances))}
+	j := &Judge{w: w, tables: tables, models: make([]Model, len(w.Instances))}
 	for i, inst := range w.Instances {
-		j.twins[i].begin(w, inst)
+		j.models[i].begin(w, inst)
 	}
 	return j
 }
 
-// twin is that of an instance.
-func (j *Judge) twin(inst *world.Instance) *Twin { return &j.twins[inst.Index] }
+// model is that of an instance.
+func (j *Judge) model(inst *world.Instance) *Model { return &j.models[inst.Index] }
 
 // Describe implements judge.
-func (j *Judge) Describe(inst *world.Instance) string { return j.twin(inst).Describe() }
+func (j *Judge) Describe(inst *world.Instance) string { return j.model(inst).Describe() }
 
 // Final implements judge.
-func (j *Judge) Final(inst *world.Instance) { j.twin(inst).final(j.tables.Instance(inst.Index)) }
+func (j *Judge) Final(inst *world.Instance) { j.model(inst).final(j.tables.Instance(inst.Index)) }
 
 // Jumped implements judge: leases end when nobody expects it.
 func (j *Judge) Jumped(by int64) {
@@ -88,11 +88,11 @@ type (
 func (j *Judge) Committed(tx *db.Tx) {
 	w, notes := j.w, tx.Notes
 	j.touched = j.touched[:0]
-	touch := func(inst *world.Instance) *Twin {
+	touch := func(inst *world.Instance) *Model {
 		if !slices.Contains(j.touched, inst) {
 			j.touched = append(j.touched, inst)
 		}
-		return j.twin(inst)
+		return j.model(inst)
 	}
 	for _, n := range notes {
 		switch n := n.(type) {
@@ -106,8 +106,8 @@ func (j *Judge) Committed(tx *db.Tx) {
 		case world.Notice:
 			w.Deliver(n)
 		case *Event:
-			if t := touch(n.Inst); !n.Dropped {
-				t.take(n)
+			if m := touch(n.Inst); !n.Dropped {
+				m.take(n)
 			}
 		case Leased:
 			w.Note(world.Leased, n.Inst.Index, int64(n.Run.Node), n.Token, int64(n.Attempt))
@@ -115,61 +115,61 @@ func (j *Judge) Committed(tx *db.Tx) {
 		case Fenced:
 			touch(n.Inst).retoken(n.Run, n.Token)
 		case Ended:
-			if t := touch(n.Inst); n.Status != backend.Canceled {
-				t.bear()
+			if m := touch(n.Inst); n.Status != backend.Canceled {
+				m.bear()
 			}
 		}
 	}
 	for _, inst := range j.touched {
-		j.twin(inst).settle(tx.Seq())
+		j.model(inst).settle(tx.Seq())
 	}
 	for _, n := range notes {
 		if e, ok := n.(Ended); ok {
-			j.end(j.twin(e.Inst), e.Status, tx.Seq())
+			j.end(j.model(e.Inst), e.Status, tx.Seq())
 		}
 	}
 	for _, n := range notes {
 		if l, ok := n.(Leased); ok {
-			j.lease(j.twin(l.Inst), l, tx.Seq())
+			j.lease(j.model(l.Inst), l, tx.Seq())
 		}
 	}
 	for _, inst := range j.touched {
-		t := j.twin(inst)
-		if t.End != nil {
-			t.ended()
-			if status := j.tables.Instance(inst.Index).Status; status != t.status {
-				t.Wrong("I7", "it ended as %s, and is stored as %s", t.status, status)
+		m := j.model(inst)
+		if m.End != nil {
+			m.ended()
+			if status := j.tables.Instance(inst.Index).Status; status != m.status {
+				m.Wrong("I7", "it ended as %s, and is stored as %s", m.status, status)
 			}
 		}
 		if len(w.Result.Violations) == 0 {
-			j.tables.Committed(t)
+			j.tables.Committed(m)
 		}
 	}
 }
 
 // lease takes in a lease. One that the same transaction has cancelled is over with it, and nobody may be told of it.
-func (j *Judge) lease(t *Twin, l Leased, seq uint64) {
-	if t.End != nil && l.Snapshot >= t.endSeq {
-		t.Wrong("I10", "%s was leased after the end", t.Name(l.Run))
+func (j *Judge) lease(m *Model, l Leased, seq uint64) {
+	if m.End != nil && l.Snapshot >= m.endSeq {
+		m.Wrong("I10", "%s was leased after the end", m.Name(l.Run))
 	}
 	switch {
-	case t.End != nil && t.endSeq == seq, t.End == nil && t.Runs[l.Run] == nil && t.Ever[l.Run]:
+	case m.End != nil && m.endSeq == seq, m.End == nil && m.Runs[l.Run] == nil && m.Ever[l.Run]:
 		if j.undone == nil {
 			j.undone = map[int64]bool{}
 		}
 		j.undone[l.Token] = true
-	case t.End == nil:
-		t.leased(l.Run, l.Token, l.Attempt)
+	case m.End == nil:
+		m.leased(l.Run, l.Token, l.Attempt)
 	}
 }
 
-// end holds an end that the store has against the twin.
-func (j *Judge) end(t *Twin, status backend.Status, seq uint64) {
+// end holds an end that the store has against the model.
+func (j *Judge) end(m *Model, status backend.Status, seq uint64) {
 	if status == backend.Canceled {
-		t.cancel(seq)
+		m.cancel(seq)
 	}
-	if t.End == nil || t.status != status {
-		t.Wrong("I7", "the store ended it as %s, and its program did not", status)
+	if m.End == nil || m.status != status {
+		m.Wrong("I7", "the store ended it as %s, and its program did not", status)
 	}
 }
 
@@ -200,53 +200,53 @@ func (j *Judge) Reply(p *world.Process, c *dispatch.Call, r *dispatch.Reply) {
 		}
 		l := c.Completions[i].Lease
 		inst := w.InstanceOf(l.Key.Instance)
-		t := j.twin(inst)
+		m := j.model(inst)
 		switch out.Answer {
 		case backend.Applied:
-			if !t.Applied[l.Token] {
-				t.Wrong("I8", "%s was answered as applied with token %d, and is not", t.Name(l.Key.Run), l.Token)
+			if !m.Applied[l.Token] {
+				m.Wrong("I8", "%s was answered as applied with token %d, and is not", m.Name(l.Key.Run), l.Token)
 			}
 		case backend.Stale:
 			w.Note(world.Stale, p.Index, int64(inst.Index), l.Token, 0)
-			if t.Applied[l.Token] && j.offers[l.Token] == 1 && (w.Backend != "push" || j.ahead < w.MarksKept()) { // else its mark may be gone
-				t.Wrong("I3", "%s was answered as stale with token %d, and was applied", t.Name(l.Key.Run), l.Token)
+			if m.Applied[l.Token] && j.offers[l.Token] == 1 && (w.Backend != "push" || j.ahead < w.MarksKept()) { // else its mark may be gone
+				m.Wrong("I3", "%s was answered as stale with token %d, and was applied", m.Name(l.Key.Run), l.Token)
 			}
-			if r := t.Runs[l.Key.Run]; r != nil && t.End == nil && !j.clocks && j.late>>inst.Shard&1 == 0 && !t.Applied[l.Token] && r.Token == l.Token && r.begun.token == l.Token &&
+			if r := m.Runs[l.Key.Run]; r != nil && m.End == nil && !j.clocks && j.late>>inst.Shard&1 == 0 && !m.Applied[l.Token] && r.Token == l.Token && r.begun.token == l.Token &&
 				r.begun.p == p && r.begun.life == p.Life && p.Now() < r.begun.until {
-				t.Wrong("I3", "%s was answered as stale with token %d, which nobody else has followed, and whose lease holds", t.Name(l.Key.Run), l.Token)
+				m.Wrong("I3", "%s was answered as stale with token %d, which nobody else has followed, and whose lease holds", m.Name(l.Key.Run), l.Token)
 			}
 		case backend.Refused:
-			t.Wrong("I12", "%s was refused: %v", t.Name(l.Key.Run), out.Err)
+			m.Wrong("I12", "%s was refused: %v", m.Name(l.Key.Run), out.Err)
 		}
 	}
 	for i := range r.Committed.Tasks {
 		if l := r.Committed.Tasks[i].Lease; j.undone[l.Token] {
-			t := j.twin(w.InstanceOf(l.Key.Instance))
-			t.Wrong("I10", "%s was handed out with token %d, and the transaction that leased it has called it off", t.Name(l.Key.Run), l.Token)
+			m := j.model(w.InstanceOf(l.Key.Instance))
+			m.Wrong("I10", "%s was handed out with token %d, and the transaction that leased it has called it off", m.Name(l.Key.Run), l.Token)
 		}
 	}
 	for _, e := range r.Committed.Ended {
 		inst := w.InstanceOf(e.ID)
-		if t := j.twin(inst); !inst.Ended || t.status != e.Status {
-			t.Wrong("I8", "an engine was told that it ended as %s, and it has not", e.Status)
+		if m := j.model(inst); !inst.Ended || m.status != e.Status {
+			m.Wrong("I8", "an engine was told that it ended as %s, and it has not", e.Status)
 		}
 	}
 }
 
 // Started looks at an attempt that begins: its arguments (I4), and who else may be at it (I11).
 func (j *Judge) Started(p *world.Process, inst *world.Instance, task *backend.Task) {
-	w, t, l := j.w, j.twin(inst), task.Lease
-	if t.End != nil {
+	w, m, l := j.w, j.model(inst), task.Lease
+	if m.End != nil {
 		return // it does not know yet
 	}
-	if !t.Ever[l.Key.Run] {
-		t.Wrong("I5", "%s began, and was never enqueued", t.Name(l.Key.Run))
+	if !m.Ever[l.Key.Run] {
+		m.Wrong("I5", "%s began, and was never enqueued", m.Name(l.Key.Run))
 		return
 	}
 	if !w.Workload.Expects(task.Action, l.Key.Run.Path, task.Args, task.Attempt) {
-		t.Wrong("I4", "%s was called with %.100s as attempt %d; the reference interpreter does not do that", t.Name(l.Key.Run), task.Args, task.Attempt)
+		m.Wrong("I4", "%s was called with %.100s as attempt %d; the reference interpreter does not do that", m.Name(l.Key.Run), task.Args, task.Attempt)
 	}
-	r := t.Runs[l.Key.Run]
+	r := m.Runs[l.Key.Run]
 	if r == nil {
 		return // cancelled, or done by another after this lease was lost
 	}
@@ -254,7 +254,7 @@ func (j *Judge) Started(p *world.Process, inst *world.Instance, task *backend.Ta
 	slack := world.NS(w.LeaseUS) / 1_000_000 * driftMax
 	for _, h := range r.holders {
 		if h.life == h.p.Life && h.p.Now()+slack < h.until && h.token != l.Token && !j.clocks {
-			t.Wrong("I11", "%s begins at %s until %v, and %s holds it until %v on its clock", t.Name(l.Key.Run), world.EngineNames[p.Index],
+			m.Wrong("I11", "%s begins at %s until %v, and %s holds it until %v on its clock", m.Name(l.Key.Run), world.EngineNames[p.Index],
 				time.Duration(until), world.EngineNames[h.p.Index], time.Duration(h.until))
 		}
 	}
@@ -269,7 +269,7 @@ const driftMax = 250
 // Dropped notes that an engine is not at a task any more.
 func (j *Judge) Dropped(p *world.Process, l backend.Lease) {
 	inst := j.w.InstanceOf(l.Key.Instance)
-	if r := j.twin(inst).Runs[l.Key.Run]; r != nil {
+	if r := j.model(inst).Runs[l.Key.Run]; r != nil {
 		r.holders = slices.DeleteFunc(r.holders, func(h holder) bool { return h.p == p && h.token == l.Token })
 	}
 }

@@ -41,7 +41,7 @@ func (s *Store) apply(a *pgsim.Statement, args []any, events []eager.Applied) {
 	})
 }
 
-// happening is what a plan tells the instance's twin.
+// happening is what a plan tells the instance's model.
 func (s *Store) happening(x *db.Exec, e *eager.Applied) *judge.Event {
 	return &judge.Event{
 		Inst: s.InstanceOf(e.Instance), Born: e.Born, Run: e.Run, Token: e.Token, Lease: e.Token, Attempt: e.Attempt, Failed: e.Failed,

@@ -131,45 +131,45 @@ func (s *Store) Leftovers() map[string]int {
 }
 
 // Committed implements store: what the owner of the shard remembers of an instance when its append is committed is what
-// the instance's twin has (I1, I2, I4, I6).
-func (s *Store) Committed(t *judge.Twin) {
-	inst := t.Inst
-	if t.End != nil || !inst.Taken || t.Unborn {
+// the instance's model has (I1, I2, I4, I6).
+func (s *Store) Committed(m *judge.Model) {
+	inst := m.Inst
+	if m.End != nil || !inst.Taken || m.Unborn {
 		return
 	}
 	runs, counters, values := 0, 0, 0
 	there := s.last.Memory(inst.ID, journal.Memory{
 		Run: func(run graph.Run, attempt int) {
 			runs++
-			switch r := t.Runs[run]; {
+			switch r := m.Runs[run]; {
 			case r == nil:
-				t.Wrong("I1", "%s is remembered, and was done, cancelled or never enqueued", t.Name(run))
+				m.Wrong("I1", "%s is remembered, and was done, cancelled or never enqueued", m.Name(run))
 			case r.Attempt != attempt:
-				t.Wrong("I4", "%s is remembered as attempt %d; it is at attempt %d", t.Name(run), attempt, r.Attempt)
+				m.Wrong("I4", "%s is remembered as attempt %d; it is at attempt %d", m.Name(run), attempt, r.Attempt)
 			}
 		},
 		Barrier: func(run graph.Run, required, completed, elements int, soft bool) {
-			c, known := t.Counters[run]
+			c, known := m.Counters[run]
 			if counters++; !known && required == 0 && completed == 0 {
 				counters--
 			}
 			if c.Completed != completed || c.Required != required || c.Soft != soft {
-				t.Wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", t.Name(run), completed, required, c.Completed, c.Required)
+				m.Wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", m.Name(run), completed, required, c.Completed, c.Required)
 			}
-			if elements != len(t.Elements[run]) {
-				t.Wrong("I6", "%s has %d elements; it should have %d", t.Name(run), elements, len(t.Elements[run]))
+			if elements != len(m.Elements[run]) {
+				m.Wrong("I6", "%s has %d elements; it should have %d", m.Name(run), elements, len(m.Elements[run]))
 			}
 		},
 		Value: func(slot plan.Slot, base json.RawMessage, appended int) {
 			values++
-			if want := t.Values[slot]; !bytes.Equal(want, base) || appended != len(t.Appended[slot]) {
-				t.Wrong("I4", "variable %d at %q is remembered as %.60q and %d more; it is %.60q and %d more", slot.Var, slot.Scope, base, appended, want, len(t.Appended[slot]))
+			if want := m.Values[slot]; !bytes.Equal(want, base) || appended != len(m.Appended[slot]) {
+				m.Wrong("I4", "variable %d at %q is remembered as %.60q and %d more; it is %.60q and %d more", slot.Var, slot.Scope, base, appended, want, len(m.Appended[slot]))
 			}
 		},
 	})
-	if there && (runs != len(t.Runs) || counters != len(t.Counters) || values != len(t.Values)) {
-		t.Wrong("I2", "%d runs, %d counters and %d values are remembered; there should be %d, %d and %d", runs, counters, values,
-			len(t.Runs), len(t.Counters), len(t.Values))
+	if there && (runs != len(m.Runs) || counters != len(m.Counters) || values != len(m.Values)) {
+		m.Wrong("I2", "%d runs, %d counters and %d values are remembered; there should be %d, %d and %d", runs, counters, values,
+			len(m.Runs), len(m.Counters), len(m.Values))
 	}
 }
 

@@ -324,17 +324,17 @@ func (s *Store) clearInbox(a *pgsim.Statement, args []any) {
 	}, nil)
 }
 
-// compareScope holds steps and values against the twin's.
-func (s *Store) compareScope(t *judge.Twin, id int32) {
-	values, appended := pgsim.StoredValues(t, id, s.inbox, func(r inboxRow) []byte { return []byte(r.value) })
+// compareScope holds steps and values against the model's.
+func (s *Store) compareScope(m *judge.Model, id int32) {
+	values, appended := pgsim.StoredValues(m, id, s.inbox, func(r inboxRow) []byte { return []byte(r.value) })
 	want := 0
-	for _, list := range t.Appended {
+	for _, list := range m.Appended {
 		want += len(list)
 	}
-	for _, list := range t.Elements {
+	for _, list := range m.Elements {
 		want += len(list)
 	}
-	if values != len(t.Values) || appended < want {
-		t.Wrong("I4", "%d values and %d parts of lists are stored; there should be %d and %d", values, appended, len(t.Values), want)
+	if values != len(m.Values) || appended < want {
+		m.Wrong("I4", "%d values and %d parts of lists are stored; there should be %d and %d", values, appended, len(m.Values), want)
 	}
 }

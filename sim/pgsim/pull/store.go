@@ -104,11 +104,11 @@ func (s *Store) Leftovers() map[string]int {
 	return out
 }
 
-// Committed implements store: what the ledger has of an instance that runs is what its twin has (I1, I2, I4), and of
+// Committed implements store: what the ledger has of an instance that runs is what its model has (I1, I2, I4), and of
 // scan=sql what stands beside it (I2, I4, I6).
-func (s *Store) Committed(t *judge.Twin) {
-	inst := t.Inst
-	if t.End != nil || !inst.Taken {
+func (s *Store) Committed(m *judge.Model) {
+	inst := m.Inst
+	if m.End != nil || !inst.Taken {
 		return
 	}
 	id, open := int32(inst.Index), 0
@@ -116,25 +116,25 @@ func (s *Store) Committed(t *judge.Twin) {
 		if k.Inst != id {
 			return false
 		}
-		r := t.Runs[k.Run()]
+		r := m.Runs[k.Run()]
 		switch {
 		case row.status == ledgerCompleted && row.completed == nil: // a barrier that has opened
-		case row.status == ledgerCompleted && (r != nil || !t.Applied[row.token]):
-			t.Wrong("I3", "%s stands in the ledger as completed with token %d, and was not", t.Name(k.Run()), row.token)
+		case row.status == ledgerCompleted && (r != nil || !m.Applied[row.token]):
+			m.Wrong("I3", "%s stands in the ledger as completed with token %d, and was not", m.Name(k.Run()), row.token)
 		case row.status == ledgerCompleted:
 		case r == nil:
-			t.Wrong("I10", "%s stands in the ledger, and was done, cancelled or never enqueued", t.Name(k.Run()))
+			m.Wrong("I10", "%s stands in the ledger, and was done, cancelled or never enqueued", m.Name(k.Run()))
 		case r.Attempt != row.attempt:
-			t.Wrong("I4", "%s stands in the ledger as attempt %d; it is at attempt %d", t.Name(k.Run()), row.attempt, r.Attempt)
+			m.Wrong("I4", "%s stands in the ledger as attempt %d; it is at attempt %d", m.Name(k.Run()), row.attempt, r.Attempt)
 		default:
 			open++
 		}
 		return true
 	})
-	if open != len(t.Runs) {
-		t.Wrong("I2", "%d node runs stand in the ledger and are to be run; there should be %d: %s", open, len(t.Runs), t.Describe())
+	if open != len(m.Runs) {
+		m.Wrong("I2", "%d node runs stand in the ledger and are to be run; there should be %d: %s", open, len(m.Runs), m.Describe())
 	}
 	if s.scan == pull.ScanSQL {
-		s.compareScope(t, id)
+		s.compareScope(m, id)
 	}
 }

@@ -1,0 +1,358 @@
+package judge
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+	"pulley/engine/plan"
+	"pulley/engine/plan/model"
+	"pulley/sim/world"
+)
+
+// Model is the plainest thing that has one instance, and holds what the store commits of that against itself. It holds what the
+// design gave the core against what it has, and obeys the plan that the core made of it, since the same event and the same values
+// give the same plan.
+type Model struct {
+	*model.Instance[*runModel]
+	World   *world.World
+	Inst    *world.Instance
+	Unborn  bool        // it is stored, and nobody is known to have begun it
+	follow  []graph.Run // runs that must go on before the transaction ends
+	ending  *plan.End   // by the transaction at hand
+	End     *plan.End
+	status  backend.Status
+	endSeq  uint64         // of the commit that ended it
+	Applied map[int64]bool // tokens of completions (I3, I8)
+}
+
+// runModel is a node run that is enqueued and not done.
+type runModel struct {
+	Attempt int
+	Token   int64 // of the last lease
+	args    []plan.Arg
+	action  string
+	holders []holder
+	since   int64
+	begun   holder // who began it last
+}
+
+// holder is an engine that runs a task and may believe that its lease holds.
+type holder struct {
+	p     *world.Process
+	life  uint32
+	until int64 // on its clock
+	token int64
+}
+
+// begin makes the model of an instance that is not stored yet.
+func (m *Model) begin(w *world.World, inst *world.Instance) {
+	m.World, m.Inst, m.Applied = w, inst, map[int64]bool{}
+	m.Instance = model.New(w.Workload.Compiled, model.Watch[*runModel]{
+		Wrong: m.Wrong,
+		Enqueued: func(e *plan.Enqueue) *runModel {
+			return &runModel{Attempt: 1, args: e.Args, action: e.Action, since: w.Server.Clock() + int64(e.After)}
+		},
+	})
+}
+
+// Wrong notes that an invariant does not hold for it.
+func (m *Model) Wrong(invariant, format string, args ...any) {
+	m.World.Violation(invariant, format, fmt.Sprintf("instance %d: %s", m.Inst.Index, fmt.Sprintf(format, args...)))
+}
+
+// Name names a node run for people.
+func (m *Model) Name(run graph.Run) string { return m.World.Workload.Compiled.RunName(run) }
+
+// Describe says what is open.
+func (m *Model) Describe() string {
+	if !m.Inst.Taken {
+		return "it is not stored"
+	}
+	var names []string
+	for run, r := range m.Runs {
+		names = append(names, fmt.Sprintf("%s, attempt %d", m.Name(run), r.Attempt))
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("open are %q", names)
+}
+
+// Event is an event that a design has planned and committed.
+type Event struct {
+	Inst     *world.Instance
+	Born     bool
+	Run      graph.Run
+	Token    int64 // of a completion; zero: the run goes on by itself
+	Lease    int64 // the token that its engine has, where it was fenced since
+	Attempt  int
+	Failed   bool
+	Inbox    *plan.Inbox
+	Plan     *plan.Plan // nil: the model plans by itself, with what follows
+	Later    bool       // of these: it is stored, and somebody begins it
+	Retried  bool       // of these: what failed is to be tried again
+	Dropped  bool       // what the same transaction has cancelled before: it is as if it had not happened
+	Result   json.RawMessage
+	Failure  *plan.Failure
+	Snapshot uint64 // the last commit before the transaction began
+}
+
+// take obeys a committed event.
+func (m *Model) take(h *Event) {
+	w := m.World
+	switch {
+	case h.Born && m.Inst.Taken:
+		m.Wrong("I1", "it was stored twice")
+		return
+	case h.Born:
+		m.Inst.Taken = true
+	case !m.Inst.Taken:
+		m.Wrong("I8", "%s was applied, and it is not stored", m.Name(h.Run))
+		return
+	case m.End != nil:
+		// What had begun before the end was committed may still take place; its rows are swept.
+		if m.Applied[h.Token], m.Applied[h.Lease] = true, true; h.Snapshot >= m.endSeq {
+			m.Wrong("I7", "%s was applied after the end", m.Name(h.Run))
+		}
+		return
+	case h.Token != 0:
+		if m.bear(); !m.completes(h) {
+			return
+		}
+	default:
+		i := slices.Index(m.follow, h.Run)
+		if i < 0 {
+			m.Wrong("I2", "%s goes on, and nothing says that it may", m.Name(h.Run))
+			return
+		}
+		m.follow = slices.Delete(m.follow, i, i+1)
+	}
+	if h.Plan == nil {
+		m.think(h)
+		return
+	}
+	if !h.Born {
+		m.compareInbox(h)
+	}
+	if h.Plan.Retry != nil {
+		w.Note(world.Retried, m.Inst.Index, int64(h.Run.Node), h.Token, 0)
+		r := m.Runs[h.Run]
+		r.Attempt++
+		r.since = w.Server.Clock() + int64(h.Plan.Retry.After)
+		return
+	}
+	if h.Token != 0 {
+		delete(m.Runs, h.Run)
+	}
+	m.obey(h.Plan)
+}
+
+// completes checks a completion that was applied.
+func (m *Model) completes(h *Event) bool {
+	w := m.World
+	w.Note(world.Applied, m.Inst.Index, int64(h.Run.Node), h.Token, int64(h.Attempt))
+	w.MixText(string(h.Run.Path))
+	r := m.Runs[h.Run]
+	switch {
+	case !m.Ever[h.Run]:
+		m.Wrong("I1", "%s was applied and never enqueued", m.Name(h.Run))
+	case r == nil:
+		m.Wrong("I3", "%s was applied, and was done or cancelled", m.Name(h.Run))
+	case r.Token != h.Token:
+		m.Wrong("I3", "%s was applied with token %d; its last lease has %d", m.Name(h.Run), h.Token, r.Token)
+	case r.Attempt != h.Attempt && h.Plan != nil:
+		m.Wrong("I4", "%s was applied as attempt %d; it is at attempt %d", m.Name(h.Run), h.Attempt, r.Attempt)
+	default:
+		m.Applied[h.Token] = true
+		m.Applied[h.Lease] = true
+		return true
+	}
+	return false
+}
+
+// compareInbox holds what the design read for an event against what it should have (I4, I6).
+func (m *Model) compareInbox(h *Event) {
+	ev := plan.Event{Run: h.Run, Attempt: h.Attempt, Fired: h.Token == 0}
+	if h.Failed {
+		ev.Failure = &plan.Failure{}
+	}
+	needs := m.World.Workload.Compiled.Needs(ev)
+	for _, slot := range needs.Slots {
+		want, has := m.Values[slot]
+		got, had := h.Inbox.Values[slot]
+		if has != had || !bytes.Equal(want, got) {
+			m.Wrong("I4", "%s was planned with %.60q of %s; it has %.60q", m.Name(h.Run), got, backend.FormatSlot(slot), want)
+		}
+		if has && !sameAppends(m.Appended[slot], h.Inbox.Appended[slot]) {
+			m.Wrong("I6", "%s was planned with %d values appended to %s; there are %d", m.Name(h.Run), len(h.Inbox.Appended[slot]), backend.FormatSlot(slot), len(m.Appended[slot]))
+		}
+	}
+	if needs.Elements {
+		if !sameElements(m.Elements[h.Run], h.Inbox.Elements) {
+			m.Wrong("I6", "%s was planned with %d elements; there are %d", m.Name(h.Run), len(h.Inbox.Elements), len(m.Elements[h.Run]))
+		}
+		m.Forget(h.Run)
+	}
+}
+
+// sameAppends compares lists in any order.
+func sameAppends(a, b []plan.Append) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, x := range a {
+		if !slices.ContainsFunc(b, func(y plan.Append) bool { return x.Index == y.Index && bytes.Equal(x.Value, y.Value) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameElements(a, b []plan.Element) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, x := range a {
+		if !slices.ContainsFunc(b, func(y plan.Element) bool { return x.Index == y.Index && bytes.Equal(x.Value, y.Value) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// obey makes a plan's changes; its clears come when the transaction is over.
+func (m *Model) obey(p *plan.Plan) {
+	for _, ev := range m.Obey(p) {
+		m.follow = append(m.follow, ev.Run)
+	}
+	if p.End != nil && m.ending == nil { // of two in one transaction the first counts
+		m.ending = p.End
+	}
+}
+
+// settle ends a transaction.
+func (m *Model) settle(seq uint64) {
+	if m.ending != nil {
+		m.endSeq = seq
+		m.End, m.ending, m.status = m.ending, nil, statusOf(m.ending)
+	}
+	if m.End == nil {
+		for _, run := range m.follow {
+			if !m.calledOff(run) {
+				m.Wrong("I2", "%s should go on, and did not", m.Name(run))
+			}
+		}
+		m.Clear()
+	}
+	m.follow, m.Clears = m.follow[:0], m.Clears[:0]
+}
+
+// calledOff says whether the transaction at hand clears what a run stands in: it does not go on then.
+func (m *Model) calledOff(run graph.Run) bool {
+	g := m.World.Workload.Compiled.Graph()
+	return slices.ContainsFunc(m.Clears, func(c plan.Clear) bool {
+		return g.Within(g.Nodes[run.Node].Region, c.Region) && run.Path.Under(c.Path)
+	})
+}
+
+// leased is a lease that the store gave: its token, and the attempt that it is for.
+func (m *Model) leased(run graph.Run, token int64, attempt int) {
+	r := m.Runs[run]
+	switch {
+	case m.End != nil:
+		m.Wrong("I10", "%s was leased after the end", m.Name(run))
+	case !m.Ever[run]:
+		m.Wrong("I1", "%s was leased and never enqueued", m.Name(run))
+	case r == nil:
+		m.Wrong("I8", "%s was leased again after it was done or cancelled", m.Name(run))
+	case token <= r.Token:
+		m.Wrong("I11", "%s was leased with token %d after token %d", m.Name(run), token, r.Token)
+	case attempt != r.Attempt:
+		m.Wrong("I4", "%s was leased as attempt %d; it is at attempt %d", m.Name(run), attempt, r.Attempt)
+	default:
+		r.Token = token
+	}
+}
+
+// retoken is a new token for what is leased, so that a commit that may still come finds another.
+func (m *Model) retoken(run graph.Run, token int64) {
+	if r := m.Runs[run]; r != nil {
+		if token <= r.Token {
+			m.Wrong("I11", "%s was fenced with token %d after token %d", m.Name(run), token, r.Token)
+		}
+		r.Token = token
+	}
+}
+
+// cancel ends it from outside.
+func (m *Model) cancel(seq uint64) {
+	if m.End != nil {
+		m.Wrong("I7", "it was canceled after its end")
+		return
+	}
+	if !m.Inst.Canceled {
+		m.Wrong("I7", "it was canceled, and nobody had asked for that")
+	}
+	m.World.Note(world.CanceledInstance, m.Inst.Index, 0, 0, 0)
+	m.End, m.status, m.endSeq = &plan.End{Failure: &plan.Failure{Type: backend.CanceledType}}, backend.Canceled, seq
+}
+
+// ended holds the store's end against the model's, and that against the reference interpreter's.
+func (m *Model) ended() {
+	w := m.World
+	if m.Inst.Ended {
+		return
+	}
+	w.End(m.Inst)
+	w.Note(world.Ended, m.Inst.Index, int64(len(m.status)), int64(len(m.End.Result)), 0)
+	w.MixText(string(m.End.Result))
+	if m.status == backend.Canceled {
+		return
+	}
+	if d := w.Workload.Differs(m.status, m.End.Result, m.End.Failure); d != "" {
+		m.Wrong("I7", "%s", d)
+	}
+}
+
+// final looks at what the store says of it in the end.
+func (m *Model) final(s world.Stored) {
+	want := world.Stored{Status: m.status, Result: string(m.End.Result)}
+	if s.Status != want.Status || s.Result != want.Result {
+		m.Wrong("I7", "it is stored as %s with %.60q; it ended as %s with %.60q", s.Status, s.Result, want.Status, want.Result)
+	}
+}
+
+// Collected says whether an aggregate of a node, in some round, has an element.
+func (m *Model) Collected(node graph.NodeID, index int, value json.RawMessage) bool {
+	for run, list := range m.Elements {
+		if run.Node != node {
+			continue
+		}
+		for _, e := range list {
+			if e.Index == index && bytes.Equal(e.Value, value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// HoldsValues wants so many values, and what was appended to them, and no more.
+func (m *Model) HoldsValues(values, appended int) {
+	want := 0
+	for _, list := range m.Appended {
+		want += len(list)
+	}
+	if values != len(m.Values) || appended != want {
+		m.Wrong("I4", "%d values and %d appended are stored; there should be %d and %d", values, appended, len(m.Values), want)
+	}
+}
+
+func statusOf(end *plan.End) backend.Status {
+	if end.Failure != nil {
+		return backend.Failed
+	}
+	return backend.Completed
+}
