@@ -27,7 +27,7 @@ const serveWithin = 4 * time.Minute
 func (p *place) withServer(ctx context.Context, work func(env map[string]string) error) (err error) {
 	starting, cancel := context.WithTimeout(ctx, serveWithin)
 	defer cancel()
-	s, err := pgserver.Open(starting, pgserver.Options{Settings: pgtest.Settings(), TempDir: p.dir, StartTimeout: serveWithin})
+	s, err := pgserver.Open(starting, pgserver.Options{Settings: pgtest.Settings(), TempDir: p.fast, StartTimeout: serveWithin})
 	if err != nil {
 		return err
 	}
