@@ -152,6 +152,13 @@ type Committed struct {
 	NextDue time.Time
 }
 
+// DueAt notes when a node run that waits becomes due.
+func (c *Committed) DueAt(at time.Time) {
+	if c.NextDue.IsZero() || at.Before(c.NextDue) {
+		c.NextDue = at
+	}
+}
+
 // Outcome answers one submission or completion.
 type Outcome struct {
 	Answer Answer

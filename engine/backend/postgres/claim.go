@@ -44,10 +44,7 @@ type claimed struct {
 // backend.ErrUnknown: what was comes back when its lease is over.
 func (s *Store) Claim(ctx context.Context, shard int, grant backend.Grant, by Claiming) (backend.Committed, error) {
 	out, rows, err := s.claim(ctx, shard, grant, by)
-	if Unconfirmed(err) {
-		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
-	}
-	if err == nil {
+	if err = MarkUnknown(err); err == nil {
 		if out.Tasks, err = s.claimedTasks(ctx, shard, rows, by); err != nil {
 			err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 		}

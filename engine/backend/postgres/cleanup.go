@@ -46,7 +46,8 @@ var untidySQL string
 // Cleanup has the statements by which a design removes what ended instances left: instances that it marks as untidy.
 type Cleanup struct {
 	queue  *Queue   // where leases are that may be over
-	tables []string // statements that each remove rows of instances from one table
+	names  []string // of the tables
+	tables []string // statements that each remove rows of instances from one of them
 	mark   string   // marks those of instances as cleaned up of which no table has a row
 }
 
@@ -70,7 +71,7 @@ func NewCleanup(q *Queue, tables ...CleanupTable) *Cleanup {
 			v.Parts = []string{"leave"}
 		}
 		sql := v.text(statementFiles)
-		c.tables, q.own["cleanup_"+t.Name] = append(c.tables, sql), sql
+		c.names, c.tables, q.own["cleanup_"+t.Name] = append(c.names, t.Name), append(c.tables, sql), sql
 		none.WriteString("\n            AND NOT EXISTS (SELECT FROM " + t.Name + " t WHERE t.shard = $1 AND t.instance_id = u.id)")
 	}
 	c.mark = Variant{File: "cleanup/mark", Names: []string{"{none left}", none.String()}}.text(statementFiles)
@@ -255,20 +256,4 @@ func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 // Cancel implements backend.Canceler.
 func (s *Sweeper) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
 	return s.store.Cancel(ctx, ids, reason, func(shard int, ended [][16]byte) { s.Later(shard, ended...) })
-}
-
-// Leftovers gives what queries count, by their names, where it is more than nothing: the rows that a design
-// has of instances which have ended.
-func (s *Store) Leftovers(ctx context.Context, queries map[string]string) (map[string]int, error) {
-	out := map[string]int{}
-	for table, query := range queries {
-		var n int
-		if err := s.Pool.QueryRow(ctx, query).Scan(&n); err != nil {
-			return nil, Explain(err)
-		}
-		if n > 0 {
-			out[table] = n
-		}
-	}
-	return out, nil
 }

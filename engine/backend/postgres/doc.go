@@ -24,6 +24,11 @@
 // batch, and whatever waits does so in a call of the host. Nothing here or in a design that is to be simulated tells time,
 // waits, or begins a goroutine but by the clock.
 //
+// # What a design embeds
+//
+// A [Base], or a [SweptBase], answers the calls that do not depend on the design. [Store.Submit], [Halve] and [Outcomes] share out what a call brings to
+// transactions, and answer it; how one of them is made is the design's.
+//
 // # Leases
 //
 // A design describes the table in which its node runs wait and are leased ([Table]); a [Queue] has the statements that claim,

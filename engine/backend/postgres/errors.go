@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulley/engine/backend"
 )
 
 // Unconfirmed says whether an error at COMMIT, or at a statement that commits by itself, leaves open
@@ -25,6 +27,14 @@ func Unconfirmed(err error) bool {
 		return parting(server)
 	}
 	return true
+}
+
+// MarkUnknown marks the error of something that commits as backend.ErrUnknown, where it leaves open whether that took place.
+func MarkUnknown(err error) error {
+	if Unconfirmed(err) {
+		return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	}
+	return err
 }
 
 // Abandoned says whether the server may still be at a transaction which failed with this error before its COMMIT was sent:

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
 
@@ -91,11 +92,38 @@ type Conn interface {
 	Release()            // one inside of a transaction is closed
 }
 
-// Witness is a Conn that wants to know what the next statement stands for which applies plans: events, in the words of the design.
+// Witness is a Conn that wants to know what the next statement stands for which applies plans: events, a list of Applied.
 // The simulator's do, and hold what was read and planned against what should have been.
 type Witness interface {
 	Conn
 	Applies(events any)
+}
+
+// Applied is an event whose plan a transaction is about to apply, with what was read for it.
+type Applied struct {
+	Ord      int32 // by which the statement names it, where it does
+	Instance uuid.UUID
+	Born     bool      // it is the instance's beginning
+	Run      graph.Run // that has ended, or goes on
+	Token    int64     // of the completion; zero: it goes on because of another event of the transaction
+	Lease    int64     // the token with which it was offered, before one was fenced
+	Attempt  int
+	Failed   bool
+	Inbox    plan.Inbox
+	Plan     plan.Plan
+}
+
+// Tell tells a connection that is a Witness which events the next statement applies.
+func Tell[E any](on Conn, events []E, applied func(E) Applied) {
+	witness, ok := on.(Witness)
+	if !ok {
+		return
+	}
+	list := make([]Applied, len(events))
+	for i, e := range events {
+		list[i] = applied(e)
+	}
+	witness.Applies(list)
 }
 
 // Ear is a connection of its own that can listen.

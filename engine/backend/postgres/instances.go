@@ -95,6 +95,31 @@ func (s *Store) remember(number int32, p *plan.Program) {
 	s.programs[number] = p
 }
 
+// EndedInstance gives an instance that has come to its own end.
+func EndedInstance(id uuid.UUID, end *plan.End) backend.Instance {
+	if end.Failure != nil {
+		return backend.Instance{ID: id, Status: backend.Failed, Failure: end.Failure}
+	}
+	return backend.Instance{ID: id, Status: backend.Completed, Result: end.Result}
+}
+
+// EndColumns gives the end of an instance as its row keeps it: the one of result and failure that it has not is nil.
+func EndColumns(in backend.Instance) (status string, result, failure json.RawMessage, err error) {
+	if in.Failure != nil {
+		failure, err = json.Marshal(in.Failure)
+	}
+	return string(in.Status), in.Result, failure, err
+}
+
+// NullableText gives a JSON value as a parameter: null where there is none.
+func NullableText(value json.RawMessage) *string {
+	if len(value) == 0 {
+		return nil
+	}
+	text := string(value)
+	return &text
+}
+
 // Lookup reads instances of a design; see backend.Backend.
 func (s *Store) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
 	out := make([]backend.Instance, len(ids))
@@ -140,12 +165,27 @@ func (s *Store) byShard(ids []uuid.UUID) [][][16]byte {
 // claimed and what completes is stale. Tidy then removes what the instances of a shard that it ended have
 // left; what it does not get done is the design's sweep's, since they are marked as untidy.
 func (s *Store) Cancel(ctx context.Context, ids []uuid.UUID, reason string, tidy func(shard int, ended [][16]byte)) ([]backend.Instance, error) {
-	return s.UntilEnded(ctx, func() ([]backend.Instance, error) { return s.cancelAll(ctx, ids, reason, tidy) })
+	failure, err := json.Marshal(plan.Failure{Type: backend.CanceledType, Message: reason})
+	if err != nil {
+		return nil, fmt.Errorf("canceling: %w", err)
+	}
+	return s.CancelBy(ctx, ids, func(shard int, ids [][16]byte) (int, error) {
+		ended, err := s.cancel(ctx, shard, ids, string(failure))
+		if len(ended) > 0 {
+			tidy(shard, ended)
+		}
+		return len(ended), err
+	})
 }
 
-// UntilEnded cancels until none of the instances runs. One that was submitted after its shard had been asked is there to be canceled by the next
+// CancelBy cancels instances by what does it in one shard, and says how many it has ended.
+func (s *Store) CancelBy(ctx context.Context, ids []uuid.UUID, cancel func(shard int, ids [][16]byte) (int, error)) ([]backend.Instance, error) {
+	return s.untilEnded(ctx, func() ([]backend.Instance, error) { return s.cancelAll(ctx, ids, cancel) })
+}
+
+// untilEnded cancels until none of the instances runs. One that was submitted after its shard had been asked is there to be canceled by the next
 // try.
-func (s *Store) UntilEnded(ctx context.Context, cancel func() ([]backend.Instance, error)) (found []backend.Instance, err error) {
+func (s *Store) untilEnded(ctx context.Context, cancel func() ([]backend.Instance, error)) (found []backend.Instance, err error) {
 	err = s.Retry(ctx, "canceling", "cancel again when no client submits them any more", func() (err error) {
 		if found, err = cancel(); err != nil {
 			return err
@@ -162,27 +202,21 @@ func (s *Store) UntilEnded(ctx context.Context, cancel func() ([]backend.Instanc
 	return found, nil
 }
 
-func (s *Store) cancelAll(ctx context.Context, ids []uuid.UUID, reason string, tidy func(shard int, ended [][16]byte)) ([]backend.Instance, error) {
-	failure, err := json.Marshal(plan.Failure{Type: backend.CanceledType, Message: reason})
-	if err != nil {
-		return nil, fmt.Errorf("canceling: %w", err)
-	}
-	canceled := false
+// cancelAll cancels instances once, shard by shard, and looks them up.
+func (s *Store) cancelAll(ctx context.Context, ids []uuid.UUID, cancel func(shard int, ids [][16]byte) (int, error)) ([]backend.Instance, error) {
+	canceled := 0
 	for shard, ids := range s.byShard(ids) {
 		if len(ids) == 0 {
 			continue
 		}
-		ended, err := s.cancel(ctx, shard, ids, string(failure))
+		ended, err := cancel(shard, ids)
 		if err != nil {
-			return nil, Explain(partly(canceled, err))
+			return nil, Explain(partly(canceled > 0, err))
 		}
-		if len(ended) > 0 {
-			canceled = true
-			tidy(shard, ended)
-		}
+		canceled += ended
 	}
 	found, err := s.Lookup(ctx, ids)
-	return found, partly(canceled, err)
+	return found, partly(canceled > 0, err)
 }
 
 // partly marks the error of a call of which a part has been committed: the same call may be made again.
@@ -206,10 +240,7 @@ func (s *Store) cancel(ctx context.Context, shard int, ids [][16]byte, failure s
 			return ended, nil
 		}
 	}
-	if Unconfirmed(err) {
-		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
-	}
-	return nil, err
+	return nil, MarkUnknown(err)
 }
 
 func scanInstance(row pgx.CollectableRow) (backend.Instance, error) {

@@ -8,27 +8,64 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
 	"pulley/engine/graph"
+	"pulley/engine/plan"
 )
 
-// Leases are leases as parameters of a statement: arrays of equal length, in the order of Add.
-type Leases struct {
+// Keys are keys of rows of instances as parameters of a statement: arrays of equal length, in the order of Add. What an instance
+// has is numbered by its node or its variable.
+type Keys struct {
 	Ord      []int32 // the place of each in the caller's list, by which rows come back
 	Instance [][16]byte
-	Node     []int32
+	Number   []int32
 	Path     []string
-	Token    []int64
+}
+
+// Add appends a key.
+func (k *Keys) Add(ord int32, instance uuid.UUID, number int32, path graph.Path) {
+	k.Ord = append(k.Ord, ord)
+	k.Instance = append(k.Instance, instance)
+	k.Number = append(k.Number, number)
+	k.Path = append(k.Path, string(path))
+}
+
+// AddSlots appends the keys of the values of slots.
+func (k *Keys) AddSlots(ord int32, instance uuid.UUID, slots []plan.Slot) {
+	for _, s := range slots {
+		k.Add(ord, instance, int32(s.Var), s.Scope)
+	}
+}
+
+// Parameters gives $1 to $5 of a statement: shard, then the arrays.
+func (k *Keys) Parameters(shard int) []any {
+	return []any{shard, k.Ord, k.Instance, k.Number, k.Path}
+}
+
+// TakeValues puts the values of slots, which a statement gives with the ords of their keys, into inboxes.
+func TakeValues(rows pgx.Rows, inbox func(ord int32) *plan.Inbox) error {
+	var ord, variable, element int32
+	var scope string
+	var value []byte
+	_, err := pgx.ForEachRow(rows, []any{&ord, &variable, &scope, &element, &value}, func() error {
+		inbox(ord).Put(plan.Slot{Var: graph.VarID(variable), Scope: graph.Path(scope)}, int(element), value)
+		return nil
+	})
+	return err
+}
+
+// Leases are leases as parameters of a statement: the keys of their rows, with the tokens.
+type Leases struct {
+	Keys
+	Token []int64
 }
 
 // Add appends a lease.
 func (l *Leases) Add(ord int32, lease backend.Lease) {
-	l.Ord = append(l.Ord, ord)
-	l.Instance = append(l.Instance, lease.Key.Instance)
-	l.Node = append(l.Node, int32(lease.Key.Run.Node))
-	l.Path = append(l.Path, string(lease.Key.Run.Path))
+	l.Keys.Add(ord, lease.Key.Instance, int32(lease.Key.Run.Node), lease.Key.Run.Path)
 	l.Token = append(l.Token, lease.Token)
 }
 
@@ -36,17 +73,15 @@ func (l *Leases) Add(ord int32, lease backend.Lease) {
 func (l *Leases) keep(wanted func(ord int32) bool) (kept Leases) {
 	for i, ord := range l.Ord {
 		if wanted(ord) {
-			kept.Ord, kept.Instance, kept.Node = append(kept.Ord, ord), append(kept.Instance, l.Instance[i]), append(kept.Node, l.Node[i])
-			kept.Path, kept.Token = append(kept.Path, l.Path[i]), append(kept.Token, l.Token[i])
+			kept.Keys.Add(ord, l.Instance[i], l.Number[i], graph.Path(l.Path[i]))
+			kept.Token = append(kept.Token, l.Token[i])
 		}
 	}
 	return kept
 }
 
 // Parameters gives $1 to $6 of a statement about leases: shard, then the arrays.
-func (l *Leases) Parameters(shard int) []any {
-	return []any{shard, l.Ord, l.Instance, l.Node, l.Path, l.Token}
-}
+func (l *Leases) Parameters(shard int) []any { return append(l.Keys.Parameters(shard), l.Token) }
 
 // Storable says whether a row can have the path: the server takes no other text, not even to say that
 // there is none.
@@ -161,10 +196,7 @@ func (s *Store) renew(ctx context.Context, q *Queue, shard int, l *Leases, lengt
 		batch.Queue(q.statements["standing"], l.Parameters(shard)...).Query(func(rows pgx.Rows) error { return takeOrds(rows, standing) })
 	}
 	batch.Queue(q.statements["renew"], append(l.Parameters(shard), length.Microseconds())...).Query(func(rows pgx.Rows) error { return takeOrds(rows, renewed) })
-	if err = conn.SendBatch(ctx, batch).Close(); Unconfirmed(err) {
-		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
-	}
-	return renewed, standing, err
+	return renewed, standing, MarkUnknown(conn.SendBatch(ctx, batch).Close())
 }
 
 // lockOrder gives the places of leases in the order in which every statement locks rows.

@@ -46,6 +46,19 @@ func (o *Outcomes) Committed() backend.Committed {
 // Answer answers a member that is at no fault.
 func (o *Outcomes) Answer(ord int32, a backend.Answer) { o.Answers[ord] = backend.Outcome{Answer: a} }
 
+// Conclude answers a member of a transaction that took place: where the member did not take place in it, it is a duplicate if it is
+// born with it, and stale if not.
+func (o *Outcomes) Conclude(ord int32, applied, born bool) {
+	switch {
+	case applied:
+		o.Answer(ord, backend.Applied)
+	case born:
+		o.Answer(ord, backend.Duplicate)
+	default:
+		o.Answer(ord, backend.Stale)
+	}
+}
+
 // Refuse answers a member that no repetition will make right.
 func (o *Outcomes) Refuse(ord int32, err error) {
 	o.Answers[ord] = backend.Outcome{Answer: backend.Refused, Err: err}
@@ -57,8 +70,8 @@ func (o *Outcomes) Add(c *backend.Committed) {
 	r.Tasks = append(r.Tasks, c.Tasks...)
 	r.Ended = append(r.Ended, c.Ended...)
 	r.More = r.More || c.More
-	if due := c.NextDue; !due.IsZero() && (r.NextDue.IsZero() || due.Before(r.NextDue)) {
-		r.NextDue = due
+	if !c.NextDue.IsZero() {
+		r.DueAt(c.NextDue)
 	}
 }
 
@@ -75,6 +88,20 @@ func (o *Outcomes) Accept(ord int, c *backend.Completion, shard, shards int) boo
 		return false
 	}
 	return true
+}
+
+// Distinct leaves one of several completions of the same attempt, which stand side by side: a statement meets each row once. The
+// others are stale whatever happens to the one.
+func Distinct[M Member](o *Outcomes, members []M, lease func(M) backend.Lease) []M {
+	kept := members[:0]
+	for _, m := range members {
+		if len(kept) > 0 && lease(kept[len(kept)-1]) == lease(m) {
+			o.Answer(m.Ord(), backend.Stale)
+			continue
+		}
+		kept = append(kept, m)
+	}
+	return kept
 }
 
 // Again answers what was not committed although something else of the call was.

@@ -58,7 +58,7 @@ func TestRetryIsBounded(t *testing.T) {
 // TestCancelIsBounded has an instance run after each try to cancel it, as if clients kept submitting: the caller is told, and that a part may have taken place.
 func TestCancelIsBounded(t *testing.T) {
 	s, id, tries := On(Host{Clock: &hasty{}}), uuid.New(), 0
-	_, err := s.UntilEnded(t.Context(), func() ([]backend.Instance, error) {
+	_, err := s.untilEnded(t.Context(), func() ([]backend.Instance, error) {
 		tries++
 		return []backend.Instance{{ID: uuid.New(), Status: backend.Canceled}, {ID: id, Status: backend.Running}}, nil
 	})

@@ -26,28 +26,32 @@ func (s Started) Ord() int32 { return s.Place }
 // Of implements Member.
 func (s Started) Of() uuid.UUID { return s.Submission.ID }
 
-// Submit has instances stored, shard by shard and in the order of their ids. Those that cannot be are answered,
-// and once some have been committed, so are those that commit fails for; else its error is the call's.
-func (s *Store) Submit(ctx context.Context, subs []backend.Submission, o *Outcomes, commit func(shard int, started []Started) error) error {
+// Submit has instances stored as commit does it, shard by shard and in the order of their ids; see backend.Backend. Those that
+// cannot be are answered, and once some have been committed, so are those that commit fails for; else its error is the call's.
+func (s *Store) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant, commit func(shard int, started []Started, o *Outcomes) error) (backend.Committed, error) {
+	if err := grant.Check(); err != nil {
+		return backend.Committed{}, err
+	}
+	o := NewOutcomes(len(subs))
 	byShard, err := s.started(ctx, subs, o)
 	if err != nil {
-		return Explain(err)
+		return backend.Committed{}, Explain(err)
 	}
 	committed := false
 	for shard, started := range byShard {
 		if len(started) == 0 {
 			continue
 		}
-		err := commit(shard, started)
+		err := commit(shard, started, o)
 		if err != nil && !committed {
-			return Explain(err)
+			return backend.Committed{}, Explain(err)
 		}
 		if err != nil {
 			Again(o, started, err)
 		}
 		committed = true
 	}
-	return nil
+	return o.Committed(), nil
 }
 
 // started gives the submissions that can be stored, by shard.

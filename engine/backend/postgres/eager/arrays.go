@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -35,10 +36,10 @@ type newborn struct {
 }
 
 func (n *newborn) add(e *event) error {
-	status, result, failure := string(backend.Running), (*string)(nil), (*string)(nil)
+	status, result, failure := string(backend.Running), json.RawMessage(nil), json.RawMessage(nil)
 	if e.plan.End != nil {
 		var err error
-		if status, result, failure, err = ending(e.plan.End); err != nil {
+		if status, result, failure, err = postgres.EndColumns(e.outcome()); err != nil {
 			return err
 		}
 	}
@@ -46,24 +47,13 @@ func (n *newborn) add(e *event) error {
 	n.workflow = append(n.workflow, e.workflow)
 	n.input = append(n.input, string(e.submission.Input))
 	n.status = append(n.status, status)
-	n.result = append(n.result, result)
-	n.failure = append(n.failure, failure)
+	n.result = append(n.result, postgres.NullableText(result))
+	n.failure = append(n.failure, postgres.NullableText(failure))
 	return nil
 }
 
 func (n *newborn) parameters(shard int) []any {
 	return []any{shard, n.instance, n.workflow, n.input, n.status, n.result, n.failure}
-}
-
-// ending gives the columns of an end.
-func ending(end *plan.End) (status string, result, failure *string, err error) {
-	if end.Failure == nil {
-		text := string(end.Result)
-		return string(backend.Completed), &text, nil, nil
-	}
-	data, err := json.Marshal(end.Failure)
-	text := string(data)
-	return string(backend.Failed), nil, &text, err
 }
 
 // arrays are the parameters of apply.sql, in its order, and what its rows are about.
@@ -192,7 +182,7 @@ func (a *arrays) addDone(e *event) {
 	a.done.rows.add(e.instance, e.what.Run.Node, e.place)
 	var wait *int64
 	if e.plan.Retry != nil {
-		us := micros(e.plan.Retry.After)
+		us := e.plan.Retry.After.Microseconds()
 		wait = &us
 		a.left = a.left || us == 0
 	}
@@ -283,7 +273,7 @@ func (a *arrays) addRun(e *event, q *plan.Enqueue) (graph.Run, error) {
 	r.rows.add(e.instance, q.Run.Node, place)
 	r.path = append(r.path, string(q.Run.Path))
 	r.required = append(r.required, e.shape.required(q.Run.Node))
-	r.wait = append(r.wait, micros(q.After))
+	r.wait = append(r.wait, q.After.Microseconds())
 	r.leased = append(r.leased, leased)
 	if a.ready == nil {
 		a.ready = map[backend.Key]ready{}
@@ -334,7 +324,7 @@ func (a *arrays) addEnd(e *event) error {
 		a.c.result.Ended = append(a.c.result.Ended, e.outcome())
 		return nil
 	}
-	status, result, failure, err := ending(e.plan.End)
+	status, result, failure, err := postgres.EndColumns(e.outcome())
 	if err != nil {
 		return err
 	}
@@ -342,8 +332,8 @@ func (a *arrays) addEnd(e *event) error {
 	n.instance = append(n.instance, e.instance)
 	n.status = append(n.status, status)
 	n.untidy = append(n.untidy, !e.removes())
-	n.result = append(n.result, result)
-	n.failure = append(n.failure, failure)
+	n.result = append(n.result, postgres.NullableText(result))
+	n.failure = append(n.failure, postgres.NullableText(failure))
 	if e.removes() {
 		a.over = append(a.over, e.instance)
 	}
@@ -369,6 +359,6 @@ func (a *arrays) parameters() []any {
 		r.instance, r.node, r.place, r.path, r.required, r.hard, r.soft,
 		q.instance, q.node, q.place, q.path, q.required, q.wait, q.leased, q.args,
 		n.instance, n.status, n.untidy, n.result, n.failure,
-		a.c.grant.Owner, micros(a.c.grant.Lease),
+		a.c.grant.Owner, a.c.grant.Lease.Microseconds(),
 	}
 }

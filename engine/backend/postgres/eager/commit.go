@@ -211,8 +211,8 @@ func (c *commit) round(ctx context.Context, events []*event) (committed bool, er
 	if err = c.conn.SendBatch(ctx, batch).Close(); err == nil {
 		c.result.More = c.result.More || a.left
 	}
-	if last && postgres.Unconfirmed(err) {
-		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	if last {
+		err = postgres.MarkUnknown(err)
 	}
 	return last, err
 }
@@ -291,17 +291,12 @@ func (c *commit) follow(ctx context.Context, next []*event) ([]*event, error) {
 
 // waits notes when what a plan leaves for later is due.
 func (c *commit) waits(p *plan.Plan) {
-	note := func(after time.Duration) {
-		if due := c.sent.Add(after); c.result.NextDue.IsZero() || due.Before(c.result.NextDue) {
-			c.result.NextDue = due
-		}
-	}
 	if p.Retry != nil {
-		note(p.Retry.After)
+		c.result.DueAt(c.sent.Add(p.Retry.After))
 	}
 	for i := range p.Enqueues {
-		if p.Enqueues[i].After > 0 {
-			note(p.Enqueues[i].After)
+		if after := p.Enqueues[i].After; after > 0 {
+			c.result.DueAt(c.sent.Add(after))
 		}
 	}
 }

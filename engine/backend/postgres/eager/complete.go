@@ -15,7 +15,7 @@ import (
 
 // Complete implements backend.Backend.
 func (b *Backend) Complete(ctx context.Context, shard int, completions []backend.Completion, grant backend.Grant) (backend.Committed, error) {
-	if err := b.check(shard, grant); err != nil {
+	if err := b.store.Check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
 	out := postgres.NewOutcomes(len(completions))
@@ -26,7 +26,8 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	slices.SortStableFunc(events, func(a, b *event) int {
 		return cmp.Or(a.key().Compare(b.key()), cmp.Compare(a.completion.Lease.Token, b.completion.Lease.Token))
 	})
-	if err := b.commit(ctx, shard, distinct(events, out), grant, out); err != nil {
+	events = postgres.Distinct(out, events, func(e *event) backend.Lease { return e.completion.Lease })
+	if err := b.commit(ctx, shard, events, grant, out); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
 	return out.Committed(), nil
@@ -53,31 +54,10 @@ func (b *Backend) completed(ctx context.Context, shard int, completions []backen
 	return events, nil
 }
 
-// distinct leaves one of several completions of the same attempt. The others are stale whatever happens
-// to the one.
-func distinct(events []*event, out *postgres.Outcomes) []*event {
-	kept := events[:0]
-	for _, e := range events {
-		if len(kept) > 0 && kept[len(kept)-1].completion.Lease == e.completion.Lease {
-			out.Answer(e.ord, backend.Stale)
-			continue
-		}
-		kept = append(kept, e)
-	}
-	return kept
-}
-
-// add takes in a commit. Completions that did not take place are stale, submissions duplicates.
+// add takes in a commit.
 func (c *commit) add(out *postgres.Outcomes, events []*event) {
 	for _, e := range events {
-		switch {
-		case c.live[e]:
-			out.Answer(e.ord, backend.Applied)
-		case e.submission != nil:
-			out.Answer(e.ord, backend.Duplicate)
-		default:
-			out.Answer(e.ord, backend.Stale)
-		}
+		out.Conclude(e.ord, c.live[e], e.submission != nil)
 	}
 	out.Add(&c.result)
 }

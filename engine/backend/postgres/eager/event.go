@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -49,31 +50,15 @@ func (e *event) removes() bool {
 }
 
 // outcome gives the instance that the event ended.
-func (e *event) outcome() backend.Instance {
-	if f := e.plan.End.Failure; f != nil {
-		return backend.Instance{ID: e.instance, Status: backend.Failed, Failure: f}
-	}
-	return backend.Instance{ID: e.instance, Status: backend.Completed, Result: e.plan.End.Result}
-}
+func (e *event) outcome() backend.Instance { return postgres.EndedInstance(e.instance, e.plan.End) }
 
 // value gives what a slot holds once the event's plan is applied.
 func (e *event) value(slot plan.Slot) (json.RawMessage, bool) { return e.plan.Value(slot, &e.inbox) }
 
 // reads are the parameters of read.sql and gather.sql: what events need.
 type reads struct {
-	events map[int32]*event
-	slots  struct {
-		ord      []int32
-		instance [][16]byte
-		variable []int32
-		scope    []string
-	}
-	aggregates struct {
-		ord      []int32
-		instance [][16]byte
-		node     []int32
-		place    []string
-	}
+	events            map[int32]*event
+	slots, aggregates postgres.Keys
 }
 
 // add asks for slots.
@@ -82,12 +67,7 @@ func (r *reads) add(e *event, slots []plan.Slot) {
 		r.events = map[int32]*event{}
 	}
 	r.events[e.ord] = e
-	for _, s := range slots {
-		r.slots.ord = append(r.slots.ord, e.ord)
-		r.slots.instance = append(r.slots.instance, e.instance)
-		r.slots.variable = append(r.slots.variable, int32(s.Var))
-		r.slots.scope = append(r.slots.scope, string(s.Scope))
-	}
+	r.slots.AddSlots(e.ord, e.instance, slots)
 }
 
 // need asks for all that an event needs.
@@ -95,34 +75,20 @@ func (r *reads) need(e *event) {
 	needs := e.program.Needs(e.what)
 	r.add(e, needs.Slots)
 	if needs.Elements {
-		r.aggregates.ord = append(r.aggregates.ord, e.ord)
-		r.aggregates.instance = append(r.aggregates.instance, e.instance)
-		r.aggregates.node = append(r.aggregates.node, int32(e.what.Run.Node))
-		r.aggregates.place = append(r.aggregates.place, string(e.place))
+		r.aggregates.Add(e.ord, e.instance, int32(e.what.Run.Node), e.place)
 	}
 }
 
 // queue adds the statements that are needed to a batch.
 func (r *reads) queue(batch *pgx.Batch, shard int) {
-	if s := &r.slots; len(s.ord) > 0 {
-		batch.Queue(readSQL, shard, s.ord, s.instance, s.variable, s.scope).Query(r.take)
+	if len(r.slots.Ord) > 0 {
+		batch.Queue(readSQL, r.slots.Parameters(shard)...).Query(func(rows pgx.Rows) error {
+			return postgres.TakeValues(rows, func(ord int32) *plan.Inbox { return &r.events[ord].inbox })
+		})
 	}
-	if a := &r.aggregates; len(a.ord) > 0 {
-		batch.Queue(gatherSQL, shard, a.ord, a.instance, a.node, a.place).Query(r.gather)
+	if len(r.aggregates.Ord) > 0 {
+		batch.Queue(gatherSQL, r.aggregates.Parameters(shard)...).Query(r.gather)
 	}
-}
-
-// take puts values into the inboxes of events.
-func (r *reads) take(rows pgx.Rows) error {
-	var ord, variable, element int32
-	var scope string
-	var value []byte
-	_, err := pgx.ForEachRow(rows, []any{&ord, &variable, &scope, &element, &value}, func() error {
-		slot := plan.Slot{Var: graph.VarID(variable), Scope: graph.Path(scope)}
-		r.events[ord].inbox.Put(slot, int(element), slices.Clone(value))
-		return nil
-	})
-	return err
 }
 
 // gather puts the elements of aggregates into the inboxes of events.

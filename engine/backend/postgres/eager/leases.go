@@ -16,8 +16,7 @@ import (
 // Extend implements backend.Backend. The rows of leases are found by their places, which only the
 // instances' workflows tell.
 func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
-	grant.Max = max(grant.Max, 1) // the length of the lease must be sensible
-	if err := b.check(shard, grant); err != nil {
+	if err := backend.CheckShard(shard, b.Shards()); err != nil {
 		return nil, err
 	}
 	programs, err := b.programs(ctx, shard, held)
@@ -31,7 +30,7 @@ func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, g
 			placed[i].Key.Run.Path = b.shape(p).run(l.Key.Run)
 		}
 	}
-	return b.store.Renew(ctx, runs, shard, placed, grant.Lease)
+	return b.Base.Extend(ctx, shard, placed, grant)
 }
 
 // programs gives the workflows of instances that run.
@@ -67,7 +66,7 @@ func (b *Backend) programs(ctx context.Context, shard int, held []backend.Lease)
 
 // Claim implements backend.Backend.
 func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
-	if err := b.check(shard, grant); err != nil {
+	if err := b.store.Check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
 	return b.store.Claim(ctx, shard, grant, postgres.Claiming{

@@ -14,37 +14,14 @@ import (
 // Cancel implements backend.Canceler. It excludes cycles as they exclude one another, so that nothing is
 // entered for an instance that is being canceled; a completion under way is waited for.
 func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
-	return b.store.UntilEnded(ctx, func() ([]backend.Instance, error) { return b.cancel(ctx, ids, reason) })
-}
-
-func (b *Backend) cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
-	byShard := make([][]backend.Instance, b.Shards())
-	seen := map[uuid.UUID]bool{}
-	for _, id := range ids {
-		if seen[id] {
-			continue
+	return b.store.CancelBy(ctx, ids, func(shard int, ids [][16]byte) (int, error) {
+		instances := make([]backend.Instance, len(ids))
+		for i, id := range ids {
+			instances[i] = backend.Instance{ID: id, Status: backend.Canceled, Failure: &plan.Failure{Type: backend.CanceledType, Message: reason}}
 		}
-		seen[id] = true
-		shard := backend.ShardOf(id, b.Shards())
-		byShard[shard] = append(byShard[shard], backend.Instance{
-			ID: id, Status: backend.Canceled, Failure: &plan.Failure{Type: backend.CanceledType, Message: reason},
-		})
-	}
-	begun := false
-	for shard, instances := range byShard {
-		if len(instances) == 0 {
-			continue
-		}
-		_, err := b.endAll(ctx, shard, instances)
-		if err != nil && begun { // those of the shards before have ended
-			err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
-		}
-		if err != nil {
-			return nil, postgres.Explain(err)
-		}
-		begun = true
-	}
-	return b.Lookup(ctx, ids)
+		ended, err := b.endAll(ctx, shard, instances)
+		return len(ended), err
+	})
 }
 
 // endAll ends instances from outside of a cycle, but for those that have ended, and gives the others.

@@ -3,6 +3,7 @@ package pull
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,7 +17,7 @@ import (
 // Claim implements backend.Backend. Where something may have been committed without its cycle, it makes one over all
 // instances that run; the replays of scan=app say what a claimed run is called with.
 func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
-	if err := b.check(shard, grant); err != nil {
+	if err := b.store.Check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
 	ids := [][16]byte{}
@@ -57,7 +58,7 @@ func (c *cycling) take(ctx context.Context) error {
 		}
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(claimSQL, c.shard, most, c.grant.Owner, micros(c.grant.Lease), unread).Query(func(r pgx.Rows) error {
+	batch.Queue(claimSQL, c.shard, most, c.grant.Owner, c.grant.Lease.Microseconds(), unread).Query(func(r pgx.Rows) error {
 		var err error
 		rows, err = pgx.CollectRows(r, scanClaimed)
 		return err
@@ -172,21 +173,21 @@ func (c *cycling) assemble(ctx context.Context) error {
 		all = append(all, &assembly{id: h.task.Lease.Key.Instance, args: h.args, to: &h.task.Args})
 	}
 	if c.b.scan == ScanSQL {
-		var wanted slots
+		var wanted postgres.Keys
 		for i, a := range all {
-			wanted.add(int32(i), a.id, backend.Refs(a.args))
+			wanted.AddSlots(int32(i), a.id, backend.Refs(a.args))
 		}
-		if err := wanted.read(ctx, c.conn, c.shard, func(ord int32) *plan.Inbox { return &all[ord].inbox }); err != nil {
+		if err := read(ctx, c.conn, c.shard, &wanted, func(ord int32) *plan.Inbox { return &all[ord].inbox }); err != nil {
 			return err
 		}
 	}
 	for _, a := range all {
-		read := a.slot
+		value := a.slot
 		if c.b.scan == ScanApp {
-			read = c.replays[a.id].inst.Value
+			value = c.replays[a.id].inst.Value
 		}
 		var err error
-		if *a.to, err = backend.AssembleArgs(a.args, read); err != nil {
+		if *a.to, err = backend.AssembleArgs(a.args, value); err != nil {
 			c.spoil(a.id, err)
 		}
 	}
@@ -204,4 +205,11 @@ type assembly struct {
 // slot reads the whole value of a slot.
 func (a *assembly) slot(s plan.Slot) (json.RawMessage, bool) {
 	return (&plan.Plan{}).Value(s, &a.inbox)
+}
+
+// sorted gives ids in order, each once.
+func sorted(ids [][16]byte) [][16]byte {
+	out := slices.Clone(ids)
+	slices.SortFunc(out, func(a, b [16]byte) int { return slices.Compare(a[:], b[:]) })
+	return slices.Compact(out)
 }

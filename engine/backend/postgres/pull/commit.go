@@ -12,34 +12,13 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// commit writes events in as few transactions as their data allows: a batch with a member at fault is
-// halved until the member stands alone and is refused.
-func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *backend.Committed) error {
-	if len(events) == 0 {
-		return nil
-	}
-	err := b.commitOnce(ctx, shard, events, grant, out)
-	switch {
-	case err == nil:
-		return nil
-	case !postgres.Poisoned(err):
-		return err
-	case len(events) == 1:
-		out.Outcomes[events[0].ord] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: %w", events[0].lease.Key.Instance, postgres.Explain(err))}
-		return nil
-	}
-	half := len(events) / 2
-	if err := b.commit(ctx, shard, events[:half], grant, out); err != nil {
-		return err
-	}
-	if err := b.commit(ctx, shard, events[half:], grant, out); err != nil {
-		again(events[half:], err, out.Outcomes)
-	}
-	return nil
+// commit writes events in as few transactions as their data allows; see postgres.Halve.
+func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) error {
+	return postgres.Halve(out, events, func(events []*event) error { return b.commitOnce(ctx, shard, events, grant, out) })
 }
 
 // commitOnce writes events in one transaction with their cycle, and those again whose rows were being changed.
-func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *backend.Committed) error {
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) error {
 	committed := false
 	err := b.store.Retry(ctx, fmt.Sprintf("committing on shard %d what others were changing", shard), postgres.LockRemedy, func() error {
 		c, err := b.attempt(ctx, shard, func(known *reading) *cycling {
@@ -50,7 +29,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 		if err != nil {
 			return err
 		}
-		committed, events = true, c.answer(out.Outcomes)
+		committed, events = true, c.answer(out)
 		b.tell(ctx, c, grant, out)
 		if len(events) > 0 {
 			return postgres.Retryable(fmt.Errorf("the rows of %d completions were being changed", len(events)))
@@ -58,7 +37,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 		return nil
 	})
 	if err != nil && committed {
-		again(events, err, out.Outcomes)
+		postgres.Again(out, events, err)
 		return nil
 	}
 	return err
@@ -76,16 +55,13 @@ func instancesOf(events []*event) [][16]byte {
 }
 
 // answer answers the events of a transaction that took place, and gives those whose rows were being changed.
-func (c *cycling) answer(outcomes []backend.Outcome) []*event {
+func (c *cycling) answer(out *postgres.Outcomes) []*event {
 	var moved []*event
 	for _, e := range c.events {
-		switch done, found := c.applied[e.ord]; {
-		case done && !c.ignored[e.ord]:
-			outcomes[e.ord] = backend.Outcome{Answer: backend.Applied}
-		case found && !done:
+		if done, found := c.applied[e.ord]; found && !done {
 			moved = append(moved, e)
-		default:
-			outcomes[e.ord] = backend.Outcome{Answer: backend.Stale}
+		} else {
+			out.Conclude(e.ord, done && !c.ignored[e.ord], false)
 		}
 	}
 	return moved
@@ -121,7 +97,7 @@ func completeParameters(shard int, events []*event) ([]any, error) {
 		var result, failure *string
 		switch {
 		case e.retry != nil:
-			after := micros(e.retry.After)
+			after := e.retry.After.Microseconds()
 			us = &after
 		case e.ended.Failure != nil:
 			data, err := json.Marshal(e.ended.Failure)

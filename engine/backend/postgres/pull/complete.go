@@ -32,62 +32,63 @@ type event struct {
 	unfit   error // it cannot be applied, whatever is done
 }
 
+// Ord and Of implement postgres.Member.
+func (e *event) Ord() int32    { return e.ord }
+func (e *event) Of() uuid.UUID { return e.lease.Key.Instance }
+
 // Complete implements backend.Backend: the ends of attempts go into the ledger, and in the same transaction a cycle
 // finds what follows from them.
 func (b *Backend) Complete(ctx context.Context, shard int, completions []backend.Completion, grant backend.Grant) (backend.Committed, error) {
-	if err := b.check(shard, grant); err != nil {
+	if err := b.store.Check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
-	out := backend.Committed{Outcomes: make([]backend.Outcome, len(completions))}
-	events, err := b.planned(ctx, shard, b.judged(shard, completions, out.Outcomes), out.Outcomes)
+	out := postgres.NewOutcomes(len(completions))
+	events, err := b.planned(ctx, shard, b.judged(shard, completions, out), out)
 	if err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
 	for i, part := range inParts(events) {
 		if i > 0 { // what was planned before may have changed
-			part, err = b.planned(ctx, shard, part, out.Outcomes)
+			part, err = b.planned(ctx, shard, part, out)
 		}
 		if err == nil {
-			err = b.commit(ctx, shard, distinct(part, out.Outcomes), grant, &out)
+			part = inOrder(part)
+			part = postgres.Distinct(out, part, func(e *event) backend.Lease { return e.lease })
+			err = b.commit(ctx, shard, part, grant, out)
 		}
 		if err != nil && i == 0 {
 			return backend.Committed{}, postgres.Explain(err)
 		}
 		if err != nil {
-			again(events, err, out.Outcomes)
+			postgres.Again(out, events, err)
 			break
 		}
-		retries(part, b.store.Clock.Now(), &out)
+		retries(part, b.store.Clock.Now(), out)
 	}
-	return out, nil
+	return out.Committed(), nil
 }
 
 // retries notes when what is to be tried again will be due.
-func retries(part []*event, now time.Time, out *backend.Committed) {
+func retries(part []*event, now time.Time, out *postgres.Outcomes) {
 	for _, e := range part {
-		if out.Outcomes[e.ord].Answer == backend.Applied && e.retry != nil {
-			out.NextDue = earlier(out.NextDue, now.Add(e.retry.After))
+		if out.Answers[e.ord].Answer == backend.Applied && e.retry != nil {
+			out.Result.DueAt(now.Add(e.retry.After))
 		}
 	}
 }
 
 // judged makes events of completions, and answers those that can be none.
-func (b *Backend) judged(shard int, completions []backend.Completion, outcomes []backend.Outcome) []*event {
+func (b *Backend) judged(shard int, completions []backend.Completion, out *postgres.Outcomes) []*event {
 	var events []*event
-	for i, c := range completions {
-		key := c.Lease.Key
-		switch {
-		case c.Program == nil:
-			outcomes[i] = backend.Outcome{Answer: backend.Refused, Err: fmt.Errorf("instance %s: a completion without its program", key.Instance)}
-			continue
-		case backend.ShardOf(key.Instance, b.Shards()) != shard || !postgres.Storable(key.Run.Path):
-			outcomes[i] = backend.Outcome{Answer: backend.Stale}
+	for i := range completions {
+		c := &completions[i]
+		if !out.Accept(i, c, shard, b.Shards()) {
 			continue
 		}
 		e := &event{ord: int32(i), lease: c.Lease, program: c.Program}
-		ev := plan.Event{Run: key.Run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
+		ev := plan.Event{Run: c.Lease.Key.Run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
 		if e.ended, e.retry, e.unfit = c.Program.Settle(ev, b.store.Jitter()); e.unfit == nil && e.retry == nil && e.ended.Failure != nil {
-			e.off = callsOff(c.Program.Graph(), key.Run, e.ended.Failure.Type)
+			e.off = callsOff(c.Program.Graph(), c.Lease.Key.Run, e.ended.Failure.Type)
 			e.alone = e.off != nil || c.Program.Fatal(e.ended)
 		}
 		events = append(events, e)
@@ -97,7 +98,7 @@ func (b *Backend) judged(shard int, completions []backend.Completion, outcomes [
 
 // planned plans, in scan=sql, what follows from completions, and answers those that are unfit: whoever
 // holds the lease hears why, and for anyone else it is stale.
-func (b *Backend) planned(ctx context.Context, shard int, events []*event, outcomes []backend.Outcome) ([]*event, error) {
+func (b *Backend) planned(ctx context.Context, shard int, events []*event, out *postgres.Outcomes) ([]*event, error) {
 	if b.scan == ScanSQL {
 		if err := b.planAll(ctx, shard, events); err != nil {
 			return nil, err
@@ -112,14 +113,12 @@ func (b *Backend) planned(ctx context.Context, shard int, events []*event, outco
 		var l postgres.Leases // one at a time, as Extend
 		l.Add(e.ord, e.lease)
 		held, err := b.store.Held(ctx, ledger, shard, &l)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case held[e.ord]:
-			err := fmt.Errorf("instance %s, %s: %w", e.lease.Key.Instance, e.program.RunName(e.lease.Key.Run), e.unfit)
-			outcomes[e.ord] = backend.Outcome{Answer: backend.Refused, Err: err}
-		default:
-			outcomes[e.ord] = backend.Outcome{Answer: backend.Stale}
+		}
+		out.Answer(e.ord, backend.Stale)
+		if held[e.ord] {
+			out.Refuse(e.ord, fmt.Errorf("instance %s, %s: %w", e.lease.Key.Instance, e.program.RunName(e.lease.Key.Run), e.unfit))
 		}
 	}
 	return fit, nil
@@ -127,15 +126,15 @@ func (b *Backend) planned(ctx context.Context, shard int, events []*event, outco
 
 // planAll reads what the completions need and plans what follows from them.
 func (b *Backend) planAll(ctx context.Context, shard int, events []*event) error {
-	var wanted slots
+	var wanted postgres.Keys
 	byOrd := map[int32]*event{}
 	for _, e := range events {
 		if byOrd[e.ord] = e; e.unfit == nil && e.retry == nil {
 			e.inbox = plan.Inbox{}
-			wanted.add(e.ord, e.lease.Key.Instance, e.program.Needs(e.ended).Slots)
+			wanted.AddSlots(e.ord, e.lease.Key.Instance, e.program.Needs(e.ended).Slots)
 		}
 	}
-	if err := wanted.read(ctx, b.store.Pool, shard, func(ord int32) *plan.Inbox { return &byOrd[ord].inbox }); err != nil {
+	if err := read(ctx, b.store.Pool, shard, &wanted, func(ord int32) *plan.Inbox { return &byOrd[ord].inbox }); err != nil {
 		return err
 	}
 	for _, e := range events {
@@ -201,26 +200,7 @@ func inParts(events []*event) [][]*event {
 	return parts
 }
 
-// distinct sorts, and leaves one of several completions of the same attempt; the others are stale
-// whatever happens to the one.
-func distinct(events []*event, outcomes []backend.Outcome) []*event {
-	events = slices.Clone(events)
-	slices.SortStableFunc(events, func(a, b *event) int { return a.lease.Key.Compare(b.lease.Key) })
-	kept := events[:0]
-	for _, e := range events {
-		if len(kept) > 0 && kept[len(kept)-1].lease == e.lease {
-			outcomes[e.ord] = backend.Outcome{Answer: backend.Stale}
-			continue
-		}
-		kept = append(kept, e)
-	}
-	return kept
-}
-
-func again(events []*event, err error, outcomes []backend.Outcome) {
-	for _, e := range events {
-		if outcomes[e.ord].Answer == "" {
-			outcomes[e.ord] = backend.Outcome{Answer: backend.Again, Err: postgres.Explain(err)}
-		}
-	}
+// inOrder gives events in the order in which every commit locks rows.
+func inOrder(events []*event) []*event {
+	return slices.SortedStableFunc(slices.Values(events), func(a, b *event) int { return a.lease.Key.Compare(b.lease.Key) })
 }

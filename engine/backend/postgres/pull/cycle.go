@@ -95,23 +95,15 @@ func (b *Backend) runKnowing(ctx context.Context, known *reading, make func() *c
 
 // follow makes the cycle that what was committed had to do without. Its failure is nobody's loss: More makes the
 // caller claim, which makes another.
-func (b *Backend) follow(ctx context.Context, shard int, grant backend.Grant, ids [][16]byte, out *backend.Committed) {
-	grant.Max = max(grant.Max-len(out.Tasks), 0)
+func (b *Backend) follow(ctx context.Context, shard int, grant backend.Grant, ids [][16]byte, out *postgres.Outcomes) {
+	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	c, err := b.cycle(ctx, shard, grant, ids, false)
 	if err != nil {
 		b.missed[shard].Store(true)
-		out.More = true
+		out.Result.More = true
 		return
 	}
-	add(out, c)
-}
-
-// add takes in what a transaction did besides answering.
-func add(out *backend.Committed, did backend.Committed) {
-	out.Tasks = append(out.Tasks, did.Tasks...)
-	out.Ended = append(out.Ended, did.Ended...)
-	out.More = out.More || did.More
-	out.NextDue = earlier(out.NextDue, did.NextDue)
+	out.Add(&c)
 }
 
 // errNewWorkflow stops a cycle that met a workflow which must be read first.
@@ -150,12 +142,12 @@ type cycling struct {
 	grant backend.Grant
 	known *reading
 
-	submitted *newInstances // to be stored
-	events    []*event      // to be committed, in key order
-	ids       [][16]byte    // instances that the cycle looks at, in order
-	all       bool          // it looks at all that run
-	bare      bool          // there is no cycle
-	claim     bool          // what is due is leased as well
+	submitted []postgres.Started // to be stored, in the order of ids
+	events    []*event           // to be committed, in key order
+	ids       [][16]byte         // instances that the cycle looks at, in order
+	all       bool               // it looks at all that run
+	bare      bool               // there is no cycle
+	claim     bool               // what is due is leased as well
 
 	conn    postgres.Conn
 	life    string // of the server
@@ -178,9 +170,9 @@ type cycling struct {
 }
 
 // cycling gives a transaction without anything to do. What the call has leased before is no longer granted.
-func (b *Backend) cycling(shard int, grant backend.Grant, before *backend.Committed, known *reading) *cycling {
+func (b *Backend) cycling(shard int, grant backend.Grant, before *postgres.Outcomes, known *reading) *cycling {
 	if before != nil {
-		grant.Max = max(grant.Max-len(before.Tasks), 0)
+		grant.Max = max(grant.Max-len(before.Result.Tasks), 0)
 	}
 	return &cycling{b: b, shard: shard, grant: grant, known: known, over: map[uuid.UUID]bool{}, replays: map[uuid.UUID]*replay{}}
 }
@@ -299,16 +291,8 @@ func (c *cycling) look(ctx context.Context, scanned bool) error {
 
 // queueFirst adds the statements that commit what there is to be committed.
 func (c *cycling) queueFirst(batch *pgx.Batch) error {
-	if n := c.submitted; n != nil {
-		c.fresh = map[[16]byte]bool{}
-		batch.Queue(submitSQL, c.shard, n.instance, n.workflow, n.input).Query(func(rows pgx.Rows) error {
-			var id [16]byte
-			_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
-				c.fresh[id] = true
-				return nil
-			})
-			return err
-		})
+	if c.submitted != nil {
+		c.queueSubmit(batch)
 	}
 	if len(c.events) > 0 {
 		return c.queueComplete(batch)
@@ -352,7 +336,7 @@ func (c *cycling) conclude(ctx context.Context) error {
 		c.handOver()
 		return nil
 	case postgres.Unconfirmed(err):
-		return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+		return postgres.MarkUnknown(err)
 	}
 	return &cycleError{err}
 }
@@ -395,8 +379,8 @@ func (b *Backend) attempt(ctx context.Context, shard int, make func(known *readi
 }
 
 // tell adds what a transaction did to what its call did, and makes the cycle that it did without.
-func (b *Backend) tell(ctx context.Context, c *cycling, grant backend.Grant, out *backend.Committed) {
-	add(out, c.out)
+func (b *Backend) tell(ctx context.Context, c *cycling, grant backend.Grant, out *postgres.Outcomes) {
+	out.Add(&c.out)
 	if c.bare && c.changes() {
 		b.follow(ctx, c.shard, grant, c.ids, out)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/graph"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
 )
 
@@ -196,26 +196,19 @@ func (c *cycling) callOff(p *plan.Program, id uuid.UUID, cl plan.Clear) {
 
 // readAll fills the inboxes of events.
 func (c *cycling) readAll(ctx context.Context, steps []*stepping) error {
-	var wanted slots
-	var lists struct {
-		ord, variable []int32
-		instance      [][16]byte
-		path          []string
-	}
+	var wanted, lists postgres.Keys
 	for i, s := range steps {
 		needs := s.program.Needs(s.event)
-		wanted.add(int32(i), s.key.Instance, needs.Slots)
+		wanted.AddSlots(int32(i), s.key.Instance, needs.Slots)
 		if needs.Elements {
-			lists.ord = append(lists.ord, int32(i))
-			lists.variable = append(lists.variable, int32(s.program.Graph().Nodes[s.event.Run.Node].Var))
-			lists.instance = append(lists.instance, s.key.Instance)
-			lists.path = append(lists.path, string(s.event.Run.Path))
+			run := s.event.Run
+			lists.Add(int32(i), s.key.Instance, int32(s.program.Graph().Nodes[run.Node].Var), run.Path)
 		}
 	}
-	if err := wanted.read(ctx, c.conn, c.shard, func(ord int32) *plan.Inbox { return &steps[ord].inbox }); err != nil || len(lists.ord) == 0 {
+	if err := read(ctx, c.conn, c.shard, &wanted, func(ord int32) *plan.Inbox { return &steps[ord].inbox }); err != nil || len(lists.Ord) == 0 {
 		return err
 	}
-	rows, err := c.conn.Query(ctx, gatherSQL, c.shard, lists.ord, lists.instance, lists.variable, lists.path)
+	rows, err := c.conn.Query(ctx, gatherSQL, lists.Parameters(c.shard)...)
 	if err != nil {
 		return err
 	}
@@ -229,42 +222,14 @@ func (c *cycling) readAll(ctx context.Context, steps []*stepping) error {
 	return err
 }
 
-// querier is a pool, a connection or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
-// slots are the parameters of read.sql.
-type slots struct {
-	ord, variable []int32
-	instance      [][16]byte
-	path          []string
-}
-
-func (s *slots) add(ord int32, instance uuid.UUID, list []plan.Slot) {
-	for _, slot := range list {
-		s.ord = append(s.ord, ord)
-		s.variable = append(s.variable, int32(slot.Var))
-		s.instance = append(s.instance, instance)
-		s.path = append(s.path, string(slot.Scope))
-	}
-}
-
-// read puts what stands in the slots into inboxes, by ord.
-func (s *slots) read(ctx context.Context, q querier, shard int, inbox func(ord int32) *plan.Inbox) error {
-	if len(s.ord) == 0 {
+// read puts what stands in slots into inboxes, by ord.
+func read(ctx context.Context, from postgres.Querier, shard int, slots *postgres.Keys, inbox func(ord int32) *plan.Inbox) error {
+	if len(slots.Ord) == 0 {
 		return nil
 	}
-	rows, err := q.Query(ctx, readSQL, shard, s.ord, s.instance, s.variable, s.path)
+	rows, err := from.Query(ctx, readSQL, slots.Parameters(shard)...)
 	if err != nil {
 		return err
 	}
-	var ord, variable, element int32
-	var path string
-	var value []byte
-	_, err = pgx.ForEachRow(rows, []any{&ord, &variable, &path, &element, &value}, func() error {
-		inbox(ord).Put(plan.Slot{Var: graph.VarID(variable), Scope: graph.Path(path)}, int(element), value)
-		return nil
-	})
-	return err
+	return postgres.TakeValues(rows, inbox)
 }

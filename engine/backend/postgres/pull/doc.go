@@ -74,7 +74,9 @@
 //
 // # Leases, tokens, unknown commits
 //
-// Leases and tokens are as in package push. Where a COMMIT is lost, the server is asked by the transaction's id
+// Leases and tokens are as in package push. A cycle locks rows of runs that it calls off, or that its instance leaves, behind those
+// that have been completed, in no order with these: nobody may have one row and wait for another but cycles, of which a shard has
+// one at a time. Where a COMMIT is lost, the server is asked by the transaction's id
 // what became of it, unless it has crashed since: then nobody knows, which is the answer. Of one that took place not all leases may have been heard of; they are given up, and claimed.
 //
 // # The end of an instance

@@ -89,7 +89,7 @@ func (f *effects) add(p *plan.Program, instance uuid.UUID, from string, pl plan.
 		}
 		a := arrival{run: q.Run, source: from, required: 1, args: string(args)}
 		if q.Action == "" {
-			wait := micros(q.After)
+			wait := q.After.Microseconds()
 			a.wait = &wait
 		}
 		f.arrive(instance, a)

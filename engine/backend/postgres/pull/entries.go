@@ -2,7 +2,6 @@ package pull
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -30,12 +30,8 @@ func (c *cycling) program(number int32) *plan.Program {
 
 // end notes that an instance is over.
 func (c *cycling) end(id uuid.UUID, end *plan.End) {
-	in := backend.Instance{ID: id, Status: backend.Completed, Result: end.Result}
-	if end.Failure != nil {
-		in = backend.Instance{ID: id, Status: backend.Failed, Failure: end.Failure}
-	}
 	c.over[id] = true
-	c.ends = append(c.ends, in)
+	c.ends = append(c.ends, postgres.EndedInstance(id, end))
 }
 
 // spoil ends an instance that the core cannot go on with: it must not stop the others of its shard.
@@ -77,16 +73,16 @@ func (c *cycling) queueEntries(batch *pgx.Batch) {
 	for _, e := range c.entries {
 		r.add(e.key)
 		args = append(args, e.kept)
-		waits = append(waits, micros(e.wait))
+		waits = append(waits, e.wait.Microseconds())
 		leased = append(leased, e.leased)
 		switch {
 		case e.wait > 0:
-			c.dueAt(sent.Add(e.wait))
+			c.out.DueAt(sent.Add(e.wait))
 		case !e.leased:
 			c.out.More = true
 		}
 	}
-	batch.Queue(enterSQL, c.shard, r.instance, r.node, r.path, args, waits, leased, c.grant.Owner, micros(c.grant.Lease)).Query(func(rows pgx.Rows) error {
+	batch.Queue(enterSQL, c.shard, r.instance, r.node, r.path, args, waits, leased, c.grant.Owner, c.grant.Lease.Microseconds()).Query(func(rows pgx.Rows) error {
 		return c.entered(rows, sent)
 	})
 }
@@ -122,17 +118,6 @@ func keyOf(instance [16]byte, node int32, path string) backend.Key {
 	return backend.Key{Instance: instance, Run: graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}}
 }
 
-// dueAt notes when something will be due.
-func (c *cycling) dueAt(at time.Time) { c.out.NextDue = earlier(c.out.NextDue, at) }
-
-// earlier gives the earlier of two times, of which zero is none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // queueEnds adds the statements that end instances and take all there is of them, and empties c.ends.
 func (c *cycling) queueEnds(batch *pgx.Batch) error {
 	if len(c.ends) == 0 {
@@ -146,12 +131,12 @@ func (c *cycling) queueEnds(batch *pgx.Batch) error {
 	var results, failures []*string
 	byID := map[uuid.UUID]backend.Instance{}
 	for _, in := range ends {
-		result, failure, err := columns(in)
+		status, result, failure, err := postgres.EndColumns(in)
 		if err != nil {
 			return err
 		}
-		ids, statuses = append(ids, in.ID), append(statuses, string(in.Status))
-		results, failures = append(results, result), append(failures, failure)
+		ids, statuses = append(ids, in.ID), append(statuses, status)
+		results, failures = append(results, postgres.NullableText(result)), append(failures, postgres.NullableText(failure))
 		byID[in.ID] = in
 		if !c.idle[in.ID] {
 			open = append(open, in.ID)
@@ -174,15 +159,4 @@ func (c *cycling) queueEnds(batch *pgx.Batch) error {
 		batch.Queue(endInboxSQL, c.shard, ids)
 	}
 	return nil
-}
-
-// columns gives an instance's result or failure as its row keeps it.
-func columns(in backend.Instance) (result, failure *string, err error) {
-	if in.Failure == nil {
-		text := string(in.Result)
-		return &text, nil, nil
-	}
-	data, err := json.Marshal(in.Failure)
-	text := string(data)
-	return nil, &text, err
 }

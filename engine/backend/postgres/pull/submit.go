@@ -2,117 +2,68 @@ package pull
 
 import (
 	"context"
-	"slices"
 
-	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/plan"
 )
 
 // Submit implements backend.Backend. The instances of a shard are stored in one transaction with the cycle that
 // finds their first node runs.
 func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
-	out := backend.Committed{Outcomes: make([]backend.Outcome, len(subs))}
-	if err := grant.Check(); err != nil {
-		return backend.Committed{}, err
-	}
-	byShard := make([]newInstances, b.Shards())
-	seen := map[uuid.UUID]bool{}
-	for i, s := range subs {
-		out.Outcomes[i] = backend.Outcome{Answer: backend.Duplicate}
-		if seen[s.ID] {
-			continue
-		}
-		started, err := s.Program.Start(s.Input)
-		if err != nil {
-			out.Outcomes[i] = backend.Outcome{Answer: backend.Refused, Err: err}
-			continue
-		}
-		seen[s.ID] = true
-		number, err := b.store.Number(ctx, s.Program)
-		if err != nil {
-			return backend.Committed{}, postgres.Explain(err)
-		}
-		byShard[backend.ShardOf(s.ID, b.Shards())].add(i, s, number, started)
-	}
-	stored := false
-	for shard := range byShard {
-		n := &byShard[shard]
-		if len(n.place) == 0 {
-			continue
-		}
-		err := b.begin(ctx, shard, n, grant, &out)
-		if err != nil && !stored {
-			return backend.Committed{}, postgres.Explain(err)
-		}
-		if err != nil {
-			for _, at := range n.place {
-				out.Outcomes[at] = backend.Outcome{Answer: backend.Again, Err: postgres.Explain(err)}
-			}
-			continue
-		}
-		stored = true
-	}
-	return out, nil
-}
-
-// newInstances are the parameters of submit.sql.
-type newInstances struct {
-	place    []int
-	instance [][16]byte
-	workflow []int32
-	input    []string
-	program  []*plan.Program
-	plan     []plan.Plan
-}
-
-func (n *newInstances) add(place int, s backend.Submission, workflow int32, started plan.Plan) {
-	n.place = append(n.place, place)
-	n.instance = append(n.instance, s.ID)
-	n.workflow = append(n.workflow, workflow)
-	n.input = append(n.input, string(s.Input))
-	n.program = append(n.program, s.Program)
-	n.plan = append(n.plan, started)
+	return b.store.Submit(ctx, subs, grant, func(shard int, started []postgres.Started, out *postgres.Outcomes) error {
+		return b.begin(ctx, shard, started, grant, out)
+	})
 }
 
 // begin stores the instances of one shard, with their cycle.
-func (b *Backend) begin(ctx context.Context, shard int, n *newInstances, grant backend.Grant, out *backend.Committed) error {
+func (b *Backend) begin(ctx context.Context, shard int, started []postgres.Started, grant backend.Grant, out *postgres.Outcomes) error {
 	c, err := b.attempt(ctx, shard, func(known *reading) *cycling {
 		c := b.cycling(shard, grant, out, known)
-		c.submitted, c.ids = n, sorted(n.instance)
+		c.submitted = started
+		for _, s := range started {
+			c.ids = append(c.ids, s.Submission.ID)
+		}
 		return c
 	})
 	if err != nil {
 		return err
 	}
-	for i, id := range n.instance {
-		if c.fresh[id] {
-			out.Outcomes[n.place[i]] = backend.Outcome{Answer: backend.Applied}
-		}
+	for _, s := range started {
+		out.Conclude(s.Place, c.fresh[s.Submission.ID], true)
 	}
 	b.tell(ctx, c, grant, out)
 	return nil
 }
 
+// queueSubmit adds the statement that stores instances.
+func (c *cycling) queueSubmit(batch *pgx.Batch) {
+	var workflows []int32
+	var inputs []string
+	for _, s := range c.submitted {
+		workflows, inputs = append(workflows, s.Workflow), append(inputs, string(s.Submission.Input))
+	}
+	c.fresh = map[[16]byte]bool{}
+	batch.Queue(submitSQL, c.shard, c.ids, workflows, inputs).Query(func(rows pgx.Rows) error {
+		var id [16]byte
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+			c.fresh[id] = true
+			return nil
+		})
+		return err
+	})
+}
+
 // start writes the first steps of the instances that are new.
 func (c *cycling) start(f *effects) error {
-	n := c.submitted
-	for i, id := range n.instance {
-		if !c.fresh[id] {
+	for _, s := range c.submitted {
+		if !c.fresh[s.Submission.ID] {
 			continue
 		}
-		if err := f.add(n.program[i], id, "start", n.plan[i]); err != nil {
+		if err := f.add(s.Submission.Program, s.Submission.ID, "start", s.Plan); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// sorted gives ids in order, each once.
-func sorted(ids [][16]byte) [][16]byte {
-	out := slices.Clone(ids)
-	slices.SortFunc(out, func(a, b [16]byte) int { return slices.Compare(a[:], b[:]) })
-	return slices.Compact(out)
 }

@@ -163,7 +163,7 @@ func (a *arrays) addCompletion(e *event) {
 		d.wait.Null()
 	} else {
 		a.retries = true
-		d.wait.Int8(micros(e.plan.Retry.After))
+		d.wait.Int8(e.plan.Retry.After.Microseconds())
 	}
 }
 
@@ -171,7 +171,7 @@ func (a *arrays) addSubmission(e *event) error {
 	status, result, failure := string(backend.Running), json.RawMessage(nil), json.RawMessage(nil)
 	if e.plan.End != nil {
 		var err error
-		if status, result, failure, err = ending(e.plan.End); err != nil {
+		if status, result, failure, err = postgres.EndColumns(postgres.EndedInstance(e.instance, e.plan.End)); err != nil {
 			return err
 		}
 	}
@@ -222,7 +222,7 @@ func (a *arrays) addRun(e *event, run graph.Run, args []byte, wait int64) {
 }
 
 func (a *arrays) addEnd(e *event) error {
-	status, result, failure, err := ending(e.plan.End)
+	status, result, failure, err := postgres.EndColumns(postgres.EndedInstance(e.instance, e.plan.End))
 	if err != nil {
 		return err
 	}
@@ -234,15 +234,6 @@ func (a *arrays) addEnd(e *event) error {
 	n.result.Bytes(result)
 	n.failure.Bytes(failure)
 	return nil
-}
-
-// ending gives the columns of an end.
-func ending(end *plan.End) (status string, result, failure json.RawMessage, err error) {
-	if end.Failure == nil {
-		return string(backend.Completed), end.Result, nil, nil
-	}
-	failure, err = json.Marshal(end.Failure)
-	return string(backend.Failed), nil, failure, err
 }
 
 // inOrder sorts events by instance, node and path: the order in which every commit locks rows.

@@ -99,9 +99,8 @@ func (c *commit) know(e *event) {
 
 // unknown marks the error of something that commits when it leaves open whether it did.
 func unknown(err error) error {
-	var unfit *postgres.UnfitError
-	if postgres.Unconfirmed(err) && !errors.As(err, &unfit) {
-		return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
+	if postgres.Abandoned(err) {
+		return postgres.MarkUnknown(err)
 	}
 	return err
 }
@@ -194,7 +193,7 @@ func (c *commit) round(ctx context.Context, conn postgres.Conn, events []*event,
 // parameters gives the values that a statement takes.
 func (c *commit) parameters(a *arrays, s statement) []any {
 	a.args[argShard], a.args[argBackend], a.args[argSlot], a.args[argNumber] = c.shard, c.b.marks.backend, c.mark.slot, c.mark.number
-	a.args[argOwner], a.args[argLease], a.args[argWatched] = c.owner, micros(c.grant.Lease), a.watched
+	a.args[argOwner], a.args[argLease], a.args[argWatched] = c.owner, c.grant.Lease.Microseconds(), a.watched
 	a.given = a.given[:0]
 	for _, i := range s.parameters {
 		a.given = append(a.given, a.args[i])
@@ -210,7 +209,7 @@ func (c *commit) enqueue(a *arrays, e *event) error {
 		if err != nil {
 			return err
 		}
-		wait := micros(q.After)
+		wait := q.After.Microseconds()
 		switch {
 		case wait > 0:
 		case len(c.result.Tasks)+len(c.leasing) < c.grant.Max:
@@ -352,21 +351,14 @@ func (c *commit) applied(e *event) {
 		c.over = append(c.over, e)
 	}
 	if r := e.plan.Retry; r != nil {
-		c.result.More = c.result.More || micros(r.After) <= 0
-		c.due(r.After)
+		c.result.More = c.result.More || r.After.Microseconds() <= 0
+		c.result.DueAt(c.sent.Add(r.After)) // on the store's clock it is not earlier
 	}
 	c.result.More = c.result.More || e.waits
 	for i := range e.plan.Enqueues {
-		if after := e.plan.Enqueues[i].After; micros(after) > 0 {
-			c.due(after)
+		if after := e.plan.Enqueues[i].After; after.Microseconds() > 0 {
+			c.result.DueAt(c.sent.Add(after))
 		}
-	}
-}
-
-// due notes when something becomes due that waits; on the store's clock it is not earlier.
-func (c *commit) due(after time.Duration) {
-	if due := c.sent.Add(after); c.result.NextDue.IsZero() || due.Before(c.result.NextDue) {
-		c.result.NextDue = due
 	}
 }
 
@@ -394,7 +386,7 @@ func (c *commit) lease(tokens postgres.Elements) error {
 // open reads what the runs that go on need, and plans them.
 func (c *commit) open(ctx context.Context, conn postgres.Conn) ([]*event, error) {
 	var events []*event
-	var g gathers
+	var aggregates postgres.Keys
 	var r reads
 	for _, key := range c.goOn {
 		from := c.from[key.Instance]
@@ -403,14 +395,14 @@ func (c *commit) open(ctx context.Context, conn postgres.Conn) ([]*event, error)
 		events = append(events, e)
 		needs := e.program.Needs(e.happened())
 		if needs.Elements {
-			g.add(e)
+			aggregates.Add(e.ord, e.instance, int32(e.fired.Node), e.fired.Path)
 		}
 		r.add(e, needs.Slots)
 	}
 	batch := &pgx.Batch{}
 	c.drop(batch, c.taken, nil, true)
-	if len(g.ord) > 0 {
-		batch.Queue(gatherSQL, c.shard, g.ord, g.instance, g.node, g.path).Query(c.elements)
+	if len(aggregates.Ord) > 0 {
+		batch.Queue(gatherSQL, aggregates.Parameters(c.shard)...).Query(c.elements)
 	}
 	if len(r.slots) > 0 {
 		batch.Queue(readSQL, r.parameters(c.shard)...).Query(r.take)
@@ -425,20 +417,6 @@ func (c *commit) open(ctx context.Context, conn postgres.Conn) ([]*event, error)
 		}
 	}
 	return events, nil
-}
-
-// gathers are the parameters of gather.sql: aggregates that opened.
-type gathers struct {
-	ord, node []int32
-	instance  [][16]byte
-	path      []string
-}
-
-func (g *gathers) add(e *event) {
-	g.ord = append(g.ord, e.ord)
-	g.instance = append(g.instance, e.instance)
-	g.node = append(g.node, int32(e.fired.Node))
-	g.path = append(g.path, string(e.fired.Path))
 }
 
 func (c *commit) elements(rows pgx.Rows) error {

@@ -26,7 +26,7 @@ func (e *event) happened() plan.Event {
 
 // Complete implements backend.Backend.
 func (b *Backend) Complete(ctx context.Context, shard int, completions []backend.Completion, grant backend.Grant) (backend.Committed, error) {
-	if err := b.check(shard, grant); err != nil {
+	if err := b.store.Check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
 	out := postgres.NewOutcomes(len(completions))
@@ -47,7 +47,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	}
 	for i, group := range groups(planned) {
 		inOrder(group)
-		group = distinct(group, out)
+		group = postgres.Distinct(out, group, func(e *event) backend.Lease { return e.completion.Lease })
 		if i > 0 {
 			group = spared(group, planned, out)
 		}
@@ -96,42 +96,14 @@ func (b *Backend) refuse(ctx context.Context, shard int, unfit []*event, out *po
 	return nil
 }
 
-// distinct leaves one of several completions of the same attempt: a statement meets each row once.
-// The others are stale whatever happens to the one.
-func distinct(events []*event, out *postgres.Outcomes) []*event {
-	kept := events[:0]
-	for i, e := range events {
-		if i > 0 {
-			before := kept[len(kept)-1]
-			if before.completion.Lease == e.completion.Lease {
-				out.Answer(e.ord, backend.Stale)
-				continue
-			}
-		}
-		kept = append(kept, e)
-	}
-	return kept
-}
-
-// add takes in a commit. Completions that did not take place are stale, submissions duplicates.
+// add takes in a commit.
 func (c *commit) add(out *postgres.Outcomes, events []*event) {
 	for _, e := range events {
-		switch {
-		case !c.gone[e.ord]:
-			out.Answer(e.ord, backend.Applied)
-		case e.submission != nil:
-			out.Answer(e.ord, backend.Duplicate)
-		default:
-			out.Answer(e.ord, backend.Stale)
-		}
+		out.Conclude(e.ord, !c.gone[e.ord], e.submission != nil)
 	}
 	var ended map[[16]byte]bool
 	for _, e := range c.ended {
-		in := backend.Instance{ID: e.instance, Status: backend.Completed, Result: e.plan.End.Result}
-		if e.plan.End.Failure != nil {
-			in = backend.Instance{ID: e.instance, Status: backend.Failed, Failure: e.plan.End.Failure}
-		}
-		c.result.Ended = append(c.result.Ended, in)
+		c.result.Ended = append(c.result.Ended, postgres.EndedInstance(e.instance, e.plan.End))
 		if ended == nil {
 			ended = map[[16]byte]bool{}
 		}

@@ -12,18 +12,9 @@ import (
 	"pulley/engine/plan"
 )
 
-// Extend implements backend.Backend.
-func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
-	grant.Max = max(grant.Max, 1) // the length of the lease must be sensible
-	if err := b.check(shard, grant); err != nil {
-		return nil, err
-	}
-	return b.store.Renew(ctx, queue, shard, held, grant.Lease)
-}
-
 // Claim implements backend.Backend.
 func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
-	if err := b.check(shard, grant); err != nil {
+	if err := b.store.Check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
 	owner, err := b.owner(ctx, grant.Owner)

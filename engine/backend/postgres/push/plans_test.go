@@ -207,7 +207,7 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 		},
 		"values": func(conn postgres.Conn, n int) error {
 			l := leasesOf(s.steps[:n])
-			return s.rows(conn, readSQL, -1, 0, l.Ord, l.Instance, l.Node, l.Path)
+			return s.rows(conn, readSQL, -1, 0, l.Ord, l.Instance, l.Number, l.Path)
 		},
 	}
 	for _, table := range []string{"queue", "readiness", "elements", "inbox"} {
@@ -222,7 +222,7 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 	}
 	probes["hold counters"] = func(conn postgres.Conn, n int) error {
 		l := leasesOf(s.steps[:n])
-		return s.rows(conn, holdCountersSQL, 1, 0, l.Instance, l.Node, l.Path)
+		return s.rows(conn, holdCountersSQL, 1, 0, l.Instance, l.Number, l.Path)
 	}
 	probes["a mark"] = func(conn postgres.Conn, n int) error { return s.rows(conn, markSQL, -1, 0, int64(n), 0, int64(1)) }
 	for _, cs := range [][]backend.Completion{s.steps, s.fanned} {
@@ -232,9 +232,9 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 			name = fmt.Sprintf("%s, of %d instances", name, map[bool]int{true: 1, false: len(cs)}[&cs[0] == &s.fanned[0]])
 			probes[name] = func(conn postgres.Conn, n int) error {
 				l := leasesOf(cs[:n])
-				want, args := n, []any{0, l.Ord, l.Instance, l.Node, l.Path, l.Token}
+				want, args := n, []any{0, l.Ord, l.Instance, l.Number, l.Path, l.Token}
 				if renews {
-					args = append(args, micros(time.Hour))
+					args = append(args, time.Hour.Microseconds())
 				}
 				return s.rows(conn, sql, want, args...)
 			}

@@ -1,11 +1,11 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -17,29 +17,6 @@ import (
 
 //go:embed migrations/*.sql
 var migrations embed.FS
-
-var (
-	//go:embed sql/apply.sql
-	applySQL string
-	//go:embed sql/read.sql
-	readSQL string
-	//go:embed sql/gather.sql
-	gatherSQL string
-	//go:embed sql/fence.sql
-	fenceSQL string
-	//go:embed sql/mark.sql
-	markSQL string
-	//go:embed sql/forget.sql
-	forgetSQL string
-	//go:embed sql/owner.sql
-	ownerSQL string
-	//go:embed sql/drop_values.sql
-	dropValuesSQL string
-	//go:embed sql/end.sql
-	endSQL string
-	//go:embed sql/hold_counters.sql
-	holdCountersSQL string
-)
 
 // queue is the table of that name.
 var queue = postgres.NewQueue(postgres.Table{
@@ -54,9 +31,19 @@ var queue = postgres.NewQueue(postgres.Table{
 })
 
 var (
+	applySQL        = queue.MustSQL("apply")
+	readSQL         = queue.MustSQL("read")
+	gatherSQL       = queue.MustSQL("gather")
+	fenceSQL        = queue.MustSQL("fence")
+	markSQL         = queue.MustSQL("mark")
+	forgetSQL       = queue.MustSQL("forget")
+	ownerSQL        = queue.MustSQL("owner")
 	dropRunsSQL     = queue.MustSQL("drop_runs")
 	dropCountersSQL = queue.MustSQL("drop_counters")
 	dropElementsSQL = queue.MustSQL("drop_elements")
+	dropValuesSQL   = queue.MustSQL("drop_values")
+	endSQL          = queue.MustSQL("end")
+	holdCountersSQL = queue.MustSQL("hold_counters")
 	callOffSQL      = queue.MustSQL("call_off")
 	callOffMoreSQL  = queue.MustSQL("call_off_more")
 )
@@ -71,6 +58,7 @@ type Config struct {
 
 // Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
 type Backend struct {
+	postgres.SweptBase
 	store   *postgres.Store
 	sweeper *postgres.Sweeper
 	peers   *postgres.Peers
@@ -87,9 +75,7 @@ var (
 
 // Open connects and sets the schema up where needed.
 func Open(ctx context.Context, cfg Config) (*Backend, error) {
-	if cfg.Store.Schema == "" {
-		cfg.Store.Schema = DefaultSchema
-	}
+	cfg.Store.Schema = cmp.Or(cfg.Store.Schema, DefaultSchema)
 	store, err := postgres.Open(ctx, cfg.Store, migrations)
 	if err != nil {
 		return nil, err
@@ -99,24 +85,11 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 
 // On makes a backend on a store, whose schema is set up.
 func On(store *postgres.Store) *Backend {
+	sweeper := postgres.NewSweeper(store, cleanup)
 	return &Backend{
-		store: store, sweeper: postgres.NewSweeper(store, cleanup), peers: postgres.NewPeers(store),
-		marks: newMarks(store), owners: owners{numbers: map[string]int32{}},
+		SweptBase: postgres.NewSweptBase(sweeper), store: store, sweeper: sweeper,
+		peers: postgres.NewPeers(store), marks: newMarks(store), owners: owners{numbers: map[string]int32{}},
 	}
-}
-
-// Shards implements backend.Backend.
-func (b *Backend) Shards() int { return b.store.Shards() }
-
-// Close implements backend.Backend.
-func (b *Backend) Close() {
-	b.sweeper.Close()
-	b.store.Close()
-}
-
-// Lookup implements backend.Backend.
-func (b *Backend) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
-	return b.store.Lookup(ctx, ids)
 }
 
 // Listen implements backend.Listener.
@@ -125,28 +98,6 @@ func (b *Backend) Listen(ctx context.Context, wake func()) error { return b.peer
 // Near implements backend.Placer. Everybody works on every shard; but where engines prefer different ones for what is
 // new, a commit of each has more in it.
 func (b *Backend) Near(shard int) bool { return b.peers.Prefers(shard) }
-
-// Notify implements backend.Listener.
-func (b *Backend) Notify(ctx context.Context) error { return b.store.Notify(ctx) }
-
-// Leftovers counts the rows of each table that belong to instances which have ended; it is for tests
-// of I10, and scans.
-func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
-	return b.store.Leftovers(ctx, map[string]string{
-		"queue":     "SELECT count(*) FROM queue t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
-		"readiness": "SELECT count(*) FROM readiness t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
-		"elements":  "SELECT count(*) FROM elements t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
-		"inbox":     "SELECT count(*) FROM inbox t JOIN instances i ON i.shard = t.shard AND i.id = t.instance_id WHERE i.status <> 'running'",
-	})
-}
-
-// check refuses calls that name no shard or grant nothing sensible.
-func (b *Backend) check(shard int, grant backend.Grant) error {
-	if err := backend.CheckShard(shard, b.Shards()); err != nil {
-		return err
-	}
-	return grant.Check()
-}
 
 // event is one thing to be committed: a completion, a new instance, or a run that goes on because of
 // another event of the transaction.
@@ -174,9 +125,6 @@ func (e *event) key() backend.Key { return backend.Key{Instance: e.instance, Run
 
 // value gives what a slot holds once the event's plan is applied.
 func (e *event) value(slot plan.Slot) (json.RawMessage, bool) { return e.plan.Value(slot, &e.inbox) }
-
-// micros gives a duration for the database.
-func micros(d time.Duration) int64 { return d.Microseconds() }
 
 // refusedError words why the core would not plan an event.
 func refusedError(p *plan.Program, key backend.Key, err error) error {

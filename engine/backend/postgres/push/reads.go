@@ -40,13 +40,11 @@ func (r *reads) add(e *event, slots []plan.Slot) {
 
 // parameters gives the values of read.sql, in which a slot's number is its place in r.slots.
 func (r *reads) parameters(shard int) []any {
-	n := len(r.slots)
-	numbers, variables, paths := make([]int32, n), make([]int32, n), make([]string, n)
-	instances := make([][16]byte, n)
+	var keys postgres.Keys
 	for i, o := range r.slots {
-		numbers[i], instances[i], variables[i], paths[i] = int32(i), o.instance, int32(o.slot.Var), string(o.slot.Scope)
+		keys.Add(int32(i), o.instance, int32(o.slot.Var), o.slot.Scope)
 	}
-	return []any{shard, numbers, instances, variables, paths}
+	return keys.Parameters(shard)
 }
 
 // take puts what was read into the inboxes of the events.

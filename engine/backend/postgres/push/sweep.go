@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
-
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 )
@@ -29,7 +27,7 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	if err := backend.CheckShard(shard, b.Shards()); err != nil {
 		return backend.Swept{}, err
 	}
-	if _, err := b.store.Pool.Exec(ctx, forgetSQL, shard, micros(b.marks.kept)); err != nil {
+	if _, err := b.store.Pool.Exec(ctx, forgetSQL, shard, b.marks.kept.Microseconds()); err != nil {
 		return backend.Swept{}, postgres.Explain(err)
 	}
 	if shard == 0 {
@@ -45,9 +43,4 @@ func (b *Backend) cleanUpAfter(c *commit) {
 			b.sweeper.Later(c.shard, e.instance)
 		}
 	}
-}
-
-// Cancel implements backend.Canceler.
-func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
-	return b.sweeper.Cancel(ctx, ids, reason)
 }
