@@ -56,6 +56,7 @@
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend/state
 //	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres, engine/backend/state
+//	engine/backend/postgres/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, engine/backend/postgres, engine/pgserver/pgtest
 //	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres, engine/backend/postgres/journal/forward, engine/backend/postgres/journal/ownership, engine/backend/state
 //	engine/backend/postgres/journal/forward | its calls to a shard that another engine owns                  | engine/backend/postgres
 //	engine/backend/postgres/journal/ownership | who owns which of its shards, in the store                      | engine/backend/postgres
@@ -137,7 +138,7 @@
 //	engine/backend/state       | engine/backend/backendtest, engine/ir/programs, engine/plan/model
 //	engine/backend/memory      | engine/backend/backendtest
 //	engine/backend/postgres/*  | engine/backend/backendtest, engine/backend/postgres/*
-//	engine/backend/postgres/journal | engine/backend/backendtest
+//	engine/backend/postgres/journal | engine/backend/backendtest, engine/backend/postgres/designtest
 //	engine                     | engine/backend/backendtest, engine/backend/designs
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour

@@ -6,6 +6,8 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 )
@@ -19,8 +21,8 @@ const (
 // TestPlansStayRight counts the rows that calls read, by the server's own counters, in tables of a few rows
 // and of many, before and after their statistics are known. It depends on the number of items alone.
 func TestPlansStayRight(t *testing.T) {
-	w := worldIn(t, pgtest.DSN(t), pgtest.SchemaOf(t, "eager"))
-	w.cfg.Application = w.cfg.Schema
+	w := worldIn(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "eager"), Shards: 1})
+	w.Cfg.Application = w.Cfg.Schema
 	for _, stage := range []struct {
 		name    string
 		rows    int
@@ -29,22 +31,22 @@ func TestPlansStayRight(t *testing.T) {
 		w.fill(stage.rows)
 		if stage.analyze {
 			for _, table := range []string{"node_ready_state", "node_pending_context", "instance_eval_context", "instances"} {
-				w.exec("VACUUM ANALYZE " + table)
+				w.Exec("VACUUM ANALYZE " + table)
 			}
 		}
 		for name, call := range probes() {
 			for _, n := range []int{1, depth.Of(50, 200)} {
-				observer := w.b
-				w.b = open(t, w.cfg)
+				observer := w.B
+				w.B = open(t, w.Cfg)
 				run := call(w, n)
-				w.b.Close()
-				w.b = observer
-				w.counted() // what the preparation has read
+				w.B.Close()
+				w.B = observer
+				w.SessionsEnd(w.Cfg.Schema) // what the preparation has read
 				before := w.rowsRead()
-				b := open(t, w.cfg)
+				b := open(t, w.Cfg)
 				run(b)
 				b.Close()
-				w.counted()
+				w.SessionsEnd(w.Cfg.Schema)
 				if rows, most := w.rowsRead()-before, int64(rowsPerItem*n+rowsBesides); rows > most {
 					t.Errorf("%s: %s of %d items reads %d rows; at most %d are needed", stage.name, name, n, rows, most)
 				}
@@ -67,7 +69,7 @@ func (w *world) fill(n int) {
 		"INSERT INTO node_pending_context SELECT 0, md5(g::text)::uuid, 2, '', 0, '[]' FROM generate_series(1, $1) g",
 		"INSERT INTO instance_eval_context SELECT 0, md5(g::text)::uuid, 1, '', -1, '1' FROM generate_series(1, $1) g",
 	} {
-		w.exec(sql, n)
+		w.Exec(sql, n)
 	}
 }
 
@@ -76,7 +78,7 @@ func probes() map[string]func(w *world, n int) func(b *Backend) {
 	completing := func(cs []backend.Completion) func(w *world) func(b *Backend) {
 		return func(w *world) func(b *Backend) {
 			return func(b *Backend) {
-				out, err := b.Complete(w.ctx, 0, cs, backendtest.Granted(0))
+				out, err := b.Complete(w.Ctx, 0, cs, backendtest.Granted(0))
 				for _, o := range out.Outcomes {
 					if o.Answer != backend.Applied {
 						w.Fatalf("answered %s (%v)", o.Answer, o.Err)
@@ -89,53 +91,40 @@ func probes() map[string]func(w *world, n int) func(b *Backend) {
 		}
 	}
 	return map[string]func(w *world, n int) func(b *Backend){
-		"completing steps": func(w *world, n int) func(b *Backend) { return completing(w.many(sequence, n))(w) },
+		"completing steps": func(w *world, n int) func(b *Backend) { return completing(w.many(designtest.Sequence, n))(w) },
 		"completing elements": func(w *world, n int) func(b *Backend) {
-			wide := fanned
+			wide := designtest.Fanned
 			wide.Input = fmt.Sprintf(`{"n": %d}`, n+1)
-			sub := w.instance(wide, wide.Program(w))
-			var cs []backend.Completion
-			for _, task := range w.submit(sub)[:n] {
-				cs = append(cs, backendtest.Ran(task))
-			}
-			return completing(cs)(w)
+			return completing(designtest.Ran(w.Launch(wide)[:n]...))(w)
 		},
 		"completing rounds": func(w *world, n int) func(b *Backend) {
-			var cs []backend.Completion
-			for _, task := range w.complete(w.many(rounds, n)...).Tasks {
-				cs = append(cs, backendtest.Ran(task))
-			}
-			return completing(cs)(w)
+			return completing(designtest.Ran(w.Complete(w.many(designtest.Looping, n)...).Tasks...))(w)
 		},
 		"claiming": func(w *world, n int) func(b *Backend) {
-			var subs []backend.Submission
-			p := alone.Program(w)
-			for range n {
-				subs = append(subs, w.instance(alone, p))
-			}
+			subs := w.Instances(designtest.Alone, n)
 			for claimed := 1; claimed > 0; { // what others have left
-				out, err := w.b.Claim(w.ctx, 0, backendtest.Granted(1_000))
+				out, err := w.B.Claim(w.Ctx, 0, backendtest.Granted(1_000))
 				if err != nil {
 					w.Fatal(err)
 				}
 				claimed = len(out.Tasks)
 			}
-			if _, err := w.b.Submit(w.ctx, subs, backendtest.Granted(0)); err != nil {
+			if _, err := w.B.Submit(w.Ctx, subs, backendtest.Granted(0)); err != nil {
 				w.Fatal(err)
 			}
 			return func(b *Backend) {
-				if out, err := b.Claim(w.ctx, 0, backendtest.Granted(n)); err != nil || len(out.Tasks) != n {
+				if out, err := b.Claim(w.Ctx, 0, backendtest.Granted(n)); err != nil || len(out.Tasks) != n {
 					w.Fatalf("%d tasks of %d, %v", len(out.Tasks), n, err)
 				}
 			}
 		},
 		"extending": func(w *world, n int) func(b *Backend) {
 			var leases []backend.Lease
-			for _, c := range w.many(alone, n) {
+			for _, c := range w.many(designtest.Alone, n) {
 				leases = append(leases, c.Lease)
 			}
 			return func(b *Backend) {
-				held, err := b.Extend(w.ctx, 0, leases, backendtest.Granted(0))
+				held, err := b.Extend(w.Ctx, 0, leases, backendtest.Granted(0))
 				if err != nil || !held[0] {
 					w.Fatalf("held %t, %v", held[0], err)
 				}
@@ -147,32 +136,23 @@ func probes() map[string]func(w *world, n int) func(b *Backend) {
 // many starts instances of a workflow and completes their first tasks.
 func (w *world) many(wf backendtest.Workflow, n int) []backend.Completion {
 	w.Helper()
-	p := wf.Program(w)
-	var subs []backend.Submission
-	for range n {
-		subs = append(subs, w.instance(wf, p))
-	}
-	var cs []backend.Completion
-	for _, task := range w.submit(subs...) {
-		cs = append(cs, backendtest.Ran(task))
-	}
-	return cs
+	return designtest.Ran(w.Submit(w.Instances(wf, n)...)...)
 }
 
 // TestOfferedAmongStale offers a completion twice in one call with one of an older lease between them: one
 // is applied (I3).
 func TestOfferedAmongStale(t *testing.T) {
 	w := newWorld(t)
-	task := w.launch(rounds)[0]
+	task := w.Launch(designtest.Looping)[0]
 	old := backendtest.Ran(task)
-	w.exec("UPDATE node_ready_state SET due_at = clock_timestamp() WHERE is_queued")
-	out, err := w.b.Claim(w.ctx, 0, backendtest.Granted(1))
+	w.Exec("UPDATE node_ready_state SET due_at = clock_timestamp() WHERE is_queued")
+	out, err := w.B.Claim(w.Ctx, 0, backendtest.Granted(1))
 	if err != nil || len(out.Tasks) != 1 {
 		t.Fatalf("%d tasks, %v", len(out.Tasks), err)
 	}
 	c := backendtest.Ran(out.Tasks[0])
-	if got := backendtest.Answers(w.complete(c, old, c)); got != "applied stale stale" {
+	if got := backendtest.Answers(w.Complete(c, old, c)); got != "applied stale stale" {
 		t.Errorf("%s; want the first of them applied", got)
 	}
-	w.finish()
+	w.Finish()
 }

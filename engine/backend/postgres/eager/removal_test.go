@@ -18,20 +18,19 @@ import (
 // other (D5).
 func TestRemovalIsNoCircle(t *testing.T) {
 	w := newWorld(t)
-	deadlocks := "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-	before := w.number(deadlocks)
-	tasks := w.launch(backendtest.Workflow{Name: "pair", Input: `{}`, Want: `[1,2]`, Source: `
+	before := w.Deadlocks()
+	tasks := w.Launch(backendtest.Workflow{Name: "pair", Input: `{}`, Want: `[1,2]`, Source: `
 fn main(input: [], output: [xs]):
     xs = spread [1, 2]:x -> @echo(value=x)
 `})
-	w.complete(backendtest.Ran(tasks[0]))
-	tx, err := w.b.store.Pgx().Begin(w.ctx)
+	w.Complete(backendtest.Ran(tasks[0]))
+	tx, err := w.b.store.Pgx().Begin(w.Ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback(w.ctx) }() // after a commit there is none
+	defer func() { _ = tx.Rollback(w.Ctx) }() // after a commit there is none
 	lock := func(token int64) error {
-		_, err := tx.Exec(w.ctx, "SELECT FROM node_ready_state WHERE token = $1 FOR UPDATE", token)
+		_, err := tx.Exec(w.Ctx, "SELECT FROM node_ready_state WHERE token = $1 FOR UPDATE", token)
 		return err
 	}
 	if err := lock(tasks[0].Lease.Token); err != nil {
@@ -44,11 +43,11 @@ fn main(input: [], output: [xs]):
 			return
 		}
 		once.Do(func() { // the completion has its row by now
-			go func() { other <- errors.Join(lock(tasks[1].Lease.Token), tx.Commit(context.WithoutCancel(w.ctx))) }()
+			go func() { other <- errors.Join(lock(tasks[1].Lease.Token), tx.Commit(context.WithoutCancel(w.Ctx))) }()
 			w.awaitWaiting(tx)
 		})
 	}))
-	out, err := b.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(tasks[1])}, backendtest.Granted(0))
+	out, err := b.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(tasks[1])}, backendtest.Granted(0))
 	if err != nil || backendtest.Answers(out) != "applied" || len(out.Ended) != 1 {
 		t.Errorf("the last completion: %s (%v), and %d ends; want it applied, and one", backendtest.Answers(out), err, len(out.Ended))
 	}
@@ -57,11 +56,11 @@ fn main(input: [], output: [xs]):
 		if err != nil {
 			t.Errorf("who waited: %v", err)
 		}
-	case <-w.ctx.Done():
+	case <-w.Ctx.Done():
 		t.Fatal("nobody has waited")
 	}
-	w.finish()
-	if n := w.number(deadlocks) - before; n != 0 {
+	w.Finish()
+	if n := w.Deadlocks() - before; n != 0 {
 		t.Errorf("%d deadlocks", n)
 	}
 }
@@ -97,6 +96,6 @@ func (c watchedConn) Applies(events any) { c.applies(events.([]Applied)) }
 func (w *world) awaitWaiting(tx pgx.Tx) {
 	w.Helper()
 	for waits := int64(0); waits == 0; {
-		waits = w.number("SELECT count(*) FROM pg_locks WHERE pid = $1 AND NOT granted", int64(tx.Conn().PgConn().PID()))
+		waits = w.Number("SELECT count(*) FROM pg_locks WHERE pid = $1 AND NOT granted", int64(tx.Conn().PgConn().PID()))
 	}
 }

@@ -2,54 +2,43 @@ package eager
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"testing"
-	"time"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/graph"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 )
 
-// three is a loop of three actions a round.
-var three = backendtest.Workflow{Name: "three", Source: `
-fn main(input: [n], output: [results]):
-    results = []
-    for i in range(n):
-        a = @double(value=i)
-        b = @add(a=a, b=1)
-        r = @echo(value=b)
-        results = results + [r]
-`}
-
 // TestRoundsShareRows runs a loop task by task: no round adds a row, but for what is collected; the rows
 // of the loop's body stand for the round that it is in or for none.
 func TestRoundsShareRows(t *testing.T) {
 	w := newWorld(t)
-	wf := three
+	wf := designtest.Collecting
 	wf.Input = `{"n": 30}`
 	p := wf.Program(t)
-	sub := w.instance(wf, p)
-	delete(w.want, sub.ID)
+	sub := w.Instance(wf)
+	delete(w.Want, sub.ID)
 	var rows []int64
-	for tasks := w.submit(sub); len(tasks) > 0; {
+	for tasks := w.Submit(sub); len(tasks) > 0; {
 		path := string(tasks[0].Lease.Key.Run.Path)
-		if n := w.number("SELECT count(*) FROM node_ready_state"); n != int64(len(p.Graph().Nodes)) {
+		if n := w.Number("SELECT count(*) FROM node_ready_state"); n != int64(len(p.Graph().Nodes)) {
 			t.Fatalf("round %s: %d rows for %d nodes", path, n, len(p.Graph().Nodes))
 		}
-		if n := w.number("SELECT count(*) FROM node_ready_state WHERE path NOT IN ('', $1)", path); n != 0 {
+		if n := w.Number("SELECT count(*) FROM node_ready_state WHERE path NOT IN ('', $1)", path); n != 0 {
 			t.Fatalf("round %s: %d rows stand for another", path, n)
 		}
-		rows = append(rows, w.number("SELECT (SELECT count(*) FROM node_pending_context) + (SELECT count(*) FROM instance_eval_context WHERE element < 0)"))
-		tasks = w.complete(backendtest.Ran(tasks[0])).Tasks
+		rows = append(rows, w.Number("SELECT (SELECT count(*) FROM node_pending_context) + (SELECT count(*) FROM instance_eval_context WHERE element < 0)"))
+		tasks = w.Complete(backendtest.Ran(tasks[0])).Tasks
 	}
 	if len(rows) != 90 || slices.Max(rows) > slices.Max(rows[:6]) {
 		t.Errorf("%d completions with %v other rows; want 90, and no more than in the first rounds", len(rows), rows)
 	}
-	w.finish()
+	w.Finish()
 }
 
 // TestRoundsLeaveNoValues runs a loop in every other round of which an inner loop has nothing to do: what it kept to go over in
@@ -63,17 +52,17 @@ fn main(input: [n, lists], output: [total]):
         for x in lists[i % 2]:
             total = @echo(value=x)
 `}
-	sub := w.instance(wf, wf.Program(t))
-	delete(w.want, sub.ID)
+	sub := w.Instance(wf)
+	delete(w.Want, sub.ID)
 	var rows []int64
-	for tasks := w.submit(sub); len(tasks) > 0; {
-		rows = append(rows, w.number("SELECT count(*) FROM instance_eval_context"))
-		tasks = w.complete(backendtest.Ran(tasks[0])).Tasks
+	for tasks := w.Submit(sub); len(tasks) > 0; {
+		rows = append(rows, w.Number("SELECT count(*) FROM instance_eval_context"))
+		tasks = w.Complete(backendtest.Ran(tasks[0])).Tasks
 	}
 	if len(rows) != 10 || slices.Max(rows) > slices.Max(rows[:3]) {
 		t.Errorf("%d completions with %v values; want 10, and no more than in the first rounds", len(rows), rows)
 	}
-	w.finish()
+	w.Finish()
 }
 
 // TestLoopsAreLinear counts the rows and index entries that loops read and the WAL that they write, on a server that writes
@@ -88,7 +77,7 @@ func TestLoopsAreLinear(t *testing.T) {
 		}
 	}
 	for what, y := range costs {
-		s := slope(sizes, y)
+		s := designtest.Slope(sizes, y)
 		t.Logf("%s: slope %.3f of %v", what, s, y)
 		if s > 1.05 {
 			t.Errorf("%s of loops grow with slope %.3f; at most 1.05 is linear: %v", what, s, y)
@@ -99,59 +88,34 @@ func TestLoopsAreLinear(t *testing.T) {
 // loopCosts runs a loop on a store of its own.
 func loopCosts(t *testing.T, n int) map[string]float64 {
 	t.Helper()
-	w := worldIn(t, pgtest.Quiet(t).DSN(), pgtest.Schema(t))
-	w.cfg.Application = w.cfg.Schema
-	wf := three
+	w := worldIn(t, postgres.Config{DSN: pgtest.Quiet(t).DSN(), Schema: pgtest.Schema(t), Shards: 1})
+	w.Cfg.Application = w.Cfg.Schema
+	wf := designtest.Collecting
 	wf.Input = fmt.Sprintf(`{"n": %d}`, n)
-	sub := w.instance(wf, wf.Program(t))
-	b := open(t, w.cfg)
-	wal := w.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
-	out, err := b.Submit(w.ctx, []backend.Submission{sub}, backendtest.Granted(1))
+	sub := w.Instance(wf)
+	b := open(t, w.Cfg)
+	wal := w.Number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
+	out, err := b.Submit(w.Ctx, []backend.Submission{sub}, backendtest.Granted(1))
 	for err == nil && len(out.Tasks) > 0 {
-		out, err = b.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(out.Tasks[0])}, backendtest.Granted(1))
+		out, err = b.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(out.Tasks[0])}, backendtest.Granted(1))
 	}
 	if err != nil || len(out.Ended) != 1 || out.Ended[0].Status != backend.Completed {
 		t.Fatalf("%+v, %v", out.Ended, err)
 	}
-	wal = w.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint") - wal
+	wal = w.Number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint") - wal
 	b.Close()
-	w.counted()
+	w.SessionsEnd(w.Cfg.Schema)
 	return map[string]float64{
 		"bytes of WAL":  float64(wal),
 		"rows read":     float64(w.rowsRead()),
-		"index entries": float64(w.number("SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes WHERE schemaname = current_schema()")),
-	}
-}
-
-// counted waits until the sessions that name the schema as their application have ended: then what they
-// read has been counted.
-func (w *world) counted() {
-	w.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for w.number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1", w.cfg.Schema) > 0 {
-		select {
-		case <-tick.C:
-		case <-w.ctx.Done():
-			w.Fatalf("the sessions of %s do not end: %v", w.cfg.Application, w.ctx.Err())
-		}
+		"index entries": float64(w.Number("SELECT sum(idx_tup_read)::bigint FROM pg_stat_user_indexes WHERE schemaname = current_schema()")),
 	}
 }
 
 // rowsRead is what sessions that have ended have read in the store.
 func (w *world) rowsRead() int64 {
 	w.Helper()
-	return w.number("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables WHERE schemaname = current_schema()")
-}
-
-// slope fits y = c·x^slope.
-func slope(xs, ys []float64) float64 {
-	var n, sx, sy, sxx, sxy float64
-	for i := range xs {
-		x, y := math.Log(xs[i]), math.Log(ys[i])
-		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
-	}
-	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+	return w.Number("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables WHERE schemaname = current_schema()")
 }
 
 // TestPlaces holds the rows of a graph with loops in spreads in loops against the paths of its runs.
@@ -197,6 +161,3 @@ fn main(input: [n], output: [r]):
 		t.Errorf("a node that is not there has its row at %q", got)
 	}
 }
-
-// TestMain starts and stops the server that the tests use.
-func TestMain(m *testing.M) { pgtest.Main(m) }

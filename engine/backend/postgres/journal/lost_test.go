@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,8 +10,8 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/pgserver/pgtest"
-	"pulley/internal/depth"
 )
 
 // cutWorld is a world with a backend whose connections can be cut.
@@ -31,43 +32,36 @@ func newCutWorld(t *testing.T) *cutWorld {
 	return c
 }
 
-// trial is a call that may be cut, with the judge of what came of it.
-type trial struct {
-	call  func() error
-	judge func(err error) error
-}
-
 // scenes are the kinds of calls, each on an instance of its own.
 var scenes = []struct {
 	name  string
-	trial func(w *cutWorld) trial
+	trial func(w *cutWorld) designtest.Trial
 }{
-	{"goes on", func(w *cutWorld) trial { return w.offering(ran(w.launch(w.b, sequence)[0])) }},
-	{"opens a barrier", func(w *cutWorld) trial {
+	{"goes on", func(w *cutWorld) designtest.Trial { return w.offering(ran(w.launch(w.b, sequence)[0])) }},
+	{"opens a barrier", func(w *cutWorld) designtest.Trial {
 		tasks := w.launch(w.b, joining)
 		return w.offering(ran(tasks[0]), ran(tasks[1]))
 	}},
-	{"is tried again", func(w *cutWorld) trial { return w.offering(ran(w.launch(w.b, flaky)[0])) }},
-	{"ends", func(w *cutWorld) trial { return w.offering(ran(w.launch(w.b, alone)[0])) }},
-	{"fails", func(w *cutWorld) trial { return w.offering(ran(w.launch(w.b, failing)[0])) }},
-	{"goes on and ends", func(w *cutWorld) trial {
+	{"is tried again", func(w *cutWorld) designtest.Trial { return w.offering(ran(w.launch(w.b, flaky)[0])) }},
+	{"ends", func(w *cutWorld) designtest.Trial { return w.offering(ran(w.launch(w.b, alone)[0])) }},
+	{"fails", func(w *cutWorld) designtest.Trial { return w.offering(ran(w.launch(w.b, failing)[0])) }},
+	{"goes on and ends", func(w *cutWorld) designtest.Trial {
 		return w.offering(ran(w.launch(w.b, sequence)[0]), ran(w.launch(w.b, alone)[0]))
 	}},
-	{"submission", func(w *cutWorld) trial { return w.submitting() }},
-	{"cancel", func(w *cutWorld) trial { return w.canceling() }},
+	{"submission", func(w *cutWorld) designtest.Trial { return w.submitting() }},
+	{"cancel", func(w *cutWorld) designtest.Trial { return w.canceling() }},
 }
 
 // TestLostCommit cuts the connection at every message of every kind of call, and wants what is answered to be what
 // happened, and everything to end as if nothing had.
 func TestLostCommit(t *testing.T) {
-	cuts := depth.Of(pgtest.OnceEach(), []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}})
 	for _, s := range scenes {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			w := newCutWorld(t)
 			made := 0
-			for _, c := range cuts {
-				made += w.everyMessage(s.trial, c)
+			for _, c := range designtest.OnceCuts {
+				made += w.everyMessage(c, func() designtest.Trial { return s.trial(w) })
 			}
 			t.Logf("%d cuts", made)
 			w.b.Close()
@@ -80,38 +74,13 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
-// everyMessage makes trials with the cut at the first message, the second, and so on, until a trial is over before
-// its cut is due.
-func (w *cutWorld) everyMessage(make func(w *cutWorld) trial, c pgtest.Cut) int {
+// everyMessage makes trials with the cut at each message, until a trial is over before its cut is due.
+func (w *cutWorld) everyMessage(c pgtest.Cut, trial func() designtest.Trial) int {
 	w.Helper()
-	for c = c.At(1); ; c = c.At(c.K + 1) {
-		if c.K > 60 {
-			w.Fatalf("%s: the call has no end", c)
-		}
+	return designtest.EveryMessage(w, w.proxy, c, 3, func(pgtest.Cut) designtest.Trial {
 		w.warm()
-		tr := make(w)
-		w.proxy.Set(c)
-		err := tr.call()
-		fired := w.proxy.Unset()
-		if err := w.judged(tr, err); err != nil {
-			w.Errorf("%s: %v", c, err)
-		}
-		switch {
-		case fired:
-			continue
-		case err != nil:
-			w.Fatalf("%s was not reached, and: %v", c, err)
-		case c.K < 3:
-			w.Fatalf("inconclusive: %s was not reached", c)
-		}
-		return c.K - 1
-	}
-}
-
-// judged judges once calls get through again.
-func (w *cutWorld) judged(tr trial, err error) error {
-	w.warm()
-	return tr.judge(err)
+		return trial()
+	})
 }
 
 // warm makes calls until one gets through: the pool may hold connections that were cut while nobody used them.
@@ -129,72 +98,62 @@ func (w *cutWorld) warm() {
 	w.Fatalf("no call succeeds that is not cut: %v", err)
 }
 
+// judged makes a trial whose judge calls once calls get through again.
+func (w *cutWorld) judged(call func() error, judge func(err error) error) designtest.Trial {
+	return designtest.Trial{Call: call, Judge: func(err error) error {
+		w.warm()
+		return judge(err)
+	}}
+}
+
 // offering makes a trial of completions.
-func (w *cutWorld) offering(cs ...backend.Completion) trial {
-	return trial{
-		call: func() error {
-			out, err := w.b.Complete(w.ctx, 0, cs, granted(100))
-			for _, o := range out.Outcomes {
-				if err == nil && o.Answer != backend.Applied {
-					return fmt.Errorf("I3: answered %+v; want all applied, nobody else completes them", out.Outcomes)
-				}
+func (w *cutWorld) offering(cs ...backend.Completion) designtest.Trial {
+	return w.judged(func() error {
+		out, err := w.b.Complete(w.ctx, 0, cs, granted(100))
+		for _, o := range out.Outcomes {
+			if err == nil && o.Answer != backend.Applied {
+				return fmt.Errorf("I3: answered %+v; want all applied, nobody else completes them", out.Outcomes)
 			}
-			return err
-		},
-		judge: func(err error) error {
-			again := map[backend.Answer]int{}
-			for _, o := range w.complete(w.b, cs...).Outcomes {
-				again[o.Answer]++
-			}
-			switch {
-			case err == nil && again[backend.Stale] != len(cs):
-				return fmt.Errorf("I3: applied, and offered again: %v; want stale", again)
-			case err != nil && !backend.IsUnknown(err) && again[backend.Applied] != len(cs):
-				return fmt.Errorf("I3: failed, and offered again: %v; want applied (%w)", again, err)
-			case again[backend.Stale] != len(cs) && again[backend.Applied] != len(cs):
-				return fmt.Errorf("torn: offered again: %v (%w)", again, err)
-			}
-			return nil
-		},
-	}
+		}
+		return err
+	}, func(err error) error {
+		return designtest.JudgeAgain(len(cs), err, w.complete(w.b, cs...))
+	})
 }
 
 // submitting makes a trial of new instances: one that runs, and one that ends with its beginning.
-func (w *cutWorld) submitting() trial {
+func (w *cutWorld) submitting() designtest.Trial {
 	ends := backendtest.Workflow{Name: "ends", Input: `{"n": 1}`, Want: `2`, Source: "fn main(input: [n], output: [x]):\n    x = n + 1\n"}
 	subs := []backend.Submission{w.instance(alone, alone.Program(w)), w.instance(ends, ends.Program(w))}
 	call := func() (backend.Committed, error) { return w.b.Submit(w.ctx, subs, granted(5)) }
-	return trial{
-		call: func() error {
-			out, err := call()
-			for _, o := range out.Outcomes {
-				if err == nil && o.Answer != backend.Applied {
-					return fmt.Errorf("answered %+v; want both applied", out.Outcomes)
-				}
+	return w.judged(func() error {
+		out, err := call()
+		for _, o := range out.Outcomes {
+			if err == nil && o.Answer != backend.Applied {
+				return fmt.Errorf("answered %+v; want both applied", out.Outcomes)
 			}
-			return err
-		},
-		judge: func(err error) error {
-			out, failed := call()
-			if failed != nil {
-				return failed
-			}
-			a, b := out.Outcomes[0].Answer, out.Outcomes[1].Answer
-			switch {
-			case a != b:
-				return fmt.Errorf("torn: submitted again, %s and %s", a, b)
-			case err == nil && a != backend.Duplicate:
-				return fmt.Errorf("I8: stored, and submitted again: %s", a)
-			case err != nil && !backend.IsUnknown(err) && a != backend.Applied:
-				return fmt.Errorf("failed, and submitted again: %s (%w)", a, err)
-			}
-			return nil
-		},
-	}
+		}
+		return err
+	}, func(err error) error {
+		out, failed := call()
+		if failed != nil {
+			return failed
+		}
+		a, b := out.Outcomes[0].Answer, out.Outcomes[1].Answer
+		switch {
+		case a != b:
+			return fmt.Errorf("torn: submitted again, %s and %s", a, b)
+		case err == nil && a != backend.Duplicate:
+			return fmt.Errorf("I8: stored, and submitted again: %s", a)
+		case err != nil && !backend.IsUnknown(err) && a != backend.Applied:
+			return fmt.Errorf("failed, and submitted again: %s (%w)", a, err)
+		}
+		return nil
+	})
 }
 
 // canceling makes a trial of a cancel.
-func (w *cutWorld) canceling() trial {
+func (w *cutWorld) canceling() designtest.Trial {
 	w.launch(w.b, sequence)
 	id := w.subs[len(w.subs)-1].ID
 	w.subs = w.subs[:len(w.subs)-1] // it has no result
@@ -206,27 +165,23 @@ func (w *cutWorld) canceling() trial {
 		}
 		return err
 	}
-	return trial{
-		call: call,
-		judge: func(err error) error {
-			found, failed := w.b.Lookup(w.ctx, []uuid.UUID{id})
-			if failed != nil {
-				return failed
-			}
-			s := found[0].Status
-			if err == nil && s != backend.Canceled || err != nil && !backend.IsUnknown(err) && s != backend.Running {
-				return fmt.Errorf("%w, and the instance is %s", err, s)
-			}
-			return call()
-		},
-	}
+	return w.judged(call, func(err error) error {
+		found, failed := w.b.Lookup(w.ctx, []uuid.UUID{id})
+		if failed != nil {
+			return failed
+		}
+		s := found[0].Status
+		if err == nil && s != backend.Canceled || err != nil && !backend.IsUnknown(err) && s != backend.Running {
+			return fmt.Errorf("%w, and the instance is %s", err, s)
+		}
+		return call()
+	})
 }
 
 // TestLostHandOver cuts the connection at every message by which a shard is given back and taken again: the leases that go
 // with it hold, whichever reply is lost (I11).
 func TestLostHandOver(t *testing.T) {
-	cuts := depth.Of(pgtest.OnceEach(), []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}})
-	cuts = append(cuts, pgtest.Cut{Mode: pgtest.CutBefore, Client: true, Dead: true})
+	cuts := append(slices.Clone(designtest.OnceCuts), pgtest.Cut{Mode: pgtest.CutBefore, Client: true, Dead: true})
 	w := newCutWorld(t)
 	tasks := w.launch(w.b, fanned)
 	made := 0

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/backend/postgres/journal/forward"
 	"pulley/engine/pgserver/pgtest"
 )
@@ -206,18 +207,18 @@ func TestLostMail(t *testing.T) {
 	}
 	made := 0
 	for _, c := range []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}} {
-		made += w.everyMessage(func(w *cutWorld) trial {
+		made += w.everyMessage(c, func() designtest.Trial {
 			w.b = asker
 			cs := []backend.Completion{ran(w.launch(owner, alone)[0]), ran(w.launch(owner, sequence)[0])}
 			tr := w.offering(cs...)
-			return trial{judge: tr.judge, call: func() error {
-				err := tr.call()
+			return designtest.Trial{Judge: tr.Judge, Call: func() error {
+				err := tr.Call()
 				if backend.IsUnknown(err) {
 					t.Errorf("%s: %v; want what happened", c, err)
 				}
 				return err
 			}}
-		}, c)
+		})
 	}
 	t.Logf("%d cuts", made)
 	asker.Close()

@@ -7,37 +7,15 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/pgserver/pgwire"
 )
 
 var (
-	sequence = backendtest.Workflow{Name: "sequence", Input: `{"n": 4}`, Want: `9`, Source: `
-fn main(input: [n], output: [y]):
-    x = @double(value=n)
-    y = @add(a=x, b=1)
-`}
-	joining = backendtest.Workflow{Name: "joining", Input: `{}`, Want: `6`, Source: `
-fn main(input: [], output: [s]):
-    a, b = parallel:
-        @double(value=1)
-        @double(value=2)
-    s = @sum(values=[a, b])
-`}
-	alone = backendtest.Workflow{Name: "alone", Input: `{"n": 4}`, Want: `8`, Source: `
-fn main(input: [n], output: [x]):
-    x = @double(value=n)
-`}
-	fanned = backendtest.Workflow{Name: "fanned", Input: `{"n": 3}`, Want: `[0,2,4]`, Source: `
-fn main(input: [n], output: [r]):
-    r = spread range(n):x -> @double(value=x)
-`}
-	failing = backendtest.Workflow{Name: "failing", Input: `{}`, Failure: "Bad", Source: `
-fn main(input: [], output: [r]):
-    a, b = parallel:
-        @fail(type="Bad", message="no")
-        @double(value=2)
-    r = @add(a=a, b=b)
-`}
+	sequence, joining = designtest.Sequence, designtest.Joining
+	alone, fanned     = designtest.Alone, designtest.Fanned
+	failing           = designtest.Failing
+
 	flaky = backendtest.Workflow{Name: "flaky", Input: `{}`, Want: `3`, Source: `
 fn main(input: [], output: [r]):
     r = @flaky(times=2) [retry: 2, backoff: 1ms]

@@ -42,10 +42,10 @@ func TestCalledOff(t *testing.T) {
 		if got := r.complete(done(never), done(double)); got[0] != backend.Stale || got[1] != backend.Stale {
 			t.Errorf("what was called off is %v", got)
 		}
-		if n := r.number("SELECT count(*) FROM ledger WHERE status <> 'completed'"); n != 1 {
+		if n := r.Number("SELECT count(*) FROM ledger WHERE status <> 'completed'"); n != 1 {
 			t.Errorf("%d runs are open beside the handler's", n-1)
 		}
-		out, err := r.b.Claim(r.ctx, 0, r.grant)
+		out, err := r.b.Claim(r.Ctx, 0, r.grant)
 		r.took(out, err)
 		r.complete(done(r.task(id, "echo", `{"value":"no"}`)))
 		r.gives(id, `"no"`)
@@ -58,7 +58,7 @@ func TestCancel(t *testing.T) {
 		r := newRig(t, cfg, scan)
 		r.grant.Max = 1
 		id, other := r.submit(twoSteps, `{"n": 3}`), r.submit(twoSteps, `{"n": 1}`)
-		found, err := r.b.Cancel(r.ctx, []uuid.UUID{id, uuid.New(), id}, "not wanted")
+		found, err := r.b.Cancel(r.Ctx, []uuid.UUID{id, uuid.New(), id}, "not wanted")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,14 +73,14 @@ func TestCancel(t *testing.T) {
 		if got := r.complete(done(r.task(id, "echo", `{"value":0}`))); got[0] != backend.Stale {
 			t.Errorf("what ran is %s", got[0])
 		}
-		left, err := r.b.Leftovers(r.ctx)
+		left, err := r.b.Leftovers(r.Ctx)
 		if err != nil || len(left) > 0 {
 			t.Errorf("left: %v, %v", left, err)
 		}
 		r.complete(done(r.task(other, "echo", `{"value":0}`)))
 		r.complete(done(r.task(other, "double", `{"value":0}`)))
 		r.gives(other, `[0]`)
-		if found, err = r.b.Cancel(r.ctx, []uuid.UUID{other}, "too late"); err != nil || found[0].Status != backend.Completed {
+		if found, err = r.b.Cancel(r.Ctx, []uuid.UUID{other}, "too late"); err != nil || found[0].Status != backend.Completed {
 			t.Errorf("canceled after its end: %+v, %v", found, err)
 		}
 	})

@@ -36,15 +36,13 @@ func TestSpoiltInstance(t *testing.T) {
 			all = append(all, r.submit(chain, `{"n": 1}`))
 		}
 		slices.SortFunc(all, func(a, b uuid.UUID) int { return strings.Compare(a.String(), b.String()) })
-		if _, err := r.connect().Exec(r.ctx, refuse, pgx.QueryExecModeSimpleProtocol); err != nil {
-			t.Fatal(err)
-		}
+		r.Exec(refuse, pgx.QueryExecModeSimpleProtocol)
 		var batch []backend.Completion
 		for _, id := range all {
 			batch = append(batch, done(r.task(id, "double", `{"value":1}`)))
 		}
 		r.complete(batch...)
-		out, err := r.b.Claim(r.ctx, 0, r.grant)
+		out, err := r.b.Claim(r.Ctx, 0, r.grant)
 		r.took(out, err)
 		if in := r.instance(all[0]); in.Status != backend.Failed || in.Failure.Type != "LedgerError" || !strings.Contains(in.Failure.Message, "no such row") {
 			t.Errorf("the spoilt one: %+v, %+v", in, in.Failure)
@@ -61,13 +59,11 @@ func TestSpoiltRow(t *testing.T) {
 	r := newRig(t, alone(t, pull.ScanApp), pull.ScanApp)
 	spoilt, other := r.submit(chain, `{"n": 1}`), r.submit(chain, `{"n": 1}`)
 	const row = "UPDATE ledger SET status = 'completed', done = 1, failure = '7' WHERE instance_id = $1"
-	if _, err := r.connect().Exec(r.ctx, row, spoilt); err != nil {
-		t.Fatal(err)
-	}
+	r.Exec(row, spoilt)
 	r.complete(done(r.task(other, "double", `{"value":1}`)))
 	r.complete(done(r.task(other, "double", `{"value":2}`)))
 	r.gives(other, "4")
-	if _, err := r.b.Sweep(r.ctx, 0); err != nil {
+	if _, err := r.b.Sweep(r.Ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	if in := r.instance(spoilt); in.Status != backend.Failed || in.Failure.Type != "LedgerError" {
@@ -84,18 +80,16 @@ func TestUnreadableWorkflow(t *testing.T) {
 		resting := r.submit(chain, `{"n": 1}`)
 		other := r.submit(strings.ReplaceAll(chain, "double", "echo"), `{"n": 1}`)
 		const spoil = `UPDATE workflows SET definition = '{"nodes": "of a later version"}' WHERE id = (SELECT workflow FROM instances WHERE id = $1)`
-		if _, err := r.connect().Exec(r.ctx, spoil, resting); err != nil {
-			t.Fatal(err)
-		}
+		r.Exec(spoil, resting)
 		r.b = open(t, cfg, scan) // which has read none
 		r.grant.Max = 10
 		for range 2 {
-			out, err := r.b.Claim(r.ctx, 0, r.grant)
+			out, err := r.b.Claim(r.Ctx, 0, r.grant)
 			r.took(out, err)
 			r.complete(done(r.task(other, "echo", `{"value":1}`)))
 		}
 		r.gives(other, "1")
-		out, err := r.b.Claim(r.ctx, 0, r.grant)
+		out, err := r.b.Claim(r.Ctx, 0, r.grant)
 		if err != nil || len(out.Tasks) > 0 || out.More || r.instance(resting).Status != backend.Running {
 			t.Errorf("the resting one is %s, claimed %+v, %v", r.instance(resting).Status, out, err)
 		}
@@ -129,7 +123,7 @@ fn main(input: [n], output: [out]):
 		r.held = r.held[1:]
 		r.complete(done(task))
 		if i%20 == 0 {
-			most = max(most, r.number(rows))
+			most = max(most, r.Number(rows))
 		}
 	}
 	if in := r.instance(id); in.Status != backend.Completed {
@@ -155,7 +149,7 @@ fn main(input: [n], output: [r]):
 		if len(r.held) != 100 || len(r.held[0].Args) < 100_000 {
 			t.Fatalf("%d tasks, of %d bytes", len(r.held), len(r.held[0].Args))
 		}
-		written := r.number(`SELECT (SELECT coalesce(sum(length(args::text)), 0) + coalesce(sum(length(result::text)), 0) FROM ledger)
+		written := r.Number(`SELECT (SELECT coalesce(sum(length(args::text)), 0) + coalesce(sum(length(result::text)), 0) FROM ledger)
 			+ (SELECT coalesce(sum(length(args::text)), 0) FROM arrivals) + (SELECT coalesce(sum(length(value::text)), 0) FROM inbox)`)
 		if once := int64(len(r.held[0].Args)); written > 2*once+20_000 { // the result of what made it, and the value
 			t.Errorf("%d bytes stand in the tables; the value has %d", written, once)
@@ -174,11 +168,11 @@ fn main(input: [n], output: [n]):
 		if len(r.held) > 0 {
 			t.Fatalf("granted at once: %+v", r.held)
 		}
-		began := r.number("SELECT (extract(epoch FROM due_at) * 1e6)::bigint FROM ledger")
+		began := r.Number("SELECT (extract(epoch FROM due_at) * 1e6)::bigint FROM ledger")
 		r.b.Close()
 		r.b = open(t, cfg, scan)
 		for len(r.held) == 0 {
-			out, err := r.b.Claim(r.ctx, 0, r.grant)
+			out, err := r.b.Claim(r.Ctx, 0, r.grant)
 			r.took(out, err)
 			if len(r.held) > 0 {
 				break
@@ -189,11 +183,11 @@ fn main(input: [n], output: [n]):
 			wait := time.NewTimer(time.Until(out.NextDue))
 			select {
 			case <-wait.C:
-			case <-r.ctx.Done():
+			case <-r.Ctx.Done():
 				t.Fatal("the sleep is never over")
 			}
 		}
-		if early := r.number("SELECT $1 - (extract(epoch FROM clock_timestamp()) * 1e6)::bigint", began); early > 0 {
+		if early := r.Number("SELECT $1 - (extract(epoch FROM clock_timestamp()) * 1e6)::bigint", began); early > 0 {
 			t.Errorf("claimed %d µs early", early)
 		}
 		if task := r.held[0]; task.Action != "" || string(task.Args) != "{}" {
@@ -214,7 +208,7 @@ func TestManyNewWorkflows(t *testing.T) {
 			r.submit(chain+strings.Repeat("    r = @echo(value=r)\n", i), `{"n": 1}`)
 		}
 		r.b, r.grant.Max = open(t, cfg, scan), many
-		out, err := r.b.Claim(r.ctx, 0, r.grant)
+		out, err := r.b.Claim(r.Ctx, 0, r.grant)
 		if r.took(out, err); len(r.held) != many {
 			t.Errorf("%d tasks of %d", len(r.held), many)
 		}

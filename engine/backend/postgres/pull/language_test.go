@@ -13,8 +13,8 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/backend/postgres/pull"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 	"pulley/internal/depth"
 )
@@ -22,8 +22,7 @@ import (
 // alone is a schema of a test's own, with one shard.
 func alone(t *testing.T, scan pull.Scan) postgres.Config {
 	t.Helper()
-	dsn, schema := pgtest.Lend(t, "pull:scan="+string(scan))
-	return postgres.Config{DSN: dsn, Schema: schema, Shards: 1}
+	return designtest.Lent(t, "pull:scan="+string(scan), 1)
 }
 
 // both runs a test with each scan on a schema of its own.

@@ -3,12 +3,10 @@ package pull_test
 import (
 	"context"
 	"strings"
-	"sync"
 	"testing"
 
-	"pulley/engine/backend"
-	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
 	"pulley/engine/pgserver/pgtest"
@@ -16,32 +14,26 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-func open(t *testing.T, cfg postgres.Config, scan pull.Scan) *pull.Backend {
+func open(t testing.TB, cfg postgres.Config, scan pull.Scan) *pull.Backend {
 	t.Helper()
-	b, err := pull.Open(context.Background(), pull.Config{Store: cfg, Scan: scan})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	return b
+	return designtest.Open(t, pull.Open, pull.Config{Store: cfg, Scan: scan})
 }
 
+// TestConformance runs the suite of all backends, with each scan.
 func TestConformance(t *testing.T) {
 	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
 		t.Run(string(scan), func(t *testing.T) {
-			backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
-				dsn, schema := pgtest.Lend(t, "pull:scan="+string(scan))
-				cfg := postgres.Config{DSN: dsn, Schema: schema, Shards: opts.Shards}
-				b := open(t, cfg, scan)
-				checker := sync.OnceValue(func() *pull.Backend { return open(t, cfg, scan) }) // many cases need none
-				return backendtest.Store{
-					Backend:   b,
-					Reopen:    func(t *testing.T) backend.Backend { return open(t, cfg, scan) },
-					Leftovers: func(ctx context.Context) (map[string]int, error) { return checker().Leftovers(ctx) },
-				}
-			})
+			designtest.Conformance(t, "pull:scan="+string(scan), func(t testing.TB, cfg postgres.Config) *pull.Backend { return open(t, cfg, scan) }, nil)
 		})
 	}
+}
+
+func TestUnsweptIsNotProlonged(t *testing.T) {
+	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) { newRig(t, cfg, scan).UnsweptIsNotProlonged() })
+}
+
+func TestOverdueComesFirst(t *testing.T) {
+	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) { newRig(t, cfg, scan).OverdueComesFirst() })
 }
 
 // TestScansDoNotMix wants a schema to be kept to one scan, and to one design.

@@ -7,43 +7,42 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/plan"
 )
 
 // rig is a store of one shard whose tasks a test completes by hand.
 type rig struct {
-	*testing.T
-	ctx    context.Context
-	b      *pull.Backend
-	cfg    postgres.Config
-	grant  backend.Grant
-	held   []backend.Task
-	beside *pgx.Conn // of the test's own, for questions; nil: none was asked yet
-
-	programs map[string]*plan.Program // by their text
+	*designtest.World
+	b     *pull.Backend
+	grant backend.Grant
+	held  []backend.Task
 }
 
 func newRig(t *testing.T, cfg postgres.Config, scan pull.Scan) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), drivePatience)
-	t.Cleanup(cancel)
-	return &rig{programs: map[string]*plan.Program{}, T: t, ctx: ctx, b: open(t, cfg, scan), cfg: cfg, grant: backend.Grant{Owner: "test", Max: 100, Lease: time.Hour}}
+	b := open(t, cfg, scan)
+	ask, err := postgres.Connect(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ask.Close(context.WithoutCancel(t.Context())) })
+	w := designtest.NewWorld(t, cfg, designtest.Design{
+		Table: "ledger", Leased: "q.status = 'leased'", Free: "status = 'queued', owner = NULL", Others: []string{"arrivals", "inbox"},
+	}, b, ask)
+	return &rig{World: w, b: b, grant: backend.Grant{Owner: "test", Max: 100, Lease: time.Hour}}
 }
 
 // submit stores an instance of a program.
 func (r *rig) submit(source, input string) uuid.UUID {
 	r.Helper()
-	if r.programs[source] == nil {
-		r.programs[source] = backendtest.MustCompile(r, source)
-	}
-	sub := backend.Submission{ID: uuid.New(), Program: r.programs[source], Input: json.RawMessage(input)}
-	out, err := r.b.Submit(r.ctx, []backend.Submission{sub}, r.grant)
+	sub := backend.Submission{ID: uuid.New(), Program: r.Program(backendtest.Workflow{Source: source}), Input: json.RawMessage(input)}
+	out, err := r.b.Submit(r.Ctx, []backend.Submission{sub}, r.grant)
 	r.took(out, err)
 	if out.Outcomes[0].Answer != backend.Applied {
 		r.Fatalf("submitted: %+v", out.Outcomes[0])
@@ -88,7 +87,7 @@ func failed(t backend.Task, typ, message string) backend.Completion {
 // complete offers completions in one call and gives the answers.
 func (r *rig) complete(list ...backend.Completion) []backend.Answer {
 	r.Helper()
-	out, err := r.b.Complete(r.ctx, 0, list, r.grant)
+	out, err := r.b.Complete(r.Ctx, 0, list, r.grant)
 	r.took(out, err)
 	answers := make([]backend.Answer, len(list))
 	for i, o := range out.Outcomes {
@@ -100,7 +99,7 @@ func (r *rig) complete(list ...backend.Completion) []backend.Answer {
 // instance reads one.
 func (r *rig) instance(id uuid.UUID) backend.Instance {
 	r.Helper()
-	found, err := r.b.Lookup(r.ctx, []uuid.UUID{id})
+	found, err := r.b.Lookup(r.Ctx, []uuid.UUID{id})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -113,39 +112,4 @@ func (r *rig) gives(id uuid.UUID, result string) {
 	if in := r.instance(id); in.Status != backend.Completed || string(in.Result) != result {
 		r.Errorf("the instance is %s with %s, %+v; want %s", in.Status, in.Result, in.Failure, result)
 	}
-}
-
-// connect opens a connection of the test's own to the schema.
-func (r *rig) connect() *pgx.Conn {
-	r.Helper()
-	cfg, err := pgx.ParseConfig(r.cfg.DSN)
-	if err != nil {
-		r.Fatal(err)
-	}
-	cfg.RuntimeParams["search_path"] = pgx.Identifier{r.cfg.Schema}.Sanitize()
-	conn, err := pgx.ConnectConfig(r.ctx, cfg)
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.Cleanup(func() { _ = conn.Close(context.WithoutCancel(r.ctx)) })
-	return conn
-}
-
-// ask gives the connection for questions.
-func (r *rig) ask() *pgx.Conn {
-	r.Helper()
-	if r.beside == nil {
-		r.beside = r.connect()
-	}
-	return r.beside
-}
-
-// number reads one number from the schema.
-func (r *rig) number(sql string, args ...any) int64 {
-	r.Helper()
-	var n int64
-	if err := r.ask().QueryRow(r.ctx, sql, args...).Scan(&n); err != nil {
-		r.Fatal(err)
-	}
-	return n
 }

@@ -13,6 +13,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
 )
 
 // TestMoved completes while the rows are being changed by the extension of their leases: no completion
@@ -20,29 +21,29 @@ import (
 func TestMoved(t *testing.T) {
 	t.Run("once", func(t *testing.T) {
 		w := newWorld(t)
-		tasks := append(w.launch(sequence, sequence.Program(t)), w.launch(joining, joining.Program(t))...)
+		tasks := append(w.Launch(designtest.Sequence), w.Launch(designtest.Joining)...)
 		var cs []backend.Completion
 		for _, task := range tasks {
 			cs = append(cs, backendtest.Ran(task))
 		}
-		tx, err := w.direct.store.Pgx().Begin(w.ctx)
+		tx, err := w.direct.store.Pgx().Begin(w.Ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.Exec(w.ctx, "UPDATE queue SET due_at = due_at + interval '1 minute'"); err != nil {
+		if _, err := tx.Exec(w.Ctx, "UPDATE queue SET due_at = due_at + interval '1 minute'"); err != nil {
 			t.Fatal(err)
 		}
 		answered := make(chan error, 1)
 		var out backend.Committed
 		go func() {
 			var err error
-			out, err = w.through.Complete(w.ctx, 0, cs, backendtest.Granted(9))
+			out, err = w.through.Complete(w.Ctx, 0, cs, backendtest.Granted(9))
 			answered <- err
 		}()
 		if !w.waits(answered, 1) {
 			t.Error("inconclusive: the completions did not wait for their rows")
 		}
-		if err := tx.Commit(w.ctx); err != nil {
+		if err := tx.Commit(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-answered; err != nil || backendtest.Answers(out) != "applied applied applied" || len(out.Tasks) != 2 {
@@ -52,20 +53,19 @@ func TestMoved(t *testing.T) {
 	})
 	t.Run("hammered", func(t *testing.T) {
 		w := newWorld(t)
-		wide := fanned
+		wide := designtest.Fanned
 		wide.Input, wide.Want = `{"n": 80}`, doubles(80)
-		p := wide.Program(t)
-		tasks := w.launch(wide, p)
+		tasks := w.Launch(wide)
 		var leases []backend.Lease
 		for _, task := range tasks {
 			leases = append(leases, task.Lease)
 		}
-		stop, cancel := context.WithCancel(w.ctx)
+		stop, cancel := context.WithCancel(w.Ctx)
 		var extending, completing sync.WaitGroup
 		for range 2 {
 			extending.Go(func() {
 				for stop.Err() == nil {
-					if _, err := w.through.Extend(w.ctx, 0, leases, backendtest.Granted(0)); err != nil {
+					if _, err := w.through.Extend(w.Ctx, 0, leases, backendtest.Granted(0)); err != nil {
 						t.Errorf("Extend: %v", err)
 						return
 					}
@@ -75,7 +75,7 @@ func TestMoved(t *testing.T) {
 		for g := range 4 {
 			completing.Go(func() {
 				for i := g; i < len(tasks); i += 4 {
-					out, err := w.direct.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(tasks[i])}, backendtest.Granted(1))
+					out, err := w.direct.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(tasks[i])}, backendtest.Granted(1))
 					if err != nil || backendtest.Answers(out) != "applied" {
 						t.Errorf("I3: the holder of a lease is answered %s, %v", backendtest.Answers(out), err)
 					}
@@ -102,23 +102,19 @@ func doubles(n int) string {
 // meet at joins: nobody waits in a circle (D5).
 func TestNoDeadlock(t *testing.T) {
 	w := newWorld(t)
-	before := w.deadlocks()
-	cfg := w.cfg
-	cfg.Application = "cut " + cfg.Schema
+	before := w.Deadlocks()
+	cfg := w.cuttable()
 	peers := []backend.Backend{open(t, cfg), open(t, cfg), open(t, cfg)}
 	var subs []backend.Submission
 	for _, wf := range backendtest.Workflows() {
 		if wf.Failure == "" && (wf.Build != nil || strings.Contains(wf.Source, "spread")) {
-			p := wf.Program(t)
-			for range 4 {
-				subs = append(subs, w.instance(wf, p))
-			}
+			subs = append(subs, w.Instances(wf, 4)...)
 		}
 	}
 	if len(subs) < 40 {
 		t.Fatalf("inconclusive: %d instances", len(subs))
 	}
-	rec, err := backendtest.Drive(w.ctx, w.through, subs, backendtest.DriveConfig{Peers: peers, Workers: 6, Max: 50, Seed: 4})
+	rec, err := backendtest.Drive(w.Ctx, w.through, subs, backendtest.DriveConfig{Peers: peers, Workers: 6, Max: 50, Seed: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +125,7 @@ func TestNoDeadlock(t *testing.T) {
 		b.Close()
 	}
 	w.finish() // all these sessions are over then, and have said what they counted
-	if n := w.deadlocks() - before; n != 0 {
+	if n := w.Deadlocks() - before; n != 0 {
 		t.Errorf("%d deadlocks", n)
 	}
 }
@@ -139,19 +135,19 @@ func TestNoDeadlock(t *testing.T) {
 // a commit locks, the order of those of the queue comes from the engine, and that of counters from the statement.
 func TestCommitsLockInOrder(t *testing.T) {
 	w := newWorld(t)
-	before := w.deadlocks()
-	tasks := w.numbered(sequence, 8)
+	before := w.Deadlocks()
+	tasks := w.numbered(designtest.Sequence, 8)
 	var leases []backend.Lease
 	var cs []backend.Completion
 	for _, task := range tasks {
 		leases, cs = append(leases, task.Lease), append(cs, backendtest.Ran(task))
 	}
 	slices.Reverse(cs)
-	tx, err := w.direct.store.Pgx().Begin(w.ctx)
+	tx, err := w.direct.store.Pgx().Begin(w.Ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(w.ctx, "SELECT FROM queue WHERE instance_id = $1 FOR UPDATE", leases[4].Key.Instance); err != nil {
+	if _, err := tx.Exec(w.Ctx, "SELECT FROM queue WHERE instance_id = $1 FOR UPDATE", leases[4].Key.Instance); err != nil {
 		t.Fatal(err)
 	}
 	var held postgres.Leases
@@ -160,12 +156,12 @@ func TestCommitsLockInOrder(t *testing.T) {
 	}
 	looked, completed := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := w.through.store.Held(w.ctx, queue, 0, &held)
+		_, err := w.through.store.Held(w.Ctx, queue, 0, &held)
 		looked <- err
 	}()
 	first := w.waits(looked, 1)
 	go func() {
-		out, err := w.through.Complete(w.ctx, 0, cs, backendtest.Granted(0))
+		out, err := w.through.Complete(w.Ctx, 0, cs, backendtest.Granted(0))
 		if got := backendtest.Answers(out); err == nil && strings.Count(got, "applied") != len(cs) {
 			err = fmt.Errorf("answered %s", got)
 		}
@@ -174,14 +170,14 @@ func TestCommitsLockInOrder(t *testing.T) {
 	if !w.waits(completed, 2) || !first {
 		t.Error("inconclusive: the two did not meet")
 	}
-	if err := tx.Commit(w.ctx); err != nil {
+	if err := tx.Commit(w.Ctx); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := <-looked, <-completed; a != nil || b != nil {
 		t.Errorf("the look: %v; the completions: %v", a, b)
 	}
 	w.finish() // the sessions are over then, and have said what they counted
-	if n := w.deadlocks() - before; n != 0 {
+	if n := w.Deadlocks() - before; n != 0 {
 		t.Errorf("D5: %d deadlocks between a commit and a look at leases", n)
 	}
 }
@@ -209,24 +205,23 @@ func TestLaterRoundsLockInOrder(t *testing.T) {
 	for name, there := range map[string]bool{"counters that are there": true, "new counters": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			before := w.deadlocks()
-			p := nested.Program(t)
+			before := w.Deadlocks()
 			var calls [2][]backend.Completion
 			for i := range 2 {
 				of := map[string]backend.Task{}
-				for _, task := range w.launch(nested, p) {
+				for _, task := range w.Launch(nested) {
 					of[string(task.Args)] = task
 				}
-				w.complete(backendtest.Ran(of[`{"value":1}`]))
+				w.Complete(backendtest.Ran(of[`{"value":1}`]))
 				if there {
-					w.complete(backendtest.Ran(of[`{"value":4}`]))
+					w.Complete(backendtest.Ran(of[`{"value":4}`]))
 				}
 				calls[i] = append(calls[i], backendtest.Ran(of[`{"value":2}`]))
 				calls[1-i] = append(calls[1-i], backendtest.Ran(of[`{"value":3}`]))
 			}
 			w.completeInACircle(calls)
 			w.finish() // the sessions are over then, and have said what they counted
-			if n := w.deadlocks() - before; n != 0 {
+			if n := w.Deadlocks() - before; n != 0 {
 				t.Errorf("D5: %d deadlocks between transactions that go on", n)
 			}
 		})
@@ -238,21 +233,21 @@ func TestLaterRoundsLockInOrder(t *testing.T) {
 func TestLaterRoundsWaitInOrder(t *testing.T) {
 	w := newWorld(t)
 	of := map[string]backend.Task{}
-	for _, task := range w.launch(nested, nested.Program(t)) {
+	for _, task := range w.Launch(nested) {
 		of[string(task.Args)] = task
 	}
-	w.complete(backendtest.Ran(of[`{"value":1}`]), backendtest.Ran(of[`{"value":4}`]))
-	tx, err := w.direct.store.Pgx().Begin(w.ctx)
+	w.Complete(backendtest.Ran(of[`{"value":1}`]), backendtest.Ran(of[`{"value":4}`]))
+	tx, err := w.direct.store.Pgx().Begin(w.Ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback(w.ctx) }() // after a commit there is none
-	if _, err := tx.Exec(w.ctx, "SELECT FROM readiness WHERE required = 3 FOR UPDATE"); err != nil {
+	defer func() { _ = tx.Rollback(w.Ctx) }() // after a commit there is none
+	if _, err := tx.Exec(w.Ctx, "SELECT FROM readiness WHERE required = 3 FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
 	answered := make(chan error, 1)
 	go func() {
-		out, err := w.through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(of[`{"value":2}`])}, backendtest.Granted(0))
+		out, err := w.through.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(of[`{"value":2}`])}, backendtest.Granted(0))
 		if got := backendtest.Answers(out); err == nil && got != "applied" {
 			err = fmt.Errorf("answered %s", got)
 		}
@@ -266,12 +261,12 @@ func TestLaterRoundsWaitInOrder(t *testing.T) {
 			t.Fatalf("it did not wait for the counter first: %v", err)
 		case <-tick.C:
 		}
-		if err := w.direct.store.Pool.QueryRow(w.ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query = $1 AND application_name = left($2, 63))`, holdCountersSQL, "cut "+w.cfg.Schema).Scan(&first); err != nil {
+		if err := w.direct.store.Pool.QueryRow(w.Ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query = $1 AND application_name = left($2, 63))`, holdCountersSQL, w.cuttable().Application).Scan(&first); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := tx.Commit(w.ctx); err != nil {
+	if err := tx.Commit(w.Ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-answered; err != nil {
@@ -283,50 +278,55 @@ func TestLaterRoundsWaitInOrder(t *testing.T) {
 // completeInACircle makes two calls, each on a process of its own, and lets neither go on before both have counted arrivals.
 func (w *world) completeInACircle(calls [2][]backend.Completion) {
 	w.Helper()
-	conn, err := w.direct.store.Pool.Acquire(w.ctx)
-	if err != nil {
-		w.Fatal(err)
-	}
-	defer conn.Release()
-	w.exec(`CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-		PERFORM pg_advisory_xact_lock_shared(hashtext(TG_TABLE_SCHEMA));
-		RETURN NULL;
-	END $$`)
-	w.exec(`CREATE TRIGGER stop AFTER INSERT OR UPDATE ON readiness FOR EACH STATEMENT EXECUTE FUNCTION stop()`)
-	if _, err := conn.Exec(w.ctx, "SELECT pg_advisory_lock(hashtext(current_schema()))"); err != nil {
-		w.Fatal(err)
-	}
-	cfg := w.cfg
-	cfg.Application = "cut " + cfg.Schema
+	release := w.stopAt("AFTER INSERT OR UPDATE ON readiness FOR EACH STATEMENT")
+	cfg := w.cuttable()
 	var completing sync.WaitGroup
 	for _, call := range calls {
 		b := open(w.T, cfg)
 		completing.Go(func() {
 			defer b.Close()
-			out, err := b.Complete(w.ctx, 0, call, backendtest.Granted(0))
+			out, err := b.Complete(w.Ctx, 0, call, backendtest.Granted(0))
 			for postgres.Contended(err) { // on a slow machine the other may keep a row for longer than all tries wait: engines offer again
-				out, err = b.Complete(w.ctx, 0, call, backendtest.Granted(0))
+				out, err = b.Complete(w.Ctx, 0, call, backendtest.Granted(0))
 			}
 			if got := backendtest.Answers(out); err != nil || got != "applied applied" {
 				w.Errorf("answered %s, %v", got, err)
 			}
 		})
 	}
-	w.eventually("the two have not counted", `SELECT count(*) = 2 FROM pg_stat_activity
-		WHERE datname = current_database() AND wait_event = 'advisory' AND application_name = left($1, 63)`, cfg.Application)
-	if _, err := conn.Exec(w.ctx, "SELECT pg_advisory_unlock(hashtext(current_schema()))"); err != nil {
-		w.Fatal(err)
-	}
+	w.stopped(2)
+	release()
 	completing.Wait()
 }
 
-// deadlocks counts those that the server has found, in the whole database.
-func (w *world) deadlocks() (n int64) {
+// stopAt stops transactions at a trigger until they are released.
+func (w *world) stopAt(trigger string) (release func()) {
 	w.Helper()
-	if err := w.direct.store.Pool.QueryRow(w.ctx, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&n); err != nil {
+	conn, err := w.direct.store.Pool.Acquire(w.Ctx)
+	if err != nil {
 		w.Fatal(err)
 	}
-	return n
+	w.Cleanup(conn.Release)
+	w.Exec(`CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		PERFORM pg_advisory_xact_lock_shared(hashtext(TG_TABLE_SCHEMA));
+		RETURN NEW;
+	END $$`)
+	w.Exec("CREATE TRIGGER stop " + trigger + " EXECUTE FUNCTION stop()")
+	lock := func(sql string) {
+		w.Helper()
+		if _, err := conn.Exec(w.Ctx, sql); err != nil {
+			w.Fatal(err)
+		}
+	}
+	lock("SELECT pg_advisory_lock(hashtext(current_schema()))")
+	return func() { lock("SELECT pg_advisory_unlock(hashtext(current_schema()))") }
+}
+
+// stopped waits until so many sessions of this store have been stopped.
+func (w *world) stopped(sessions int) {
+	w.Helper()
+	w.Eventually("not all have been stopped", `SELECT count(*) = $2 FROM pg_stat_activity
+		WHERE datname = current_database() AND wait_event = 'advisory' AND application_name = left($1, 63)`, w.cuttable().Application, sessions)
 }
 
 // TestFailingBesideSiblings lets instances fail while their siblings complete and sweeps go on: nothing of
@@ -345,29 +345,21 @@ fn main(input: [], output: [r]):
     f = @sum(values=[a, b, e])
     r = @echo(value=f)
 `}
-	living := w.launch(joining, joining.Program(t))
-	w.complete(backendtest.Ran(living[0]))
-	stored := w.dump(living[0].Lease.Key.Instance)
-	p := wf.Program(t)
-	var subs []backend.Submission
-	for range instances {
-		subs = append(subs, w.instance(wf, p))
-	}
-	out, err := w.direct.Submit(w.ctx, subs, backendtest.Granted(5*instances))
-	if err != nil {
-		t.Fatal(err)
-	}
+	living := w.Launch(designtest.Joining)
+	w.Complete(backendtest.Ran(living[0]))
+	stored := w.Dump(living[0].Lease.Key.Instance)
+	started := w.Submit(w.Instances(wf, instances)...)
 	// Two processes complete neighbouring members of each instance at the same time, each in an order of
 	// its own, and a third sweeps.
 	tasks := [2][]backend.Task{}
-	for i, task := range out.Tasks {
+	for i, task := range started {
 		tasks[i%2] = append(tasks[i%2], task)
 	}
-	stop, cancel := context.WithCancel(w.ctx)
+	stop, cancel := context.WithCancel(w.Ctx)
 	var sweeping, completing sync.WaitGroup
 	sweeping.Go(func() {
 		for stop.Err() == nil {
-			if _, err := w.direct.Sweep(w.ctx, 0); err != nil {
+			if _, err := w.direct.Sweep(w.Ctx, 0); err != nil {
 				t.Errorf("Sweep: %v", err)
 				return
 			}
@@ -379,20 +371,11 @@ fn main(input: [], output: [r]):
 	completing.Wait()
 	cancel()
 	sweeping.Wait()
-	for more := true; more; {
-		swept, err := w.direct.Sweep(w.ctx, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		more = swept.More
-	}
-	if left, err := w.direct.Leftovers(w.ctx); err != nil || len(left) > 0 {
-		t.Errorf("I10: left behind %v (%v)", left, err)
-	}
-	if got := w.dump(living[0].Lease.Key.Instance); got != stored {
+	w.Clean()
+	if got := w.Dump(living[0].Lease.Key.Instance); got != stored {
 		t.Errorf("an instance that lives was changed from\n%s\nto\n%s", stored, got)
 	}
-	w.eventually("an instance is still said to be untidy", "SELECT NOT EXISTS (SELECT FROM instances WHERE untidy)")
+	w.Eventually("an instance is still said to be untidy", "SELECT NOT EXISTS (SELECT FROM instances WHERE untidy)")
 	w.finish()
 }
 
@@ -407,7 +390,7 @@ func (w *world) race(b *Backend, tasks []backend.Task, seed uint64) {
 		}
 		tasks = tasks[n:]
 		rng.Shuffle(n, func(i, j int) { cs[i], cs[j] = cs[j], cs[i] })
-		out, err := b.Complete(w.ctx, 0, cs, backendtest.Granted(0))
+		out, err := b.Complete(w.Ctx, 0, cs, backendtest.Granted(0))
 		if err != nil {
 			w.Errorf("Complete: %v", err)
 			return

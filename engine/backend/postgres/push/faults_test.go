@@ -13,6 +13,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -21,17 +22,16 @@ import (
 // gives the first task of each.
 func (w *world) numbered(wf backendtest.Workflow, n int) []backend.Task {
 	w.Helper()
-	p := wf.Program(w)
 	tasks := make([]backend.Task, n)
 	base := uuid.New()
 	for i := range n {
-		s := w.instance(wf, p)
-		delete(w.want, s.ID)
+		s := w.Instance(wf)
+		w.Forget(s.ID)
 		s.ID = base
 		s.ID[0], s.ID[1] = 0, byte(i)
-		w.want[s.ID] = wf
-		w.subs[len(w.subs)-1] = s
-		tasks[i] = w.submit(s)[0]
+		w.Want[s.ID] = wf
+		w.Subs = append(w.Subs, s)
+		tasks[i] = w.Submit(s)[0]
 	}
 	return tasks
 }
@@ -43,28 +43,28 @@ func TestOverflow(t *testing.T) {
 		wf    backendtest.Workflow
 		spoil func(w *world, id uuid.UUID, p *plan.Program)
 	}{
-		"a count that is full":       {joining, (*world).fill},
-		"a count that nobody opened": {fanned, (*world).unopen},
+		"a count that is full":       {designtest.Joining, (*world).fill},
+		"a count that nobody opened": {designtest.Fanned, (*world).unopen},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			before, spoilt, after := w.launch(sequence, sequence.Program(t)), w.launch(c.wf, c.wf.Program(t)), w.launch(joining, joining.Program(t))
+			before, spoilt, after := w.Launch(designtest.Sequence), w.Launch(c.wf), w.Launch(designtest.Joining)
 			bad := spoilt[0].Lease.Key.Instance
 			c.spoil(w, bad, spoilt[0].Program)
-			stored := w.dump(bad)
+			stored := w.Dump(bad)
 			cs := []backend.Completion{backendtest.Ran(before[0]), backendtest.Ran(spoilt[0]), backendtest.Ran(after[0]), backendtest.Ran(spoilt[1]), backendtest.Ran(after[1])}
-			out := w.complete(cs...)
+			out := w.Complete(cs...)
 			if got, want := backendtest.Answers(out), "applied refused applied refused applied"; got != want {
 				t.Fatalf("answers %s; want %s", got, want)
 			}
 			if err := out.Outcomes[1].Err; !errors.Is(err, backend.ErrOverflow) || !strings.Contains(err.Error(), bad.String()) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("refused with %v; want one line about an overflow of instance %s", err, bad)
 			}
-			if got := w.dump(bad); got != stored {
+			if got := w.Dump(bad); got != stored {
 				t.Errorf("a refused completion changed\n%s\nto\n%s", stored, got)
 			}
-			delete(w.want, bad)
-			w.exec("UPDATE instances SET status = 'failed', untidy = true, failure = '{}' WHERE id = $1", bad)
+			delete(w.Want, bad)
+			w.Exec("UPDATE instances SET status = 'failed', untidy = true, failure = '{}' WHERE id = $1", bad)
 			w.finish()
 		})
 	}
@@ -73,7 +73,7 @@ func TestOverflow(t *testing.T) {
 // unopen takes an instance's counters away.
 func (w *world) unopen(id uuid.UUID, _ *plan.Program) {
 	w.Helper()
-	w.exec("DELETE FROM readiness WHERE instance_id = $1", id)
+	w.Exec("DELETE FROM readiness WHERE instance_id = $1", id)
 }
 
 // fill fills the counter of an instance's only aggregate.
@@ -81,7 +81,7 @@ func (w *world) fill(id uuid.UUID, p *plan.Program) {
 	w.Helper()
 	for _, n := range p.Graph().Nodes {
 		if p.Graph().Waits(n) && len(p.Graph().In(n.ID)) == 2 {
-			w.exec("INSERT INTO readiness VALUES (0, $1, $2, '', 2, 2, false)", id, int32(n.ID))
+			w.Exec("INSERT INTO readiness VALUES (0, $1, $2, '', 2, 2, false)", id, int32(n.ID))
 			return
 		}
 	}
@@ -92,20 +92,20 @@ func (w *world) fill(id uuid.UUID, p *plan.Program) {
 // passes: each is answered for itself, the latter to be offered again (I12).
 func TestSplit(t *testing.T) {
 	w := newWorld(t)
-	tasks := w.numbered(sequence, 5)
-	w.exec(`CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	tasks := w.numbered(designtest.Sequence, 5)
+	w.Exec(`CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		IF NEW.args::text LIKE '%:13,%' THEN RAISE EXCEPTION USING ERRCODE = '22003', MESSAGE = 'not to be stored'; END IF;
 		IF NEW.args::text LIKE '%:14,%' THEN RAISE EXCEPTION USING ERRCODE = '53200', MESSAGE = 'for the moment'; END IF;
 		RETURN NEW;
 	END $$`)
-	w.exec("CREATE TRIGGER spoil BEFORE INSERT ON queue FOR EACH ROW EXECUTE FUNCTION spoil()")
+	w.Exec("CREATE TRIGGER spoil BEFORE INSERT ON queue FOR EACH ROW EXECUTE FUNCTION spoil()")
 	cs := make([]backend.Completion, len(tasks))
 	for i, task := range tasks {
 		cs[i] = backendtest.Ran(task)
 	}
 	cs[1].Result, cs[3].Result = []byte(`13`), []byte(`14`)
-	stored := w.dump(tasks[1].Lease.Key.Instance, tasks[3].Lease.Key.Instance)
-	out, err := w.direct.Complete(w.ctx, 0, cs, backendtest.Granted(3))
+	stored := w.Dump(tasks[1].Lease.Key.Instance, tasks[3].Lease.Key.Instance)
+	out, err := w.direct.Complete(w.Ctx, 0, cs, backendtest.Granted(3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,16 +118,16 @@ func TestSplit(t *testing.T) {
 			t.Errorf("member %d: %v; want the server's words, once", i, err)
 		}
 	}
-	if got := w.dump(tasks[1].Lease.Key.Instance, tasks[3].Lease.Key.Instance); got != stored {
+	if got := w.Dump(tasks[1].Lease.Key.Instance, tasks[3].Lease.Key.Instance); got != stored {
 		t.Errorf("what was not applied changed\n%s\nto\n%s", stored, got)
 	}
-	w.exec("DROP TRIGGER spoil ON queue")
+	w.Exec("DROP TRIGGER spoil ON queue")
 	for i, o := range out.Outcomes {
 		want := backend.Stale
 		if o.Answer != backend.Applied {
 			want = backend.Applied
 		}
-		if got := w.complete(backendtest.Ran(tasks[i])).Outcomes[0].Answer; got != want {
+		if got := w.Complete(backendtest.Ran(tasks[i])).Outcomes[0].Answer; got != want {
 			t.Errorf("member %d, which was %s, offered again: %s; want %s", i, o.Answer, got, want)
 		}
 	}
@@ -137,20 +137,20 @@ func TestSplit(t *testing.T) {
 // TestMalformed offers keys that no row can have: they are stale, and harm no neighbour (I12).
 func TestMalformed(t *testing.T) {
 	w := newWorld(t)
-	good, bad := w.launch(sequence, sequence.Program(t))[0], w.launch(sequence, sequence.Program(t))[0]
+	good, bad := w.Launch(designtest.Sequence)[0], w.Launch(designtest.Sequence)[0]
 	for _, path := range []string{"\x00", "\xff", "0.\x001", strings.Repeat("9.", 5000)} {
 		c := backendtest.Ran(bad)
 		c.Lease.Key.Run.Path = graph.Path(path)
-		out := w.complete(c)
+		out := w.Complete(c)
 		if got := out.Outcomes[0].Answer; got != backend.Stale {
 			t.Errorf("path %.10q: %s (%v); want stale", path, got, out.Outcomes[0].Err)
 		}
-		held, err := w.direct.Extend(w.ctx, 0, []backend.Lease{c.Lease, good.Lease}, backendtest.Granted(0))
+		held, err := w.direct.Extend(w.Ctx, 0, []backend.Lease{c.Lease, good.Lease}, backendtest.Granted(0))
 		if err != nil || held[0] || !held[1] {
 			t.Errorf("path %.10q: extended %v, %v; want the good lease only", path, held, err)
 		}
 	}
-	out, err := w.direct.Submit(w.ctx, []backend.Submission{{ID: uuid.New(), Input: []byte(`{}`)}, w.instance(sequence, good.Program)}, backendtest.Granted(1))
+	out, err := w.direct.Submit(w.Ctx, []backend.Submission{{ID: uuid.New(), Input: []byte(`{}`)}, w.Instance(designtest.Sequence)}, backendtest.Granted(1))
 	if err != nil || backendtest.Answers(out) != "refused applied" {
 		t.Errorf("a submission without a program: %s, %v; want it refused by itself", backendtest.Answers(out), err)
 	}
@@ -168,31 +168,31 @@ func TestTransient(t *testing.T) {
 		times   int
 		applied bool
 	}{
-		{"a deadlock", joining, "readiness", "RAISE EXCEPTION USING ERRCODE = '40P01'", 4, true},
-		{"a deadlock for ever", joining, "readiness", "RAISE EXCEPTION USING ERRCODE = '40P01'", 1000, false},
-		{"a session that ends", sequence, "queue", "PERFORM pg_terminate_backend(pg_backend_pid())", 1, true},
-		{"sessions that end for ever", sequence, "queue", "PERFORM pg_terminate_backend(pg_backend_pid())", 1000, false},
-		{"a session that ends in a transaction", joining, "readiness", "PERFORM pg_terminate_backend(pg_backend_pid())", 1, false},
+		{"a deadlock", designtest.Joining, "readiness", "RAISE EXCEPTION USING ERRCODE = '40P01'", 4, true},
+		{"a deadlock for ever", designtest.Joining, "readiness", "RAISE EXCEPTION USING ERRCODE = '40P01'", 1000, false},
+		{"a session that ends", designtest.Sequence, "queue", "PERFORM pg_terminate_backend(pg_backend_pid())", 1, true},
+		{"sessions that end for ever", designtest.Sequence, "queue", "PERFORM pg_terminate_backend(pg_backend_pid())", 1000, false},
+		{"a session that ends in a transaction", designtest.Joining, "readiness", "PERFORM pg_terminate_backend(pg_backend_pid())", 1, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			task := w.launch(c.wf, c.wf.Program(t))[0]
-			w.exec("CREATE SEQUENCE tries")
-			w.exec(fmt.Sprintf(`CREATE FUNCTION trip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			task := w.Launch(c.wf)[0]
+			w.Exec("CREATE SEQUENCE tries")
+			w.Exec(fmt.Sprintf(`CREATE FUNCTION trip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 				IF nextval('tries') <= %d THEN %s; END IF;
 				RETURN NEW;
 			END $$`, c.times, c.do))
-			w.exec("CREATE TRIGGER trip BEFORE INSERT ON " + c.table + " FOR EACH ROW EXECUTE FUNCTION trip()")
-			out, err := w.direct.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(1))
+			w.Exec("CREATE TRIGGER trip BEFORE INSERT ON " + c.table + " FOR EACH ROW EXECUTE FUNCTION trip()")
+			out, err := w.direct.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(1))
 			if c.applied != (err == nil && backendtest.Answers(out) == "applied") {
 				t.Errorf("%s, %v; want it applied: %t", backendtest.Answers(out), err, c.applied)
 			}
 			if err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("the error has several lines: %v", err)
 			}
-			w.exec("DROP TRIGGER trip ON " + c.table)
+			w.Exec("DROP TRIGGER trip ON " + c.table)
 			if err != nil && !backend.IsUnknown(err) {
-				if got := w.complete(backendtest.Ran(task)).Outcomes[0].Answer; got != backend.Applied {
+				if got := w.Complete(backendtest.Ran(task)).Outcomes[0].Answer; got != backend.Applied {
 					t.Errorf("offered again: %s; want applied", got)
 				}
 			}
@@ -211,14 +211,13 @@ func (hasty) Wait(context.Context, time.Duration, ...<-chan struct{}) int { retu
 func TestChangedForEver(t *testing.T) {
 	w := newWorld(t)
 	w.direct.store.Clock = hasty{}
-	p := sequence.Program(t)
-	kept, free := w.launch(sequence, p)[0], w.launch(sequence, p)[0]
-	w.exec(fmt.Sprintf(`CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	kept, free := w.Launch(designtest.Sequence)[0], w.Launch(designtest.Sequence)[0]
+	w.Exec(fmt.Sprintf(`CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		IF OLD.token = %d THEN RETURN NULL; END IF;
 		RETURN OLD;
 	END $$`, kept.Lease.Token))
-	w.exec("CREATE TRIGGER keep BEFORE DELETE ON queue FOR EACH ROW EXECUTE FUNCTION keep()")
-	out, err := w.direct.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(kept), backendtest.Ran(free)}, backendtest.Granted(9))
+	w.Exec("CREATE TRIGGER keep BEFORE DELETE ON queue FOR EACH ROW EXECUTE FUNCTION keep()")
+	out, err := w.direct.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(kept), backendtest.Ran(free)}, backendtest.Granted(9))
 	if err != nil || backendtest.Answers(out) != "again applied" {
 		t.Fatalf("%s, %v; want the one whose row is being changed to be offered again", backendtest.Answers(out), err)
 	}
@@ -227,8 +226,8 @@ func TestChangedForEver(t *testing.T) {
 			t.Errorf("%s; want it to say %q", got, want)
 		}
 	}
-	w.exec("DROP TRIGGER keep ON queue")
-	if got := w.complete(backendtest.Ran(kept)).Outcomes[0].Answer; got != backend.Applied {
+	w.Exec("DROP TRIGGER keep ON queue")
+	if got := w.Complete(backendtest.Ran(kept)).Outcomes[0].Answer; got != backend.Applied {
 		t.Errorf("offered again: %s; want applied", got)
 	}
 	w.finish()
@@ -247,17 +246,17 @@ fn main(input: [n], output: [all]):
         if i == 1:
             all = []
 `}
-	task := w.complete(backendtest.Ran(w.launch(wf, wf.Program(t))[0])).Tasks[0]
-	w.exec("UPDATE queue SET due_at = clock_timestamp()")
-	out, err := w.direct.Claim(w.ctx, 0, backendtest.Granted(1))
+	task := w.Complete(backendtest.Ran(w.Launch(wf)[0])).Tasks[0]
+	w.Exec("UPDATE queue SET due_at = clock_timestamp()")
+	out, err := w.direct.Claim(w.Ctx, 0, backendtest.Granted(1))
 	if err != nil || len(out.Tasks) != 1 {
 		t.Fatalf("%d tasks, %v; want the lease to pass", len(out.Tasks), err)
 	}
-	before := w.dump()
-	if got := w.complete(backendtest.Ran(task)); backendtest.Answers(got) != "stale" || w.dump() != before {
-		t.Errorf("%s, and changed\n%s\nto\n%s", backendtest.Answers(got), before, w.dump())
+	before := w.Dump()
+	if got := w.Complete(backendtest.Ran(task)); backendtest.Answers(got) != "stale" || w.Dump() != before {
+		t.Errorf("%s, and changed\n%s\nto\n%s", backendtest.Answers(got), before, w.Dump())
 	}
-	if got := w.complete(backendtest.Ran(out.Tasks[0])); backendtest.Answers(got) != "applied" || w.dump() == before {
+	if got := w.Complete(backendtest.Ran(out.Tasks[0])); backendtest.Answers(got) != "applied" || w.Dump() == before {
 		t.Errorf("the holder is answered %s", backendtest.Answers(got))
 	}
 	w.finish()

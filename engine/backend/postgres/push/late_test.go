@@ -11,6 +11,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 )
@@ -21,38 +22,37 @@ import (
 func TestLateCommit(t *testing.T) {
 	t.Run("one statement", func(t *testing.T) {
 		w := newWorld(t)
-		p := sequence.Program(t)
-		warm := scene{name: "warm", trial: func(w *world) trial { return w.offering(backendtest.Ran(w.launch(sequence, p)[0])) }}
+		warm := scene{name: "warm", trial: func(w *world) designtest.Trial { return w.offering(backendtest.Ran(w.Launch(designtest.Sequence)[0])) }}
 		for range 5 {
 			w.warm(warm)
-			task := w.launch(sequence, p)[0]
+			task := w.Launch(designtest.Sequence)[0]
 			w.proxy.Set(pgtest.Cut{Client: true, K: 1, Mode: pgtest.CutHold})
-			out, err := w.through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(1))
+			out, err := w.through.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(1))
 			if err != nil || out.Outcomes[0].Answer != backend.Applied || len(out.Tasks) != 1 {
 				t.Fatalf("%+v, %v; want it applied on another connection", out, err)
 			}
 			if !w.proxy.Unset() {
 				t.Fatal("inconclusive: nothing was held")
 			}
-			before := w.dump(task.Lease.Key.Instance)
+			before := w.Dump(task.Lease.Key.Instance)
 			if err := w.proxy.Release(); err != nil {
 				t.Fatalf("the late commit did not reach the server: %v", err)
 			}
-			if after := w.dump(task.Lease.Key.Instance); after != before {
+			if after := w.Dump(task.Lease.Key.Instance); after != before {
 				t.Fatalf("I3: the late commit changed\n%s\nto\n%s", before, after)
 			}
 		}
 		w.finish()
 	})
 	for name, next := range map[string]func(w *world) backend.Task{
-		"transaction": func(w *world) backend.Task { return w.launch(alone, alone.Program(t))[0] },
+		"transaction": func(w *world) backend.Task { return w.Launch(designtest.Alone)[0] },
 		"one round trip": func(w *world) backend.Task { // which clears a round of a loop, too
-			return w.complete(backendtest.Ran(w.launch(looping, looping.Program(t))[0])).Tasks[0]
+			return w.Complete(backendtest.Ran(w.Launch(designtest.Looping)[0])).Tasks[0]
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			warm := scene{name: "warm", trial: func(w *world) trial { return w.offering(backendtest.Ran(next(w))) }}
+			warm := scene{name: "warm", trial: func(w *world) designtest.Trial { return w.offering(backendtest.Ran(next(w))) }}
 			held := 0
 			for k := 1; ; k++ {
 				w.warm(warm)
@@ -81,7 +81,7 @@ func (w *world) lateCOMMIT(c backend.Completion, k int) (fired, late bool) {
 	var out backend.Committed
 	go func() {
 		var err error
-		out, err = w.through.Complete(w.ctx, 0, []backend.Completion{c}, backendtest.Granted(1))
+		out, err = w.through.Complete(w.Ctx, 0, []backend.Completion{c}, backendtest.Granted(1))
 		answered <- err
 	}()
 	late = w.waits(answered, 1)
@@ -92,7 +92,7 @@ func (w *world) lateCOMMIT(c backend.Completion, k int) (fired, late bool) {
 		}
 	}
 	err := <-answered
-	again := w.complete(c).Outcomes[0].Answer
+	again := w.Complete(c).Outcomes[0].Answer
 	switch {
 	case err == nil && (out.Outcomes[0].Answer != backend.Applied || again != backend.Stale):
 		w.Fatalf("message %d: answered %+v, and offered again: %s", k, out.Outcomes, again)
@@ -113,9 +113,9 @@ func (w *world) waits(answered chan error, sessions int) bool {
 		default:
 		}
 		var waiting bool
-		err := w.direct.store.Pool.QueryRow(w.ctx, `
+		err := w.direct.store.Pool.QueryRow(w.Ctx, `
 			SELECT count(*) >= $2 FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = left($1, 63)`, "cut "+w.cfg.Schema, sessions).Scan(&waiting)
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = left($1, 63)`, w.cuttable().Application, sessions).Scan(&waiting)
 		if err != nil || waiting {
 			return err == nil
 		}
@@ -125,30 +125,30 @@ func (w *world) waits(answered chan error, sessions int) bool {
 // TestUnreachable wants errors that are not about a commit to leave nothing open.
 func TestUnreachable(t *testing.T) {
 	w := newWorld(t)
-	task := w.launch(sequence, sequence.Program(t))[0]
+	task := w.Launch(designtest.Sequence)[0]
 	w.proxy.Set(pgtest.Cut{Client: true, K: 1, Fresh: true, Dead: true})
 	w.through.store.Pgx().Reset()
 	for name, call := range map[string]func() error{
 		"complete": func() error {
-			_, err := w.through.Complete(w.ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(1))
+			_, err := w.through.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(task)}, backendtest.Granted(1))
 			return err
 		},
-		"claim": func() error { _, err := w.through.Claim(w.ctx, 0, backendtest.Granted(1)); return err },
+		"claim": func() error { _, err := w.through.Claim(w.Ctx, 0, backendtest.Granted(1)); return err },
 		"extend": func() error {
-			_, err := w.through.Extend(w.ctx, 0, []backend.Lease{task.Lease}, backendtest.Granted(0))
+			_, err := w.through.Extend(w.Ctx, 0, []backend.Lease{task.Lease}, backendtest.Granted(0))
 			return err
 		},
 		"submit": func() error {
-			_, err := w.through.Submit(w.ctx, []backend.Submission{w.instance(sequence, task.Program)}, backendtest.Granted(1))
+			_, err := w.through.Submit(w.Ctx, []backend.Submission{w.Instance(designtest.Sequence)}, backendtest.Granted(1))
 			return err
 		},
-		"sweep":     func() error { _, err := w.through.Sweep(w.ctx, 0); return err },
-		"lookup":    func() error { _, err := w.through.Lookup(w.ctx, []uuid.UUID{task.Lease.Key.Instance}); return err },
-		"notify":    func() error { return w.through.Notify(w.ctx) },
-		"listen":    func() error { return w.through.Listen(w.ctx, func() {}) },
-		"leftovers": func() error { _, err := w.through.Leftovers(w.ctx); return err },
+		"sweep":     func() error { _, err := w.through.Sweep(w.Ctx, 0); return err },
+		"lookup":    func() error { _, err := w.through.Lookup(w.Ctx, []uuid.UUID{task.Lease.Key.Instance}); return err },
+		"notify":    func() error { return w.through.Notify(w.Ctx) },
+		"listen":    func() error { return w.through.Listen(w.Ctx, func() {}) },
+		"leftovers": func() error { _, err := w.through.Leftovers(w.Ctx); return err },
 	} {
-		if err := call(); err == nil || backend.IsUnknown(err) || errors.Is(err, w.ctx.Err()) {
+		if err := call(); err == nil || backend.IsUnknown(err) || errors.Is(err, w.Ctx.Err()) {
 			t.Errorf("%s without a server: %v; want an error that says that nothing happened", name, err)
 		}
 	}
@@ -162,17 +162,16 @@ func TestUnreachable(t *testing.T) {
 func TestSettle(t *testing.T) {
 	w := newWorld(t)
 	b := w.through
-	p := sequence.Program(t)
 	took := func(cs []backend.Completion, m mark) error {
 		events := b.completed(0, cs, postgres.NewOutcomes(len(cs)))
 		var err error
 		if events[0].plan, err = events[0].program.Step(events[0].happened(), plan.Inbox{}, 0); err == nil {
-			_, err = b.apply(w.ctx, 0, events, backendtest.Granted(1), lockSet{}, m)
+			_, err = b.apply(w.Ctx, 0, events, backendtest.Granted(1), lockSet{}, m)
 		}
 		return err
 	}
 	another := func(cs []backend.Completion, _ mark) error {
-		_, err := w.direct.Complete(w.ctx, 0, cs, backendtest.Granted(1))
+		_, err := w.direct.Complete(w.Ctx, 0, cs, backendtest.Granted(1))
 		return err
 	}
 	for name, c := range map[string]struct {
@@ -187,13 +186,13 @@ func TestSettle(t *testing.T) {
 		"open":                        {func([]backend.Completion, mark) error { return nil }, 0, ""},
 		"open, asked late":            {func([]backend.Completion, mark) error { return nil }, marksKept, ""},
 	} {
-		cs := []backend.Completion{backendtest.Ran(w.launch(sequence, p)[0])}
+		cs := []backend.Completion{backendtest.Ran(w.Launch(designtest.Sequence)[0])}
 		m := b.marks.at(b.marks.take(0))
 		if err := c.before(cs, m); err != nil {
 			t.Fatal(name, err)
 		}
 		out := postgres.NewOutcomes(1)
-		open, err := b.settle(w.ctx, 0, b.completed(0, cs, out), m, time.Now().Add(-c.late), out)
+		open, err := b.settle(w.Ctx, 0, b.completed(0, cs, out), m, time.Now().Add(-c.late), out)
 		if got := out.Answers[0].Answer; err != nil || got != c.want || (len(open) == 1) != (c.want == "") {
 			t.Errorf("%s: answered %q, %d open, %v; want %q", name, got, len(open), err, c.want)
 		}
@@ -208,7 +207,7 @@ func TestSettle(t *testing.T) {
 // may still be at it, waiting for a lock, with that of its mark to come: no other commit may have the place of that mark.
 func TestPlaceOfALostTransaction(t *testing.T) {
 	w := newWorld(t)
-	all := scenes(t)
+	all := scenes()
 	s := all[slices.IndexFunc(all, func(s scene) bool { return s.name == "opens a barrier" })]
 	marks := w.through.marks
 	lost := 0
@@ -221,9 +220,9 @@ func TestPlaceOfALostTransaction(t *testing.T) {
 		}
 		place := marks.free[0][free-1] // that the next commit takes
 		w.proxy.Set(pgtest.Cut{K: k, Mode: pgtest.CutBefore})
-		out, err := tr.call(w.through)
+		err := tr.Call()
 		fired := w.proxy.Unset()
-		if err := tr.judge(out, err); err != nil {
+		if err := tr.Judge(err); err != nil {
 			t.Errorf("message %d: %v", k, err)
 		}
 		if !fired {
@@ -246,7 +245,7 @@ func TestPlaceOfALostTransaction(t *testing.T) {
 // its mark.
 func TestPlaceOfAnUnclearCommit(t *testing.T) {
 	w := newWorld(t)
-	all := scenes(t)
+	all := scenes()
 	s := all[slices.IndexFunc(all, func(s scene) bool { return s.name == "opens a barrier" })]
 	marks := w.through.marks
 	unclear := 0
@@ -255,7 +254,7 @@ func TestPlaceOfAnUnclearCommit(t *testing.T) {
 		tr := s.trial(w)
 		place := marks.free[0][len(marks.free[0])-1] // that the next commit takes
 		w.proxy.Set(pgtest.Cut{K: k, Mode: pgtest.CutBefore, Dead: true})
-		_, err := tr.call(w.through)
+		err := tr.Call()
 		if !w.proxy.Unset() {
 			break
 		}

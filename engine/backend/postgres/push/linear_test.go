@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 )
@@ -37,15 +37,7 @@ fn main(input: [n], output: [r]):
         b = @add(a=a, b=1)
         r = @echo(value=b)
 `},
-	"collecting": {Name: "collecting", Source: `
-fn main(input: [n], output: [results]):
-    results = []
-    for i in range(n):
-        a = @double(value=i)
-        b = @add(a=a, b=1)
-        r = @echo(value=b)
-        results = results + [r]
-`},
+	"collecting": designtest.Collecting,
 }
 
 // cost is what the rounds of a loop take.
@@ -154,12 +146,11 @@ func drive(ctx context.Context, t testing.TB, b *Backend, wf backendtest.Workflo
 
 // slope fits y = c·x^slope.
 func slope(costs []cost, y func(cost) float64) float64 {
-	var n, sx, sy, sxx, sxy float64
+	var xs, ys []float64
 	for _, c := range costs {
-		lx, ly := math.Log(float64(c.rounds)), math.Log(y(c))
-		n, sx, sy, sxx, sxy = n+1, sx+lx, sy+ly, sxx+lx*lx, sxy+lx*ly
+		xs, ys = append(xs, float64(c.rounds)), append(ys, y(c))
 	}
-	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+	return designtest.Slope(xs, ys)
 }
 
 // linear runs a loop at growing lengths, and wants what it costs to grow no faster than it does.
@@ -216,9 +207,9 @@ func TestLoopsHoldFewRows(t *testing.T) {
 	for name, wf := range loops {
 		w := newWorld(t)
 		held := int64(0)
-		drive(w.ctx, t, w.direct, wf, rounds, func() {
+		drive(w.Ctx, t, w.direct, wf, rounds, func() {
 			var n int64
-			if err := w.direct.store.Pool.QueryRow(w.ctx, `
+			if err := w.direct.store.Pool.QueryRow(w.Ctx, `
 				SELECT (SELECT count(*) FROM queue) + (SELECT count(*) FROM readiness) + (SELECT count(*) FROM elements)
 					+ (SELECT count(*) FROM inbox WHERE element < 0)`).Scan(&n); err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 )
@@ -30,9 +31,9 @@ var several = map[string]int64{"apply to rounds": 2, "call off": 4}
 // kept since they were small, and in a new session. It depends on the number of items alone.
 func TestPlansStayRight(t *testing.T) {
 	many, most := depth.Of(10_000, 50_000), depth.Of(120, 500)
-	w := worldIn(t, pgtest.DSN(t), pgtest.SchemaOf(t, "push"))
+	w := worldIn(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "push"), Shards: 1})
 	s := newSubject(w, most)
-	old, err := w.direct.store.Pool.Acquire(w.ctx)
+	old, err := w.direct.store.Pool.Acquire(w.Ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestPlansStayRight(t *testing.T) {
 	for _, stage := range stages {
 		stage.change()
 		w.through.store.Pgx().Reset()
-		young, err := w.through.store.Pool.Acquire(w.ctx)
+		young, err := w.through.store.Pool.Acquire(w.Ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func TestPlansStayRight(t *testing.T) {
 		young.Release()
 	}
 	if rows, err := w.rowsRead(old, func() error {
-		_, err := old.Exec(w.ctx, "SELECT count(*) FROM queue WHERE attempt < 0")
+		_, err := old.Exec(w.Ctx, "SELECT count(*) FROM queue WHERE attempt < 0")
 		return err
 	}); err != nil || rows < int64(many) {
 		t.Errorf("inconclusive: a scan of the queue is counted as %d rows (%v)", rows, err)
@@ -77,15 +78,15 @@ func TestPlansStayRight(t *testing.T) {
 // thinkEmpty gives tables and indexes the statistics of a vacuum that met them empty, as it may at any time: the
 // queue is empty whenever everything is at work or done. Then every plan seems to cost the same.
 func (w *world) thinkEmpty() {
-	w.exec("UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'i')", w.cfg.Schema)
+	w.Exec("UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'i')", w.Cfg.Schema)
 }
 
 // rowsRead counts the rows that something reads in the tables of the store, and undoes what it did.
 func (w *world) rowsRead(conn postgres.Conn, run func() error) (rows int64, err error) {
-	if _, err := conn.Exec(w.ctx, "BEGIN"); err != nil {
+	if _, err := conn.Exec(w.Ctx, "BEGIN"); err != nil {
 		return 0, err
 	}
-	defer func() { _, _ = conn.Exec(w.ctx, "ROLLBACK") }()
+	defer func() { _, _ = conn.Exec(w.Ctx, "ROLLBACK") }()
 	// The server adds up what a session has read and not yet reported, so the difference counts.
 	before, err := w.counted(conn)
 	if err != nil {
@@ -100,7 +101,7 @@ func (w *world) rowsRead(conn postgres.Conn, run func() error) (rows int64, err 
 
 // counted gives the server's count of the rows that a session has read in the tables of the store.
 func (w *world) counted(conn postgres.Conn) (rows int64, err error) {
-	err = conn.QueryRow(w.ctx, `
+	err = conn.QueryRow(w.Ctx, `
 		SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint
 		FROM pg_stat_xact_user_tables WHERE schemaname = current_schema()`).Scan(&rows)
 	return rows, err
@@ -109,7 +110,7 @@ func (w *world) counted(conn postgres.Conn) (rows int64, err error) {
 func (w *world) analyze() {
 	w.Helper()
 	for _, table := range []string{"queue", "readiness", "inbox", "elements", "instances", "commits"} {
-		w.exec("VACUUM ANALYZE " + table)
+		w.Exec("VACUUM ANALYZE " + table)
 	}
 }
 
@@ -125,7 +126,7 @@ func (w *world) fillTables(n int) {
 		"INSERT INTO readiness SELECT 0, md5(g::text)::uuid, 3, '', 2, 1, false FROM generate_series(1, $1) g",
 		"INSERT INTO inbox SELECT 0, md5(g::text)::uuid, 1, -1, '', '1' FROM generate_series(1, $1) g",
 	} {
-		w.exec(sql, n)
+		w.Exec(sql, n)
 	}
 }
 
@@ -143,50 +144,33 @@ type subject struct {
 func newSubject(w *world, n int) *subject {
 	w.Helper()
 	s := &subject{w: w, due: n}
-	wide := fanned
+	wide := designtest.Fanned
 	wide.Input = fmt.Sprintf(`{"n": %d}`, n+1)
-	for _, task := range w.many(sequence, n) {
-		s.steps = append(s.steps, backendtest.Ran(task))
-	}
-	out, err := w.direct.Submit(w.ctx, []backend.Submission{w.instance(wide, wide.Program(w))}, backendtest.Granted(n+1))
-	if err != nil {
+	s.steps = designtest.Ran(w.many(designtest.Sequence, n)...)
+	s.fanned = designtest.Ran(w.Launch(wide)[:n]...)
+	if _, err := w.direct.Submit(w.Ctx, []backend.Submission{w.Instance(wide)}, backendtest.Granted(0)); err != nil {
 		w.Fatal(err)
 	}
-	for _, task := range out.Tasks[:n] {
-		s.fanned = append(s.fanned, backendtest.Ran(task))
+	for _, task := range w.many(designtest.Looping, n) {
+		s.rounds = append(s.rounds, backendtest.Ran(w.Complete(backendtest.Ran(task)).Tasks[0]))
 	}
-	if _, err := w.direct.Submit(w.ctx, []backend.Submission{w.instance(wide, wide.Program(w))}, backendtest.Granted(0)); err != nil {
-		w.Fatal(err)
-	}
-	for _, task := range w.many(looping, n) {
-		s.rounds = append(s.rounds, backendtest.Ran(w.complete(backendtest.Ran(task)).Tasks[0]))
-	}
-	for _, task := range w.many(caught, n) {
+	for _, task := range w.many(designtest.Caught, n) {
 		if task.Action == "fail" {
 			s.caught = append(s.caught, backendtest.Ran(task))
 		}
 	}
-	failed := w.launch(failing, failing.Program(w))
+	failed := w.Launch(designtest.Failing)
 	s.ended = failed[0].Lease.Key.Instance
-	w.complete(backendtest.Ran(failureOf(failed)))
-	w.eventually("it is not cleaned up in the background", "SELECT NOT EXISTS (SELECT FROM instances WHERE untidy)")
-	w.exec("UPDATE instances SET untidy = true WHERE id = $1", s.ended)
+	w.Complete(backendtest.Ran(designtest.FailureOf(failed)))
+	w.Eventually("it is not cleaned up in the background", "SELECT NOT EXISTS (SELECT FROM instances WHERE untidy)")
+	w.Exec("UPDATE instances SET untidy = true WHERE id = $1", s.ended)
 	return s
 }
 
 // many starts instances of a workflow and gives their first tasks.
 func (w *world) many(wf backendtest.Workflow, n int) []backend.Task {
 	w.Helper()
-	p := wf.Program(w)
-	var subs []backend.Submission
-	for range n {
-		subs = append(subs, w.instance(wf, p))
-	}
-	out, err := w.direct.Submit(w.ctx, subs, backendtest.Granted(2*n))
-	if err != nil {
-		w.Fatal(err)
-	}
-	return out.Tasks
+	return w.Submit(w.Instances(wf, n)...)
 }
 
 // probes are the statements, each for a number of items.
@@ -265,7 +249,7 @@ func (s *subject) sql(name string) string {
 
 // rows runs a statement, and wants it to return or change a number of rows, unless that is negative.
 func (s *subject) rows(conn postgres.Conn, sql string, want int, args ...any) error {
-	tag, err := conn.Exec(s.w.ctx, sql, args...)
+	tag, err := conn.Exec(s.w.Ctx, sql, args...)
 	if err == nil && want >= 0 && tag.RowsAffected() != int64(want) {
 		err = fmt.Errorf("%d rows; want %d, of: %s", tag.RowsAffected(), want, strings.SplitN(sql, "\n", 2)[0])
 	}
@@ -277,13 +261,13 @@ func (s *subject) apply(conn postgres.Conn, cs []backend.Completion) error {
 	b := s.w.direct
 	out := postgres.NewOutcomes(len(cs))
 	events := b.completed(0, cs, out)
-	if err := b.read(s.w.ctx, 0, events); err != nil {
+	if err := b.read(s.w.Ctx, 0, events); err != nil {
 		return err
 	}
 	slot := b.marks.take(0)
 	defer b.marks.give(0, slot)
 	c := &commit{b: b, shard: 0, grant: backendtest.Granted(10), sent: time.Now(), mark: b.marks.at(slot)}
-	if err := c.own(s.w.ctx); err != nil {
+	if err := c.own(s.w.Ctx); err != nil {
 		return err
 	}
 	for _, e := range events {
@@ -294,12 +278,12 @@ func (s *subject) apply(conn postgres.Conn, cs []backend.Completion) error {
 		}
 	}
 	inOrder(events)
-	if _, err := c.callOff(s.w.ctx, conn, events); err != nil {
+	if _, err := c.callOff(s.w.Ctx, conn, events); err != nil {
 		return err
 	}
 	batch := &pgx.Batch{}
 	c.drop(batch, events, events, false)
-	if err := c.round(s.w.ctx, conn, events, "", batch); err != nil {
+	if err := c.round(s.w.Ctx, conn, events, "", batch); err != nil {
 		return err
 	}
 	if len(c.gone) > 0 {

@@ -11,6 +11,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/pgserver/pgtest"
 )
 
@@ -18,7 +19,7 @@ import (
 // belong to it.
 func TestStatements(t *testing.T) {
 	w := newWorld(t)
-	conn, err := w.direct.store.Pgx().Acquire(w.ctx)
+	conn, err := w.direct.store.Pgx().Acquire(w.Ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestStatements(t *testing.T) {
 		if of != k || strings.Contains(s.sql, "--") {
 			t.Fatalf("%08b: a statement for %08b, with remarks: %t", k, of, strings.Contains(s.sql, "--"))
 		}
-		got, err := conn.Conn().Prepare(w.ctx, fmt.Sprint("s", k), s.sql)
+		got, err := conn.Conn().Prepare(w.Ctx, fmt.Sprint("s", k), s.sql)
 		if err != nil {
 			t.Fatalf("%08b: %v in\n%s", k, err, s.sql)
 		}
@@ -75,12 +76,17 @@ func TestRoundTrips(t *testing.T) {
 		task              func() backend.Task
 		trips, statements int64
 	}{
-		"a hop":           {func() backend.Task { return start(chained(9))[0] }, 1, 1},
-		"an end":          {func() backend.Task { return start(alone)[0] }, 1, 2},
-		"a round":         {func() backend.Task { return complete(start(looping)[0])[0] }, 2, 3},
-		"an arrival":      {func() backend.Task { return start(joining)[0] }, 2, 3},
-		"the last":        {func() backend.Task { tasks := start(joining); complete(tasks[0]); return tasks[1] }, 3, 5},
-		"the last of all": {func() backend.Task { tasks := start(fanned); complete(tasks[0]); complete(tasks[1]); return tasks[2] }, 3, 7}, // lock_timeout is set before what goes on
+		"a hop":      {func() backend.Task { return start(chained(9))[0] }, 1, 1},
+		"an end":     {func() backend.Task { return start(designtest.Alone)[0] }, 1, 2},
+		"a round":    {func() backend.Task { return complete(start(designtest.Looping)[0])[0] }, 2, 3},
+		"an arrival": {func() backend.Task { return start(designtest.Joining)[0] }, 2, 3},
+		"the last":   {func() backend.Task { tasks := start(designtest.Joining); complete(tasks[0]); return tasks[1] }, 3, 5},
+		"the last of all": {func() backend.Task {
+			tasks := start(designtest.Fanned)
+			complete(tasks[0])
+			complete(tasks[1])
+			return tasks[2]
+		}, 3, 7}, // lock_timeout is set before what goes on
 	} {
 		task := c.task()
 		trips, statements := n.Trips.Load(), n.Sent.Load()
@@ -97,7 +103,7 @@ func TestRowsPerNode(t *testing.T) {
 	const nodes, most = 500, 2.3
 	m := newMeter(t)
 	b := open(t, m.config())
-	p := fanned.Program(t)
+	p := designtest.Fanned.Program(t)
 	tasks := m.must(b.Submit(m.ctx, []backend.Submission{{ID: uuid.New(), Program: p, Input: fmt.Appendf(nil, `{"n": %d}`, nodes)}}, backendtest.Granted(nodes))).Tasks
 	for batch := range slices.Chunk(tasks, 100) {
 		var cs []backend.Completion

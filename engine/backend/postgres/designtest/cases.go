@@ -1,0 +1,227 @@
+package designtest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/plan"
+)
+
+// Conformance runs the suite of backends, each case in a schema of its own. Held counts what is stored; nil: that is not looked at.
+func Conformance[B Backend](t *testing.T, design string, open func(testing.TB, postgres.Config) B, held func(B, context.Context) (map[string]int, error)) {
+	backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
+		cfg := Lent(t, design, opts.Shards)
+		b := open(t, cfg)
+		checker := sync.OnceValue(func() B { return open(t, cfg) }) // many cases need none
+		store := backendtest.Store{
+			Backend:   b,
+			Reopen:    func(t *testing.T) backend.Backend { return open(t, cfg) },
+			Leftovers: func(ctx context.Context) (map[string]int, error) { return checker().Leftovers(ctx) },
+		}
+		if held != nil {
+			store.Held = func(ctx context.Context) (map[string]int, error) { return held(checker(), ctx) }
+		}
+		return store
+	})
+}
+
+// keeping is a clock that keeps what is to go on in the background.
+type keeping struct {
+	postgres.Clock
+	*backendtest.Background
+}
+
+func (k keeping) Go(job func()) { k.Keep(job) }
+
+// EndIsAnsweredBeforeTheCleanup: see backendtest.Cleaning. The table is that of node runs.
+func EndIsAnsweredBeforeTheCleanup(t *testing.T, table string, open func(testing.TB, postgres.Config) (Backend, *postgres.Store)) {
+	var n pgtest.Statements
+	b, store := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Tracer: &n})
+	background := &backendtest.Background{}
+	store.Clock = keeping{store.Clock, background}
+	c := backendtest.Cleaning{Backend: b, Background: background, Statements: n.Sent.Load, Left: func() int {
+		rows, err := b.Leftovers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows[table]
+	}, Marked: func() (marked int) {
+		if err := store.Pool.QueryRow(t.Context(), "SELECT count(*) FROM instances WHERE untidy").Scan(&marked); err != nil {
+			t.Fatal(err)
+		}
+		return marked
+	}}
+	c.TestEnds(t)
+}
+
+// UnsweptIsNotProlonged has an instance be canceled by a process that dies before it removes what was leased: the
+// holder is told, although its row is still there.
+func (w *World) UnsweptIsNotProlonged() {
+	w.Helper()
+	lease := []backend.Lease{w.Launch(Sequence)[0].Lease}
+	if kept, err := w.B.Extend(w.Ctx, 0, lease, backendtest.Granted(0)); err != nil || !kept[0] {
+		w.Fatalf("before: held is %v, %v", kept, err)
+	}
+	w.Exec("UPDATE instances SET status = 'canceled', untidy = true, failure = '{}', ended_at = clock_timestamp() WHERE id = $1", lease[0].Key.Instance)
+	if kept, err := w.B.Extend(w.Ctx, 0, lease, backendtest.Granted(0)); err != nil || kept[0] {
+		w.Errorf("a lease of a canceled instance is held: %v, %v", kept, err)
+	}
+}
+
+// OverdueComesFirst has a lease run out while much is queued: once it was swept, the node run comes before all that
+// waits for its first lease, and nothing else has changed its place.
+func (w *World) OverdueComesFirst() {
+	w.Helper()
+	lost := w.Launch(Sequence)[0].Lease
+	const queued = 3
+	for range queued {
+		w.Launch(Sequence)
+	}
+	w.Exec(fmt.Sprintf("UPDATE %s q SET %s, due_at = clock_timestamp() - interval '1 minute' WHERE %s AND instance_id <> $1", w.Design.Table, w.Design.Free, w.Design.Leased), lost.Key.Instance)
+	w.Expire()
+	sweep := func() {
+		if _, err := w.B.Sweep(w.Ctx, 0); err != nil {
+			w.Fatal(err)
+		}
+	}
+	sweep()
+	sweep() // which has nothing to do
+	out, err := w.B.Claim(w.Ctx, 0, backendtest.Granted(1))
+	if err != nil || len(out.Tasks) != 1 || out.Tasks[0].Lease.Key != lost.Key || out.Tasks[0].Lease.Token == lost.Token {
+		w.Fatalf("behind %d that were queued before its lease ended: %+v, %v; want %+v under another token", queued, out.Tasks, err, lost)
+	}
+	sweep()
+	if out, err = w.B.Claim(w.Ctx, 0, backendtest.Granted(10)); err != nil || len(out.Tasks) != queued {
+		w.Errorf("then %+v come, %v; want %d, and not what is leased", out.Tasks, err, queued)
+	}
+}
+
+// Slope fits y = c·x^slope.
+func Slope(xs, ys []float64) float64 {
+	var n, sx, sy, sxx, sxy float64
+	for i := range xs {
+		x, y := math.Log(xs[i]), math.Log(ys[i])
+		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
+	}
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
+
+// LostLeases wants what a lost commit made ready to be claimable at once, and not when the leases are over of which nobody has
+// heard. Fresh gives a backend behind the proxy that the cut is for.
+func (w *World) LostLeases(p *pgtest.Proxy, c pgtest.Cut, fresh func() backend.Backend) {
+	w.Helper()
+	lost := 0
+	for c = c.At(1); c.K <= messagesMost; c = c.At(c.K + 1) {
+		through := fresh()
+		if _, err := w.B.Claim(w.Ctx, 0, backendtest.Granted(leasesMost)); err != nil { // what a call left that was cut off
+			w.Fatal(err)
+		}
+		task := w.Launch(Sequence)[0]
+		p.Set(c)
+		out, err := through.Complete(w.Ctx, 0, Ran(task), backendtest.Granted(10))
+		if !p.Unset() {
+			break
+		}
+		if err != nil || len(out.Tasks) > 0 {
+			continue
+		}
+		lost++
+		claimed, err := w.B.Claim(w.Ctx, 0, backendtest.Granted(10))
+		if err != nil || !out.More || len(claimed.Tasks) != 1 || claimed.Tasks[0].Lease.Key.Instance != task.Lease.Key.Instance {
+			w.Fatalf("%s: More is %t, and %d tasks are to be claimed (%v); want the one that was made ready", c, out.More, len(claimed.Tasks), err)
+		}
+	}
+	if lost == 0 {
+		w.Error("inconclusive: no commit was lost after it took place")
+	}
+}
+
+// CalledOffInOneCall completes runs of CaughtTwice together, in an order, of which one calls the others off: the handler runs once. It
+// gives the answers; what is offered again is stale.
+func (w *World) CalledOffInOneCall(order []int) (answers string) {
+	w.Helper()
+	tasks := w.Launch(CaughtTwice)
+	var cs []backend.Completion
+	for _, i := range order {
+		cs = append(cs, backendtest.Ran(tasks[i]))
+	}
+	out := w.Complete(cs...)
+	if answers = backendtest.Answers(out); len(out.Tasks) != 1 || out.Tasks[0].Action != "double" {
+		w.Errorf("%s, and %d tasks; want the handler's", answers, len(out.Tasks))
+	}
+	if again := backendtest.Answers(w.CompleteTasks(tasks...)); again != "stale stale stale" {
+		w.Errorf("offered again: %s; want stale", again)
+	}
+	return answers
+}
+
+// CallOffRaces lets several processes complete the branches of spreads of which some fail, in small
+// batches and at the same time: one error of each spread is caught, nobody waits in a circle (D5), and
+// nothing is left of the others. End closes the processes, so that the server has counted what they met.
+func (w *World) CallOffRaces(processes []backend.Backend, end func()) {
+	w.Helper()
+	before := w.Deadlocks()
+	rec, err := backendtest.Drive(w.Ctx, processes[0], w.Instances(backendtest.Races, 30), backendtest.DriveConfig{Peers: processes[1:], Workers: 8, Max: 20, Seed: 5})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := rec.Check(); err != nil {
+		w.Error(err)
+	}
+	end()
+	if n := w.Deadlocks() - before; n != 0 {
+		w.Errorf("%d deadlocks", n)
+	}
+}
+
+// CalledOffBehindItsClaim calls runs off between their claim and the reading of what their arguments refer to, which has another
+// value by then: nobody is to run them, least of all with that. Claiming is what tells the claims of the design from those of others,
+// for an owner.
+func (w *World) CalledOffBehindItsClaim(store *postgres.Store, claiming func(owner string) postgres.Claiming) {
+	w.Helper()
+	claim := func(between func()) []backend.Task {
+		by := claiming("another")
+		by.Values = &behindClaim{by.Values, between}
+		out, err := store.Claim(w.Ctx, 0, backend.Grant{Owner: "another", Max: 10, Lease: time.Minute}, by)
+		if err != nil {
+			w.Fatal(err)
+		}
+		return out.Tasks
+	}
+	out, err := w.B.Submit(w.Ctx, w.Instances(referring, 1), backendtest.Granted(1))
+	if err != nil || len(out.Tasks) != 1 {
+		w.Fatalf("%d tasks, %v; want one", len(out.Tasks), err)
+	}
+	if got := claim(func() {}); len(got) != 2 || len(got[0].Args) < 1280 {
+		w.Fatalf("before anything is cancelled: %+v; want two", got)
+	}
+	w.Exec(fmt.Sprintf("UPDATE %s SET due_at = clock_timestamp() WHERE token > $1", w.Design.Table), out.Tasks[0].Lease.Token)
+	var handler []backend.Task
+	if got := claim(func() { handler = w.CompleteTasks(out.Tasks[0]).Tasks }); len(got) != 0 {
+		w.Errorf("behind it: %+v; want none", got)
+	}
+	w.CompleteTasks(handler[0])
+	w.Finish()
+}
+
+// behindClaim reads the values of what was claimed, but does something before, once.
+type behindClaim struct {
+	postgres.Values
+	do func()
+}
+
+func (v *behindClaim) Need(instance uuid.UUID, number int32, slots []plan.Slot) {
+	v.do()
+	v.do = func() {}
+	v.Values.Need(instance, number, slots)
+}

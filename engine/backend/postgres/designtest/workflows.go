@@ -1,0 +1,91 @@
+package designtest
+
+import "pulley/engine/backend/backendtest"
+
+// Workflows of which one trait each matters.
+var (
+	// Sequence has two actions in a row.
+	Sequence = backendtest.Workflow{Name: "sequence", Input: `{"n": 4}`, Want: `9`, Source: `
+fn main(input: [n], output: [y]):
+    x = @double(value=n)
+    y = @add(a=x, b=1)
+`}
+	// Joining has a barrier behind two actions.
+	Joining = backendtest.Workflow{Name: "joining", Input: `{}`, Want: `6`, Source: `
+fn main(input: [], output: [s]):
+    a, b = parallel:
+        @double(value=1)
+        @double(value=2)
+    s = @sum(values=[a, b])
+`}
+	// Alone has one action, with which it ends.
+	Alone = backendtest.Workflow{Name: "alone", Input: `{"n": 4}`, Want: `8`, Source: `
+fn main(input: [n], output: [x]):
+    x = @double(value=n)
+`}
+	// Fanned has as many actions side by side as its input says.
+	Fanned = backendtest.Workflow{Name: "fanned", Input: `{"n": 3}`, Want: `[0,2,4]`, Source: `
+fn main(input: [n], output: [r]):
+    r = spread range(n):x -> @double(value=x)
+`}
+	// Failing ends with the failure of one of two actions.
+	Failing = backendtest.Workflow{Name: "failing", Input: `{}`, Failure: "Bad", Source: `
+fn main(input: [], output: [r]):
+    a, b = parallel:
+        @fail(type="Bad", message="no")
+        @double(value=2)
+    r = @add(a=a, b=b)
+`}
+	// Looping has a round for each of so many actions.
+	Looping = backendtest.Workflow{Name: "looping", Input: `{"n": 3}`, Want: `[0,2,4]`, Source: `
+fn main(input: [n], output: [all]):
+    all = []
+    for i in range(n):
+        x = @double(value=i)
+        all = all + [x]
+`}
+	// Collecting has rounds of three actions, which add to a list.
+	Collecting = backendtest.Workflow{Name: "collecting", Input: `{"n": 3}`, Want: `[1,3,5]`, Source: `
+fn main(input: [n], output: [results]):
+    results = []
+    for i in range(n):
+        a = @double(value=i)
+        b = @add(a=a, b=1)
+        r = @echo(value=b)
+        results = results + [r]
+`}
+	// Caught goes on from the failure of one of two actions, which calls the other off.
+	Caught = backendtest.Workflow{Name: "caught", Input: `{}`, Want: `"Bad"`, Source: `
+fn main(input: [], output: [r]):
+    try:
+        a, b = parallel:
+            @fail(type="Bad", message="no")
+            @double(value=2)
+        r = @add(a=a, b=b)
+    except Bad as e:
+        r = @echo(value=e["type"])
+`}
+	// CaughtTwice has two actions that fail and one that does not; the first failure is caught, and so there is one.
+	CaughtTwice = backendtest.Workflow{Name: "caught twice", Input: `{}`, Want: `["Bad",2]`, Source: `
+fn main(input: [], output: [r]):
+    try:
+        a, b, c = parallel:
+            @fail(type="Bad", message="no")
+            @fail(type="Bad", message="no")
+            @double(value=2)
+        r = [a, b, c]
+    except Bad as e:
+        n = @double(value=1)
+        r = [e["type"], n]
+`}
+	// referring has actions whose arguments refer to a value that is another once they are called off.
+	referring = backendtest.Workflow{Name: "referring", Input: `{}`, Want: `["x",1]`, Source: `
+fn main(input: [], output: [t, r]):
+    try:
+        t = "0123456789abcdef" * 80
+        ys = spread range(3):i -> @fail(type="Bad", message=t)
+    except Bad:
+        t = "x"
+        r = @echo(value=1)
+`}
+)
