@@ -26,7 +26,7 @@ type Judge struct {
 
 // Tables are those of a design, on the server.
 type Tables interface {
-	Committed(m *Model) // holds what is stored of an instance against its model
+	Committed(m *Model) // holds what is stored of an instance that runs against its model
 	Instance(index int) world.Stored
 }
 
@@ -141,7 +141,7 @@ func (j *Judge) Committed(tx *db.Tx) {
 				m.Wrong("I7", "it ended as %s, and is stored as %s", m.status, status)
 			}
 		}
-		if len(w.Result.Violations) == 0 {
+		if len(w.Result.Violations) == 0 && m.End == nil && m.Inst.Taken {
 			j.tables.Committed(m)
 		}
 	}

@@ -350,6 +350,17 @@ func (m *Model) HoldsValues(values, appended int) {
 	}
 }
 
+// HoldsElements wants so many elements of aggregates, and no more.
+func (m *Model) HoldsElements(elements int) {
+	want := 0
+	for _, list := range m.Elements {
+		want += len(list)
+	}
+	if elements != want {
+		m.Wrong("I6", "%d elements are stored; there should be %d", elements, want)
+	}
+}
+
 func statusOf(end *plan.End) backend.Status {
 	if end.Failure != nil {
 		return backend.Failed

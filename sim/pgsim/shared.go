@@ -3,6 +3,8 @@ package pgsim
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"pulley/engine/backend"
@@ -18,54 +20,81 @@ import (
 // rows, locks, conditions and order of parts. Of the parts of a statement the server does those first that its result is
 // read from, in their order, and then the others, the last first.
 
-// Known is a statement that a store knows.
-type Known[S any] struct {
+// Store is that of a design.
+type Store interface{ Common() *Base }
+
+// Build makes the steps of a statement.
+type Build[S Store] func(s S, a *Statement, args []any)
+
+// Known are the statements that a store knows, by their texts.
+type Known[S Store] map[string]known[S]
+
+type known[S Store] struct {
 	name  string // of its file
-	build func(s S, a *Statement, args []any)
+	build Build[S]
 }
 
-// ByText gives statements by what is sent.
-func ByText[S any](sql func(name string) (string, error), all map[string]func(S, *Statement, []any), into map[string]Known[S]) map[string]Known[S] {
+// Statements gives those of a design by their texts, which SQL gives by their names.
+func Statements[S Store](sql func(name string) (string, error), all map[string]Build[S]) Known[S] {
+	texts := Known[S]{}
 	for name, build := range all {
 		text, err := sql(name)
 		if err != nil {
 			panic(err) // the files are part of the program
 		}
-		into[text] = Known[S]{name, build}
+		texts[text] = known[S]{name, build}
 	}
-	return into
+	return texts
+}
+
+// Join adds statements that several designs have to those that one has of its own. Where it has one of a name, it is that.
+func Join[S Store](own map[string]Build[S], shared ...map[string]Build[S]) map[string]Build[S] {
+	all := map[string]Build[S]{}
+	for _, more := range append(slices.Clone(shared), own) {
+		maps.Copy(all, more)
+	}
+	return all
 }
 
 // sharedSQL are the statements of package postgres.
-var sharedSQL = map[string]func(*Base, *Statement, []any){
+var sharedSQL = map[string]Build[*Base]{
 	"lookup": (*Base).lookup, "cancel": (*Base).cancel, "settle": (*Base).settle, "life": (*Base).life,
 	"untidy": (*Base).untidy, "join": (*Base).join, "leave": (*Base).leave, "peers": (*Base).peers,
 }
 
 const notifySQL = "SELECT pg_notify($1, $2)"
 
-var sharedTexts = ByText(postgres.SQL, sharedSQL, map[string]Known[*Base]{notifySQL: {"notify", (*Base).notify}})
+var sharedTexts = func() Known[*Base] {
+	texts := Statements(postgres.SQL, sharedSQL)
+	texts[notifySQL] = known[*Base]{"notify", (*Base).notify}
+	return texts
+}()
 
 // Shared makes a statement that all designs have.
 func (b *Base) Shared(sql string, args []any) *Statement {
-	k, ok := sharedTexts[sql]
+	a, ok := sharedTexts.of(b, sql, args)
 	if !ok {
 		panic(fmt.Sprintf("pgsim: nobody knows the statement %s", sql))
 	}
-	a := b.Memory.Next(k.name, sql, args)
-	k.build(b, a, args)
 	return a
 }
 
-// StatementOf makes a statement of a design, or one that all have.
-func StatementOf[S any](s S, b *Base, texts map[string]Known[S], sql string, args []any) *Statement {
+// Of makes a statement of a design, or one that all have.
+func (texts Known[S]) Of(s S, sql string, args []any) *Statement {
+	if a, ok := texts.of(s, sql, args); ok {
+		return a
+	}
+	return s.Common().Shared(sql, args)
+}
+
+func (texts Known[S]) of(s S, sql string, args []any) (*Statement, bool) {
 	k, ok := texts[sql]
 	if !ok {
-		return b.Shared(sql, args)
+		return nil, false
 	}
-	a := b.Memory.Next(k.name, sql, args)
+	a := s.Common().Memory.Next(k.name, sql, args)
 	k.build(s, a, args)
-	return a
+	return a, true
 }
 
 // InstanceOf finds an instance by its id, which is one that there is.

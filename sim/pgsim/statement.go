@@ -133,26 +133,3 @@ func (a *Statement) Affect(ok bool) {
 
 // Give adds a row to the answer.
 func (a *Statement) Give(row ...any) { a.Out.List = append(a.Out.List, row) }
-
-// Remove is DELETE … WHERE of one row.
-func Remove[K, V any](x *db.Exec, t *db.Table[K, V], v *db.Version[K, V], holds func(V) bool) (bool, error) {
-	v, err := t.Lock(x, v, db.ForUpdate, db.Wait)
-	if err != nil || v == nil || !holds(v.Value) {
-		return false, err
-	}
-	t.Remove(x, v)
-	return true, nil
-}
-
-// LockOne locks a row that the statement sees and gives its newest version, if a condition holds for both.
-func LockOne[K, V any](x *db.Exec, t *db.Table[K, V], key K, mode db.Mode, holds func(V) bool) (*db.Version[K, V], error) {
-	v := t.Get(x, key)
-	if v == nil || !holds(v.Value) {
-		return nil, nil
-	}
-	v, err := t.Lock(x, v, mode, db.Wait)
-	if err != nil || v == nil || !holds(v.Value) {
-		return nil, err
-	}
-	return v, nil
-}

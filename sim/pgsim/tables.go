@@ -39,6 +39,20 @@ func KeyOf(inst *world.Instance, run graph.Run) RunKey {
 	return RunKey{int32(inst.Index), int32(run.Node), string(run.Path)}
 }
 
+// Instance is that of the row.
+func (k RunKey) Instance() int32 { return k.Inst }
+
+// First is before all keys of an instance.
+func (RunKey) First(inst int32) RunKey { return RunKey{Inst: inst, Node: firstID} }
+
+// SameNode says whether two are of runs of the same node, in the same instance.
+func (k RunKey) SameNode(o RunKey) bool { return k.Inst == o.Inst && k.Node == o.Node }
+
+// Value is the key of an element that a node run has in a table of values.
+func (k RunKey) Value(element int32) ValueKey {
+	return ValueKey{Inst: k.Inst, ID: k.Node, Path: k.Path, Element: element}
+}
+
 // ValueKey is a value's: of a slot with element -1, of what was appended to it from 0; of an aggregate, with its node in
 // the place of the variable.
 type ValueKey struct {
@@ -55,6 +69,15 @@ func CompareValue(a, b ValueKey) int {
 	}
 	return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Element, b.Element))
 }
+
+// Instance is that of the row.
+func (k ValueKey) Instance() int32 { return k.Inst }
+
+// First is before all keys of an instance.
+func (ValueKey) First(inst int32) ValueKey { return ValueKey{Inst: inst, ID: firstID} }
+
+// SameID says whether two are of the same variable, or of the same node, in the same instance.
+func (k ValueKey) SameID(o ValueKey) bool { return k.Inst == o.Inst && k.ID == o.ID }
 
 func (k ValueKey) slot() plan.Slot {
 	return plan.Slot{Var: graph.VarID(k.ID), Scope: graph.Path(k.Path)}
@@ -81,6 +104,7 @@ type Base struct {
 	Instances *db.Table[int32, InstanceRow]
 	Lives     *db.Table[int, string] // one row
 	here      map[int]bool           // the sessions of engines that listen
+	tables    []instanceTable        // of the design, by which it knows what is left of an instance
 }
 
 // NewBase makes the tables that all designs have.
@@ -91,6 +115,17 @@ func NewBase(w *world.World, memory *Memory) Base {
 	}
 	b.Lives.Unlogged = true
 	return b
+}
+
+// Common is what the stores of all designs have.
+func (b *Base) Common() *Base { return b }
+
+// Now is what the server's clock says.
+func (b *Base) Now() int64 { return b.World.Server.Clock() }
+
+// Key is the key of a node run, or of a barrier.
+func (b *Base) Key(id [16]byte, node int32, path string) RunKey {
+	return RunKey{Inst: int32(b.InstanceOf(id).Index), Node: node, Path: path}
 }
 
 // Crashed implements store.
@@ -114,23 +149,6 @@ func (b *Base) ended(index int32) bool {
 	return s != "" && s != backend.Running
 }
 
-// Deletion takes rows away by their addresses, one by one.
-type Deletion[K, V any] struct {
-	Table *db.Table[K, V]
-	Found []*db.Version[K, V]
-	i     int
-}
-
-// Run goes on with it.
-func (d *Deletion[K, V]) Run(x *db.Exec) error {
-	for ; d.i < len(d.Found); d.i++ {
-		if _, err := d.Table.Delete(x, d.Found[d.i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Never is later than everything.
 const Never = math.MaxInt64
 
@@ -139,14 +157,11 @@ func RunOf(node int32, path string) graph.Run {
 	return graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}
 }
 
-// FirstID is before every node and variable.
-const FirstID = -1 << 31
+// FirstElement is before every element.
+const FirstElement = -1 << 31
 
-// InstOfRun is the instance of a key, for those who look for all of its rows.
-func InstOfRun(k RunKey) int32 { return k.Inst }
-
-// InstOfValue is that of a value's key.
-func InstOfValue(k ValueKey) int32 { return k.Inst }
+// firstID is before every node and variable.
+const firstID = -1 << 31
 
 // YearsBefore is an instant of the server's so many years before another.
 func YearsBefore(at int64, years int) int64 {

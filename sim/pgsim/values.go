@@ -2,6 +2,7 @@ package pgsim
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"pulley/sim/db"
 	"pulley/sim/judge"
@@ -9,20 +10,16 @@ import (
 
 // StoredValues holds the values that are stored of an instance's variables against its model's, and counts them, and what is
 // stored as an element of something.
-func StoredValues[V any](m *judge.Model, id int32, table *db.Table[ValueKey, V], text func(V) []byte) (values, appended int) {
-	table.CommittedFrom(ValueKey{Inst: id, ID: FirstID}, func(k ValueKey, v V) bool {
-		if k.Inst != id {
-			return false
-		}
+func StoredValues(m *judge.Model, id int32, table *db.Table[ValueKey, json.RawMessage]) (values, appended int) {
+	CommittedOf(table, id, func(k ValueKey, v json.RawMessage) {
 		if k.Element >= 0 {
 			appended++
-			return true
+			return
 		}
 		values++
-		if got, want := text(v), m.Values[k.slot()]; !bytes.Equal(want, got) {
-			m.Wrong("I4", "variable %d at %q is stored as %.60q; it is %.60q", k.ID, k.Path, got, want)
+		if want := m.Values[k.slot()]; !bytes.Equal(want, v) {
+			m.Wrong("I4", "variable %d at %q is stored as %.60q; it is %.60q", k.ID, k.Path, v, want)
 		}
-		return true
 	})
 	return values, appended
 }

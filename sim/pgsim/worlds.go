@@ -8,6 +8,7 @@ import (
 
 // Design is one, simulated: what is on the server, and how it is held against what it should be.
 type Design interface {
+	Store
 	world.Store
 	judge.Tables
 }

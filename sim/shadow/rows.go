@@ -137,15 +137,15 @@ func (r returned) simulated(a *pgsim.Statement) (out []string) {
 			if i < len(r.fields) {
 				oid = r.fields[i].DataTypeOID
 			}
-			words = append(words, Word(oid, v))
+			words = append(words, word(oid, v))
 		}
 		out = append(out, strings.Join(words, " | "))
 	}
 	return out
 }
 
-// Word is a value as the server words one of its type.
-func Word(oid uint32, v any) string {
+// word is a value as the server words one of its type.
+func word(oid uint32, v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "null"
@@ -182,7 +182,7 @@ func Word(oid uint32, v any) string {
 func words[T any](list []T) string {
 	all := make([]string, len(list))
 	for i, v := range list {
-		text := Word(0, v)
+		text := word(0, v)
 		if text == "" || strings.ContainsAny(text, "{}\",\\ \t\n\r\v\f") || strings.EqualFold(text, "null") {
 			text = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 		}
@@ -202,16 +202,16 @@ func shown(a *pgsim.Statement) string {
 // Micros is an instant of the simulated server as the real one's function of that name has it.
 func Micros(at int64) int64 { return at / 1000 }
 
-// OrNothing is a number, and nothing where that is zero.
-func OrNothing(n int64) string {
+// OrNull is a number, and null where that is zero.
+func OrNull(n int64) any {
 	if n == 0 {
-		return ""
+		return nil
 	}
-	return strconv.FormatInt(n, 10)
+	return n
 }
 
-// FailureText is a failure as it is stored, and nothing where there is none.
-func FailureText(f *plan.Failure) []byte {
+// failureText is a failure as it is stored, and nothing where there is none.
+func failureText(f *plan.Failure) []byte {
 	if f == nil {
 		return nil
 	}

@@ -19,21 +19,6 @@ import (
 	"pulley/sim/world"
 )
 
-// Design is what a shadow has to know of a design.
-type Design struct {
-	Name  string
-	Make  func(*world.World, *pgsim.Memory) pgsim.Design
-	Cases uint64                                               // a quarter of the worlds that have a shadow at night
-	SetUp func(ctx context.Context, cfg postgres.Config) error // makes the schema
-	Clean []string                                             // statements before a world; $1: its shards
-	Lines string                                               // a query for all that is committed, a line for each row
-	Heard []string                                             // the channels
-	Rows  func(w *world.World) []string                        // lines, of a world
-	Loose map[string]bool                                      // statements that promise no order of what they give
-	Own   map[string]int                                       // columns, by statements, that are names which only that server gives
-	Count func(w *world.World) (sql string, args []any)        // sets the sequence to where the world's is; nil: there is none
-}
-
 // Postgres is Postgres as the shadow of a world's server. A statement that the simulated server has done is made there, too,
 // and must give the same; what waits there for a lock must wait here, and go on when it does there. Its clock is the
 // world's: a function of the schema takes the place of clock_timestamp.
@@ -95,9 +80,11 @@ func newPostgres(t *testing.T, d Design) *Postgres {
 	t.Helper()
 	p := &Postgres{t: t, design: d, server: pgtest.Own(t), count: map[string]int{}}
 	p.cfg = postgres.Config{DSN: p.server.DSN(), Schema: pgtest.Schema(t)}
-	if err := d.SetUp(t.Context(), p.cfg); err != nil {
+	opened, err := d.Open(t.Context(), p.cfg)
+	if err != nil {
 		t.Fatal(err)
 	}
+	opened.Close()
 	p.open()
 	for _, sql := range []string{
 		`CREATE SEQUENCE clock MINVALUE -4000000000000000000`,
@@ -120,10 +107,8 @@ func newPostgres(t *testing.T, d Design) *Postgres {
 // open makes the connections that are always there.
 func (p *Postgres) open() {
 	p.admin, p.ear = p.dial(), p.dial()
-	for _, channel := range p.design.Heard {
-		if _, err := p.ear.Exec(p.t.Context(), "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
-			p.t.Fatal(err)
-		}
+	if _, err := p.ear.Exec(p.t.Context(), "LISTEN "+pgx.Identifier{p.design.channel()}.Sanitize()); err != nil {
+		p.t.Fatal(err)
 	}
 }
 
@@ -158,13 +143,11 @@ func (p *Postgres) exec(sql string, args ...any) {
 func (p *Postgres) attach(w *world.World) {
 	p.names = map[string]string{}
 	p.w, p.turns, p.told, p.said, p.differs, p.batches = w, map[*world.Conn]*turn{}, nil, nil, nil, 0
-	for _, sql := range p.design.Clean {
-		if strings.Contains(sql, "$1") {
-			p.exec(sql, w.Shards)
-		} else {
-			p.exec(sql)
-		}
+	p.exec(p.design.empty())
+	if p.design.Fill != "" {
+		p.exec(p.design.Fill, w.Shards)
 	}
+	p.recount()
 	s := w.Server
 	s.Shadow = p
 	committed := s.Committed
@@ -403,12 +386,11 @@ func (p *Postgres) takeBack(t *turn, state turnState) {
 	t.state = idle
 }
 
-// recount sets the real server's sequence to where the simulated one's is: what had waited there may have gone on before it
+// recount sets the real server's sequences to where the simulated one's are: what had waited there may have gone on before it
 // was given up, and a sequence takes nothing back.
 func (p *Postgres) recount() {
-	if p.design.Count != nil {
-		sql, args := p.design.Count(p.w)
-		p.exec(sql, args...)
+	for name, last := range p.design.Sequences {
+		p.exec("SELECT setval($1::text::regclass, greatest($2::bigint, 1), $2::bigint > 0)", name, last(p.w))
 	}
 }
 
@@ -510,7 +492,7 @@ func (p *Postgres) look(now bool) {
 	}
 	p.batches = 0
 	p.count["looks"]++
-	rows, err := p.admin.Query(p.t.Context(), p.design.Lines)
+	rows, err := p.admin.Query(p.t.Context(), p.design.query())
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -518,7 +500,7 @@ func (p *Postgres) look(now bool) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	sim := p.design.Rows(p.w)
+	sim := p.design.rows(p.w)
 	slices.Sort(sim)
 	slices.Sort(real)
 	if only := apart(sim, real); only != "" {
@@ -549,10 +531,7 @@ func apart(sim, real []string) string {
 // listen compares what those were told who listen.
 func (p *Postgres) listen() {
 	const mark = "all that was told before"
-	if len(p.design.Heard) == 0 {
-		return
-	}
-	p.exec("SELECT pg_notify($1, $2)", p.design.Heard[0], mark)
+	p.exec("SELECT pg_notify($1, $2)", p.design.channel(), mark)
 	var heard []string
 	for {
 		n, err := p.ear.WaitForNotification(p.t.Context())

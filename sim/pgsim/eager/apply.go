@@ -62,7 +62,7 @@ func (p *eagerApply) sums() (all []counted) {
 	ids, nodes, places, paths := column[[16]byte](p, 20), column[int32](p, 21), column[string](p, 22), column[string](p, 23)
 	required, hard, soft := column[int32](p, 24), column[int32](p, 25), column[int32](p, 26)
 	for i := range ids {
-		key := p.s.nodeKey(ids[i], nodes[i], places[i])
+		key := p.s.Key(ids[i], nodes[i], places[i])
 		at := -1
 		for j := range all {
 			if all[j].key == key && all[j].row.path == paths[i] {
@@ -71,7 +71,7 @@ func (p *eagerApply) sums() (all []counted) {
 		}
 		if at < 0 {
 			at = len(all)
-			all = append(all, counted{id: ids[i], key: key, row: nodeRow{path: paths[i], due: pgsim.Never, attempt: 1}})
+			all = append(all, counted{id: ids[i], key: key, row: nodeRow{Queued: waiting, path: paths[i]}})
 		}
 		c := &all[at]
 		c.row.required = max(c.row.required, required[i])
@@ -145,16 +145,19 @@ func (p *eagerApply) queued(a *pgsim.Statement) {
 		if tokens[i] == 0 {
 			tokens[i] = s.Tokens.Next()
 		}
-		row := nodeRow{path: paths[i], required: required[i], satisfied: required[i], queued: leased[i], due: s.now() + waits[i]*1000, token: tokens[i], attempt: 1}
+		row := nodeRow{
+			Queued: pgsim.Queued{Token: tokens[i], Due: s.Now() + waits[i]*1000, Attempt: 1},
+			path:   paths[i], required: required[i], satisfied: required[i], queued: leased[i],
+		}
 		if leased[i] {
-			row.due, row.owner = s.now()+lease, owner
+			row.Due, row.owner = s.Now()+lease, owner
 		}
 		if args[i] != nil {
 			row.args = *args[i]
 		}
-		_, _, err := s.nodes.Upsert(x, s.nodeKey(ids[i], nodes[i], places[i]), row, func(old nodeRow) (nodeRow, bool, error) {
-			null := old.token != 0 || old.path != "" && old.path != row.path
-			row.soft, row.completed, row.attempt = old.soft, old.completed, old.attempt
+		_, _, err := s.nodes.Upsert(x, s.Key(ids[i], nodes[i], places[i]), row, func(old nodeRow) (nodeRow, bool, error) {
+			null := old.Token != 0 || old.path != "" && old.path != row.path
+			row.soft, row.completed, row.Attempt = old.soft, old.completed, old.Attempt
 			return row, true, row.check(null)
 		})
 		if err == nil && leased[i] {
@@ -195,8 +198,7 @@ func (p *eagerApply) pushed(a *pgsim.Statement) {
 	ids, nodes, places := column[[16]byte](p, 15), column[int32](p, 16), column[string](p, 17)
 	elements, payloads := column[int32](p, 18), column[string](p, 19)
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
-		key := s.nodeKey(ids[i], nodes[i], places[i])
-		return s.pending.Insert(x, pgsim.ValueKey{Inst: key.Inst, ID: key.Node, Path: key.Path, Element: elements[i]}, json.RawMessage(payloads[i]))
+		return s.pending.Insert(x, s.Key(ids[i], nodes[i], places[i]).Value(elements[i]), json.RawMessage(payloads[i]))
 	})
 }
 
@@ -205,7 +207,7 @@ func (p *eagerApply) known(a *pgsim.Statement) {
 	ids, vars, scopes := column[[16]byte](p, 10), column[int32](p, 11), column[string](p, 12)
 	elements, values := column[int32](p, 13), column[string](p, 14)
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
-		key := pgsim.ValueKey{Inst: int32(s.InstanceOf(ids[i]).Index), ID: vars[i], Path: scopes[i], Element: elements[i]}
+		key := s.Key(ids[i], vars[i], scopes[i]).Value(elements[i])
 		value := json.RawMessage(values[i])
 		_, _, err := s.context.Upsert(x, key, value, func(json.RawMessage) (json.RawMessage, bool, error) { return value, true, nil })
 		return err
@@ -216,11 +218,11 @@ func (p *eagerApply) expected(a *pgsim.Statement) {
 	s := p.s
 	ids, nodes, places, required := column[[16]byte](p, 6), column[int32](p, 7), column[string](p, 8), column[int32](p, 9)
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
-		row := nodeRow{required: required[i], completed: nodes[i] == 0, due: pgsim.Never, attempt: 1}
+		row := nodeRow{Queued: waiting, required: required[i], completed: nodes[i] == 0}
 		if row.required == 0 {
 			row.required = unknownCount
 		}
-		_, err := s.nodes.InsertNew(x, s.nodeKey(ids[i], nodes[i], places[i]), row)
+		_, err := s.nodes.InsertNew(x, s.Key(ids[i], nodes[i], places[i]), row)
 		return err
 	})
 }
@@ -229,15 +231,15 @@ func (p *eagerApply) done(a *pgsim.Statement) {
 	s := p.s
 	ids, nodes, places, waits := column[[16]byte](p, 2), column[int32](p, 3), column[string](p, 4), column[*int64](p, 5)
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
-		v := s.nodes.Get(x, s.nodeKey(ids[i], nodes[i], places[i]))
+		v := s.nodes.Get(x, s.Key(ids[i], nodes[i], places[i]))
 		if v == nil {
 			return nil
 		}
 		row := v.Value
-		row.completed, row.due = waits[i] == nil, s.now()
+		row.completed, row.Due = waits[i] == nil, s.Now()
 		if wait := waits[i]; wait != nil {
-			row.queued, row.due = false, row.due+*wait*1000
-			row.attempt++
+			row.queued, row.Due = false, row.Due+*wait*1000
+			row.Attempt++
 		}
 		_, err := s.nodes.Update(x, v, db.NoKeyUpdate, row)
 		return err

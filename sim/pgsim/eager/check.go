@@ -11,29 +11,21 @@ import (
 
 // Committed implements store: what is stored of an instance that runs is what its model has (I1, I2, I4, I6).
 func (s *Store) Committed(m *judge.Model) {
-	inst := m.Inst
-	if m.End != nil || !inst.Taken {
-		return
-	}
-	id := int32(inst.Index)
-	runs, counters := 0, 0
-	s.nodes.CommittedFrom(pgsim.RunKey{Inst: id, Node: pgsim.FirstID}, func(k pgsim.RunKey, r nodeRow) bool {
-		if k.Inst != id {
-			return false
-		}
-		run := pgsim.RunOf(k.Node, r.path)
+	id := int32(m.Inst.Index)
+	runs, counters, elements := 0, 0, 0
+	pgsim.CommittedOf(s.nodes.Table, id, func(k pgsim.RunKey, r nodeRow) {
+		run := r.Run(k)
 		if r.open() {
 			runs++
 		}
-		s.compareRun(m, run, r)
+		s.compareRun(m, run, &r)
 		c, counts := m.Counters[run]
 		if counts {
 			counters++
-			s.compareCounter(m, run, r, c)
+			s.compareCounter(m, run, &r, c)
 		} else if r.satisfied > 0 && !r.completed && m.Runs[run] == nil {
 			m.Wrong("I2", "%s has %d arrivals; it should have none", m.Name(run), r.satisfied)
 		}
-		return true
 	})
 	if runs != len(m.Runs) {
 		m.Wrong("I2", "%d node runs are ready or at work; there should be %d: %s", runs, len(m.Runs), m.Describe())
@@ -41,11 +33,16 @@ func (s *Store) Committed(m *judge.Model) {
 	if counters != len(m.Counters) {
 		m.Wrong("I2", "%d barriers have counters; there should be %d", counters, len(m.Counters))
 	}
-	m.HoldsValues(pgsim.StoredValues(m, id, s.context, func(v json.RawMessage) []byte { return v }))
-	s.compareElements(m, id)
+	m.HoldsValues(pgsim.StoredValues(m, id, s.context))
+	pgsim.CommittedOf(s.pending, id, func(k pgsim.ValueKey, v json.RawMessage) {
+		if elements++; !m.Collected(graph.NodeID(k.ID), int(k.Element), v) {
+			m.Wrong("I6", "element %d of an aggregate is stored as %.60q; it was not pushed there", k.Element, v)
+		}
+	})
+	m.HoldsElements(elements)
 }
 
-func (s *Store) compareRun(m *judge.Model, run graph.Run, r nodeRow) {
+func (s *Store) compareRun(m *judge.Model, run graph.Run, r *nodeRow) {
 	is := m.Runs[run]
 	switch {
 	case !r.open() && is != nil:
@@ -53,36 +50,17 @@ func (s *Store) compareRun(m *judge.Model, run graph.Run, r nodeRow) {
 	case !r.open():
 	case is == nil:
 		m.Wrong("I10", "%s is ready or at work, and was done, cancelled or never enqueued", m.Name(run))
-	case is.Attempt != int(r.attempt):
-		m.Wrong("I4", "%s is stored as attempt %d; it is at attempt %d", m.Name(run), r.attempt, is.Attempt)
-	case is.Token > r.token:
-		m.Wrong("I11", "%s is stored with token %d; its last lease has %d", m.Name(run), r.token, is.Token)
-	case !r.ready():
+	case is.Attempt != int(r.Attempt):
+		m.Wrong("I4", "%s is stored as attempt %d; it is at attempt %d", m.Name(run), r.Attempt, is.Attempt)
+	case is.Token > r.Token:
+		m.Wrong("I11", "%s is stored with token %d; its last lease has %d", m.Name(run), r.Token, is.Token)
+	case !r.Ready():
 		m.Wrong("I2", "%s is enqueued with %d arrivals of %d", m.Name(run), r.satisfied, r.required)
 	}
 }
 
-func (s *Store) compareCounter(m *judge.Model, run graph.Run, r nodeRow, c model.Counter) {
+func (s *Store) compareCounter(m *judge.Model, run graph.Run, r *nodeRow, c model.Counter) {
 	if int(r.satisfied) != c.Completed || int(r.required) != c.Required || r.soft != c.Soft {
 		m.Wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", m.Name(run), r.satisfied, r.required, c.Completed, c.Required)
-	}
-}
-
-func (s *Store) compareElements(m *judge.Model, id int32) {
-	elements, want := 0, 0
-	s.pending.CommittedFrom(pgsim.ValueKey{Inst: id, ID: pgsim.FirstID}, func(k pgsim.ValueKey, v json.RawMessage) bool {
-		if k.Inst != id {
-			return false
-		}
-		if elements++; !m.Collected(graph.NodeID(k.ID), int(k.Element), v) {
-			m.Wrong("I6", "element %d of an aggregate is stored as %.60q; it was not pushed there", k.Element, v)
-		}
-		return true
-	})
-	for _, list := range m.Elements {
-		want += len(list)
-	}
-	if elements != want {
-		m.Wrong("I6", "%d elements are stored; there should be %d", elements, want)
 	}
 }

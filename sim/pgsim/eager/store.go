@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"pulley/engine/backend/postgres/eager"
+	"pulley/engine/graph"
 	"pulley/sim/db"
 	"pulley/sim/pgsim"
 	"pulley/sim/world"
@@ -14,24 +15,37 @@ const unknownCount = -1
 
 // nodeRow is a row of node_ready_state.
 type nodeRow struct {
+	pgsim.Queued        // due never: null
 	path                string
 	required, satisfied int32
 	soft                bool
 	queued, completed   bool
-	due                 int64 // on the server's clock; never: null
-	token               int64 // zero: null
-	attempt             int32
 	owner               string // empty: null
 	args                string // empty: null
 }
 
-// ready is the condition of the index of ready nodes.
-func (r nodeRow) ready() bool {
-	return r.required != unknownCount && r.satisfied >= r.required && !r.completed && r.token != 0
+// waiting are the columns of a row that nothing has come to.
+var waiting = pgsim.Queued{Due: pgsim.Never, Attempt: 1}
+
+// Run implements pgsim.QueueRow: the key has a place.
+func (r *nodeRow) Run(key pgsim.RunKey) graph.Run { return pgsim.RunOf(key.Node, r.path) }
+
+// Ready implements pgsim.QueueRow: it is the condition of the index of ready nodes.
+func (r *nodeRow) Ready() bool {
+	return r.required != unknownCount && r.satisfied >= r.required && !r.completed && r.Token != 0
 }
 
+// Leased implements pgsim.QueueRow.
+func (r *nodeRow) Leased() bool { return r.queued && !r.completed }
+
+// Lease implements pgsim.QueueRow.
+func (r *nodeRow) Lease(owner any) { r.queued, r.owner = true, owner.(string) }
+
+// Free implements pgsim.QueueRow.
+func (r *nodeRow) Free() { r.queued, r.owner = false, "" }
+
 // open says whether the run of the row is ready or at work.
-func (r nodeRow) open() bool { return r.token != 0 && !r.completed }
+func (r nodeRow) open() bool { return r.Token != 0 && !r.completed }
 
 // check is what the table refuses.
 func (r nodeRow) check(pathNull bool) error {
@@ -47,20 +61,26 @@ func (r nodeRow) check(pathNull bool) error {
 // Store is what is on the server, for eager.
 type Store struct {
 	pgsim.Base
-	nodes   *db.Table[pgsim.RunKey, nodeRow]           // by place
+	nodes   *pgsim.Queue[nodeRow, *nodeRow]            // by place
 	pending *db.Table[pgsim.ValueKey, json.RawMessage] // by node
 	context *db.Table[pgsim.ValueKey, json.RawMessage] // by variable
 }
 
 // New makes the tables, on the server of a world.
 func New(w *world.World, memory *pgsim.Memory) *Store {
-	s := w.Server.Server
-	return &Store{
-		Base:    pgsim.NewBase(w, memory),
-		nodes:   db.NewTable[pgsim.RunKey, nodeRow](s, "node_ready_state", pgsim.CompareRun),
-		pending: db.NewTable[pgsim.ValueKey, json.RawMessage](s, "node_pending_context", pgsim.CompareValue),
-		context: db.NewTable[pgsim.ValueKey, json.RawMessage](s, "instance_eval_context", pgsim.CompareValue),
+	s := &Store{Base: pgsim.NewBase(w, memory)}
+	s.nodes = pgsim.NewQueue[nodeRow](&s.Base, "node_ready_state")
+	s.nodes.ByToken, s.nodes.Arguments = true, arguments
+	s.pending = pgsim.NewTable[pgsim.ValueKey, json.RawMessage](&s.Base, "node_pending_context", pgsim.CompareValue)
+	s.context = pgsim.NewTable[pgsim.ValueKey, json.RawMessage](&s.Base, "instance_eval_context", pgsim.CompareValue)
+	return s
+}
+
+func arguments(_ *db.Exec, _ pgsim.RunKey, r *nodeRow) []byte {
+	if r.args == "" {
+		return nil
 	}
+	return []byte(r.args)
 }
 
 // Open implements store: an eager.Backend, the real code.
@@ -75,20 +95,5 @@ func (s *Store) statement(on *pgsim.Conn, sql string, args []any) *pgsim.Stateme
 		s.apply(a, args, on.Events.([]eager.Applied))
 		return a
 	}
-	return pgsim.StatementOf(s, &s.Base, texts, sql, args)
-}
-
-// Leftovers implements store.
-func (s *Store) Leftovers() map[string]int {
-	out := map[string]int{}
-	s.nodes.Committed(func(k pgsim.RunKey, _ nodeRow) bool { s.Left(out, "node_ready_state", k.Inst); return true })
-	s.pending.Committed(func(k pgsim.ValueKey, _ json.RawMessage) bool {
-		s.Left(out, "node_pending_context", k.Inst)
-		return true
-	})
-	s.context.Committed(func(k pgsim.ValueKey, _ json.RawMessage) bool {
-		s.Left(out, "instance_eval_context", k.Inst)
-		return true
-	})
-	return out
+	return texts.Of(s, sql, args)
 }

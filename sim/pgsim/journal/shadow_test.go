@@ -2,7 +2,7 @@ package journal
 
 import (
 	"context"
-	"fmt"
+	"encoding/hex"
 	"maps"
 	"slices"
 	"testing"
@@ -11,6 +11,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal"
 	"pulley/sim/cases"
+	"pulley/sim/db"
 	"pulley/sim/pgsim"
 	"pulley/sim/pgsim/fingerprint"
 	"pulley/sim/shadow"
@@ -19,76 +20,48 @@ import (
 
 // design is the journal to a shadow.
 var design = shadow.Design{
-	Name:  "journal",
-	Make:  func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
+	Name: "journal",
+	Make: func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
+	Open: func(ctx context.Context, cfg postgres.Config) (shadow.Opened, error) {
+		return journal.Open(ctx, journal.Config{Store: cfg})
+	},
 	Cases: 48,
-	SetUp: func(ctx context.Context, cfg postgres.Config) error {
-		b, err := journal.Open(ctx, journal.Config{Store: cfg})
-		if err == nil {
-			b.Close()
-		}
-		return err
-	},
-	Clean: []string{
-		`TRUNCATE events, leases, requests, owners, instances, shards, lives`,
-		`INSERT INTO shards (shard, expires_at) SELECT n, timestamptz '2000-01-01 00:00:00+00' FROM generate_series(0, $1::int - 1) AS n`,
-	},
-	Heard: []string{"owner"},
+	Fill:  `INSERT INTO shards (shard, expires_at) SELECT n, timestamptz '2000-01-01 00:00:00+00' FROM generate_series(0, $1::int - 1) AS n`,
+	Heard: "owner",
 	Own:   map[string]int{"life": 0},
 	Loose: map[string]bool{"take_requests": true, "renew": true, "settle": true, "ended_by": true},
-	Lines: `
-		SELECT format('shards %s epoch %s owner %s, before %s, until %s', shard, epoch, owner, previous, micros(expires_at)) FROM shards
-		UNION ALL SELECT format('owners %s seen %s', name, micros(seen_at)) FROM owners
-		UNION ALL SELECT format('events %s %s epoch %s kind %s of %s: %s %s at %s data %s', shard, seq, epoch, kind, instance_id, node, path,
-			micros(happened_at), encode(data, 'hex')) FROM events
-		UNION ALL SELECT format('leases %s of %s: %s %s token %s until %s', shard, instance_id, node, path, token, micros(expires_at)) FROM leases
-		UNION ALL SELECT format('requests %s %s taken %s withdrawn %s sent %s applied %s body %s answer %s', shard, id, taken, withdrawn, micros(sent_at),
-			applied, encode(body, 'hex'), encode(answer, 'hex')) FROM requests
-		UNION ALL SELECT format('instances %s %s program %s %s untidy %s pending %s by %s state %s since %s over %s input %s result %s failure %s', shard, id,
-			workflow, status, untidy, pending, ended_by, snapshot, micros(submitted_at), ended_at IS NOT NULL, input, result, failure) FROM instances`,
-	Rows: func(w *world.World) []string { return w.Store.(*Store).lines() },
-}
-
-// lines are all rows that are committed, in the words of the query for those of Postgres.
-func (s *Store) lines() (out []string) {
-	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	truth := func(b bool) string { return shadow.Word(0, b) }
-	s.shards.Committed(func(shard int, r shardRow) bool {
-		add("shards %d epoch %d owner %s, before %s, until %d", shard, r.epoch, r.owner, r.previous, shadow.Micros(r.expires))
-		return true
-	})
-	s.owners.Committed(func(name string, seen int64) bool {
-		add("owners %s seen %d", name, shadow.Micros(seen))
-		return true
-	})
-	s.events.Committed(func(k eventKey, e eventRow) bool {
-		at := ""
-		if e.happened != pgsim.Never {
-			at = fmt.Sprint(shadow.Micros(e.happened))
-		}
-		add("events %d %d epoch %d kind %d of %s: %d %s at %s data %x", k.shard, k.seq, e.epoch, e.kind, e.inst.ID, e.run.Node, e.run.Path, at, e.data)
-		return true
-	})
-	s.leases.Committed(func(k leaseKey, l leaseRow) bool {
-		add("leases %d of %s: %d %s token %d until %d", k.shard, l.inst.ID, k.Node, k.Path, l.token, shadow.Micros(l.expires))
-		return true
-	})
-	s.requests.Committed(func(k requestKey, r requestRow) bool {
-		applied := ""
-		if r.applied != nil {
-			applied = shadow.Word(0, r.applied)
-		}
-		add("requests %d %s taken %s withdrawn %s sent %d applied %s body %x answer %x", k.shard, k.id, truth(r.taken), truth(r.withdrawn),
-			shadow.Micros(r.sent), applied, r.body, r.answer)
-		return true
-	})
-	s.Instances.Committed(func(_ int32, r pgsim.InstanceRow) bool {
-		add("instances %d %s program 1 %s untidy %s pending %s by %s state %s since %d over %s input %s result %s failure %s", r.Inst.Shard, r.Inst.ID, r.Status,
-			truth(r.Untidy), truth(r.Pending), shadow.OrNothing(r.EndedBy), shadow.OrNothing(r.Snapshot), shadow.Micros(r.Submitted), truth(r.Status != backend.Running),
-			s.World.Workload.Input, r.Result, shadow.FailureText(r.Failure))
-		return true
-	})
-	return out
+	Tables: []shadow.Table{
+		shadow.Rows("shards", "shard epoch owner previous micros(expires_at)", func(s *Store) *db.Table[int, shardRow] { return s.shards },
+			func(shard int, r shardRow) []any {
+				return []any{shard, r.epoch, r.owner, r.previous, shadow.Micros(r.expires)}
+			}),
+		shadow.Rows("owners", "name micros(seen_at)", func(s *Store) *db.Table[string, int64] { return s.owners },
+			func(name string, seen int64) []any { return []any{name, shadow.Micros(seen)} }),
+		shadow.Rows("events", "shard seq epoch kind instance_id node path micros(happened_at) encode(data,'hex')",
+			func(s *Store) *db.Table[eventKey, eventRow] { return s.events }, func(k eventKey, e eventRow) []any {
+				var at any
+				if e.happened != pgsim.Never {
+					at = shadow.Micros(e.happened)
+				}
+				return []any{k.shard, k.seq, e.epoch, e.kind, e.inst.ID, int32(e.run.Node), e.run.Path, at, hex.EncodeToString(e.data)}
+			}),
+		shadow.Rows("leases", "shard instance_id node path token micros(expires_at)", func(s *Store) *db.Table[leaseKey, leaseRow] { return s.leases },
+			func(k leaseKey, l leaseRow) []any {
+				return []any{k.shard, l.inst.ID, k.Node, k.Path, l.token, shadow.Micros(l.expires)}
+			}),
+		shadow.Rows("requests", "shard id taken withdrawn micros(sent_at) applied encode(body,'hex') encode(answer,'hex')",
+			func(s *Store) *db.Table[requestKey, requestRow] { return s.requests }, func(k requestKey, r requestRow) []any {
+				var applied any
+				if r.applied != nil {
+					applied = r.applied
+				}
+				return []any{k.shard, k.id, r.taken, r.withdrawn, shadow.Micros(r.sent), applied, hex.EncodeToString(r.body), hex.EncodeToString(r.answer)}
+			}),
+		shadow.Rows("instances", "id pending ended_by snapshot", func(s *Store) *db.Table[int32, pgsim.InstanceRow] { return s.Instances },
+			func(_ int32, r pgsim.InstanceRow) []any {
+				return []any{r.Inst.ID, r.Pending, shadow.OrNull(r.EndedBy), shadow.OrNull(r.Snapshot)}
+			}),
+	},
 }
 
 func TestMain(m *testing.M) { shadow.Main(m) }

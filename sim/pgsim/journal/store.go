@@ -134,7 +134,7 @@ func (s *Store) Leftovers() map[string]int {
 // the instance's model has (I1, I2, I4, I6).
 func (s *Store) Committed(m *judge.Model) {
 	inst := m.Inst
-	if m.End != nil || !inst.Taken || m.Unborn {
+	if m.Unborn {
 		return
 	}
 	runs, counters, values := 0, 0, 0

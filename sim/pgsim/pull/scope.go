@@ -2,85 +2,15 @@ package pull
 
 import (
 	"cmp"
+	"encoding/json"
 
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/judge"
 	"pulley/sim/pgsim"
-	"pulley/sim/world"
 )
 
 // The statements of scan=sql.
-
-// arrivalsOf lists the steps towards the node runs of an instance.
-func (s *Store) arrivalsOf(x *db.Exec, inst *world.Instance) (found []*db.Version[arrivalKey, arrivalRow]) {
-	if inst == nil {
-		return nil
-	}
-	return s.arrivalsFrom(x, pgsim.RunKey{Inst: int32(inst.Index), Node: pgsim.FirstID}, func(k pgsim.RunKey) bool { return true })
-}
-
-// arrivalsFrom lists steps from a run on, of the same instance, as long as something holds.
-func (s *Store) arrivalsFrom(x *db.Exec, from pgsim.RunKey, while func(pgsim.RunKey) bool) (found []*db.Version[arrivalKey, arrivalRow]) {
-	s.arrivals.Each(x, arrivalKey{RunKey: from}, func(v *db.Version[arrivalKey, arrivalRow]) bool {
-		if k := v.Row.Key.RunKey; k.Inst != from.Inst || !while(k) {
-			return false
-		}
-		found = append(found, v)
-		return true
-	})
-	return found
-}
-
-// argsOf gives the arguments that stand with the steps towards a run; nil: there are none.
-func (s *Store) argsOf(x *db.Exec, key pgsim.RunKey) *string {
-	for _, v := range s.arrivalsFrom(x, key, func(k pgsim.RunKey) bool { return k == key }) {
-		if v.Value.args != nil {
-			return v.Value.args
-		}
-	}
-	return nil
-}
-
-// inboxFrom lists the values under a variable and a path, from an element on.
-func (s *Store) inboxFrom(x *db.Exec, from pgsim.ValueKey) (found []*db.Version[pgsim.ValueKey, inboxRow]) {
-	s.inbox.Each(x, from, func(v *db.Version[pgsim.ValueKey, inboxRow]) bool {
-		if k := v.Row.Key; k.Inst != from.Inst || k.ID != from.ID || k.Path != from.Path {
-			return false
-		}
-		found = append(found, v)
-		return true
-	})
-	return found
-}
-
-func (s *Store) endArrivals(a *pgsim.Statement, args []any) {
-	deleteAll(a, s.arrivals, func(x *db.Exec) (found []*db.Version[arrivalKey, arrivalRow]) {
-		for _, id := range args[1].([][16]byte) {
-			found = append(found, s.arrivalsOf(x, s.at(args[0], id))...)
-		}
-		return found
-	}, nil)
-}
-
-func (s *Store) endInbox(a *pgsim.Statement, args []any) {
-	deleteAll(a, s.inbox, func(x *db.Exec) (found []*db.Version[pgsim.ValueKey, inboxRow]) {
-		for _, id := range args[1].([][16]byte) {
-			inst := s.at(args[0], id)
-			if inst == nil {
-				continue
-			}
-			s.inbox.Each(x, pgsim.ValueKey{Inst: int32(inst.Index), ID: pgsim.FirstID}, func(v *db.Version[pgsim.ValueKey, inboxRow]) bool {
-				if v.Row.Key.Inst != int32(inst.Index) {
-					return false
-				}
-				found = append(found, v)
-				return true
-			})
-		}
-		return found
-	}, nil)
-}
 
 // group is what the anti-join makes of the steps towards one run.
 type group struct {
@@ -120,12 +50,11 @@ func (g *group) enough() bool {
 func (s *Store) runnable(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		for _, id := range args[1].([][16]byte) {
-			inst := s.at(args[0], id)
-			if !s.runs(x, inst) || s.leaves[x.Number()] {
+			if !s.runs(x, id) || s.leaves[x.Number()] {
 				continue
 			}
 			var groups []group
-			for _, v := range s.arrivalsOf(x, inst) {
+			for _, v := range pgsim.OfInstance(x, s.arrivals, int32(s.InstanceOf(id).Index)) {
 				if n := len(groups); n == 0 || groups[n-1].key != v.Row.Key.RunKey {
 					groups = append(groups, group{key: v.Row.Key.RunKey})
 				}
@@ -154,10 +83,9 @@ func (s *Store) addValues(a *pgsim.Statement, args []any) {
 	ids, variables, paths, elements, values := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]int32), args[5].([]string)
 	a.Write, a.Counts = true, true
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
-		inst := s.at(args[0], ids[i])
-		row := inboxRow{inst, values[i]}
-		_, ok, err := s.inbox.Upsert(x, pgsim.ValueKey{Inst: int32(inst.Index), ID: variables[i], Path: paths[i], Element: elements[i]}, row, func(inboxRow) (inboxRow, bool, error) {
-			return row, true, nil
+		value := json.RawMessage(values[i])
+		_, ok, err := s.inbox.Upsert(x, s.Key(ids[i], variables[i], paths[i]).Value(elements[i]), value, func(json.RawMessage) (json.RawMessage, bool, error) {
+			return value, true, nil
 		})
 		a.Affect(ok)
 		return err
@@ -170,9 +98,8 @@ func (s *Store) addArrivals(a *pgsim.Statement, args []any) {
 	waits, finishes := args[8].([]*int64), args[9].([]*string)
 	a.Write, a.Counts = true, true
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
-		key, _ := s.keyAt(args[0], ids, nodes, paths, i)
-		ok, err := s.arrivals.InsertNew(x, arrivalKey{key, sources[i]}, arrivalRow{
-			inst: s.World.Instances[key.Inst], required: required[i], watched: watched[i], args: kept[i], wait: waits[i], finish: finishes[i],
+		ok, err := s.arrivals.InsertNew(x, arrivalKey{s.Key(ids[i], nodes[i], paths[i]), sources[i]}, arrivalRow{
+			required: required[i], watched: watched[i], args: kept[i], wait: waits[i], finish: finishes[i],
 		})
 		a.Affect(ok)
 		return err
@@ -184,29 +111,22 @@ func (s *Store) mark(a *pgsim.Statement, args []any) {
 	rows := make([]ledgerRow, len(ids))
 	a.Write, a.Counts = true, true
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
-		key, _ := s.keyAt(args[0], ids, nodes, paths, i)
-		if r := &rows[i]; r.inst == nil {
-			*r = ledgerRow{
-				inst: s.World.Instances[key.Inst], status: ledgerCompleted, due: s.World.Server.Clock(), token: s.Tokens.Next(), attempt: 1, done: s.Tokens.Next(),
-			}
+		if r := &rows[i]; r.status == "" {
+			*r = ledgerRow{Queued: pgsim.Queued{Due: s.Now(), Token: s.Tokens.Next(), Attempt: 1}, status: ledgerCompleted, done: s.Tokens.Next()}
 		}
-		err := s.ledger.Insert(x, key, rows[i])
+		err := s.ledger.Insert(x, s.Key(ids[i], nodes[i], paths[i]), rows[i])
 		a.Affect(err == nil)
 		return err
 	})
 }
 
 // slots has a step for what some events need.
-func (s *Store) slots(a *pgsim.Statement, args []any, from int32, give func(ord, variable int32, path string, v *db.Version[pgsim.ValueKey, inboxRow])) {
+func (s *Store) slots(a *pgsim.Statement, args []any, from int32, give func(ord int32, v *db.Version[pgsim.ValueKey, json.RawMessage])) {
 	ords, ids, variables, paths := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string)
 	a.Then(func(x *db.Exec) error {
 		for i := range ords {
-			inst := s.at(args[0], ids[i])
-			if inst == nil {
-				continue
-			}
-			for _, v := range s.inboxFrom(x, pgsim.ValueKey{Inst: int32(inst.Index), ID: variables[i], Path: paths[i], Element: from}) {
-				give(ords[i], variables[i], paths[i], v)
+			for _, v := range pgsim.ValuesOf(x, s.inbox, s.Key(ids[i], variables[i], paths[i]).Value(from)) {
+				give(ords[i], v)
 			}
 		}
 		return nil
@@ -214,60 +134,48 @@ func (s *Store) slots(a *pgsim.Statement, args []any, from int32, give func(ord,
 }
 
 func (s *Store) read(a *pgsim.Statement, args []any) {
-	s.slots(a, args, -1, func(ord, variable int32, path string, v *db.Version[pgsim.ValueKey, inboxRow]) {
-		a.Give(ord, variable, path, v.Row.Key.Element, []byte(v.Value.value))
+	s.slots(a, args, -1, func(ord int32, v *db.Version[pgsim.ValueKey, json.RawMessage]) {
+		a.Give(ord, v.Row.Key.ID, v.Row.Key.Path, v.Row.Key.Element, []byte(v.Value))
 	})
 }
 
 func (s *Store) gather(a *pgsim.Statement, args []any) {
-	s.slots(a, args, 0, func(ord, _ int32, _ string, v *db.Version[pgsim.ValueKey, inboxRow]) {
-		a.Give(ord, v.Row.Key.Element, []byte(v.Value.value))
+	s.slots(a, args, 0, func(ord int32, v *db.Version[pgsim.ValueKey, json.RawMessage]) {
+		a.Give(ord, v.Row.Key.Element, []byte(v.Value))
 	})
 }
 
 func (s *Store) unset(a *pgsim.Statement, args []any) {
 	ids, variables, paths, first, last := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]int32), args[5].([]int32)
-	deleteAll(a, s.inbox, func(x *db.Exec) (found []*db.Version[pgsim.ValueKey, inboxRow]) {
+	pgsim.DeleteAll(a, s.inbox, func(x *db.Exec) (found []*db.Version[pgsim.ValueKey, json.RawMessage]) {
 		for i := range ids {
-			inst := s.at(args[0], ids[i])
-			if inst == nil {
-				continue
-			}
-			for _, v := range s.inboxFrom(x, pgsim.ValueKey{Inst: int32(inst.Index), ID: variables[i], Path: paths[i], Element: first[i]}) {
+			for _, v := range pgsim.ValuesOf(x, s.inbox, s.Key(ids[i], variables[i], paths[i]).Value(first[i])) {
 				if v.Row.Key.Element <= last[i] {
 					found = append(found, v)
 				}
 			}
 		}
 		return found
-	}, nil)
+	})
 }
 
 func (s *Store) resumed(a *pgsim.Statement, args []any) {
 	ids, nodes, paths := args[1].([][16]byte), args[2].([]int32), args[3].([]string)
-	deleteAll(a, s.arrivals, func(x *db.Exec) (found []*db.Version[arrivalKey, arrivalRow]) {
+	pgsim.DeleteAll(a, s.arrivals, func(x *db.Exec) (found []*db.Version[arrivalKey, arrivalRow]) {
 		for i := range ids {
-			key, ok := s.keyAt(args[0], ids, nodes, paths, i)
-			if !ok {
-				continue
-			}
-			if v := s.arrivals.Get(x, arrivalKey{key, "resume"}); v != nil {
+			if v := s.arrivals.Get(x, arrivalKey{s.Key(ids[i], nodes[i], paths[i]), "resume"}); v != nil {
 				found = append(found, v)
 			}
 		}
 		return found
-	}, nil)
+	})
 }
 
 func (s *Store) reached(a *pgsim.Statement, args []any) {
 	ids, nodes, paths, counts := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]int32)
 	a.Write, a.Counts = true, true
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
-		key, there := s.keyAt(args[0], ids, nodes, paths, i)
-		if !there {
-			return nil
-		}
-		v := s.arrivals.Get(x, arrivalKey{key, "open"})
+		v := s.arrivals.Get(x, arrivalKey{s.Key(ids[i], nodes[i], paths[i]), "open"})
 		if v == nil {
 			return nil
 		}
@@ -280,53 +188,39 @@ func (s *Store) reached(a *pgsim.Statement, args []any) {
 }
 
 func (s *Store) clearLedger(a *pgsim.Statement, args []any) {
-	deleteAll(a, s.ledger, func(x *db.Exec) []*db.Version[pgsim.RunKey, ledgerRow] {
+	pgsim.DeleteAll(a, s.ledger.Table, func(x *db.Exec) []*db.Version[pgsim.RunKey, ledgerRow] {
 		if s.World.Bug == cases.BugLoopReset {
 			return nil
 		}
-		return s.within(x, args)
-	}, nil)
+		return s.ledgerWithin(x, args)
+	})
 }
 
 func (s *Store) clearArrivals(a *pgsim.Statement, args []any) {
 	ids, nodes, first, last := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]string)
-	deleteAll(a, s.arrivals, func(x *db.Exec) (found []*db.Version[arrivalKey, arrivalRow]) {
+	pgsim.DeleteAll(a, s.arrivals, func(x *db.Exec) (found []*db.Version[arrivalKey, arrivalRow]) {
 		for i := range ids {
-			from, ok := s.keyAt(args[0], ids, nodes, first, i)
-			if !ok {
-				continue
-			}
-			found = append(found, s.arrivalsFrom(x, from, func(k pgsim.RunKey) bool { return k.Node == from.Node && k.Path < last[i] })...)
+			from := s.Key(ids[i], nodes[i], first[i])
+			found = append(found, pgsim.Find(x, s.arrivals, arrivalKey{RunKey: from}, func(k arrivalKey) bool { return k.SameNode(from) && k.Path < last[i] })...)
 		}
 		return found
-	}, nil)
+	})
 }
 
 func (s *Store) clearInbox(a *pgsim.Statement, args []any) {
 	ids, variables, first, last := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]string)
-	deleteAll(a, s.inbox, func(x *db.Exec) (found []*db.Version[pgsim.ValueKey, inboxRow]) {
+	pgsim.DeleteAll(a, s.inbox, func(x *db.Exec) (found []*db.Version[pgsim.ValueKey, json.RawMessage]) {
 		for i := range ids {
-			inst := s.at(args[0], ids[i])
-			if inst == nil {
-				continue
-			}
-			from := pgsim.ValueKey{Inst: int32(inst.Index), ID: variables[i], Path: first[i], Element: pgsim.FirstID}
-			s.inbox.Each(x, from, func(v *db.Version[pgsim.ValueKey, inboxRow]) bool {
-				k := v.Row.Key
-				if k.Inst != from.Inst || k.ID != from.ID || k.Path >= last[i] {
-					return false
-				}
-				found = append(found, v)
-				return true
-			})
+			from := s.Key(ids[i], variables[i], first[i]).Value(pgsim.FirstElement)
+			found = append(found, pgsim.Find(x, s.inbox, from, func(k pgsim.ValueKey) bool { return k.SameID(from) && k.Path < last[i] })...)
 		}
 		return found
-	}, nil)
+	})
 }
 
 // compareScope holds steps and values against the model's.
 func (s *Store) compareScope(m *judge.Model, id int32) {
-	values, appended := pgsim.StoredValues(m, id, s.inbox, func(r inboxRow) []byte { return []byte(r.value) })
+	values, appended := pgsim.StoredValues(m, id, s.inbox)
 	want := 0
 	for _, list := range m.Appended {
 		want += len(list)

@@ -2,15 +2,15 @@ package pull
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"maps"
 	"slices"
 	"testing"
 
-	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/sim/cases"
+	"pulley/sim/db"
 	"pulley/sim/pgsim"
 	"pulley/sim/pgsim/fingerprint"
 	"pulley/sim/shadow"
@@ -20,72 +20,27 @@ import (
 // designOf is pull in one of its scans to a shadow.
 func designOf(name string, scan pull.Scan) shadow.Design {
 	return shadow.Design{
-		Name:  name,
-		Make:  func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
+		Name: name,
+		Make: func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
+		Open: func(ctx context.Context, cfg postgres.Config) (shadow.Opened, error) {
+			return pull.Open(ctx, pull.Config{Store: cfg, Scan: scan})
+		},
 		Cases: 24,
-		SetUp: func(ctx context.Context, cfg postgres.Config) error {
-			b, err := pull.Open(ctx, pull.Config{Store: cfg, Scan: scan})
-			if err == nil {
-				b.Close()
-			}
-			return err
+		Tables: []shadow.Table{
+			shadow.InstanceRows("ledger", "node path status micros(due_at) token attempt owner args done result failure",
+				func(s *Store) *db.Table[pgsim.RunKey, ledgerRow] { return s.ledger.Table }, func(k pgsim.RunKey, r ledgerRow) []any {
+					return []any{k.Node, k.Path, r.status, shadow.Micros(r.Due), r.Token, r.Attempt, r.owner, r.args, shadow.OrNull(r.done), r.result, r.failure}
+				}),
+			shadow.InstanceRows("arrivals", "node path source required reached watched args wait finish",
+				func(s *Store) *db.Table[arrivalKey, arrivalRow] { return s.arrivals }, func(k arrivalKey, r arrivalRow) []any {
+					return []any{k.Node, k.Path, k.source, r.required, r.reached, r.watched, r.args, r.wait, r.finish}
+				}),
+			shadow.Values("inbox", "variable path element value", func(s *Store) *db.Table[pgsim.ValueKey, json.RawMessage] { return s.inbox }),
 		},
-		Clean: []string{`TRUNCATE ledger, arrivals, inbox, instances, lives`, `ALTER SEQUENCE tokens RESTART`},
-		Count: func(w *world.World) (string, []any) {
-			last := w.Store.(*Store).Tokens.Last()
-			return `SELECT setval('tokens', greatest($1::bigint, 1), $1::bigint > 0)`, []any{last}
-		},
-		Heard: []string{"pulley_simulated"},
-		Own:   map[string]int{"lock_cycle": 1, "life": 0},
-		Loose: map[string]bool{"runnable": true},
-		Lines: `
-			SELECT format('ledger %s of %s: %s %s %s due %s token %s attempt %s owner %s args %s done %s result %s failure %s', shard, instance_id, node, path,
-				status, micros(due_at), token, attempt, owner, args, done, result, failure) FROM ledger
-			UNION ALL SELECT format('arrivals %s of %s: %s %s from %s required %s reached %s watched %s args %s wait %s finish %s', shard, instance_id, node, path,
-				source, required, reached, watched, args, wait, finish) FROM arrivals
-			UNION ALL SELECT format('inbox %s of %s: %s %s %s is %s', shard, instance_id, variable, path, element, value) FROM inbox
-			UNION ALL SELECT format('instances %s %s program %s %s untidy %s since %s over %s input %s result %s failure %s', shard, id, workflow, status, untidy,
-				micros(submitted_at), ended_at IS NOT NULL, input, result, failure) FROM instances`,
-		Rows: func(w *world.World) []string { return w.Store.(*Store).lines() },
+		Sequences: map[string]func(*world.World) int64{"tokens": shadow.Tokens},
+		Own:       map[string]int{"lock_cycle": 1, "life": 0},
+		Loose:     map[string]bool{"runnable": true},
 	}
-}
-
-// lines are all rows that are committed, in the words of the query for those of Postgres.
-func (s *Store) lines() (out []string) {
-	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	truth := func(b bool) string { return shadow.Word(0, b) }
-	s.ledger.Committed(func(k pgsim.RunKey, r ledgerRow) bool {
-		add("ledger %d of %s: %d %s %s due %d token %d attempt %d owner %s args %s done %s result %s failure %s", r.inst.Shard, r.inst.ID, k.Node, k.Path,
-			r.status, shadow.Micros(r.due), r.token, r.attempt, r.owner, plain(r.args), shadow.OrNothing(r.done), plain(r.result), plain(r.failure))
-		return true
-	})
-	s.arrivals.Committed(func(k arrivalKey, r arrivalRow) bool {
-		wait := ""
-		if r.wait != nil {
-			wait = fmt.Sprint(*r.wait)
-		}
-		add("arrivals %d of %s: %d %s from %s required %d reached %d watched %s args %s wait %s finish %s", r.inst.Shard, r.inst.ID, k.Node, k.Path,
-			k.source, r.required, r.reached, truth(r.watched), plain(r.args), wait, plain(r.finish))
-		return true
-	})
-	s.inbox.Committed(func(k pgsim.ValueKey, r inboxRow) bool {
-		add("inbox %d of %s: %d %s %d is %s", r.inst.Shard, r.inst.ID, k.ID, k.Path, k.Element, r.value)
-		return true
-	})
-	s.Instances.Committed(func(_ int32, r pgsim.InstanceRow) bool {
-		add("instances %d %s program 1 %s untidy %s since %d over %s input %s result %s failure %s", r.Inst.Shard, r.Inst.ID, r.Status, truth(r.Untidy),
-			shadow.Micros(r.Submitted), truth(r.Status != backend.Running), s.World.Workload.Input, r.Result, shadow.FailureText(r.Failure))
-		return true
-	})
-	return out
-}
-
-// plain is a text, and nothing for null.
-func plain(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func TestMain(m *testing.M) { shadow.Main(m) }
@@ -99,13 +54,13 @@ func TestShadow(t *testing.T) {
 func TestNoticed(t *testing.T) {
 	shadow.TestNoticed(t, designOf("pull:scan=sql", pull.ScanSQL), []shadow.Difference{
 		{What: "a run", Want: "simulated: ledger", Plant: shadow.On(func(w *world.World, s *Store) bool {
-			return shadow.Planted(w, s.ledger, func(r ledgerRow) ledgerRow { r.due += 1000; return r })
+			return shadow.Planted(w, s.ledger.Table, func(r ledgerRow) ledgerRow { r.Due += 1000; return r })
 		})},
 		{What: "a step", Want: "simulated: arrivals", Plant: shadow.On(func(w *world.World, s *Store) bool {
 			return shadow.Planted(w, s.arrivals, func(r arrivalRow) arrivalRow { r.reached++; return r })
 		})},
 		{What: "a value", Want: "simulated: inbox", Plant: shadow.On(func(w *world.World, s *Store) bool {
-			return shadow.Planted(w, s.inbox, func(r inboxRow) inboxRow { r.value += " "; return r })
+			return shadow.Planted(w, s.inbox, func(v json.RawMessage) json.RawMessage { return append(slices.Clone(v), ' ') })
 		})},
 		{What: "an instance", Want: "simulated: instances", Plant: shadow.On(func(w *world.World, s *Store) bool {
 			return shadow.Planted(w, s.Instances, func(i pgsim.InstanceRow) pgsim.InstanceRow { i.Untidy = true; return i })

@@ -148,8 +148,8 @@ func (p *application) offer(a *pgsim.Statement) {
 	ords, ids, nodes, paths, tokens := given[[]int32](p, 8), given[[][16]byte](p, 9), given[[]int32](p, 10), given[[]string](p, 11), given[[]*int64](p, 12)
 	a.Then(func(x *db.Exec) error {
 		for i := range ords {
-			v := s.queue.Get(x, s.key(ids[i], nodes[i], paths[i]))
-			if v != nil && (v.Value.token == *tokens[i] || s.World.Bug == cases.BugTokenIgnored) && (s.Running(x, ids[i]) != nil || s.World.Bug == cases.BugEndedTwice) {
+			v := s.queue.Get(x, s.Key(ids[i], nodes[i], paths[i]))
+			if v != nil && (v.Value.Token == *tokens[i] || s.World.Bug == cases.BugTokenIgnored) && (s.Running(x, ids[i]) != nil || s.World.Bug == cases.BugEndedTwice) {
 				p.offered = append(p.offered, offeredRun{i, ords[i], v})
 			}
 		}
@@ -186,7 +186,7 @@ func (p *application) bear(a *pgsim.Statement) {
 	results, failures := given[[]*string](p, 19), given[[]*string](p, 20)
 	p.born = make([]bool, len(ords))
 	a.Each(func() int { return len(ords) }, func(x *db.Exec, i int) (err error) {
-		row := pgsim.InstanceRow{Inst: s.InstanceOf(ids[i]), Status: backend.Status(statuses[i]), Submitted: s.now()}
+		row := pgsim.InstanceRow{Inst: s.InstanceOf(ids[i]), Status: backend.Status(statuses[i]), Submitted: s.Now()}
 		row.End(results[i], failures[i])
 		p.born[i], err = s.Instances.InsertNew(x, int32(row.Inst.Index), row)
 		return err
@@ -216,7 +216,7 @@ func (p *application) sum() {
 		if p.lost(ord) && p.s.World.Bug != cases.BugReadinessBeforeGuard {
 			continue
 		}
-		key := p.s.key(ids[i], nodes[i], paths[i])
+		key := p.s.Key(ids[i], nodes[i], paths[i])
 		j, ok := at[key]
 		if !ok {
 			j = len(p.sums)
@@ -383,7 +383,7 @@ func (p *application) times(c counting) int {
 	n := 0
 	for i, ord := range given[[]int32](p, 33) {
 		if !p.lost(ord) && given[[]int32](p, 38)[i]+given[[]int32](p, 39)[i] > 0 &&
-			c.key == p.s.key(given[[][16]byte](p, 34)[i], given[[]int32](p, 35)[i], given[[]string](p, 36)[i]) {
+			c.key == p.s.Key(given[[][16]byte](p, 34)[i], given[[]int32](p, 35)[i], given[[]string](p, 36)[i]) {
 			n++
 		}
 	}
@@ -406,10 +406,10 @@ func (p *application) requeue(a *pgsim.Statement) {
 		}
 		if drawn < i {
 			drawn, row = i, o.v.Value
-			row.token, row.owner, row.attempt = s.Tokens.Next(), 0, row.attempt+1
-			row.due = s.now() + *waits[o.at]*1000
+			row.Token, row.owner, row.Attempt = s.Tokens.Next(), 0, row.Attempt+1
+			row.Due = s.Now() + *waits[o.at]*1000
 		}
-		return s.enqueue(x, o.v.Row.Key, row)
+		return s.queue.Insert(x, o.v.Row.Key, row)
 	})
 }
 
@@ -422,11 +422,11 @@ func (p *application) enqueue(a *pgsim.Statement) {
 		if p.tokens[i] == 0 {
 			return nil
 		}
-		row := queued{token: p.tokens[i], due: s.now() + *waits[i]*1000, attempt: 1, args: *args[i]}
+		row := queued{Queued: pgsim.Queued{Token: p.tokens[i], Due: s.Now() + *waits[i]*1000, Attempt: 1}, args: *args[i]}
 		if *waits[i] < 0 {
-			row.due, row.owner = s.now()+lease*1000, owner
+			row.Due, row.owner = s.Now()+lease*1000, owner
 		}
-		return s.enqueue(x, s.key(ids[i], nodes[i], paths[i]), row)
+		return s.queue.Insert(x, s.Key(ids[i], nodes[i], paths[i]), row)
 	})
 }
 
@@ -440,8 +440,7 @@ func (p *application) collect(a *pgsim.Statement) {
 			if p.lost(ord) {
 				continue
 			}
-			run := p.s.key(ids[i], nodes[i], paths[i])
-			key := pgsim.ValueKey{Inst: run.Inst, ID: run.Node, Path: run.Path, Element: places[i] >> 6}
+			key := p.s.Key(ids[i], nodes[i], paths[i]).Value(places[i] >> 6)
 			j, ok := at[key]
 			if !ok {
 				j = len(p.parted)
@@ -483,7 +482,7 @@ func (p *application) values(a *pgsim.Statement, lost func(ord int32) bool) {
 		if lost(ords[i]) {
 			return nil
 		}
-		key := pgsim.ValueKey{Inst: int32(s.InstanceOf(ids[i]).Index), ID: vars[i], Path: paths[i], Element: elements[i]}
+		key := s.Key(ids[i], vars[i], paths[i]).Value(elements[i])
 		value := json.RawMessage(*values[i])
 		_, _, err := s.inbox.Upsert(x, key, value, func(json.RawMessage) (json.RawMessage, bool, error) { return value, true, nil })
 		return err
@@ -505,7 +504,7 @@ func (p *application) leave(a *pgsim.Statement) {
 		if len(p.done) == 0 {
 			return nil
 		}
-		row := commitRow{given[int64](p, 4), p.gone, p.s.now()}
+		row := commitRow{given[int64](p, 4), p.gone, p.s.Now()}
 		_, _, err := p.s.commits.Upsert(x, key, row, func(old commitRow) (commitRow, bool, error) {
 			return row, old.number < row.number, nil
 		})

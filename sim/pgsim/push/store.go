@@ -10,6 +10,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/push"
 	"pulley/sim/db"
+	"pulley/sim/judge"
 	"pulley/sim/pgsim"
 	"pulley/sim/world"
 )
@@ -17,10 +18,9 @@ import (
 // The tables of push.
 type (
 	queued struct {
-		token, due     int64 // due on the server's clock
-		attempt, owner int32 // of owners; zero: null
-		args           string
-		place          int64 // in the table: later versions stand behind earlier ones
+		pgsim.Queued
+		owner int32 // of owners; zero: null
+		args  string
 	}
 	readiness struct {
 		required, completed int32
@@ -42,6 +42,18 @@ type (
 	}
 )
 
+// Ready implements pgsim.QueueRow.
+func (q *queued) Ready() bool { return true }
+
+// Leased implements pgsim.QueueRow.
+func (q *queued) Leased() bool { return q.owner != 0 }
+
+// Lease implements pgsim.QueueRow.
+func (q *queued) Lease(owner any) { q.owner = owner.(int32) }
+
+// Free implements pgsim.QueueRow.
+func (q *queued) Free() { q.owner = 0 }
+
 func compareCommit(a, b commitKey) int {
 	return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.backend, b.backend), cmp.Compare(a.slot, b.slot))
 }
@@ -52,29 +64,30 @@ const neverReached = math.MaxInt32
 // Store is what is on the server, for push.
 type Store struct {
 	pgsim.Base
-	queue     *db.Table[pgsim.RunKey, queued]
+	queue     *pgsim.Queue[queued, *queued]
 	readiness *db.Table[pgsim.RunKey, readiness]
 	inbox     *db.Table[pgsim.ValueKey, json.RawMessage] // by variable
 	elements  *db.Table[pgsim.ValueKey, collected]       // by node, and the first place
 	commits   *db.Table[commitKey, commitRow]
 	owners    *db.Table[string, int32]
 	ownerIDs  db.Sequence
-	placed    int64                // the last place in the queue
 	marking   map[commitKey]uint64 // the number of the last transaction that is to leave its mark in a place
 }
 
 // New makes the tables, on the server of a world.
 func New(w *world.World, memory *pgsim.Memory) *Store {
-	s := w.Server.Server
-	return &Store{
-		Base: pgsim.NewBase(w, memory), marking: map[commitKey]uint64{},
-		queue:     db.NewTable[pgsim.RunKey, queued](s, "queue", pgsim.CompareRun),
-		readiness: db.NewTable[pgsim.RunKey, readiness](s, "readiness", pgsim.CompareRun),
-		inbox:     db.NewTable[pgsim.ValueKey, json.RawMessage](s, "inbox", pgsim.CompareValue),
-		elements:  db.NewTable[pgsim.ValueKey, collected](s, "elements", pgsim.CompareValue),
-		commits:   db.NewTable[commitKey, commitRow](s, "commits", compareCommit),
-		owners:    db.NewTable[string, int32](s, "owners", strings.Compare),
+	s := &Store{Base: pgsim.NewBase(w, memory), marking: map[commitKey]uint64{}}
+	s.queue = pgsim.NewQueue[queued](&s.Base, "queue")
+	s.queue.Arguments = func(_ *db.Exec, _ pgsim.RunKey, q *queued) []byte { return []byte(q.args) }
+	s.queue.PutFirst = func(x *db.Exec, inst *world.Instance, q *queued) {
+		x.Note(judge.Step{What: world.PutsFirst, Shard: int64(inst.Shard), Epoch: q.Token})
 	}
+	s.readiness = pgsim.NewTable[pgsim.RunKey, readiness](&s.Base, "readiness", pgsim.CompareRun)
+	s.inbox = pgsim.NewTable[pgsim.ValueKey, json.RawMessage](&s.Base, "inbox", pgsim.CompareValue)
+	s.elements = pgsim.NewTable[pgsim.ValueKey, collected](&s.Base, "elements", pgsim.CompareValue)
+	s.commits = db.NewTable[commitKey, commitRow](w.Server.Server, "commits", compareCommit)
+	s.owners = db.NewTable[string, int32](w.Server.Server, "owners", strings.Compare)
+	return s
 }
 
 // Crashed implements store.
@@ -136,15 +149,5 @@ func (s *Store) statement(on *pgsim.Conn, sql string, args []any) *pgsim.Stateme
 		s.apply(on, a, cut)
 		return a
 	}
-	return pgsim.StatementOf(s, &s.Base, texts, sql, args)
-}
-
-// Leftovers implements store.
-func (s *Store) Leftovers() map[string]int {
-	out := map[string]int{}
-	s.queue.Committed(func(k pgsim.RunKey, _ queued) bool { s.Left(out, "queue", k.Inst); return true })
-	s.readiness.Committed(func(k pgsim.RunKey, _ readiness) bool { s.Left(out, "readiness", k.Inst); return true })
-	s.inbox.Committed(func(k pgsim.ValueKey, _ json.RawMessage) bool { s.Left(out, "inbox", k.Inst); return true })
-	s.elements.Committed(func(k pgsim.ValueKey, _ collected) bool { s.Left(out, "elements", k.Inst); return true })
-	return out
+	return texts.Of(s, sql, args)
 }

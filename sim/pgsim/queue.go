@@ -1,0 +1,357 @@
+package pgsim
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"pulley/engine/graph"
+	"pulley/sim/cases"
+	"pulley/sim/db"
+	"pulley/sim/judge"
+	"pulley/sim/world"
+)
+
+// Queued are the columns that the rows of every queue have.
+type Queued struct {
+	Token   int64 // zero: null
+	Due     int64 // on the server's clock
+	Attempt int32
+
+	place int64 // in the table: later versions stand behind earlier ones
+}
+
+// Columns gives them.
+func (q *Queued) Columns() *Queued { return q }
+
+// Run is the node run of a row with a key.
+func (*Queued) Run(key RunKey) graph.Run { return key.Run() }
+
+// QueueRow is what tells the rows of one queue from those of others, as a postgres.Table does.
+type QueueRow[V any] interface {
+	*V
+	Columns() *Queued
+	Run(key RunKey) graph.Run
+	Ready() bool     // it waits for nothing but its time, and has not been completed; it may be leased
+	Leased() bool    // somebody has leased it
+	Lease(owner any) // is for when somebody leases it
+	Free()           // is for when the lease is given up
+}
+
+// Queue is the table of a design in which its node runs are while they wait and are leased. It has the statements that are the same
+// on such tables.
+type Queue[V any, Row QueueRow[V]] struct {
+	*db.Table[RunKey, V]
+	ByToken   bool                                            // rows that are due together are in the order of tokens; else of their places in the table
+	Arguments func(x *db.Exec, key RunKey, row *V) []byte     // as they are stored
+	PutFirst  func(x *db.Exec, inst *world.Instance, row Row) // hears of a row whose lease is over, and that is put first; nil: nobody does
+
+	base   *Base
+	placed int64 // the last place
+}
+
+// NewQueue adds a queue to the server of a design.
+func NewQueue[V any, Row QueueRow[V]](b *Base, name string) *Queue[V, Row] {
+	return &Queue[V, Row]{Table: NewTable[RunKey, V](b, name, CompareRun), base: b}
+}
+
+// QueueSQL are the statements that are the same on all queues, by their names.
+func QueueSQL[S Store, V any, Row QueueRow[V]](of func(S) *Queue[V, Row]) map[string]Build[S] {
+	all := map[string]Build[S]{}
+	for name, build := range map[string]func(*Queue[V, Row], *Statement, []any){
+		"claim": (*Queue[V, Row]).claim, "next_due": (*Queue[V, Row]).nextDue, "overdue": (*Queue[V, Row]).overdue,
+		"renew": (*Queue[V, Row]).renew, "release": (*Queue[V, Row]).release,
+		"leased": (*Queue[V, Row]).leased, "standing": (*Queue[V, Row]).standing, "held": (*Queue[V, Row]).held,
+	} {
+		all[name] = func(s S, a *Statement, args []any) { build(of(s), a, args) }
+	}
+	return all
+}
+
+// Insert adds a row behind all that were written before.
+func (q *Queue[V, Row]) Insert(x *db.Exec, key RunKey, row V) error {
+	return q.Table.Insert(x, key, q.behind(row))
+}
+
+// Replace replaces a version of a row that was found by its address, by one behind all that were written before.
+func (q *Queue[V, Row]) Replace(x *db.Exec, v *db.Version[RunKey, V], row V) (bool, error) {
+	return q.Update(x, v, db.NoKeyUpdate, q.behind(row))
+}
+
+func (q *Queue[V, Row]) behind(row V) V {
+	q.placed++
+	Row(&row).Columns().place = q.placed
+	return row
+}
+
+// compare orders rows by when they are due.
+func (q *Queue[V, Row]) compare(a, b *db.Version[RunKey, V]) int {
+	one, other := Row(&a.Value).Columns(), Row(&b.Value).Columns()
+	if c := cmp.Compare(one.Due, other.Due); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(one.Token, other.Token); c != 0 && q.ByToken {
+		return c
+	}
+	return cmp.Compare(one.place, other.place)
+}
+
+// Sorted gives the rows of a shard that are wanted, by the time when they are due.
+func (q *Queue[V, Row]) Sorted(x *db.Exec, shard int, wanted func(key RunKey, row Row) bool) (found []*db.Version[RunKey, V]) {
+	q.All(x, func(v *db.Version[RunKey, V]) bool {
+		if k := v.Row.Key; q.base.World.Instances[k.Inst].Shard == shard && wanted(k, &v.Value) {
+			found = append(found, v)
+		}
+		return true
+	})
+	slices.SortFunc(found, q.compare)
+	return found
+}
+
+// due is Sorted, of instances that run.
+func (q *Queue[V, Row]) due(x *db.Exec, shard int, wanted func(Row) bool) []*db.Version[RunKey, V] {
+	last, runs := int32(-1), false
+	return q.Sorted(x, shard, func(key RunKey, row Row) bool {
+		if !wanted(row) {
+			return false
+		}
+		if key.Inst != last {
+			last, runs = key.Inst, q.base.Running(x, q.base.World.Instances[key.Inst].ID) != nil
+		}
+		return runs
+	})
+}
+
+// Claimable is whether a row may be claimed at a time.
+func (q *Queue[V, Row]) Claimable(row Row, at int64) bool {
+	return row.Ready() && row.Columns().Due <= at && !(q.base.World.Bug == cases.BugNeverReclaimed && row.Leased())
+}
+
+// claim: see queue/claim.sql.
+func (q *Queue[V, Row]) claim(a *Statement, args []any) {
+	shard, most := args[0].(int), args[1].(int)
+	var begun int64
+	var due []*db.Version[RunKey, V]
+	taken := 0
+	claimable := func(row Row) bool { return q.Claimable(row, begun) }
+	a.Write = true
+	a.Then(func(x *db.Exec) error {
+		begun = q.base.Now()
+		due = q.due(x, shard, claimable)
+		return nil
+	})
+	a.Each(func() int { return len(due) }, func(x *db.Exec, i int) error {
+		if taken >= most {
+			return nil
+		}
+		v, err := q.Lock(x, due[i], db.ForUpdate, db.SkipLocked)
+		if v == nil || err != nil || !claimable(&v.Value) {
+			return err
+		}
+		taken++
+		row := v.Value
+		if Row(&row).Leased() && q.base.World.Bug == cases.BugAttemptsForgotten {
+			Row(&row).Columns().Attempt = 1
+		}
+		return q.Take(x, a, v, row, args)
+	})
+}
+
+// Take leases a row that is locked, for a claim: $3 owner, $4 lease in µs.
+func (q *Queue[V, Row]) Take(x *db.Exec, a *Statement, v *db.Version[RunKey, V], row V, args []any) error {
+	c := Row(&row).Columns()
+	Row(&row).Lease(args[2])
+	c.Due = q.base.Now() + args[3].(int64)*1000
+	if q.base.World.Bug != cases.BugLeaseNotFenced {
+		c.Token = q.base.Tokens.Next()
+	}
+	ok, err := q.Replace(x, v, row)
+	if !ok || err != nil {
+		return err
+	}
+	inst, run := q.base.World.Instances[v.Row.Key.Inst], Row(&row).Run(v.Row.Key)
+	x.Note(judge.Leased{Inst: inst, Run: run, Token: c.Token, Attempt: int(c.Attempt), Snapshot: x.Begun()})
+	a.Give([16]byte(inst.ID), int32(run.Node), string(run.Path), c.Token, c.Attempt, int32(1), q.Arguments(x, v.Row.Key, &row))
+	return nil
+}
+
+// nextDue: see queue/next_due.sql.
+func (q *Queue[V, Row]) nextDue(a *Statement, args []any) {
+	a.Then(func(x *db.Exec) error {
+		q.GiveNext(a, q.due(x, args[0].(int), Row.Ready))
+		return nil
+	})
+}
+
+// GiveNext gives how long until the first of the rows is due, in µs.
+func (q *Queue[V, Row]) GiveNext(a *Statement, due []*db.Version[RunKey, V]) {
+	if len(due) > 0 {
+		a.Give((Row(&due[0].Value).Columns().Due - q.base.Now()) / 1000)
+	}
+}
+
+// holds says whether a row is leased with a token.
+func holds[V any, Row QueueRow[V]](v *db.Version[RunKey, V], token int64) bool {
+	if v == nil {
+		return false
+	}
+	row := Row(&v.Value)
+	return row.Columns().Token == token && row.Leased()
+}
+
+// leased: see queue/leased.sql.
+func (q *Queue[V, Row]) leased(a *Statement, args []any) { q.stand(a, args, q.always) }
+
+// standing: see queue/leased.sql.
+func (q *Queue[V, Row]) standing(a *Statement, args []any) { q.stand(a, args, q.runs) }
+
+func (q *Queue[V, Row]) always(*db.Exec, [16]byte) bool { return true }
+
+// runs says whether an instance does.
+func (q *Queue[V, Row]) runs(x *db.Exec, id [16]byte) bool { return q.base.Running(x, id) != nil }
+
+func (q *Queue[V, Row]) stand(a *Statement, args []any, wanted func(x *db.Exec, id [16]byte) bool) {
+	ords, ids, nodes, paths, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
+	a.Then(func(x *db.Exec) error {
+		for i := range ords {
+			v := q.Get(x, q.base.Key(ids[i], nodes[i], paths[i]))
+			if wanted(x, ids[i]) && (q.base.World.Bug == cases.BugGivenCalledOff || holds[V, Row](v, tokens[i])) {
+				a.Give(ords[i])
+			}
+		}
+		return nil
+	})
+}
+
+// held: see queue/leased.sql.
+func (q *Queue[V, Row]) held(a *Statement, args []any) {
+	q.LockHeld(a, args, func(_ *db.Exec, ord int32, _ *db.Version[RunKey, V]) error {
+		a.Give(ord)
+		return nil
+	})
+}
+
+// LockHeld adds a step that looks rows up by their leases and locks them, and does something with those that are held.
+func (q *Queue[V, Row]) LockHeld(a *Statement, args []any, do func(x *db.Exec, ord int32, v *db.Version[RunKey, V]) error) {
+	q.lock(a, args, db.Wait, q.always, do)
+}
+
+func (q *Queue[V, Row]) lock(a *Statement, args []any, policy db.Policy, wanted func(x *db.Exec, id [16]byte) bool,
+	do func(x *db.Exec, ord int32, v *db.Version[RunKey, V]) error) {
+	ords, ids, nodes, paths, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
+	a.Each(func() int { return len(ords) }, func(x *db.Exec, i int) error {
+		v := q.Get(x, q.base.Key(ids[i], nodes[i], paths[i]))
+		if !holds[V, Row](v, tokens[i]) || !wanted(x, ids[i]) {
+			return nil
+		}
+		v, err := q.Lock(x, v, db.ForUpdate, policy)
+		if err != nil || !holds[V, Row](v, tokens[i]) {
+			return err
+		}
+		return do(x, ords[i], v)
+	})
+}
+
+// renew: see queue/renew.sql.
+func (q *Queue[V, Row]) renew(a *Statement, args []any) {
+	policy := db.SkipLocked
+	if bug := q.base.World.Bug; bug == cases.BugExtendWaits || bug == cases.BugRemovalWaits {
+		policy = db.Wait
+	}
+	a.Write = true
+	q.lock(a, args, policy, q.runs, func(x *db.Exec, ord int32, v *db.Version[RunKey, V]) error {
+		row := v.Value
+		if q.base.World.Bug != cases.BugExtension {
+			Row(&row).Columns().Due = q.base.Now() + args[6].(int64)*1000
+		}
+		ok, err := q.Replace(x, v, row)
+		if ok {
+			a.Give(ord)
+		}
+		return err
+	})
+}
+
+// release: see queue/release.sql.
+func (q *Queue[V, Row]) release(a *Statement, args []any) {
+	number, err := strconv.ParseUint(args[2].(string), 10, 64)
+	if err != nil {
+		panic(err) // the server has given it
+	}
+	lost := func(v *db.Version[RunKey, V]) bool {
+		return Row(&v.Value).Leased() && (v.By() == number || q.base.World.Bug == cases.BugReleasedOthers)
+	}
+	var found []*db.Version[RunKey, V]
+	a.Write, a.Counts = true, true
+	a.Then(func(x *db.Exec) error {
+		found = slices.DeleteFunc(OfInstances(x, q.base, q.Table, args[1].([][16]byte)), func(v *db.Version[RunKey, V]) bool { return !lost(v) })
+		return nil
+	})
+	a.Each(func() int { return len(found) }, func(x *db.Exec, i int) error {
+		v, err := q.Lock(x, found[i], db.ForUpdate, db.SkipLocked)
+		if v == nil || err != nil || !lost(v) {
+			return err
+		}
+		row := v.Value
+		Row(&row).Free()
+		Row(&row).Columns().Due = q.base.Now()
+		ok, err := q.Replace(x, v, row)
+		a.Affect(ok)
+		return err
+	})
+}
+
+// overdue: see queue/overdue.sql.
+func (q *Queue[V, Row]) overdue(a *Statement, args []any) {
+	shard, most := args[0].(int), args[1].(int)
+	if q.base.World.Bug == cases.BugSweptBack {
+		q.rescue(a, shard)
+		return
+	}
+	var recent []*db.Version[RunKey, V]
+	a.Write, a.Counts = true, true
+	a.Then(func(x *db.Exec) error {
+		now := q.base.Now()
+		since := YearsBefore(now, 50)
+		recent = q.Sorted(x, shard, func(_ RunKey, row Row) bool {
+			due := row.Columns().Due
+			return row.Ready() && due <= now && due > since
+		})
+		slices.Reverse(recent)
+		recent = recent[:min(len(recent), most)]
+		return nil
+	})
+	a.Each(func() int { return len(recent) }, func(x *db.Exec, i int) error {
+		if !Row(&recent[i].Value).Leased() {
+			return nil
+		}
+		v, err := q.Lock(x, recent[i], db.ForUpdate, db.SkipLocked)
+		if v == nil || err != nil || v != recent[i] { // it is looked for by its address
+			return err
+		}
+		row := v.Value
+		Row(&row).Columns().Due = YearsBefore(Row(&row).Columns().Due, 100)
+		ok, err := q.Replace(x, v, row)
+		if a.Affect(ok); ok && q.PutFirst != nil {
+			q.PutFirst(x, q.base.World.Instances[v.Row.Key.Inst], &row)
+		}
+		return err
+	})
+}
+
+// rescue is a bug: a sweep that puts runs back whose lease is over, as it saw them when it began.
+func (q *Queue[V, Row]) rescue(a *Statement, shard int) {
+	var stuck []*db.Version[RunKey, V]
+	a.Write = true
+	a.Then(func(x *db.Exec) error {
+		stuck = q.due(x, shard, func(row Row) bool { return row.Leased() && row.Columns().Due <= q.base.Now() })
+		return nil
+	})
+	a.Each(func() int { return len(stuck) }, func(x *db.Exec, i int) error {
+		_, _, err := q.Upsert(x, stuck[i].Row.Key, stuck[i].Value, func(old V) (V, bool, error) {
+			Row(&old).Columns().Due = Row(&stuck[i].Value).Columns().Due
+			return old, true, nil
+		})
+		return err
+	})
+}
