@@ -95,7 +95,7 @@ func TestNoticed(t *testing.T) {
 		{What: "an epoch that stays", Bug: cases.BugEpochKept, Want: "acquire"},
 		{What: "leases that are not seen", Bug: cases.BugLeasesForgotten, Want: "take_leases"},
 		{What: "an order", Bug: cases.BugReplayOrder, From: 10, Want: "load_events"},
-		{What: "a request that was withdrawn", Bug: cases.BugWithdrawnApplied, From: 5140, Want: "journal_mark"},
+		{What: "a request that was withdrawn", Bug: cases.BugWithdrawnApplied, From: 1820, Want: "journal_mark"},
 		{What: "states that are not stored", Bug: cases.BugStateForgotten, From: 140, Want: "durable"},
 		{What: "instances that stay pending", Bug: cases.BugAdoptedTwice, Want: "durable"},
 		{What: "retries that are not stored", Bug: cases.BugAttemptsForgotten, From: 40, Want: "durable"},

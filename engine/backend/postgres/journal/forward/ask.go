@@ -121,7 +121,8 @@ func (d *Desk) Ask(ctx context.Context, shard int, req Request, was string, owne
 func (d *Desk) await(ctx context.Context, shard int, id uuid.UUID, told <-chan struct{}, was string, owner Owner) ([]byte, error) {
 	checked := d.Clock.Now()
 	for pause := lookPauseMin; ; {
-		woken := d.Clock.Wait(ctx, pause, told)
+		left := askCheck - d.Clock.Now().Sub(checked)
+		woken := d.Clock.Wait(ctx, max(min(pause, left), 0), told)
 		var data []byte
 		err := d.Pool.QueryRow(ctx, fetchAnswerSQL, shard, [16]byte(id)).Scan(&data)
 		switch {

@@ -102,6 +102,7 @@ func (r answerRow) Scan(dest ...any) error {
 }
 
 // TestAwait has an answer be heard of, and not: a lost notification costs pauses, which grow and are bounded, and nothing else.
+// Every 100 ms a pause ends early, since the owner is looked for then.
 func TestAwait(t *testing.T) {
 	const ms = time.Millisecond
 	there := func(context.Context) (string, bool, error) { return "owner", true, nil }
@@ -113,16 +114,16 @@ func TestAwait(t *testing.T) {
 		err    error
 	}{
 		{name: "heard", office: office{wakes: []int{0}, after: 1}, pauses: []time.Duration{10 * ms}},
-		{name: "lost", office: office{after: 6}, pauses: []time.Duration{10 * ms, 20 * ms, 40 * ms, 80 * ms, 80 * ms, 80 * ms}},
+		{name: "lost", office: office{after: 6}, pauses: []time.Duration{10 * ms, 20 * ms, 40 * ms, 30 * ms, 80 * ms, 20 * ms}},
 		{name: "heard late", office: office{wakes: []int{postgres.Rested, 0}, after: 2}, pauses: []time.Duration{10 * ms, 20 * ms}},
 		{name: "heard of nothing", office: office{wakes: []int{0, 0, postgres.Rested, 0}, after: 4}, pauses: []time.Duration{10 * ms, 10 * ms, 10 * ms, 20 * ms}},
 		{name: "given up", office: office{wakes: []int{postgres.Rested, postgres.Ended}, after: 2}, pauses: []time.Duration{10 * ms, 20 * ms}},
 		{
-			name: "the owner is gone", err: ErrForeign, pauses: []time.Duration{10 * ms, 20 * ms, 40 * ms, 80 * ms},
+			name: "the owner is gone", err: ErrForeign, pauses: []time.Duration{10 * ms, 20 * ms, 40 * ms, 30 * ms},
 			owner: func(context.Context) (string, bool, error) { return "owner", false, nil },
 		},
 		{
-			name: "another is the owner", err: ErrForeign, pauses: []time.Duration{10 * ms, 20 * ms, 40 * ms, 80 * ms},
+			name: "another is the owner", err: ErrForeign, pauses: []time.Duration{10 * ms, 20 * ms, 40 * ms, 30 * ms},
 			owner: func(context.Context) (string, bool, error) { return "another", true, nil },
 		},
 	} {
