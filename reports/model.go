@@ -253,14 +253,6 @@ type ratio struct {
 // unclear stands where the runs show no difference. It is benchstat's sign.
 const unclear = "~"
 
-// String gives "3.2× [3.0–3.4]", or "~ [0.97–1.1]" where that shows no difference.
-func (r ratio) String() string {
-	if !r.ok {
-		return r.short()
-	}
-	return fmt.Sprintf("%s [%s–%s]", r.short(), number(r.lo), number(r.hi))
-}
-
 // short gives "3.2×", or "~".
 func (r ratio) short() string {
 	if r.undecided {

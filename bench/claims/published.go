@@ -33,10 +33,9 @@ func published() []experiment {
 // The designs that the published comparison speaks of: pulling as it is described, a cycle for each completion, and
 // pulling with what was later found for pushing, completions in groups and a query for the cycle.
 const (
-	push      = "push"
-	pull      = "pull"
-	pullBest  = "pull:scan=sql:batch=256"
-	readsText = "rows read per node"
+	push     = "push"
+	pull     = "pull"
+	pullBest = "pull:scan=sql:batch=256"
 )
 
 // speedup holds pull against push on the fan-out, in rows read and in time.
