@@ -69,7 +69,7 @@
 //	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | –
 //	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage, internal/depth
 //	scenarios                  | workloads as data, with what a right scheduler comes to        | engine/reference, scenarios/arrivals, scenarios/behaviour, scenarios/generate, scenarios/template, scenarios/yamlfile
-//	scenarios/arrivals         | texts of arrival processes, and the times that they intend      | internal/clip, internal/nearest
+//	scenarios/arrivals         | texts of arrival processes, and the times that they intend      | internal/cause, internal/clip, internal/nearest
 //	scenarios/yamlfile         | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/clip, internal/nearest
 //	scenarios/template         | values of such files that have expressions in them              | engine/expr, scenarios/yamlfile
 //	scenarios/dist             | distributions that are written as text                          | internal/nearest
@@ -84,14 +84,14 @@
 //	chaos/recovery             | how work came back after faults, held against what is promised | engine/oracle, chaos/fault, reports/record
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
 //	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery
-//	reports/record             | the schema of results, units in its names                      | –
+//	reports/record             | the schema of results, units in its names                      | internal/cause
 //	reports                    | renders records                                                | reports/record
-//	bench/stats                | medians, intervals, ratios, slopes                             | reports/record
-//	bench/measure              | Postgres' own counters; histograms                             | reports/record
+//	bench/stats                | medians, intervals, ratios, slopes                             | reports/record, internal/plural
+//	bench/measure              | Postgres' own counters; histograms                             | reports/record, internal/plural
 //	bench/ceiling              | what raw SQL can do for the rows of the designs                | engine/backend/postgres, engine/backend/postgres/*, bench/stats, bench/measure
 //	bench/pressure             | what production puts on a store beside the load                | engine/pgserver/pgwire, scenarios
 //	bench/changepoint          | where the distribution of a series changes                     | –
-//	bench/gobench              | results in Go's benchmark format, as series per benchmark and unit | –
+//	bench/gobench              | results in Go's benchmark format, as series per benchmark and unit | internal/cause
 //	bench/load                 | offers requests at their times; judges what came of them        | scenarios/arrivals, bench/stats, bench/stages
 //	bench/stages               | how long the stages of node runs took                          | engine/graph
 //	bench/history              | what runs measured over months, and where it changed            | bench/changepoint, bench/gobench, bench/stats, reports/record, internal/clip
@@ -119,10 +119,12 @@
 //	cmd/pulley                 | flags to configuration to run                                  | any
 //	cmd/pulley/*               | a group of pulley's commands each, and the console that they share | any
 //	cmd/suite                  | runs our own tests: before a change, and through the night     | any
+//	internal/cause             | takes out of errors what their readers are told already        | –
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –
+//	internal/plural            | writes numbers of things                                       | –
 //
 // A package's tests may import what the package itself may, and besides:
 //

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+
+	"pulley/internal/cause"
 )
 
 //go:embed library/*.yaml library/*.ir programs/*.ir
@@ -87,24 +88,15 @@ func (f *files) read(name string, most int) ([]byte, error) {
 	}
 	file, err := f.open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.display(name), cause(err))
+		return nil, fmt.Errorf("%s: %w", f.display(name), cause.Of(err))
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	data, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.display(name), cause(err))
+		return nil, fmt.Errorf("%s: %w", f.display(name), cause.Of(err))
 	}
 	f.seen[name] = string(data)
 	return data, nil
-}
-
-// cause takes away what an error of the file system repeats: operation and path.
-func cause(err error) error {
-	var wrong *fs.PathError
-	if errors.As(err, &wrong) {
-		return wrong.Err
-	}
-	return err
 }
 
 // beside is a file's name where another file names it.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pulley/bench/stats"
+	"pulley/internal/plural"
 	"pulley/reports/record"
 )
 
@@ -17,7 +18,7 @@ func (j *judging) conclude(baseline, candidate Side) {
 	r := j.report
 	for _, side := range []Side{baseline, candidate} {
 		if n := len(side.Invalid); n > 0 {
-			r.Doubts = append(r.Doubts, fmt.Sprintf("%s of %s not valid: %s", counted(n, "run is", "runs are"), side.Name, side.Invalid[0]))
+			r.Doubts = append(r.Doubts, fmt.Sprintf("%s of %s not valid: %s", plural.Of(n, "run is", "runs are"), side.Name, side.Invalid[0]))
 		}
 	}
 	for _, key := range strange(baseline, candidate) {
@@ -30,7 +31,7 @@ func (j *judging) conclude(baseline, candidate Side) {
 		}
 	}
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s not compared: %s", counted(reasons[reason], "figure is", "figures are"), reason))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s not compared: %s", plural.Of(reasons[reason], "figure is", "figures are"), reason))
 	}
 	switch {
 	case len(r.Lines) == 0:
@@ -79,7 +80,7 @@ func (j *judging) tooFew() (doubts []string) {
 		}
 		seen[size] = true
 		doubts = append(doubts, fmt.Sprintf("%s against %d cannot show a difference among %s; make %d of each",
-			counted(size[0], "run", "runs"), size[1], counted(tests, "figure", "figures"), stats.FewestRuns(tests, j.o.Alpha, j.o.Paired)))
+			plural.Of(size[0], "run", "runs"), size[1], plural.Of(tests, "figure", "figures"), stats.FewestRuns(tests, j.o.Alpha, j.o.Paired)))
 	}
 	return doubts
 }
@@ -144,16 +145,16 @@ func (j *judging) sentence() string {
 		slices.SortStableFunc(worse, func(a, b Line) int { return cmp.Compare(b.badness(), a.badness()) })
 		text := "Regression: " + worse[0].change()
 		if n := len(worse) - 1; n > 0 {
-			text += fmt.Sprintf("; %s worse", counted(n, "other figure is", "other figures are"))
+			text += fmt.Sprintf("; %s worse", plural.Of(n, "other figure is", "other figures are"))
 		}
 		return text + "."
 	case Passed:
 		return fmt.Sprintf("No regression is shown: %s of %s, none worse by more than %s.",
-			counted(compared, "figure", "figures"), counted(len(rows), "row", "rows"), percent(r.Margin))
+			plural.Of(compared, "figure", "figures"), plural.Of(len(rows), "row", "rows"), percent(r.Margin))
 	}
 	text := "Inconclusive: " + r.Doubts[0]
 	if n := len(r.Doubts) - 1; n > 0 {
-		text += fmt.Sprintf("; and %s", counted(n, "more doubt", "more doubts"))
+		text += fmt.Sprintf("; and %s", plural.Of(n, "more doubt", "more doubts"))
 	}
 	return text + "."
 }
@@ -178,14 +179,6 @@ func (l *Line) change() string {
 		return fmt.Sprintf("%s went from %s to %s", l.Key, format(l.Baseline, l.Unit), format(l.Candidate, l.Unit))
 	}
 	return fmt.Sprintf("%s is %.3g times the baseline's [%.3g, %.3g]", l.Key, l.Ratio.Median, l.Ratio.Lo, l.Ratio.Hi)
-}
-
-// counted gives "1 run" or "3 runs".
-func counted(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }
 
 // percent gives 3 % or 4.2 %.

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"pulley/bench/stats"
+	"pulley/internal/cause"
 	"pulley/reports/record"
 )
 
@@ -53,11 +53,7 @@ func ReadRuns(dir string) ([]Run, error) {
 }
 
 func readingError(path string, err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = at.Err
-	}
-	return fmt.Errorf("read %s: %w", path, err)
+	return fmt.Errorf("read %s: %w", path, cause.Of(err))
 }
 
 // The figures of a record, by the names under which they are shown.

@@ -1,7 +1,6 @@
 package gobench
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
+
+	"pulley/internal/cause"
 )
 
 // maxLines bounds how many result lines are taken in, so that a wrong path cannot exhaust memory.
@@ -79,11 +80,7 @@ type File struct {
 func ReadFile(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		var at *os.PathError
-		if errors.As(err, &at) {
-			err = at.Err
-		}
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 	}
 	defer f.Close()
 	return Read(f, path)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"pulley/internal/cause"
 )
 
 // FileName is the name of a history within a directory.
@@ -37,12 +39,12 @@ func Read(path string) ([]Run, []Skipped, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", path, cause(err))
+		return nil, nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 	}
 	defer f.Close()
 	data, err := readAll(f)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", path, cause(err))
+		return nil, nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 	}
 	runs, skipped := Parse(data)
 	return runs, skipped, nil
@@ -114,7 +116,7 @@ func Append(path string, runs []Run) (added int, err error) {
 		lines[i] = r
 	}
 	if added, err = appendLines(path, lines); err != nil {
-		return 0, fmt.Errorf("append to %s: %w", path, cause(err))
+		return 0, fmt.Errorf("append to %s: %w", path, cause.Of(err))
 	}
 	return added, nil
 }
@@ -177,13 +179,4 @@ func lockWithin(f *os.File, wait time.Duration) error {
 			return fmt.Errorf("another program has it locked for more than %s; try again when it has ended", wait)
 		}
 	}
-}
-
-// cause drops the path, which the error names already.
-func cause(err error) error {
-	var at *os.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"pulley/bench/gobench"
 	"pulley/bench/stats"
+	"pulley/internal/plural"
 	"pulley/reports/record"
 )
 
@@ -74,7 +75,7 @@ func loadOf(key record.Key, samples []record.Sample) string {
 		return ""
 	}
 	s := samples[i]
-	text := fmt.Sprintf("%d in flight, %s", s.InFlight, plural(s.Workers, "worker"))
+	text := fmt.Sprintf("%d in flight, %s", s.InFlight, plural.Of(s.Workers, "worker"))
 	if s.Engines > 1 {
 		text += fmt.Sprintf(", %d engines", s.Engines)
 	}

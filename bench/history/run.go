@@ -102,10 +102,3 @@ func (r *Run) Validate() error {
 	}
 	return nil
 }
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

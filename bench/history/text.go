@@ -12,6 +12,7 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"pulley/internal/clip"
+	"pulley/internal/plural"
 )
 
 // Report is what pulley history found: the content of its JSON output.
@@ -48,7 +49,7 @@ const nameMost = 90
 // its revisions, the latest first.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %d series\n", r.History, plural(r.Runs, "run"), len(r.Series))
+	fmt.Fprintf(&b, "%s: %s, %d series\n", r.History, plural.Of(r.Runs, "run"), len(r.Series))
 	conditions := ""
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for i, f := range r.Series {
@@ -98,8 +99,8 @@ func (r *Report) changesText() string {
 	b.WriteString("\nChanges, the latest first:\n")
 	for _, c := range all {
 		fmt.Fprintf(&b, "\n  %s: %s\n", clip.Runes(c.Name(), nameMost), c.sentence(c.Figure))
-		fmt.Fprintf(&b, "    before  %s  %s, %s\n", c.Before, plural(c.RunsBefore, "run"), c.Before.Time.Format(timeForm))
-		fmt.Fprintf(&b, "    after   %s  %s, from %s on\n", c.After, plural(c.RunsAfter, "run"), c.After.Time.Format(timeForm))
+		fmt.Fprintf(&b, "    before  %s  %s, %s\n", c.Before, plural.Of(c.RunsBefore, "run"), c.Before.Time.Format(timeForm))
+		fmt.Fprintf(&b, "    after   %s  %s, from %s on\n", c.After, plural.Of(c.RunsAfter, "run"), c.After.Time.Format(timeForm))
 		fmt.Fprintf(&b, "    %s\n", c.Commits())
 	}
 	return b.String()

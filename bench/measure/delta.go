@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"pulley/internal/plural"
 	"pulley/reports/record"
 )
 
@@ -150,7 +151,7 @@ func (d *delta) wal() {
 		d.out.WALBytes = &n
 	}
 	if before, after := d.before.checkpoints, d.after.checkpoints; before != nil && after != nil && *after > *before {
-		d.warn("%s during the run: pages touched after it were written to the WAL whole", times(*after-*before, "checkpoint"))
+		d.warn("%s during the run: pages touched after it were written to the WAL whole", plural.Of(*after-*before, "checkpoint"))
 	}
 }
 
@@ -166,27 +167,16 @@ func (d *delta) company() {
 	b, a := d.before.state, d.after.state
 	if n := max(b.Strangers, a.Strangers); n > 0 {
 		d.warn("%s connected to this server: WAL bytes, and commits and statements if in this database, are not only the workload's",
-			times(n, "other client")+" "+wasWere(n))
+			plural.Of(n, "other client")+" "+wasWere(n))
 	}
 	if b.OtherSessions != nil && a.OtherSessions != nil && *a.OtherSessions > *b.OtherSessions {
 		d.warn("%s to other databases during the run: WAL bytes are not only the workload's",
-			times(*a.OtherSessions-*b.OtherSessions, "session")+" opened")
+			plural.Of(*a.OtherSessions-*b.OtherSessions, "session")+" opened")
 	}
 	if a.Maintenance > b.Maintenance {
 		d.warn("%s of tables during the run: commits and WAL bytes are not only the workload's",
-			times(a.Maintenance-b.Maintenance, "vacuum or analyze", "vacuums or analyzes"))
+			plural.Of(a.Maintenance-b.Maintenance, "vacuum or analyze", "vacuums or analyzes"))
 	}
-}
-
-// times says "1 checkpoint" or "3 checkpoints"; an irregular plural is given.
-func times(n int64, one string, many ...string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	if len(many) > 0 {
-		return fmt.Sprintf("%d %s", n, many[0])
-	}
-	return fmt.Sprintf("%d %ss", n, one)
 }
 
 func wasWere(n int64) string {

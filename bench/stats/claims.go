@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"pulley/internal/plural"
 	"pulley/reports/record"
 )
 
@@ -121,7 +122,7 @@ func (c Comparison) growth(samples []record.Sample, backend string) []record.Cla
 		claim.Claimed = 0
 	}
 	claim.Method = fmt.Sprintf("least-squares slope of ln(rows read per node) against ln(nodes) over %s; Theil–Sen slope %.3g",
-		count(slope.N, "run"), slope.TheilSen)
+		plural.Of(slope.N, "run"), slope.TheilSen)
 	if !math.IsNaN(slope.StdErr) {
 		lo, hi := slope.LeastSquares-2*slope.StdErr, slope.LeastSquares+2*slope.StdErr
 		claim.Lo, claim.Hi = &lo, &hi
@@ -197,7 +198,7 @@ func fill(claim *record.Claim, got Interval, err error, method string) {
 		claim.Method = fmt.Sprintf("not measured: no valid run at size %d with this figure", claim.Size)
 	default:
 		claim.Measured, claim.Lo, claim.Hi = &got.Median, &got.Lo, &got.Hi
-		claim.Method = fmt.Sprintf("median over %s of %s; interval: order statistics, %.4g %%", count(got.N, "run"), method,
+		claim.Method = fmt.Sprintf("median over %s of %s; interval: order statistics, %.4g %%", plural.Of(got.N, "run"), method,
 			100*got.Confidence)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"pulley/internal/plural"
 )
 
 // Confidence is the confidence that intervals are made for unless a caller asks for another.
@@ -60,7 +62,7 @@ func MedianInterval(values []float64, confidence float64) Interval {
 	out := Interval{Median: Median(sorted), Lo: sorted[k-1], Hi: sorted[n-k], Confidence: coverage, N: n}
 	if coverage < confidence {
 		out.Warning = fmt.Sprintf("%s: the interval is their range, which holds the median with %.4g %% instead of %.4g %%",
-			count(n, "run"), 100*coverage, 100*confidence)
+			plural.Of(n, "run"), 100*coverage, 100*confidence)
 	}
 	return out
 }
@@ -90,11 +92,4 @@ func logChoose(n, k int) float64 {
 	b, _ := math.Lgamma(float64(k + 1))
 	c, _ := math.Lgamma(float64(n - k + 1))
 	return a - b - c
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"pulley/internal/plural"
 )
 
 // RatioTest holds the runs of a candidate against those of a baseline: by which factor do they differ, and could chance
@@ -161,7 +163,7 @@ func (t *RatioTest) Interval(confidence float64) Interval {
 	}
 	if has < confidence {
 		out.Warning = fmt.Sprintf("%s: the interval holds the ratio with %.4g %% instead of %.4g %%",
-			count(t.runs, "run"), 100*has, 100*confidence)
+			plural.Of(t.runs, "run"), 100*has, 100*confidence)
 	}
 	return out
 }

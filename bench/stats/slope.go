@@ -3,6 +3,8 @@ package stats
 import (
 	"fmt"
 	"math"
+
+	"pulley/internal/plural"
 )
 
 // Slope is how a cost grows with size: the b of cost = a · size^b.
@@ -44,12 +46,12 @@ func LogLogSlope(x, y []float64) (Slope, error) {
 	}
 	slopes := pairSlopes(lx, ly)
 	if len(slopes) == 0 {
-		return Slope{}, fmt.Errorf("slope: needs at least two different sizes, has %s", count(len(x), "point"))
+		return Slope{}, fmt.Errorf("slope: needs at least two different sizes, has %s", plural.Of(len(x), "point"))
 	}
 	b, stderr := leastSquares(lx, ly)
 	out := Slope{TheilSen: Median(slopes), LeastSquares: b, StdErr: stderr, N: len(x)}
 	if len(x) < 3 {
-		out.Warning = fmt.Sprintf("%s: a line always fits, so the slope has no standard error", count(len(x), "point"))
+		out.Warning = fmt.Sprintf("%s: a line always fits, so the slope has no standard error", plural.Of(len(x), "point"))
 	}
 	return out, nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"pulley/internal/plural"
 )
 
 // Trend is how a series of values moves over its places.
@@ -40,7 +42,7 @@ const trendLeast = 8
 func TrendOf(values []float64, confidence float64) (Trend, error) {
 	n := len(values)
 	if n < trendLeast {
-		return Trend{}, fmt.Errorf("trend: %s, needs %d", count(n, "value"), trendLeast)
+		return Trend{}, fmt.Errorf("trend: %s, needs %d", plural.Of(n, "value"), trendLeast)
 	}
 	var out Trend
 	slopes := make([]float64, 0, n*(n-1)/2)

@@ -14,6 +14,7 @@ import (
 	"pulley/cmd/pulley/benchmarks"
 	"pulley/cmd/pulley/console"
 	"pulley/cmd/pulley/simulate"
+	"pulley/internal/cause"
 	"pulley/scenarios"
 	"pulley/sim/cases"
 )
@@ -85,7 +86,7 @@ func pulley(args []string, c *console.Console) (code int) {
 // usage words a mistake in the command line, and says where the right form stands.
 func usage(err error) error {
 	if errors.Is(err, syscall.EPIPE) { // of --help
-		return fmt.Errorf("writing the output: %w", console.Cause(err))
+		return fmt.Errorf("writing the output: %w", cause.Of(err))
 	}
 	help := "pulley --help"
 	var parse *kong.ParseError

@@ -12,7 +12,9 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/engine/reference"
+	"pulley/internal/cause"
 	"pulley/internal/clip"
+	"pulley/internal/plural"
 	"pulley/reports/record"
 	"pulley/scenarios"
 	"pulley/scenarios/dist"
@@ -193,7 +195,7 @@ func endText(end reference.End) string {
 
 func nodesText(w *scenarios.Workload) string {
 	if w.Optional == 0 {
-		return console.Count(w.Nodes, "node run")
+		return plural.Of(w.Nodes, "node run")
 	}
 	return fmt.Sprintf("%d to %d node runs", w.Nodes-w.Optional, w.Nodes)
 }
@@ -242,7 +244,7 @@ func checked(file string, s scenarios.Scenario) (string, error) {
 			return "", err
 		}
 		least, most := m.Nodes(len(m.Order))
-		nodes := console.Count(most, "node run")
+		nodes := plural.Of(most, "node run")
 		if least < most {
 			nodes = fmt.Sprintf("%d to %d node runs", least, most)
 		}
@@ -254,7 +256,7 @@ func checked(file string, s scenarios.Scenario) (string, error) {
 		}
 		fails := ""
 		if failing > 0 {
-			fails = fmt.Sprintf("; %s fails, or may", console.Count(failing, "workload"))
+			fails = fmt.Sprintf("; %s fails, or may", plural.Of(failing, "workload"))
 		}
 		name := fmt.Sprintf("size %d", size)
 		if s.SizeMin == s.SizeMax {
@@ -299,7 +301,7 @@ func (o *scenariosImportCmd) Run(c *console.Console) error {
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return fmt.Errorf("--name %q: write a name without a folder", name)
 	}
-	about := fmt.Sprintf("%s: a recorded workflow of %s, %.4g s of work on the longest path", t.Label(), console.Count(len(t.Tasks), "task"), t.CriticalPathSeconds())
+	about := fmt.Sprintf("%s: a recorded workflow of %s, %.4g s of work on the longest path", t.Label(), plural.Of(len(t.Tasks), "task"), t.CriticalPathSeconds())
 	text := fmt.Sprintf("# Imported from %s.\nabout: %s\ntrace: {file: %s, time_scale: %s}\n",
 		strconv.Quote(filepath.Base(o.Trace)), strconv.Quote(about), strconv.Quote(name+".json"), strconv.FormatFloat(o.TimeScale, 'g', -1, 64))
 	scenario, trace := filepath.Join(o.Out, name+".yaml"), filepath.Join(o.Out, name+".json")
@@ -317,15 +319,7 @@ func (o *scenariosImportCmd) Run(c *console.Console) error {
 	for _, warning := range t.Warnings {
 		c.Say("pulley: %s", warning)
 	}
-	return c.Print(fmt.Sprintf("%s: %s, %s; run it as pulley compare %s\n", scenario, console.Count(len(t.Tasks), "task"), plural(t.Edges(), "dependency", "dependencies"), scenario))
-}
-
-// plural is a number with its noun.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return c.Print(fmt.Sprintf("%s: %s, %s; run it as pulley compare %s\n", scenario, plural.Of(len(t.Tasks), "task"), plural.Of(t.Edges(), "dependency", "dependencies"), scenario))
 }
 
 // same says whether two names are of one file, which is there.
@@ -338,13 +332,13 @@ func same(a, b string) bool {
 // newFiles makes the folder, and refuses to write over files that are there.
 func newFiles(dir string, files ...string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, console.Cause(err))
+		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, cause.Of(err))
 	}
 	for _, file := range files {
 		if _, err := os.Lstat(file); err == nil {
 			return fmt.Errorf("%s is there already; remove it, or choose another --out", file)
 		} else if !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s: %w", file, console.Cause(err))
+			return fmt.Errorf("%s: %w", file, cause.Of(err))
 		}
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"syscall"
+
+	"pulley/internal/cause"
 )
 
 // The names of the files in a run's directory.
@@ -136,7 +138,7 @@ func writeJSON(path string, v any, validate func() error) error {
 // that names the path.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if err := writeFile(path, write); err != nil {
-		return fmt.Errorf("write %s: %w%s", path, cause(err), advice(err))
+		return fmt.Errorf("write %s: %w%s", path, cause.Of(err), advice(err))
 	}
 	return nil
 }
@@ -195,19 +197,6 @@ func syncDir(dir string) error {
 		return err
 	}
 	return nil
-}
-
-// cause drops the name of the temporary file, which tells a user nothing.
-func cause(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
-		return link.Err
-	}
-	return err
 }
 
 // advice says what to do about the ways in which writing usually fails.
@@ -275,12 +264,12 @@ func decodeHead(data []byte) error {
 func readBounded(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, cause(err))
+		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, cause(err))
+		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 	}
 	if len(data) > maxFileBytes {
 		return nil, fmt.Errorf("read %s: larger than %d bytes: not a file that pulley wrote", path, maxFileBytes)

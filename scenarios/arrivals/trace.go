@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"pulley/internal/cause"
 	"pulley/internal/clip"
 )
 
@@ -30,11 +31,7 @@ const TraceHelp = "one submission a line: seconds since the start (0.25), a dura
 func ReadTraceFile(file string) ([]time.Duration, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		var path *os.PathError
-		if errors.As(err, &path) {
-			err = path.Err
-		}
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", file, cause.Of(err))
 	}
 	defer f.Close()
 	return ReadTrace(file, f)

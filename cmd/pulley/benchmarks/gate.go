@@ -14,6 +14,7 @@ import (
 	"pulley/bench/gate/pairs"
 	"pulley/bench/gobench"
 	"pulley/cmd/pulley/console"
+	"pulley/internal/cause"
 	"pulley/reports/record"
 )
 
@@ -184,7 +185,7 @@ func (o *GateCmd) files(c *console.Console, opts gate.Options) (*gate.Report, er
 func readSide(path string, warn func(string)) (gate.Side, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return gate.Side{}, fmt.Errorf("read %s: %w; name a directory of records, or a file in Go's benchmark format", path, console.Cause(err))
+		return gate.Side{}, fmt.Errorf("read %s: %w; name a directory of records, or a file in Go's benchmark format", path, cause.Of(err))
 	}
 	if !info.IsDir() && filepath.Base(path) == record.ManifestFile {
 		path, info = filepath.Dir(path), nil
@@ -216,7 +217,7 @@ const (
 func (o *GateCmd) mayReplace() error {
 	entries, err := os.ReadDir(o.Out)
 	if err != nil {
-		return fmt.Errorf("--out %s: %w", o.Out, console.Cause(err))
+		return fmt.Errorf("--out %s: %w", o.Out, cause.Of(err))
 	}
 	if _, err := os.Lstat(filepath.Join(o.Out, GateJSON)); err != nil && len(entries) > 0 {
 		return fmt.Errorf("--out %s: there is something in it that no gate wrote; choose another directory, or move it away", o.Out)

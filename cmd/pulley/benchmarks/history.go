@@ -17,6 +17,8 @@ import (
 	"pulley/bench/gobench"
 	"pulley/bench/history"
 	"pulley/cmd/pulley/console"
+	"pulley/internal/cause"
+	"pulley/internal/plural"
 	"pulley/reports"
 	"pulley/reports/record"
 )
@@ -163,9 +165,9 @@ func appendHistory(c *console.Console, path string, runs []history.Run) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("history: %s added to %s", console.Count(added, "run"), path)
+	text := fmt.Sprintf("history: %s added to %s", plural.Of(added, "run"), path)
 	if known := len(runs) - added; known > 0 {
-		text += fmt.Sprintf("; %s there already", console.Count(known, "run"))
+		text += fmt.Sprintf("; %s there already", plural.Of(known, "run"))
 	}
 	c.Say("%s", text)
 	return nil
@@ -175,7 +177,7 @@ func appendHistory(c *console.Console, path string, runs []history.Run) error {
 func (o *HistoryCmd) runsOf(c *console.Console, from string) ([]history.Run, error) {
 	info, err := os.Stat(from)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", from, console.Cause(err))
+		return nil, fmt.Errorf("read %s: %w", from, cause.Of(err))
 	}
 	if !info.IsDir() {
 		f, err := gobench.ReadFile(from)
@@ -291,7 +293,7 @@ func (o *HistoryCmd) verdict(report *history.Report) error {
 	}
 	if worse := report.RecentWorse(); len(worse) > 0 {
 		return &console.Status{Code: console.ExitFailed, Err: fmt.Errorf("%d of %d series changed for the worse within the last %s; the first is %s",
-			len(worse), len(report.Series), console.Count(o.Last, "run"), worse[0].Name())}
+			len(worse), len(report.Series), plural.Of(o.Last, "run"), worse[0].Name())}
 	}
 	if report.Undecided() {
 		return &console.Status{Code: console.ExitInconclusive, Err: errors.New("no series has enough runs for a change to be told: ten are the least")}

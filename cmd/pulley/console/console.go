@@ -10,6 +10,7 @@ import (
 
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/internal/cause"
 	"pulley/scenarios/yamlfile"
 )
 
@@ -39,7 +40,7 @@ func (c *Console) Say(format string, args ...any) {
 // Print writes to standard output, in one piece.
 func (c *Console) Print(text string) error {
 	if _, err := io.WriteString(c.Out, text); err != nil {
-		return fmt.Errorf("writing the output: %w", Cause(err))
+		return fmt.Errorf("writing the output: %w", cause.Of(err))
 	}
 	return nil
 }

@@ -67,11 +67,3 @@ func Indent(text string) string {
 	}
 	return b.String()
 }
-
-// Count is a number with its noun.
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"reflect"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
+	"pulley/internal/cause"
 )
 
 // ProgramArg is a command's program and the limits it is held to.
@@ -54,13 +54,13 @@ func (c *Console) Read(path string, most int) (name string, data []byte, err err
 	if path == "-" {
 		data, err = io.ReadAll(io.LimitReader(c.In, int64(most)+1))
 		if err != nil {
-			return "", nil, fmt.Errorf("reading standard input: %w", Cause(err))
+			return "", nil, fmt.Errorf("reading standard input: %w", cause.Of(err))
 		}
 		return "<stdin>", data, nil
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", nil, fmt.Errorf("%s: %w; name a file that can be read", path, Cause(err))
+		return "", nil, fmt.Errorf("%s: %w; name a file that can be read", path, cause.Of(err))
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	if info, err := f.Stat(); err == nil && info.IsDir() {
@@ -68,18 +68,9 @@ func (c *Console) Read(path string, most int) (name string, data []byte, err err
 	}
 	data, err = io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err != nil {
-		return "", nil, fmt.Errorf("%s: %w; name a file that can be read", path, Cause(err))
+		return "", nil, fmt.Errorf("%s: %w; name a file that can be read", path, cause.Of(err))
 	}
 	return path, data, nil
-}
-
-// Cause takes away what an error of the file system repeats: operation and path.
-func Cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
 
 // limitsOf makes limits of names and numbers.

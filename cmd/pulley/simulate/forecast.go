@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"pulley/bench/stats"
-	"pulley/cmd/pulley/console"
 	"pulley/engine/backend"
+	"pulley/internal/plural"
 	"pulley/sim"
 )
 
@@ -141,10 +141,10 @@ func (f *Forecast) warn() {
 		}
 	}
 	if f.Runs < 6 {
-		f.Warnings = append(f.Warnings, fmt.Sprintf("%s: intervals are their range; six or more give 95 %%", console.Count(f.Runs, "run")))
+		f.Warnings = append(f.Warnings, fmt.Sprintf("%s: intervals are their range; six or more give 95 %%", plural.Of(f.Runs, "run")))
 	}
 	if failed := f.Instances - f.Completed; failed > 0 {
-		f.Warnings = append(f.Warnings, fmt.Sprintf("%d of %s failed in the first run", failed, console.Count(f.Instances, "instance")))
+		f.Warnings = append(f.Warnings, fmt.Sprintf("%d of %s failed in the first run", failed, plural.Of(f.Instances, "instance")))
 	}
 	if n := len(f.got[0].Instances); f.Arrivals != "" && n > 0 {
 		last := f.got[0].Instances[n-1].Arrived
@@ -157,14 +157,14 @@ func (f *Forecast) warn() {
 // text is the forecast for people.
 func (f *Forecast) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s, service %s", f.Scenario, console.Count(f.Workers, "worker"), strings.Join(f.Service, " "))
+	fmt.Fprintf(&b, "%s on %s, service %s", f.Scenario, plural.Of(f.Workers, "worker"), strings.Join(f.Service, " "))
 	if f.Arrivals != "" {
 		fmt.Fprintf(&b, ", arrivals %s", f.Arrivals)
 	}
 	if f.Latency != "" {
 		fmt.Fprintf(&b, ", calls %s", f.Latency)
 	}
-	fmt.Fprintf(&b, "\n%s, %s, %s from seed %d on\n\n", console.Count(f.Instances, "instance"), console.Count(f.Attempts, "attempt"), console.Count(f.Runs, "run"), f.Seed)
+	fmt.Fprintf(&b, "\n%s, %s, %s from seed %d on\n\n", plural.Of(f.Instances, "instance"), plural.Of(f.Attempts, "attempt"), plural.Of(f.Runs, "run"), f.Seed)
 	span := func(v float64) string { return brief(time.Duration(v * float64(time.Millisecond))) }
 	plain := func(v float64) string { return fmt.Sprintf("%.4g", v) }
 	row := func(what string, v figure, unit func(float64) string, note string) {

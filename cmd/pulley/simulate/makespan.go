@@ -14,6 +14,7 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/engine/graph"
+	"pulley/internal/plural"
 	"pulley/reports/record"
 	"pulley/scenarios"
 	"pulley/scenarios/dist"
@@ -335,7 +336,7 @@ func (o *Cmd) drawings(f *Forecast, got *sim.Forecast) error {
 		return err
 	}
 	chart := gantt.Chart{
-		Title: fmt.Sprintf("%s on %s: makespan %s, utilisation %.3g %%, seed %d", f.Scenario, console.Count(o.Workers, "worker"),
+		Title: fmt.Sprintf("%s on %s: makespan %s, utilisation %.3g %%, seed %d", f.Scenario, plural.Of(o.Workers, "worker"),
 			brief(got.Makespan), 100*got.Utilisation, got.Seed),
 		Workers: o.Workers, Result: got.Result, Kind: o.kind,
 	}
