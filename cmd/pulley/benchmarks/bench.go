@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -65,14 +64,10 @@ func (o *BenchCmd) Run(c *console.Console) error {
 	if err != nil {
 		return console.Refuse(err)
 	}
-	if err := console.Writable(o.Out); err != nil {
+	ctx, stop, err := console.Begin(o.Out, o.mayReplace)
+	if err != nil {
 		return err
 	}
-	if err := o.mayReplace(); err != nil {
-		return err
-	}
-	console.TuneGC()
-	ctx, stop := console.Interruptible()
 	defer stop()
 	found, err := o.bench(ctx, c, spec, run)
 	return o.finish(c, found, console.Ended(ctx, err))
@@ -296,19 +291,17 @@ func loadProgress(w io.Writer, terminal bool) func(bench.OpenProgress) {
 }
 
 func (o *BenchCmd) print(c *console.Console, l *record.Load) error {
-	var b bytes.Buffer
-	if o.Format == "json" {
+	err := c.Show(func(w io.Writer) error {
+		if o.Format != "json" {
+			return reports.WriteLoadText(w, l)
+		}
 		written, err := record.ReadLoad(filepath.Join(o.Out, record.LoadFile))
 		if err != nil {
 			return err
 		}
-		if err := console.EncodeJSON(&b, written); err != nil {
-			return err
-		}
-	} else if err := reports.WriteLoadText(&b, l); err != nil {
-		return err
-	}
-	if err := c.Print(b.String()); err != nil {
+		return console.EncodeJSON(w, written)
+	})
+	if err != nil {
 		return err
 	}
 	c.Say("record: %s", filepath.Join(o.Out, record.LoadFile))

@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +106,7 @@ func (o *CeilingCmd) measure(ctx context.Context, c *console.Console, cfg ceilin
 	return report, err
 }
 
-// settings describes the server.
+// settings describes a server.
 func settings(ctx context.Context, server *pgserver.Server) (*record.Postgres, error) {
 	conn, err := pgx.Connect(ctx, server.DSN())
 	if err != nil {
@@ -119,13 +118,9 @@ func settings(ctx context.Context, server *pgserver.Server) (*record.Postgres, e
 }
 
 func (o *CeilingCmd) print(c *console.Console, report *record.CeilingReport) error {
-	var b bytes.Buffer
 	write := reports.WriteCeilings
 	if o.Format == "json" {
 		write = record.EncodeCeilings
 	}
-	if err := write(&b, report); err != nil {
-		return err
-	}
-	return c.Print(b.String())
+	return c.Show(func(w io.Writer) error { return write(w, report) })
 }

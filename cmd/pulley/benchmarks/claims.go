@@ -6,12 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"pulley/bench/claims"
 	"pulley/bench/measure"
@@ -74,7 +73,7 @@ func (o *ClaimsCmd) Run(c *console.Console) error {
 	defer closing()
 	cfg.DSN, cfg.Way, cfg.Fresh = server.DSN(), server.Describe(), o.fresh(server.DSN(), c)
 	report := ClaimsReport{Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now()}
-	if report.Postgres, err = describe(ctx, cfg); err != nil {
+	if report.Postgres, err = settings(ctx, server); err != nil {
 		return console.Ended(ctx, err)
 	}
 	found, failed := claims.Measure(ctx, cfg)
@@ -93,29 +92,16 @@ func (o *ClaimsCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// describe says what the server is.
-func describe(ctx context.Context, cfg claims.Config) (*record.Postgres, error) {
-	conn, err := pgx.Connect(ctx, cfg.DSN)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return measure.Server(ctx, conn, cfg.Way)
-}
-
 func (o *ClaimsCmd) print(c *console.Console, report *ClaimsReport) error {
-	var b bytes.Buffer
-	if o.Format == "json" {
+	return c.Show(func(w io.Writer) error {
+		if o.Format != "json" {
+			return claims.WriteText(w, report.Claims)
+		}
 		if report.Claims == nil {
 			report.Claims = []claims.Claim{}
 		}
-		if err := console.EncodeJSON(&b, report); err != nil {
-			return err
-		}
-	} else if err := claims.WriteText(&b, report.Claims); err != nil {
-		return err
-	}
-	return c.Print(b.String())
+		return console.EncodeJSON(w, report)
+	})
 }
 
 // childEnv tells a child that it is the process of its own in which an experiment is to be made.

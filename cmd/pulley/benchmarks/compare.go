@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -78,19 +77,10 @@ func (o *CompareCmd) Run(c *console.Console) error {
 	if err != nil {
 		return console.Refuse(err)
 	}
-	if err := console.Writable(o.Out); err != nil {
+	ctx, stop, err := console.Begin(o.Out, o.mayReplace)
+	if err != nil {
 		return err
 	}
-	if err := console.MayReplace(o.Out, compareFiles...); err != nil {
-		return err
-	}
-	if o.History != "" {
-		if _, err := history.Append(o.History, nil); err != nil { // before hours are spent
-			return fmt.Errorf("--history: %w", err)
-		}
-	}
-	console.TuneGC()
-	ctx, stop := console.Interruptible()
 	defer stop()
 	found, err := o.compare(ctx, c, cfg)
 	if err != nil {
@@ -113,6 +103,17 @@ func (o *CompareCmd) Run(c *console.Console) error {
 	}
 	if !found.Valid() {
 		return &console.Status{Code: console.ExitFailed, Err: fmt.Errorf("some runs were not valid: see the warnings in %s", filepath.Join(o.Out, record.SummaryFile))}
+	}
+	return nil
+}
+
+// mayReplace refuses a directory in which files are not of an earlier run, and a history that nothing can be added to, before hours are spent.
+func (o *CompareCmd) mayReplace() error {
+	if err := console.MayReplace(o.Out, compareFiles...); err != nil || o.History == "" {
+		return err
+	}
+	if _, err := history.Append(o.History, nil); err != nil {
+		return fmt.Errorf("--history: %w", err)
 	}
 	return nil
 }
@@ -187,19 +188,17 @@ func (o *CompareCmd) write(found *bench.Comparison) error {
 }
 
 func (o *CompareCmd) print(c *console.Console, found *bench.Comparison) error {
-	var b bytes.Buffer
-	if o.Format == "json" {
+	err := c.Show(func(w io.Writer) error {
+		if o.Format != "json" {
+			return reports.WriteText(w, found.Summary, found.Manifest)
+		}
 		summary, err := record.ReadSummary(filepath.Join(o.Out, record.SummaryFile))
 		if err != nil {
 			return err
 		}
-		if err := console.EncodeJSON(&b, summary); err != nil {
-			return err
-		}
-	} else if err := reports.WriteText(&b, found.Summary, found.Manifest); err != nil {
-		return err
-	}
-	if err := c.Print(b.String()); err != nil {
+		return console.EncodeJSON(w, summary)
+	})
+	if err != nil {
 		return err
 	}
 	c.Say("report: %s", filepath.Join(o.Out, record.ReportFile))

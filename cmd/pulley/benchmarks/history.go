@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -275,15 +274,12 @@ func (o *HistoryCmd) plot(report *history.Report) error {
 }
 
 func (o *HistoryCmd) print(c *console.Console, report *history.Report) error {
-	var b bytes.Buffer
-	if o.Format == "json" {
-		if err := console.EncodeJSON(&b, report); err != nil {
-			return err
+	return c.Show(func(w io.Writer) error {
+		if o.Format == "json" {
+			return console.EncodeJSON(w, report)
 		}
-	} else if err := report.WriteText(&b); err != nil {
-		return err
-	}
-	return c.Print(b.String())
+		return report.WriteText(w)
+	})
 }
 
 // verdict is the exit status of --fail-on-change.

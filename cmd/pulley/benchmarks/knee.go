@@ -1,7 +1,6 @@
 package benchmarks
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -76,14 +75,10 @@ func (o *KneeCmd) Run(c *console.Console) error {
 	if err != nil {
 		return console.Refuse(err)
 	}
-	if err := console.Writable(o.Out); err != nil {
+	ctx, stop, err := console.Begin(o.Out, func() error { return o.mayReplace(job) })
+	if err != nil {
 		return err
 	}
-	if err := o.mayReplace(job); err != nil {
-		return err
-	}
-	console.TuneGC()
-	ctx, stop := console.Interruptible()
 	defer stop()
 	report, failed := o.measure(ctx, c, job)
 	return o.finish(c, report, console.Ended(ctx, failed))
@@ -321,15 +316,11 @@ func (o *KneeCmd) write(r *record.KneeReport) error {
 }
 
 func (o *KneeCmd) print(c *console.Console, r *record.KneeReport) error {
-	var b bytes.Buffer
 	write := reports.WriteKneeText
 	if o.Format == "json" {
 		write = record.EncodeKnees
 	}
-	if err := write(&b, r); err != nil {
-		return err
-	}
-	if err := c.Print(b.String()); err != nil {
+	if err := c.Show(func(w io.Writer) error { return write(w, r) }); err != nil {
 		return err
 	}
 	for _, chart := range reports.KneeCharts(r) {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,6 +44,15 @@ func (c *Console) Print(text string) error {
 		return fmt.Errorf("writing the output: %w", cause.Of(err))
 	}
 	return nil
+}
+
+// Show writes to standard output what write gives, in one piece, or nothing where that fails.
+func (c *Console) Show(write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	return c.Print(b.String())
 }
 
 // EncodeJSON writes a value as people read it.

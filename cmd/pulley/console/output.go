@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +39,20 @@ func Writable(dir string) error {
 	}
 	_ = f.Close()
 	return os.Remove(f.Name())
+}
+
+// Begin is how a command begins that measures for minutes: it sees first that the directory can be written, and lets mayReplace say whether
+// what is in it may be replaced. The context ends at a signal; the function lets go of those.
+func Begin(dir string, mayReplace func() error) (context.Context, func(), error) {
+	if err := Writable(dir); err != nil {
+		return nil, nil, err
+	}
+	if err := mayReplace(); err != nil {
+		return nil, nil, err
+	}
+	TuneGC()
+	ctx, stop := Interruptible()
+	return ctx, stop, nil
 }
 
 // IsTerminal says whether somebody watches.
