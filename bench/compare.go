@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,12 +96,8 @@ func (c CompareConfig) withDefaults() CompareConfig {
 	for i := range c.Loads {
 		c.Loads[i] = c.Loads[i].withDefaults()
 	}
-	if c.LookEvery == 0 {
-		c.LookEvery = 20 * time.Millisecond
-	}
-	if c.RunTimeout == 0 {
-		c.RunTimeout = 5 * time.Minute
-	}
+	c.LookEvery = cmp.Or(c.LookEvery, 20*time.Millisecond)
+	c.RunTimeout = cmp.Or(c.RunTimeout, 5*time.Minute)
 	return c
 }
 

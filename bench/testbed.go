@@ -230,9 +230,7 @@ func (t *Testbed) Run(ctx context.Context, o OpenRun) (*record.Load, error) {
 // engines, or ctx's cause; what is wrong with the run stands in its findings. Where ctx ends while something is measured, Observe gives what
 // was by then beside the error.
 func (t *Testbed) Observe(ctx context.Context, o OpenRun) (*OpenResult, error) {
-	if o.Drain == 0 {
-		o.Drain = openDrain
-	}
+	o.Drain = cmp.Or(o.Drain, openDrain)
 	o.Percentile = cmp.Or(o.Percentile, 99)
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -75,35 +76,25 @@ func (c Config) withDefaults() Config {
 		}
 		c.Owner = fmt.Sprintf("%s:%d", host, os.Getpid())
 	}
-	number := func(field *int, zero int) {
-		if *field == 0 {
-			*field = zero
-		}
-	}
-	length := func(field *time.Duration, zero time.Duration) {
-		if *field == 0 {
-			*field = zero
-		}
-	}
-	number(&c.Slots, 64)
-	number(&c.Prefetch, c.Slots)
+	c.Slots = cmp.Or(c.Slots, 64)
+	c.Prefetch = cmp.Or(c.Prefetch, c.Slots)
 	c.Prefetch = max(c.Prefetch, 0)
-	number(&c.Batch, 1000)
-	number(&c.BatchBytes, 4<<20)
-	number(&c.Committers, 4)
-	number(&c.Pending, c.Slots+c.Prefetch+c.Batch)
-	number(&c.Queue, 1024)
-	length(&c.Lease, 10*time.Second)
-	length(&c.Poll, 250*time.Millisecond)
-	length(&c.Sweep, 30*time.Second)
-	length(&c.NotifyEvery, 10*time.Millisecond)
+	c.Batch = cmp.Or(c.Batch, 1000)
+	c.BatchBytes = cmp.Or(c.BatchBytes, 4<<20)
+	c.Committers = cmp.Or(c.Committers, 4)
+	c.Pending = cmp.Or(c.Pending, c.Slots+c.Prefetch+c.Batch)
+	c.Queue = cmp.Or(c.Queue, 1024)
+	c.Lease = cmp.Or(c.Lease, 10*time.Second)
+	c.Poll = cmp.Or(c.Poll, 250*time.Millisecond)
+	c.Sweep = cmp.Or(c.Sweep, 30*time.Second)
+	c.NotifyEvery = cmp.Or(c.NotifyEvery, 10*time.Millisecond)
 	c.NotifyEvery = max(c.NotifyEvery, 0)
-	length(&c.RetryMin, 10*time.Millisecond)
-	length(&c.RetryMax, max(2*time.Second, c.RetryMin))
-	length(&c.CallTimeout, 30*time.Second)
-	length(&c.Drain, 10*time.Second)
+	c.RetryMin = cmp.Or(c.RetryMin, 10*time.Millisecond)
+	c.RetryMax = cmp.Or(c.RetryMax, max(2*time.Second, c.RetryMin))
+	c.CallTimeout = cmp.Or(c.CallTimeout, 30*time.Second)
+	c.Drain = cmp.Or(c.Drain, 10*time.Second)
 	c.Drain = max(c.Drain, 0)
-	length(&c.Grace, time.Second)
+	c.Grace = cmp.Or(c.Grace, time.Second)
 	c.Grace = max(c.Grace, 0)
 	return c
 }

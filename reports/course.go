@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -59,10 +60,7 @@ func CourseChart(c Course) (*Chart, error) {
 	run.glyph.Radius = 2.4
 	level.line.Width, level.line.Dashes = 2, nil
 	lo, hi := slices.Min(c.Values), slices.Max(c.Values)
-	room := 0.08 * (hi - lo)
-	if room == 0 {
-		room = max(0.05*math.Abs(hi), 1e-12)
-	}
+	room := cmp.Or(0.08*(hi-lo), max(0.05*math.Abs(hi), 1e-12))
 	return &Chart{
 		Name: fileName(c.Title), Title: c.Title, Caption: c.Caption, width: courseWidth, height: courseHeight,
 		legend: []legendEntry{{name: "run", style: run, bare: true}, {name: "median between changes", style: seriesStyle{line: level.line, glyph: draw.GlyphStyle{Shape: noGlyph{}}}}},

@@ -1,6 +1,7 @@
 package ceiling
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,9 +62,7 @@ func (c Config) withDefaults() Config {
 	if c.Nodes == nil {
 		c.Nodes = []int{0}
 	}
-	if c.Duration == 0 {
-		c.Duration = time.Second
-	}
+	c.Duration = cmp.Or(c.Duration, time.Second)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package changepoint
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -21,15 +22,9 @@ type FindOptions struct {
 const LeastValues = 10
 
 func (o FindOptions) normal() (FindOptions, error) {
-	if o.Confirm.MaxP == 0 {
-		o.Confirm.MaxP = 0.01
-	}
-	if o.Confirm.Permutations == 0 {
-		o.Confirm.Permutations = 999
-	}
-	if o.LeastSide == 0 {
-		o.LeastSide = 3
-	}
+	o.Confirm.MaxP = cmp.Or(o.Confirm.MaxP, 0.01)
+	o.Confirm.Permutations = cmp.Or(o.Confirm.Permutations, 999)
+	o.LeastSide = cmp.Or(o.LeastSide, 3)
 	if o.LeastSide < 1 {
 		return o, fmt.Errorf("%d values on a side of a change: choose 1 or more", o.LeastSide)
 	}

@@ -21,12 +21,8 @@ type Options struct {
 }
 
 func (o Options) normal() (Options, error) {
-	if o.Window == 0 {
-		o.Window = 50
-	}
-	if o.MaxP == 0 {
-		o.MaxP = 0.001
-	}
+	o.Window = cmp.Or(o.Window, 50)
+	o.MaxP = cmp.Or(o.MaxP, 0.001)
 	switch {
 	case o.Window < 2:
 		return o, fmt.Errorf("window of %d values: choose 2 or more", o.Window)

@@ -1,6 +1,7 @@
 package changepoint
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -18,12 +19,8 @@ type PermuteOptions struct {
 }
 
 func (o PermuteOptions) normal() (PermuteOptions, error) {
-	if o.MaxP == 0 {
-		o.MaxP = 0.05
-	}
-	if o.Permutations == 0 {
-		o.Permutations = 199
-	}
+	o.MaxP = cmp.Or(o.MaxP, 0.05)
+	o.Permutations = cmp.Or(o.Permutations, 199)
 	switch {
 	case !(o.MaxP > 0 && o.MaxP <= 1):
 		return o, fmt.Errorf("p-value %v: it lies above 0 and is 1 at most", o.MaxP)

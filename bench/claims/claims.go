@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,12 +189,8 @@ func (l *lab) compare(ctx context.Context, scenario string, sizes []int, backend
 	}
 	cfg.Cases, cfg.Backends = cases, specs
 	cfg.DSN, cfg.Way = l.cfg.DSN, l.cfg.Way
-	if cfg.Runs == 0 {
-		cfg.Runs = l.runs
-	}
-	if cfg.RunTimeout == 0 {
-		cfg.RunTimeout = runTimeout
-	}
+	cfg.Runs = cmp.Or(cfg.Runs, l.runs)
+	cfg.RunTimeout = cmp.Or(cfg.RunTimeout, runTimeout)
 	cfg.Progress = func(p bench.Progress) {
 		if p.Sample != nil {
 			l.say("run %d of %d: %s on %s: %s", p.Done, p.Total, p.Case, p.Backend, outcome(p.Sample))

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -90,12 +91,8 @@ func (o Options) withDefaults() Options {
 	case o.Margin < 0:
 		o.Margin = 0
 	}
-	if o.Alpha == 0 {
-		o.Alpha = DefaultAlpha
-	}
-	if o.Resolution == 0 {
-		o.Resolution = max(DefaultResolution, 2*o.Margin)
-	}
+	o.Alpha = cmp.Or(o.Alpha, DefaultAlpha)
+	o.Resolution = cmp.Or(o.Resolution, max(DefaultResolution, 2*o.Margin))
 	return o
 }
 

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -84,9 +85,7 @@ type Place struct {
 
 // Analyze looks for changes in a series.
 func Analyze(s Series, o Options) (Finding, error) {
-	if o.Recent == 0 {
-		o.Recent = 10
-	}
+	o.Recent = cmp.Or(o.Recent, 10)
 	n := len(s.Values)
 	if n == 0 {
 		return Finding{}, fmt.Errorf("series %s: has no values", s.Name())

@@ -1,6 +1,7 @@
 package knee
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -24,17 +25,11 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	for field, zero := range map[*float64]float64{&c.Least: c.Start / 1000, &c.Most: c.Start * 1000, &c.Tolerance: 0.05} {
-		if *field == 0 {
-			*field = zero
-		}
-	}
-	if c.Runs == 0 {
-		c.Runs = 5
-	}
-	if c.Total == 0 {
-		c.Total = 60
-	}
+	c.Least = cmp.Or(c.Least, c.Start/1000)
+	c.Most = cmp.Or(c.Most, c.Start*1000)
+	c.Tolerance = cmp.Or(c.Tolerance, 0.05)
+	c.Runs = cmp.Or(c.Runs, 5)
+	c.Total = cmp.Or(c.Total, 60)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"time"
 
 	"pulley/bench/stages"
@@ -67,21 +68,14 @@ type Limits struct {
 const LateAfter = time.Millisecond
 
 func (l Limits) withDefaults() Limits {
-	share := func(field *float64, zero float64) {
-		if *field == 0 {
-			*field = zero
-		}
-	}
-	share(&l.RateError, 0.005)
-	share(&l.LagShare, 0.1)
-	share(&l.BusyShare, 0.5)
-	share(&l.OthersShare, 0.1)
-	share(&l.DriftShare, 0.1)
-	share(&l.GrowthShare, 0.05)
-	share(&l.P, 0.01)
-	if l.LagLeast == 0 {
-		l.LagLeast = time.Millisecond
-	}
+	l.RateError = cmp.Or(l.RateError, 0.005)
+	l.LagShare = cmp.Or(l.LagShare, 0.1)
+	l.BusyShare = cmp.Or(l.BusyShare, 0.5)
+	l.OthersShare = cmp.Or(l.OthersShare, 0.1)
+	l.DriftShare = cmp.Or(l.DriftShare, 0.1)
+	l.GrowthShare = cmp.Or(l.GrowthShare, 0.05)
+	l.P = cmp.Or(l.P, 0.01)
+	l.LagLeast = cmp.Or(l.LagLeast, time.Millisecond)
 	return l
 }
 

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -110,9 +111,7 @@ func Snapshot(ctx context.Context, conn *pgx.Conn, scope Scope) (*Counters, erro
 	if err := scope.validate(); err != nil {
 		return nil, err
 	}
-	if scope.Wait == 0 {
-		scope.Wait = defaultWait
-	}
+	scope.Wait = cmp.Or(scope.Wait, defaultWait)
 	s := &session{conn: conn}
 	c := &Counters{scope: scope}
 	if err := s.waitForFlush(ctx, scope); err != nil {

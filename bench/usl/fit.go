@@ -1,6 +1,7 @@
 package usl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -68,12 +69,8 @@ func FitLaw(points []Point, o Options) (*Fit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Confidence == 0 {
-		o.Confidence = stats.Confidence
-	}
-	if o.Resamples == 0 {
-		o.Resamples = 1000
-	}
+	o.Confidence = cmp.Or(o.Confidence, stats.Confidence)
+	o.Resamples = cmp.Or(o.Resamples, 1000)
 	f := &Fit{Law: solve(points), Points: slices.Clone(points), confidence: o.Confidence}
 	f.Error = math.Sqrt(squares(points, f.Law) / float64(len(points)-3))
 	f.draw(o)

@@ -3,6 +3,7 @@ package cases
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,18 +77,13 @@ const (
 // WithDefaults fills in what is zero: two engines, eight instances in flight, a lease of 2 s, sweeps every
 // 500 ms, calls of at most 2 s, five minutes for going to every message.
 func (c Case) WithDefaults() Case {
-	number := func(field *int, zero int) {
-		if *field == 0 {
-			*field = zero
-		}
-	}
-	number(&c.Engines, 2)
-	number(&c.InFlight, 8)
-	number(&c.LeaseMS, 2000)
-	number(&c.SweepMS, 500)
-	number(&c.CallMS, 2000)
-	number(&c.Slots, slotsDefault)
-	number(&c.MessagesMS, 300_000)
+	c.Engines = cmp.Or(c.Engines, 2)
+	c.InFlight = cmp.Or(c.InFlight, 8)
+	c.LeaseMS = cmp.Or(c.LeaseMS, 2000)
+	c.SweepMS = cmp.Or(c.SweepMS, 500)
+	c.CallMS = cmp.Or(c.CallMS, 2000)
+	c.Slots = cmp.Or(c.Slots, slotsDefault)
+	c.MessagesMS = cmp.Or(c.MessagesMS, 300_000)
 	return c
 }
 

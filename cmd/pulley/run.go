@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,9 +112,7 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 			return nil, fmt.Errorf("--%w", err)
 		}
 	}
-	if j.schema == "" {
-		j.schema = schemaOf(spec)
-	}
+	j.schema = cmp.Or(j.schema, schemaOf(spec))
 	if j.program, err = r.Compile(c); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -294,10 +295,7 @@ func (o *scenariosImportCmd) Run(c *console.Console) error {
 	if err != nil {
 		return err
 	}
-	name := o.Name
-	if name == "" {
-		name = strings.TrimSuffix(filepath.Base(o.Trace), filepath.Ext(o.Trace))
-	}
+	name := cmp.Or(o.Name, strings.TrimSuffix(filepath.Base(o.Trace), filepath.Ext(o.Trace)))
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return fmt.Errorf("--name %q: write a name without a folder", name)
 	}

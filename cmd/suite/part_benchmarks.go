@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,9 +112,7 @@ func runGate(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	if err != nil {
 		return fmt.Errorf("the gate needs the history of revisions: %w", err)
 	}
-	if n.state.Baseline == "" {
-		n.state.Baseline = head
-	}
+	n.state.Baseline = cmp.Or(n.state.Baseline, head)
 	if n.state.Baseline == head {
 		o.Notes = append(o.Notes, "nothing to compare: this is the baseline, "+short12(head))
 		return nil

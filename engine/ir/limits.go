@@ -1,6 +1,9 @@
 package ir
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Limits bounds what a program may ask for. The zero value of a field means its default, so that the
 // zero Limits is the one of the language's description.
@@ -17,19 +20,14 @@ type Limits struct {
 
 // WithDefaults fills the fields that are zero.
 func (l Limits) WithDefaults() Limits {
-	def := func(field *int, value int) {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	def(&l.SourceBytes, 1<<20)
-	def(&l.Nesting, 64)
-	def(&l.Nodes, 10_000)
-	def(&l.SpreadElements, 100_000)
-	def(&l.LoopIterations, 100_000)
-	def(&l.InlineSteps, 10_000)
-	def(&l.ValueBytes, 1<<20)
-	def(&l.ExpressionSteps, 1_000_000)
+	l.SourceBytes = cmp.Or(l.SourceBytes, 1<<20)
+	l.Nesting = cmp.Or(l.Nesting, 64)
+	l.Nodes = cmp.Or(l.Nodes, 10_000)
+	l.SpreadElements = cmp.Or(l.SpreadElements, 100_000)
+	l.LoopIterations = cmp.Or(l.LoopIterations, 100_000)
+	l.InlineSteps = cmp.Or(l.InlineSteps, 10_000)
+	l.ValueBytes = cmp.Or(l.ValueBytes, 1<<20)
+	l.ExpressionSteps = cmp.Or(l.ExpressionSteps, 1_000_000)
 	return l
 }
 

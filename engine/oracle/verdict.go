@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -214,9 +215,7 @@ func (o oracle) verdict(x *index, rules Rules) Verdict {
 		j.Why = fmt.Sprintf("the deliveries of %d node runs could not be decided in the time for it", j.undecided)
 	case j.Judged == 0:
 		j.Result = Inconclusive
-		if j.Why == "" {
-			j.Why = "nothing in the history bears on it"
-		}
+		j.Why = cmp.Or(j.Why, "nothing in the history bears on it")
 	default:
 		j.Result, j.Why = Holds, ""
 	}

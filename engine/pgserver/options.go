@@ -1,6 +1,7 @@
 package pgserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -125,12 +126,8 @@ func (o Options) resolve() (Options, error) {
 	if o.StartTimeout < 0 || o.FetchTimeout < 0 {
 		return o, errors.New("a timeout of pgserver.Options is negative: give a positive duration, or zero for the default")
 	}
-	if o.StartTimeout == 0 {
-		o.StartTimeout = defaultStartTimeout
-	}
-	if o.FetchTimeout == 0 {
-		o.FetchTimeout = defaultFetchTimeout
-	}
+	o.StartTimeout = cmp.Or(o.StartTimeout, defaultStartTimeout)
+	o.FetchTimeout = cmp.Or(o.FetchTimeout, defaultFetchTimeout)
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"errors"
 
 	"go.starlark.net/starlark"
@@ -97,9 +98,7 @@ func (m *machine) attempt(a *ir.Action, args Args, attempt int) (expr.Value, *fa
 	var failed *fault
 	if raised != nil {
 		call.Err = &Error{Type: raised.Type, Message: raised.Message, Action: a.Name, Pos: a.Pos}
-		if call.Err.Type == "" {
-			call.Err.Type = typeError
-		}
+		call.Err.Type = cmp.Or(call.Err.Type, typeError)
 		failed = &fault{err: call.Err}
 	}
 	m.calls = append(m.calls, call)

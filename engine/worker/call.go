@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -156,9 +157,7 @@ func fieldsOf(into any) (structFields, error) {
 		if !f.IsExported() || f.Anonymous && name == "" || name == "-" && options == "" {
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		fields.all = append(fields.all, name)
 		if !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") {
 			fields.required = append(fields.required, name)

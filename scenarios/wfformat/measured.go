@@ -57,9 +57,7 @@ func Export(g *graph.Graph, m Measured) (*Trace, error) {
 		CreatedAt: e.first.Format(time.RFC3339Nano), ExecutedAt: e.first.Format(time.RFC3339Nano),
 		MakespanSeconds: e.last.Sub(e.first).Seconds(),
 	}
-	if t.Name == "" {
-		t.Name = g.Name
-	}
+	t.Name = cmp.Or(t.Name, g.Name)
 	if m.Machine.Name != "" {
 		t.Machines = []Machine{m.Machine}
 		for i := range t.Tasks {

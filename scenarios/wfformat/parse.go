@@ -1,6 +1,7 @@
 package wfformat
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -253,12 +254,8 @@ func (p *parser) tasks(flat bool) ([]rawTask, error) {
 
 // identify gives a task that has only an id or only a name the other one.
 func (p *parser) identify(t *rawTask) error {
-	if t.task.ID == "" {
-		t.task.ID = t.task.Name
-	}
-	if t.task.Name == "" {
-		t.task.Name = t.task.ID
-	}
+	t.task.ID = cmp.Or(t.task.ID, t.task.Name)
+	t.task.Name = cmp.Or(t.task.Name, t.task.ID)
 	if t.task.ID == "" {
 		return p.failAt(t.at, "this task has no id; give it one that no other task has")
 	}
@@ -442,9 +439,7 @@ func (p *parser) isTrace() error {
 	case len(p.raw.spec)+len(p.raw.flat) == 0:
 		return missing("the list of tasks is empty; a trace has at least one task")
 	}
-	if p.raw.trace.Name == "" {
-		p.raw.trace.Name = nameOf(p.file)
-	}
+	p.raw.trace.Name = cmp.Or(p.raw.trace.Name, nameOf(p.file))
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package wfformat
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -80,14 +81,9 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	def := func(field *int, value int) {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	def(&l.Bytes, 256<<20)
-	def(&l.Tasks, 100_000)
-	def(&l.Edges, 2_000_000)
+	l.Bytes = cmp.Or(l.Bytes, 256<<20)
+	l.Tasks = cmp.Or(l.Tasks, 100_000)
+	l.Edges = cmp.Or(l.Edges, 2_000_000)
 	return l
 }
 

@@ -2,6 +2,7 @@ package pairs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,10 +35,7 @@ const outputMost = 64 << 20
 // Run runs the command and gives its standard output. When ctx ends, it is interrupted, and killed if it does not end. Its error is
 // a line that holds the last line of its standard error.
 func (c Command) Run(ctx context.Context) ([]byte, error) {
-	timeout := c.Timeout
-	if timeout == 0 {
-		timeout = DefaultTimeout
-	}
+	timeout := cmp.Or(c.Timeout, DefaultTimeout)
 	running, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took more than %v", timeout))
 	defer cancel()
 	cmd := exec.CommandContext(running, c.Args[0], c.Args[1:]...)

@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,9 +135,7 @@ func (o *BenchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, e
 			run.Measure = benchDuration
 		}
 	}
-	if run.Drain == 0 {
-		run.Drain = k.Run.Drain
-	}
+	run.Drain = cmp.Or(run.Drain, k.Run.Drain)
 	if err := o.warmUp(k, &run); err != nil {
 		return run, err
 	}

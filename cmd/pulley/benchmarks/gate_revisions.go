@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -227,10 +228,7 @@ type testProgram struct{ program, dir string }
 
 // buildTests builds the tests of the packages that are asked for.
 func (o *GateCmd) buildTests(ctx context.Context, tree *pairs.Checkout, into string) ([]testProgram, error) {
-	pattern := o.Package
-	if pattern == "" {
-		pattern = "."
-	}
+	pattern := cmp.Or(o.Package, ".")
 	if err := os.MkdirAll(into, 0o777); err != nil {
 		return nil, err
 	}

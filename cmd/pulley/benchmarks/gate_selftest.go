@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -174,11 +175,7 @@ func (o *GateCmd) plant(ctx context.Context, c *console.Console, opts gate.Optio
 		return r, err
 	}
 	turns := [2]compareTurn{{program, flags, env}, {program, append(slices.Clone(flags), k.flags...), env}}
-	tries := o.Tries
-	if tries == 0 {
-		tries = 20
-	}
-	tries *= k.times
+	tries := cmp.Or(o.Tries, 20) * k.times
 	r.Planted = k.Name
 	began := time.Now()
 	for r.Tries < tries {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,10 +67,7 @@ func (o *Cmd) searchAll(c *console.Console) error {
 	ctx, stop := console.Interruptible()
 	defer stop()
 	debug.SetGCPercent(800) // worlds are small and short
-	times := o.Searches
-	if times == 0 {
-		times = bugSearches
-	}
+	times := cmp.Or(o.Searches, bugSearches)
 	var all []*search.Searches
 	for _, s := range planned {
 		s.Progress = nil

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -308,9 +309,7 @@ func (o *Cmd) program(c *console.Console) (scenarios.Workload, error) {
 	if registry := w.Calls().Instant(); registry.Check(w.Graph) != nil {
 		return w, console.Refuse(registry.Check(w.Graph), "pulley: the actions are "+console.ActionNames(registry))
 	}
-	if o.Input == "" {
-		o.Input = "{}"
-	}
+	o.Input = cmp.Or(o.Input, "{}")
 	if o.Input == "-" {
 		return w, errors.New("--input -: standard input is for the program; write --input @FILE")
 	}
