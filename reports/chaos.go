@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
 	"html/template"
 	"io"
@@ -34,17 +33,7 @@ type chaosPage struct {
 // WriteChaosHTML writes the report on a run among faults as one page that needs nothing else.
 func WriteChaosHTML(w io.Writer, c *record.Chaos) error {
 	p, err := newChaosPage(c)
-	if err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	var buf bytes.Buffer // a template that fails half-way must not leave half a page
-	if err := pageTemplate.ExecuteTemplate(&buf, "chaos.html.tmpl", p); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	if _, err := buf.WriteTo(w); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
+	return writePage(w, "chaos.html.tmpl", p, err)
 }
 
 func newChaosPage(c *record.Chaos) (*chaosPage, error) {

@@ -56,17 +56,20 @@ type entry struct{ Name, Text string }
 // WriteHTML writes the report on these records as one page that needs nothing else. The manifest may be nil, which the
 // page then says.
 func WriteHTML(w io.Writer, s *record.Summary, m *record.Manifest) error {
-	v := newView(s, m)
-	p, err := v.page()
+	p, err := newView(s, m).page()
+	return writePage(w, "report.html.tmpl", p, err)
+}
+
+// writePage writes a page by a template, unless an error says that there is no page.
+func writePage(w io.Writer, template string, page any, err error) error {
+	var buf bytes.Buffer // a template that fails half-way must not leave half a page
+	if err == nil {
+		err = pageTemplate.ExecuteTemplate(&buf, template, page)
+	}
+	if err == nil {
+		_, err = buf.WriteTo(w)
+	}
 	if err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	// Into memory first: a template that fails half-way must not leave half a page.
-	var buf bytes.Buffer
-	if err := pageTemplate.ExecuteTemplate(&buf, "report.html.tmpl", p); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	if _, err := buf.WriteTo(w); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil

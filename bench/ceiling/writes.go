@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"pulley/bench/measure"
 	"pulley/engine/backend/postgres"
 	"pulley/reports/record"
 )
@@ -19,14 +20,8 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// query returns an embedded statement. The names are constants of this package, so a missing one is a broken build.
-func query(name string) string {
-	text, err := sqlFiles.ReadFile("sql/" + name + ".sql")
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
-}
+// query gives a statement by its name.
+func query(name string) string { return measure.Statement(sqlFiles, name) }
 
 // probeWay is the update of one row, which is timed but is no way to write completions.
 const probeWay = "probe"

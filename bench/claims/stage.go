@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/bench/measure"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
@@ -160,10 +161,4 @@ func (w workload) check(in backend.Instance) error {
 var sqlFiles embed.FS
 
 // query gives a statement by its name.
-func query(name string) string {
-	text, err := sqlFiles.ReadFile("sql/" + name + ".sql")
-	if err != nil {
-		panic(err) // the files are part of the program
-	}
-	return string(text)
-}
+func query(name string) string { return measure.Statement(sqlFiles, name) }

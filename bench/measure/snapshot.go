@@ -267,9 +267,11 @@ func (s *session) readCheckpoints(ctx context.Context, c *Counters) error {
 	return nil
 }
 
-// query returns an embedded statement. The names are constants of this package, so a missing one is a broken build.
-func query(name string) string {
-	text, err := sqlFiles.ReadFile("sql/" + name + ".sql")
+func query(name string) string { return Statement(sqlFiles, name) }
+
+// Statement is the text of a statement that is embedded as sql/NAME.sql. The names are constants, so a missing one is a broken build.
+func Statement(files embed.FS, name string) string {
+	text, err := files.ReadFile("sql/" + name + ".sql")
 	if err != nil {
 		panic(err)
 	}
