@@ -175,7 +175,7 @@ func shuffled(r *rand.Rand, deck []int, orders [][]int, rounds int) []int {
 // workload makes the workload of a variant.
 func (b *building) workload(f flow, reference *interpreter, variant int) (Workload, error) {
 	w := Workload{
-		Graph: f.graph, Source: f.source, Unchecked: b.unchecked, Actions: actions(f.graph), Behaviour: b.actions,
+		Graph: f.graph, Source: f.source, Unchecked: b.unchecked, Actions: f.graph.Actions(), Behaviour: b.actions,
 	}
 	if !b.files.ships {
 		w.Bundle = &Bundle{Root: b.file, Files: b.files.seen}

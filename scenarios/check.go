@@ -48,7 +48,7 @@ func (s *spec) checkProgram(r *yamlfile.Report) {
 		r.AddError(p.pos, err)
 		return
 	}
-	called := actions(g)
+	called := g.Actions()
 	for _, a := range s.actions {
 		if !slices.Contains(called, a.Name) {
 			r.Add(s.actionsAt[a.Name], "action %s is described, and the program does not call it; it calls @%s", a.Name, strings.Join(called, ", @"))
@@ -119,7 +119,7 @@ func (s *spec) ofSize(size int, err error) error {
 func (b *building) warnings(f flow) []string {
 	list := b.actions.Timeouts(f.graph)
 	for _, d := range b.spec.actions {
-		if len(d.Fails) > 0 && b.variants == 1 && slices.Contains(actions(f.graph), d.Name) {
+		if len(d.Fails) > 0 && b.variants == 1 && slices.Contains(f.graph.Actions(), d.Name) {
 			list = append(list, fmt.Sprintf("%s: @%s fails by its arguments, and all instances have the same input: the same attempts fail in each; write variants: 16, and an input that reads instance",
 				b.actionsAt[d.Name], d.Name))
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"pulley/engine/expr"
-	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/scenarios/arrivals"
 	"pulley/scenarios/behaviour"
@@ -218,16 +217,4 @@ func settingOf(name, text string) (expr.Value, error) {
 		return nil, fmt.Errorf("%s=%s: that is no value: %w", name, text, err)
 	}
 	return value, nil
-}
-
-// actions lists the names of a graph's actions.
-func actions(g *graph.Graph) []string {
-	var names []string
-	for _, n := range g.Nodes {
-		if n.Kind == graph.Action {
-			names = append(names, n.Action)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }

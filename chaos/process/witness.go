@@ -256,12 +256,8 @@ func answerOf(outcomes []backend.Outcome, i int, err error) oracle.Answer {
 
 // retried says whether the program has a failed attempt tried again.
 func retried(c backend.Completion) bool {
-	for _, r := range c.Program.Graph().Nodes[c.Lease.Key.Run.Node].Retries {
-		if len(r.Types) == 0 || slices.Contains(r.Types, c.Failure.Type) || slices.Contains(r.Types, "Exception") {
-			return c.Attempt <= r.Count
-		}
-	}
-	return false
+	r, ok := c.Program.Graph().Nodes[c.Lease.Key.Run.Node].RetryFor(c.Failure.Type)
+	return ok && c.Attempt <= r.Count
 }
 
 // InstanceEvent tells how an instance stands.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -132,6 +133,16 @@ type Node struct {
 	Limit     int    `json:"limit,omitempty"`     // of a spread: elements in flight; zero means all
 }
 
+// RetryFor finds the policy for an error: the first that names its type, or every type.
+func (n *Node) RetryFor(typ string) (Retry, bool) {
+	for _, r := range n.Retries {
+		if len(r.Types) == 0 || slices.Contains(r.Types, typ) || slices.Contains(r.Types, "Exception") {
+			return r, true
+		}
+	}
+	return Retry{}, false
+}
+
 // Arg is one keyword argument of an action.
 type Arg struct {
 	Name  string   `json:"name"`
@@ -249,6 +260,18 @@ func (p Path) Len() int {
 		return 0
 	}
 	return strings.Count(string(p), ".") + 1
+}
+
+// Actions lists the names of the actions that it has, sorted.
+func (g *Graph) Actions() []string {
+	var names []string
+	for _, n := range g.Nodes {
+		if n.Kind == Action {
+			names = append(names, n.Action)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Out gives the control edges that leave a node, in order. The slice is the graph's own.

@@ -239,7 +239,7 @@ func (w *walk) ended(n *node, ev Event, jitter float64) {
 		w.follow(n, ev.Run.Path)
 		return
 	}
-	if retry, ok := n.retry(failure.Type); ok && ev.Attempt <= retry.Count {
+	if retry, ok := n.RetryFor(failure.Type); ok && ev.Attempt <= retry.Count {
 		w.plan.Retry = &Retry{After: backoff(retry.Backoff, ev.Attempt, jitter), Failure: *failure}
 		return
 	}
@@ -301,16 +301,6 @@ func (w *walk) result(n *node, ev Event) (value, *Failure) {
 	return value{}, &out
 }
 
-// retry finds the policy for an error: the first that names its type, or every type.
-func (n *node) retry(typ string) (graph.Retry, bool) {
-	for _, r := range n.Retries {
-		if len(r.Types) == 0 || slices.Contains(r.Types, typ) || slices.Contains(r.Types, "Exception") {
-			return r, true
-		}
-	}
-	return graph.Retry{}, false
-}
-
 // backoff is base × 2^(attempt−1), at most an hour, spread by ±10 %.
 func backoff(base time.Duration, attempt int, jitter float64) time.Duration {
 	wait := base
@@ -351,7 +341,7 @@ func (p *Program) Settle(ev Event, jitter float64) (Event, *Retry, error) {
 		return ev, nil, nil
 	}
 	ev.Result = nil
-	if retry, ok := n.retry(ev.Failure.Type); ok && ev.Attempt <= retry.Count {
+	if retry, ok := n.RetryFor(ev.Failure.Type); ok && ev.Attempt <= retry.Count {
 		return ev, &Retry{After: backoff(retry.Backoff, ev.Attempt, jitter), Failure: *ev.Failure}, nil
 	}
 	return ev, nil, nil

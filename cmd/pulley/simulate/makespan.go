@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"pulley/cmd/pulley/console"
-	"pulley/engine/graph"
 	"pulley/internal/plural"
 	"pulley/reports/record"
 	"pulley/scenarios"
@@ -305,7 +304,7 @@ func (o *Cmd) program(c *console.Console) (scenarios.Workload, error) {
 	if err != nil {
 		return scenarios.Workload{}, err
 	}
-	w := scenarios.Workload{Name: o.Scenario, Graph: program.Graph(), Actions: actionsOf(program.Graph())}
+	w := scenarios.Workload{Name: o.Scenario, Graph: program.Graph(), Actions: program.Graph().Actions()}
 	if registry := w.Calls().Instant(); registry.Check(w.Graph) != nil {
 		return w, console.Refuse(registry.Check(w.Graph), "pulley: the actions are "+console.ActionNames(registry))
 	}
@@ -315,18 +314,6 @@ func (o *Cmd) program(c *console.Console) (scenarios.Workload, error) {
 	}
 	w.Input, err = c.ReadInput(o.Input, program)
 	return w, err
-}
-
-// actionsOf lists the actions of a graph.
-func actionsOf(g *graph.Graph) []string {
-	var names []string
-	for _, n := range g.Nodes {
-		if n.Kind == graph.Action {
-			names = append(names, n.Action)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // drawings writes the schedule of the first run.

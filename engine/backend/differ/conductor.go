@@ -334,12 +334,8 @@ func (d *conductor) answers(batch []backend.Completion, outcomes []backend.Outco
 
 // retried says whether the program has a failed attempt tried again.
 func (d *conductor) retried(c backend.Completion) bool {
-	for _, r := range d.program.Graph().Nodes[c.Lease.Key.Run.Node].Retries {
-		if len(r.Types) == 0 || slices.Contains(r.Types, c.Failure.Type) || slices.Contains(r.Types, "Exception") {
-			return c.Attempt <= r.Count
-		}
-	}
-	return false
+	r, ok := d.program.Graph().Nodes[c.Lease.Key.Run.Node].RetryFor(c.Failure.Type)
+	return ok && c.Attempt <= r.Count
 }
 
 // note keeps what a call brought, as far as it is of this instance.
