@@ -142,13 +142,9 @@ func (n *night) commit(ctx context.Context) string {
 
 // gate runs pulley gate on the baseline and this revision.
 func (n *night) gate(ctx context.Context, head string, until time.Time, o *outcome) error {
-	var out bytes.Buffer
 	args := []string{"gate", "--revisions", n.state.Baseline, head, "--for", left(until), "--out", n.file("gate")}
-	err := n.place.run(ctx, command{args: append([]string{n.pulley()}, args...), out: &out})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err := judged(err, out.String()); err != nil {
+	code, output, err := n.ask(ctx, append([]string{n.pulley()}, args...)...)
+	if err != nil {
 		return err
 	}
 	var report struct {
@@ -159,8 +155,8 @@ func (n *night) gate(ctx context.Context, head string, until time.Time, o *outco
 		return err
 	}
 	o.add("figures held against "+short12(n.state.Baseline), int64(len(report.Lines)))
-	p := problem{What: report.Sentence, Again: command{args: append([]string{"go", "run", "./cmd/pulley"}, args[:4]...)}.String(), Output: out.String()}
-	switch status(err) {
+	p := problem{What: report.Sentence, Again: command{args: append([]string{"go", "run", "./cmd/pulley"}, args[:4]...)}.String(), Output: output}
+	switch code {
 	case exitFailed:
 		o.fails(p)
 	case exitInconclusive:
@@ -177,19 +173,15 @@ func runChanges(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 		o.Notes = append(o.Notes, "there is no history yet: the part benchmarks begins one")
 		return nil
 	}
-	var out bytes.Buffer
 	args := []string{"history", n.historyFile(), "--fail-on-change"}
-	err := n.place.run(ctx, command{args: append([]string{n.pulley()}, args...), out: &out})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err := judged(err, out.String()); err != nil {
+	code, output, err := n.ask(ctx, append([]string{n.pulley()}, args...)...)
+	if err != nil {
 		return err
 	}
-	if status(err) == exitFailed {
-		o.fails(problem{What: "a figure has changed for the worse", Again: command{args: append([]string{"go", "run", "./cmd/pulley"}, args...)}.String(), Output: out.String()})
+	if code == exitFailed {
+		o.fails(problem{What: "a figure has changed for the worse", Again: command{args: append([]string{"go", "run", "./cmd/pulley"}, args...)}.String(), Output: output})
 	}
-	o.Notes = append(o.Notes, firstLine(out.String()))
+	o.Notes = append(o.Notes, firstLine(output))
 	return nil
 }
 

@@ -19,19 +19,14 @@ import (
 // runChaos has every backend go through faults for a while.
 func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	dir := n.file("chaos")
-	var out bytes.Buffer
-	c := command{args: []string{n.pulley(), "chaos-nightly", "--for", left(until), "--out", dir}, out: &out}
-	err := n.place.run(ctx, c)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+	code, output, err := n.ask(ctx, n.pulley(), "chaos-nightly", "--for", left(until), "--out", dir)
 	var t struct {
 		Runs                   int
 		Reached                map[string]int64
 		Instances, Completions int64
 		Kept                   []string
 	}
-	if err := errors.Join(judged(err, out.String()), readJSON(filepath.Join(dir, "totals.json"), &t)); err != nil {
+	if err := errors.Join(err, readJSON(filepath.Join(dir, "totals.json"), &t)); err != nil {
 		return err
 	}
 	o.add("runs", int64(t.Runs))
@@ -43,8 +38,8 @@ func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error 
 	for _, kept := range t.Kept {
 		o.tellChaos(kept)
 	}
-	if status(err) != 0 && len(t.Kept) == 0 {
-		o.cannotSay(problem{What: "chaos-nightly ended with " + err.Error(), Output: failedPart(out.String())})
+	if code != 0 && len(t.Kept) == 0 {
+		o.cannotSay(problem{What: fmt.Sprintf("chaos-nightly ended with exit status %d", code), Output: failedPart(output)})
 	}
 	return nil
 }
@@ -69,6 +64,16 @@ func (o *outcome) tellChaos(dir string) {
 	} else {
 		o.cannotSay(p)
 	}
+}
+
+// ask runs a command that comes to a verdict, and gives its exit status and what it printed.
+func (n *night) ask(ctx context.Context, args ...string) (code int, output string, err error) {
+	var out bytes.Buffer
+	err = n.place.run(ctx, command{args: args, out: &out})
+	if ctx.Err() != nil {
+		return 0, "", context.Cause(ctx)
+	}
+	return status(err), out.String(), judged(err, out.String())
 }
 
 // judged is the error of a command that could not be run, or that came to no verdict.
@@ -106,13 +111,8 @@ func runSoak(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	design := designs[turn%uint64(len(designs))]
 	length := max(time.Minute, (time.Until(until) - soakAround).Truncate(time.Second))
 	dir := n.file("soak")
-	var out bytes.Buffer
-	c := command{args: []string{n.pulley(), "chaos", "--soak", "--backend", design, "--duration", length.String(), "--shrink", "0", "--out", dir}, out: &out}
-	err := n.place.run(ctx, c)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err := judged(err, out.String()); err != nil {
+	code, _, err := n.ask(ctx, n.pulley(), "chaos", "--soak", "--backend", design, "--duration", length.String(), "--shrink", "0", "--out", dir)
+	if err != nil {
 		return err
 	}
 	n.state.Next["soak"] = turn + 1
@@ -123,7 +123,7 @@ func runSoak(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	o.add("seconds of "+design+" under load", int64(length.Seconds()))
 	o.add("instances", r.Instances)
 	o.add("completions", r.Completions)
-	if status(err) != 0 {
+	if code != 0 {
 		o.tellChaos(dir)
 	}
 	return nil
