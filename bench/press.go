@@ -13,7 +13,6 @@ import (
 	"pulley/bench/pressure"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
-	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/reports/record"
@@ -78,15 +77,7 @@ const sleepersAtOnce = 1000
 
 // storeSleepers stores instances that sleep.
 func storeSleepers(ctx context.Context, b backend.Backend, n int) error {
-	tree, err := ir.Parse("sleeper.ir", []byte(sleeperSource), ir.Limits{})
-	if err != nil {
-		return err
-	}
-	compiled, err := graph.Compile(tree, ir.Limits{})
-	if err != nil {
-		return err
-	}
-	program, err := plan.Compile(compiled)
+	program, err := plan.CompileText("sleeper.ir", []byte(sleeperSource), ir.Limits{})
 	if err != nil {
 		return err
 	}

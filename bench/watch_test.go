@@ -17,11 +17,7 @@ import (
 // measured compares a program with itself on memory, and gives a sample.
 func measured(t *testing.T, source, expected string, nodes int) *record.Sample {
 	t.Helper()
-	parsed, err := ir.Parse("watched.ir", []byte(source), ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := graph.Compile(parsed, ir.Limits{})
+	g, err := graph.CompileText("watched.ir", []byte(source), ir.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"pulley/engine"
 	"pulley/engine/backend/memory"
-	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
@@ -24,15 +23,7 @@ fn main(input: [names], output: [all]):
 // Example runs a workflow of one's own action in memory. With a backend on Postgres it would survive
 // the process.
 func Example() {
-	program, err := ir.Parse("greetings.ir", []byte(greetings), ir.Limits{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	compiled, err := graph.Compile(program, ir.Limits{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	ready, err := plan.Compile(compiled)
+	ready, err := plan.CompileText("greetings.ir", []byte(greetings), ir.Limits{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -236,11 +236,7 @@ func (s *site) settled() {
 // program compiles a program's text.
 func program(t *testing.T, source string, limits ir.Limits) *plan.Program {
 	t.Helper()
-	parsed, err := ir.Parse("hazard.ir", []byte(source), limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := graph.Compile(parsed, limits)
+	g, err := graph.CompileText("hazard.ir", []byte(source), limits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/memory"
-	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
@@ -37,15 +36,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(withServer{m}) }
 // compile makes a program of source text.
 func compile(t testing.TB, src string) *plan.Program {
 	t.Helper()
-	parsed, err := ir.Parse("test.ir", []byte(src), ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := graph.Compile(parsed, ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(g)
+	p, err := plan.CompileText("test.ir", []byte(src), ir.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

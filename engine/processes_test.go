@@ -20,7 +20,6 @@ import (
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
-	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
@@ -46,15 +45,7 @@ const sharedSource = `fn main(input: [count], output: [total]):
 
 func compileShared(t *testing.T) *plan.Program {
 	t.Helper()
-	parsed, err := ir.Parse("shared.ir", []byte(sharedSource), ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := graph.Compile(parsed, ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(g)
+	p, err := plan.CompileText("shared.ir", []byte(sharedSource), ir.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

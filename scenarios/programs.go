@@ -135,22 +135,13 @@ func programNames() ([]string, error) {
 	return names, nil
 }
 
-// compile makes the graph of a program's text. name stands for the file in messages.
-func compile(name, source string, limits ir.Limits) (*graph.Graph, error) {
-	program, err := ir.Parse(name+".ir", []byte(source), limits)
-	if err != nil {
-		return nil, err
-	}
-	return graph.Compile(program, limits)
-}
-
 // fromProgram compiles one of the embedded programs into a workload that lacks what depends on size.
 func fromProgram(name string, limits ir.Limits) (Workload, error) {
 	source, err := Source(name)
 	if err != nil {
 		return Workload{}, err
 	}
-	g, err := compile(name, source, limits)
+	g, err := graph.CompileText(name+".ir", []byte(source), limits)
 	if err != nil {
 		return Workload{}, err
 	}

@@ -281,15 +281,7 @@ func (tr *tracer) task(name string) backend.Task {
 
 func slowProgram(t *testing.T) *plan.Program {
 	t.Helper()
-	parsed, err := ir.Parse("slow.ir", []byte("fn main(input: [], output: [x]):\n    x = @work() [timeout: 1s]\n"), ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := graph.Compile(parsed, ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(g)
+	p, err := plan.CompileText("slow.ir", []byte("fn main(input: [], output: [x]):\n    x = @work() [timeout: 1s]\n"), ir.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

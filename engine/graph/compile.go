@@ -21,6 +21,15 @@ func (e CompileError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// CompileText parses a program's text and compiles it. name stands for its file in errors.
+func CompileText(name string, text []byte, limits ir.Limits) (*Graph, error) {
+	tree, err := ir.Parse(name, text, limits)
+	if err != nil {
+		return nil, err
+	}
+	return Compile(tree, limits)
+}
+
 // Compile expands the program's main function into a graph. A construct that is not compiled, a name
 // that nothing assigns, and a graph over a limit are refused with a CompileError.
 func Compile(prog *ir.Program, limits ir.Limits) (*Graph, error) {

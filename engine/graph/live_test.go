@@ -115,11 +115,7 @@ func TestLivenessOfPrograms(t *testing.T) {
 		statements(t, &b, "    ", 2, false)
 		b.WriteString("    c = a\n\nfn main(input: [a, b], output: [c]):\n    c = 1\n")
 		statements(t, &b, "    ", 3, true)
-		prog, err := ir.Parse("random.ir", []byte(b.String()), ir.Limits{})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, b.String())
-		}
-		g, err := graph.Compile(prog, ir.Limits{})
+		g, err := graph.CompileText("random.ir", []byte(b.String()), ir.Limits{})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, b.String())
 		}

@@ -39,15 +39,7 @@ func BenchmarkStep(b *testing.B) {
 }
 
 func programOf(b *testing.B, source string) *plan.Program {
-	tree, err := ir.Parse("bench.ir", []byte(source), ir.Limits{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	g, err := graph.Compile(tree, ir.Limits{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	p, err := plan.Compile(g)
+	p, err := plan.CompileText("bench.ir", []byte(source), ir.Limits{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -291,15 +291,7 @@ func TestLimits(t *testing.T) {
 		{"steps", "while True:\n        x = 1", "inline steps per completion", ir.Limits{InlineSteps: 50}},
 		{"list of results", `x = spread range(9):i -> @echo(value="12345678")`, "bytes of the list of results", ir.Limits{ValueBytes: 60}},
 	} {
-		prog, err := ir.Parse("limit.ir", []byte("fn main(input: [], output: [x]):\n    "+c.body+"\n"), c.limits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := graph.Compile(prog, c.limits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := plan.Compile(g)
+		p, err := plan.CompileText("limit.ir", []byte("fn main(input: [], output: [x]):\n    "+c.body+"\n"), c.limits)
 		if err != nil {
 			t.Fatal(err)
 		}

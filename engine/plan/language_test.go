@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 )
@@ -18,15 +17,7 @@ func outcome(t *testing.T, body, n string, limits ir.Limits) string {
 	if strings.Contains(body, "r = ") {
 		output = "r"
 	}
-	prog, err := ir.Parse("w.ir", []byte("fn main(input: [n], output: ["+output+"]):\n    "+strings.ReplaceAll(body, "\n", "\n    ")+"\n"), limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := graph.Compile(prog, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(g)
+	p, err := plan.CompileText("w.ir", []byte("fn main(input: [n], output: ["+output+"]):\n    "+strings.ReplaceAll(body, "\n", "\n    ")+"\n"), limits)
 	if err != nil {
 		t.Fatal(err)
 	}

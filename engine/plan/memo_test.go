@@ -6,7 +6,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/ir/programs"
 	"pulley/engine/plan"
@@ -20,15 +19,7 @@ func TestRemembering(t *testing.T) {
 	all := programs.Generator(programs.Options{})
 	rapid.Check(t, func(t *rapid.T) {
 		drawn := all.Draw(t, "program")
-		tree, err := ir.Parse("random.ir", []byte(drawn.Source), ir.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := graph.Compile(tree, ir.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := plan.Compile(g)
+		p, err := plan.CompileText("random.ir", []byte(drawn.Source), ir.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

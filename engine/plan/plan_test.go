@@ -21,15 +21,7 @@ var update = flag.Bool("update", false, "rewrite the golden traces")
 
 func compile(t testing.TB, file, source string) *plan.Program {
 	t.Helper()
-	prog, err := ir.Parse(file, []byte(source), ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := graph.Compile(prog, ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(g)
+	p, err := plan.CompileText(file, []byte(source), ir.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,6 +71,15 @@ type expression struct {
 	constant func() json.RawMessage
 }
 
+// CompileText makes a program ready to run, from its text. name stands for its file in errors.
+func CompileText(name string, text []byte, limits ir.Limits) (*Program, error) {
+	g, err := graph.CompileText(name, text, limits)
+	if err != nil {
+		return nil, err
+	}
+	return Compile(g)
+}
+
 // Compile makes a checked graph ready to run. It fails only where an expression does.
 func Compile(g *graph.Graph) (*Program, error) {
 	definition, err := graph.Encode(g)

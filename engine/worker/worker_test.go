@@ -230,18 +230,11 @@ func TestPanicIsReportedWithItsStack(t *testing.T) {
 // program compiles a workflow; the first action is node first.
 func program(t *testing.T, src string) (*plan.Program, *graph.Node) {
 	t.Helper()
-	parsed, err := ir.Parse("test.ir", []byte(src), ir.Limits{})
+	p, err := plan.CompileText("test.ir", []byte(src), ir.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := graph.Compile(parsed, ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := p.Graph()
 	for _, n := range g.Nodes {
 		if n.Kind == graph.Action {
 			return p, n

@@ -27,7 +27,6 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/push"
-	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
@@ -123,15 +122,7 @@ func serve(ctx context.Context, store backend.Backend, tasks int) (completed int
 }
 
 func compile() (*plan.Program, error) {
-	parsed, err := ir.Parse("squares.ir", []byte(workflow), ir.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	compiled, err := graph.Compile(parsed, ir.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	return plan.Compile(compiled)
+	return plan.CompileText("squares.ir", []byte(workflow), ir.Limits{})
 }
 
 // meeting is where tasks wait for one another.

@@ -152,15 +152,7 @@ func TestTimesOutWithinItsNode(t *testing.T) {
 
 func compiled(t *testing.T, source string) *plan.Program {
 	t.Helper()
-	tree, err := ir.Parse("s.ir", []byte(source), ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := graph.Compile(tree, ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.Compile(g)
+	p, err := plan.CompileText("s.ir", []byte(source), ir.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

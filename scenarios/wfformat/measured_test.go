@@ -11,11 +11,7 @@ import (
 // TestExportJoinsWhatHasTooManyDependencies has each of many tasks wait for all of many others: the node that brings these
 // together becomes a task then.
 func TestExportJoinsWhatHasTooManyDependencies(t *testing.T) {
-	program, err := ir.Parse("p.ir", []byte("fn main(input: [n], output: [y]):\n    x = spread range(n):i -> @first(i=i)\n    y = spread range(n):j -> @second(j=j, x=x)\n    return y\n"), ir.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := graph.Compile(program, ir.Limits{})
+	g, err := graph.CompileText("p.ir", []byte("fn main(input: [n], output: [y]):\n    x = spread range(n):i -> @first(i=i)\n    y = spread range(n):j -> @second(j=j, x=x)\n    return y\n"), ir.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
-	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
@@ -112,15 +111,7 @@ func compile(w peer.Workload) (*plan.Program, error) {
 		b.WriteString(strings.Repeat("    "+step, w.Steps))
 	}
 	b.WriteString("    return p\n")
-	file, err := ir.Parse(w.Name+".ir", []byte(b.String()), ir.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	g, err := graph.Compile(file, ir.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	return plan.Compile(g)
+	return plan.CompileText(w.Name+".ir", []byte(b.String()), ir.Limits{})
 }
 
 // actions are the tasks of a workload.

@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"strings"
 
-	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
@@ -33,15 +32,7 @@ func (p *ProgramArg) Compile(c *Console) (*plan.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := ir.Parse(name, src, limits)
-	if err != nil {
-		return nil, Refuse(err)
-	}
-	compiled, err := graph.Compile(tree, limits)
-	if err != nil {
-		return nil, Refuse(err)
-	}
-	program, err := plan.Compile(compiled)
+	program, err := plan.CompileText(name, src, limits)
 	if err != nil {
 		return nil, Refuse(err)
 	}

@@ -146,15 +146,11 @@ func brief(n int) backend.Grant {
 // MustCompile compiles a program's text, or fails the test.
 func MustCompile(t testing.TB, src string) *plan.Program {
 	t.Helper()
-	tree, err := ir.Parse("test.ir", []byte(src), ir.Limits{})
-	if err != nil {
-		t.Fatalf("parsing the program: %v\n%s", err, src)
-	}
-	g, err := graph.Compile(tree, ir.Limits{})
+	p, err := plan.CompileText("test.ir", []byte(src), ir.Limits{})
 	if err != nil {
 		t.Fatalf("compiling the program: %v\n%s", err, src)
 	}
-	return mustPlan(t, g)
+	return p
 }
 
 func mustPlan(t testing.TB, g *graph.Graph) *plan.Program {
