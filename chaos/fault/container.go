@@ -13,9 +13,9 @@ import (
 var containerDisconnect = Kind{
 	Name:   "container.disconnect",
 	Doc:    "the server's container is taken off its network, so that nothing arrives or is refused, and put into it again, with another address",
-	Lacks:  noContainer,
+	Lacks:  inServer.lacks,
 	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/10, 3*t.Lease/2) },
-	Inject: toServer(disconnectContainer),
+	Inject: inServer.have(disconnectContainer),
 }
 
 // disconnectContainer has a container be in no network for a fault's time.
@@ -33,8 +33,8 @@ func disconnectContainer(ctx context.Context, c Container, f Fault, over func())
 var containerKill = Kind{
 	Name:  "container.kill",
 	Doc:   "the server's container is killed with SIGKILL, every process in it, and started again",
-	Lacks: noContainer,
-	Inject: toServer(func(ctx context.Context, c Container, _ Fault, over func()) error {
+	Lacks: inServer.lacks,
+	Inject: inServer.have(func(ctx context.Context, c Container, _ Fault, over func()) error {
 		if err := c.Restart(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
@@ -47,9 +47,9 @@ var containerKill = Kind{
 var containerPause = Kind{
 	Name:   "container.pause",
 	Doc:    "every process of the server's container stands still for a while, up to longer than a lease",
-	Lacks:  noContainer,
+	Lacks:  inServer.lacks,
 	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/10, 3*t.Lease/2) },
-	Inject: toServer(pauseContainer),
+	Inject: inServer.have(pauseContainer),
 }
 
 // pauseContainer has a container stand still for a fault's time.
@@ -64,10 +64,19 @@ func pauseContainer(ctx context.Context, c Container, f Fault, over func()) erro
 	return err
 }
 
-// toServer has something happen to the container that the server is in.
-func toServer(do func(ctx context.Context, c Container, f Fault, over func()) error) func(context.Context, World, Fault, func()) error {
+// target is the container that a fault hits.
+type target func(w World, f Fault) (Container, error)
+
+// inServer is the container that the server is in, inHost that of an engine.
+var (
+	inServer target = func(w World, _ Fault) (Container, error) { return w.Container() }
+	inHost   target = func(w World, f Fault) (Container, error) { return w.Host(f.Engine) }
+)
+
+// have has something happen to the container.
+func (t target) have(do func(ctx context.Context, c Container, f Fault, over func()) error) func(context.Context, World, Fault, func()) error {
 	return func(ctx context.Context, w World, f Fault, over func()) error {
-		c, err := w.Container()
+		c, err := t(w, f)
 		if err != nil {
 			return err
 		}
@@ -75,9 +84,9 @@ func toServer(do func(ctx context.Context, c Container, f Fault, over func()) er
 	}
 }
 
-// noContainer says why a world has no container.
-func noContainer(w World) string {
-	if _, err := w.Container(); err != nil {
+// lacks says why a world has no such container.
+func (t target) lacks(w World) string {
+	if _, err := t(w, Fault{}); err != nil {
 		return err.Error()
 	}
 	return ""

@@ -266,6 +266,9 @@ func (k Kind) draw(r *rand.Rand, engines int, t Timing) Fault {
 	return f
 }
 
+// upToLease has a fault go on for up to a lease.
+func upToLease(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) }
+
 // between draws milliseconds between two lengths.
 func between(r *rand.Rand, least, most time.Duration) int {
 	return int((least + time.Duration(r.Int64N(int64(most-least)+1))).Milliseconds())

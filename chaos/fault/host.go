@@ -9,16 +9,16 @@ import (
 var hostDisconnect = Kind{
 	Name:   "host.disconnect",
 	Doc:    "an engine's container is taken off its network for longer than a lease, so that its connections hang, and put into it again, with the same address",
-	Lacks:  noHost,
+	Lacks:  inHost.lacks,
 	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = beyondLease(r, t) },
-	Inject: toHost(disconnectContainer),
+	Inject: inHost.have(disconnectContainer),
 }
 
 // hostKill has it happen to the container that an engine is in.
 var hostKill = Kind{
 	Name:  "host.kill",
 	Doc:   "an engine's container is killed with SIGKILL, every process in it, and started again, and the engine in it",
-	Lacks: noHost,
+	Lacks: inHost.lacks,
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		c, err := w.Host(f.Engine)
 		if err != nil {
@@ -48,26 +48,7 @@ var hostKill = Kind{
 var hostPause = Kind{
 	Name:   "host.pause",
 	Doc:    "every process of an engine's container stands still for longer than a lease, and goes on as if nothing had been",
-	Lacks:  noHost,
+	Lacks:  inHost.lacks,
 	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = beyondLease(r, t) },
-	Inject: toHost(pauseContainer),
-}
-
-// toHost has something happen to the container that an engine is in.
-func toHost(do func(ctx context.Context, c Container, f Fault, over func()) error) func(context.Context, World, Fault, func()) error {
-	return func(ctx context.Context, w World, f Fault, over func()) error {
-		c, err := w.Host(f.Engine)
-		if err != nil {
-			return err
-		}
-		return do(ctx, c, f, over)
-	}
-}
-
-// noHost says why a world has no containers for engines.
-func noHost(w World) string {
-	if _, err := w.Host(0); err != nil {
-		return err.Error()
-	}
-	return ""
+	Inject: inHost.have(pauseContainer),
 }

@@ -55,7 +55,7 @@ var postgresPromote = Kind{
 		}
 		return ""
 	},
-	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
+	Draw: upToLease,
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		server, err := w.Standby()
 		if err != nil {

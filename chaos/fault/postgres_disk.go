@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"pulley/internal/pause"
@@ -31,7 +30,7 @@ var postgresDisk = Kind{
 		}
 		return ""
 	},
-	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
+	Draw: upToLease,
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		disk, err := w.Disk()
 		if err != nil {

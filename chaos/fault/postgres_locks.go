@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,32 +16,35 @@ import (
 //go:embed sql/lock.sql
 var lockSQL string
 
-// postgresLocks locks the store's tables, so that every statement waits until it gives up.
-var postgresLocks = Kind{
-	Name:   "postgres.locks",
-	Doc:    "every table of the store is locked for a while, and statements that wait for 50 ms fail with a lock timeout",
-	States: []string{lockNotAvailable},
-	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
-	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		return locked(ctx, w, f, "lock_timeout", lockNotAvailable, over)
-	},
+// postgresLocks locks the store's tables, so that every statement waits until it gives up; postgresTimeout has statements run out of the time
+// that the server gives them.
+var (
+	postgresLocks = locks("postgres.locks", "lock_timeout", lockNotAvailable,
+		"every table of the store is locked for a while, and statements that wait for 50 ms fail with a lock timeout")
+	postgresTimeout = locks("postgres.timeout", "statement_timeout", queryCanceled,
+		"every table of the store is locked for a while, and statements that take 50 ms fail with a statement timeout")
+)
+
+// locks is a kind that has every table of the store be locked, and statements give up after a while by a setting, with a state.
+func locks(name, setting, state, doc string) Kind {
+	return Kind{
+		Name: name, Doc: doc, States: []string{state}, Draw: upToLease,
+		Inject: func(ctx context.Context, w World, f Fault, over func()) error {
+			before := w.Failed()[state]
+			return withDefault(ctx, w, setting, "50ms", over, func(admin *pgx.Conn) error {
+				for try := 1; ; try++ {
+					err := lockedOnce(ctx, w, f, admin, state, before)
+					if !isVictim(err) || try == lockTries {
+						return err
+					}
+				}
+			})
+		},
+	}
 }
 
 // lockNotAvailable is the server's code for a lock that was waited for in vain.
 const lockNotAvailable = "55P03"
-
-// locked has every table of the store be locked, and statements give up after a while by a setting, with a state.
-func locked(ctx context.Context, w World, f Fault, setting, state string, over func()) error {
-	before := w.Failed()[state]
-	return withDefault(ctx, w, setting, "50ms", over, func(admin *pgx.Conn) error {
-		for try := 1; ; try++ {
-			err := lockedOnce(ctx, w, f, admin, state, before)
-			if !isVictim(err) || try == lockTries {
-				return err
-			}
-		}
-	})
-}
 
 // lockTries is how often the tables are locked anew where the fault's own session was the victim of a deadlock with an
 // engine's: it locks them all, in an order that is not the engines'.
@@ -96,17 +98,6 @@ func setDefault(ctx context.Context, admin *pgx.Conn, name, value string) error 
 	return nil
 }
 
-// postgresTimeout has statements run out of the time that the server gives them.
-var postgresTimeout = Kind{
-	Name:   "postgres.timeout",
-	Doc:    "every table of the store is locked for a while, and statements that take 50 ms fail with a statement timeout",
-	States: []string{queryCanceled},
-	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
-	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		return locked(ctx, w, f, "statement_timeout", queryCanceled, over)
-	},
-}
-
 //go:embed sql/deadlock.sql
 var deadlockSQL string
 
@@ -118,7 +109,7 @@ var postgresDeadlocks = Kind{
 	Name:   "postgres.deadlocks",
 	Doc:    "for a while another session locks tables of the store in other orders than the engines do, so that their statements end as victims of deadlocks",
 	States: []string{deadlockDetected},
-	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
+	Draw:   upToLease,
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		before := w.Failed()[deadlockDetected]
 		// The engines look for a circle while the other session still waits, and so are the victims.

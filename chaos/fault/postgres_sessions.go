@@ -53,7 +53,7 @@ var postgresConnections = Kind{
 	Name:   "postgres.connections",
 	Doc:    "the engines' sessions are ended, and for a while others have all connections of the server",
 	States: []string{tooManyConnections},
-	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
+	Draw:   upToLease,
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		admin, err := w.Admin(ctx)
 		if err != nil {
@@ -110,7 +110,7 @@ var postgresCancel = Kind{
 	Name:   "postgres.cancel",
 	Doc:    "for a while, statements of the engines that happen to run are canceled, as by a statement timeout",
 	States: []string{queryCanceled},
-	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) },
+	Draw:   upToLease,
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		admin, err := w.Admin(ctx)
 		if err != nil {
