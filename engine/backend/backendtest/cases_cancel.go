@@ -56,12 +56,9 @@ func (r *rig) canceled(got backend.Instance, reason string) {
 
 // cancelRunning wants what is queued to go and what runs to be fenced, and another instance to go on.
 func cancelRunning(r *rig) {
-	id, tasks := r.launch(fan, `{"n": 6}`, grant(4))
+	id, tasks := r.several(fan, `{"n": 6}`, 4)
 	other := r.one(chain, `{"v": 1}`, grant(1))
-	if len(tasks) != 4 {
-		r.Fatalf("%d tasks; want 4", len(tasks))
-	}
-	r.answers(r.complete(grant(0), done(tasks[0], `0`)), backend.Applied)
+	r.applied(grant(0), done(tasks[0], `0`))
 	got := r.cancel("no more", id)[0]
 	r.canceled(got, "no more")
 	if read := r.instance(id); !same(read, got) {
@@ -95,14 +92,14 @@ func cancelRunning(r *rig) {
 // cancelWaiting cancels an instance that sleeps and one that waits for its next attempt.
 func cancelWaiting(r *rig) {
 	asleep, tasks := r.launch(nap, `{"seconds": 0.02}`, grant(1))
-	r.answers(r.complete(grant(0), done(tasks[0], `1`)), backend.Applied)
+	r.applied(grant(0), done(tasks[0], `1`))
 	waiting, tasks := r.launch(`
 fn main(input: [], output: [r]):
     r = @flaky(times=1) [retry: 2, backoff: 20ms]
 `, `{}`, grant(1))
-	r.answers(r.complete(grant(0), failed(tasks[0], "Flaky")), backend.Applied)
+	r.applied(grant(0), failed(tasks[0], "Flaky"))
 	witness, tasks := r.launch(nap, `{"seconds": 0.05}`, grant(1))
-	r.answers(r.complete(grant(0), done(tasks[0], `1`)), backend.Applied)
+	r.applied(grant(0), done(tasks[0], `1`))
 	for _, got := range r.cancel("", asleep, waiting) {
 		r.canceled(got, "")
 	}
@@ -127,8 +124,8 @@ func cancelOthers(r *rig) {
 	for _, t := range r.submit(grant(9), subs...).Tasks {
 		tasks[t.Lease.Key.Instance] = t
 	}
-	r.answers(r.complete(grant(0), done(tasks[ids[0]], `"end"`)), backend.Applied)
-	r.answers(r.complete(grant(0), failed(tasks[ids[1]], "Bad")), backend.Applied)
+	r.applied(grant(0), done(tasks[ids[0]], `"end"`))
+	r.applied(grant(0), failed(tasks[ids[1]], "Bad"))
 	before := []backend.Instance{r.instance(ids[0]), r.instance(ids[1])}
 	unknown := uuid.New()
 	got := r.cancel("first", append([]uuid.UUID{unknown, ids[2]}, ids[:5]...)...)
@@ -147,7 +144,7 @@ func cancelOthers(r *rig) {
 		r.canceled(inst, "first")
 	}
 	for _, id := range ids[5:] {
-		r.answers(r.complete(grant(0), done(tasks[id], `1`)), backend.Applied)
+		r.applied(grant(0), done(tasks[id], `1`))
 		r.completed(id, `1`)
 	}
 	if none, err := r.canceler().Cancel(r.ctx, nil, "nobody"); err != nil || len(none) > 0 {
@@ -215,6 +212,6 @@ func cancelCut(r *rig) {
 	if _, err := r.canceler().Cancel(dead, []uuid.UUID{task.Lease.Key.Instance}, "no"); err == nil {
 		r.Error("Cancel did not mind a dead context")
 	}
-	r.answers(r.complete(grant(0), done(task, `1`)), backend.Applied)
+	r.applied(grant(0), done(task, `1`))
 	r.completed(task.Lease.Key.Instance, `1`)
 }

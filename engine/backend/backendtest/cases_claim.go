@@ -161,8 +161,7 @@ func claimRetry(r *rig) {
 fn main(input: [], output: [r]):
     r = @flaky(times=1) [retry: 2, backoff: 100ms]
 `, `{}`, grant(1))
-	out := r.complete(grant(1), failed(task, "Flaky"))
-	r.answers(out, backend.Applied)
+	out := r.applied(grant(1), failed(task, "Flaky"))
 	if len(out.Tasks) > 0 {
 		r.Fatal("the retry was handed out before it was due")
 	}
@@ -179,6 +178,6 @@ fn main(input: [], output: [r]):
 		r.Fatalf("%+v came; want attempt 2 with a greater token", again[0])
 	}
 	r.answers(r.complete(grant(1), failed(task, "Flaky")), backend.Stale)
-	r.answers(r.complete(grant(1), done(again[0], `2`)), backend.Applied)
+	r.applied(grant(1), done(again[0], `2`))
 	r.completed(task.Lease.Key.Instance, `2`)
 }

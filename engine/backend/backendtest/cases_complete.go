@@ -32,8 +32,7 @@ var completeCases = []testCase{
 
 func completeApplied(r *rig) {
 	task := r.one(chain, `{"v": 4}`, grant(1))
-	out := r.complete(grant(1), done(task, `4`))
-	r.answers(out, backend.Applied)
+	out := r.applied(grant(1), done(task, `4`))
 	if len(out.Tasks) != 1 || len(out.Ended) != 0 {
 		r.Fatalf("%d tasks and %d ends; want the next task", len(out.Tasks), len(out.Ended))
 	}
@@ -41,8 +40,7 @@ func completeApplied(r *rig) {
 	if next.Action != "double" || compact(next.Args) != `{"value":4}` || next.Attempt != 1 {
 		r.Fatalf("next is %+v; want double(value=4)", next)
 	}
-	out = r.complete(grant(1), done(next, `8`))
-	r.answers(out, backend.Applied)
+	out = r.applied(grant(1), done(next, `8`))
 	if len(out.Tasks) != 0 || len(out.Ended) != 1 || out.More {
 		r.Fatalf("the end brought %d tasks, %d ends, More %t", len(out.Tasks), len(out.Ended), out.More)
 	}
@@ -68,8 +66,7 @@ fn main(input: [], output: [r]):
     xs = @items(count=9)
     r = spread xs:x -> @double(value=x)
 `, `{}`, grant(1))
-	out := r.complete(grant(4), done(task, `[0, 1, 2, 3, 4, 5, 6, 7, 8]`))
-	r.answers(out, backend.Applied)
+	out := r.applied(grant(4), done(task, `[0, 1, 2, 3, 4, 5, 6, 7, 8]`))
 	if len(out.Tasks) < 9 && !out.More {
 		r.Error("node runs are ready and not leased, and More is false")
 	}
@@ -92,9 +89,8 @@ func completeWrongToken(r *rig) {
 			r.Fatalf("a stale completion made %d node runs ready", len(out.Tasks))
 		}
 	}
-	out := r.complete(grant(1), done(task, `1`))
-	r.answers(out, backend.Applied)
-	r.answers(r.complete(grant(1), done(out.Tasks[0], `2`)), backend.Applied)
+	out := r.applied(grant(1), done(task, `1`))
+	r.applied(grant(1), done(out.Tasks[0], `2`))
 	r.completed(task.Lease.Key.Instance, `2`)
 }
 
@@ -116,13 +112,12 @@ func completeUnknown(r *rig) {
 		r.Fatalf("Complete: %v", err)
 	}
 	r.answers(out, backend.Stale)
-	r.answers(r.complete(grant(1), done(task, `1`)), backend.Applied)
+	r.applied(grant(1), done(task, `1`))
 }
 
 func completeRepeated(r *rig) {
 	task := r.one(chain, `{"v": 1}`, grant(1))
-	out := r.complete(grant(1), done(task, `1`))
-	r.answers(out, backend.Applied)
+	out := r.applied(grant(1), done(task, `1`))
 	for _, c := range []backend.Completion{done(task, `1`), done(task, `2`), failed(task, "Late")} {
 		again := r.complete(grant(5), c)
 		r.answers(again, backend.Stale)
@@ -130,7 +125,7 @@ func completeRepeated(r *rig) {
 			r.Fatalf("a repeated completion changed something: %+v", again)
 		}
 	}
-	r.answers(r.complete(grant(1), done(out.Tasks[0], `2`)), backend.Applied)
+	r.applied(grant(1), done(out.Tasks[0], `2`))
 	r.completed(task.Lease.Key.Instance, `2`)
 }
 
@@ -156,10 +151,9 @@ func completeReclaimed(r *rig) {
 	again := r.eventually(grant(1))[0]
 	out := r.complete(grant(5), done(task, `666`))
 	r.answers(out, backend.Stale)
-	out = r.complete(grant(1), done(again, `1`))
-	r.answers(out, backend.Applied)
+	out = r.applied(grant(1), done(again, `1`))
 	r.answers(r.complete(grant(5), failed(task, "Late")), backend.Stale)
-	r.answers(r.complete(grant(1), done(out.Tasks[0], `2`)), backend.Applied)
+	r.applied(grant(1), done(out.Tasks[0], `2`))
 	r.completed(task.Lease.Key.Instance, `2`)
 }
 
@@ -180,7 +174,7 @@ func completeLate(r *rig) {
 	if expired[0].Lease.Key == late.Lease.Key {
 		left = witness
 	}
-	r.answers(r.complete(grant(0), done(left, `1`)), backend.Applied)
+	r.applied(grant(0), done(left, `1`))
 	r.completed(left.Lease.Key.Instance, `1`)
 }
 
@@ -215,8 +209,7 @@ func completeMixed(r *rig) {
 		r.Errorf("the failure is %+v; want Bad of echo, with its place", f)
 	}
 	for _, i := range []int{1, 3, 5} {
-		again := r.complete(grant(1), done(of(i), `1`))
-		r.answers(again, backend.Applied)
+		again := r.applied(grant(1), done(of(i), `1`))
 		if len(again.Tasks) != 1 {
 			r.Errorf("a member that was not applied changed its instance: %d tasks", len(again.Tasks))
 		}
@@ -224,18 +217,14 @@ func completeMixed(r *rig) {
 }
 
 func completeBarrier(r *rig) {
-	id, tasks := r.launch(`
+	id, tasks := r.several(`
 fn main(input: [], output: [s]):
     a, b = parallel:
         @double(value=1)
         @double(value=2)
     s = @sum(values=[a, b])
-`, `{}`, grant(2))
-	if len(tasks) != 2 {
-		r.Fatalf("%d tasks; want 2", len(tasks))
-	}
-	out := r.complete(grant(4), done(tasks[1], `4`), done(tasks[0], `2`))
-	r.answers(out, backend.Applied, backend.Applied)
+`, `{}`, 2)
+	out := r.applied(grant(4), done(tasks[1], `4`), done(tasks[0], `2`))
 	if len(out.Tasks) != 1 || len(out.Ended) != 0 {
 		r.Fatalf("%d tasks and %d ends; want what comes after the barrier, once", len(out.Tasks), len(out.Ended))
 	}
@@ -246,22 +235,18 @@ fn main(input: [], output: [s]):
 	if got := compact(out.Tasks[0].Args); got != want {
 		r.Errorf("arguments %s; want %s", got, want)
 	}
-	r.answers(r.complete(grant(4), done(out.Tasks[0], `6`)), backend.Applied)
+	r.applied(grant(4), done(out.Tasks[0], `6`))
 	r.completed(id, `6`)
 	r.clean()
 }
 
 // completeOrder completes the elements of a spread last to first, one call each (I6).
 func completeOrder(r *rig) {
-	id, tasks := r.launch(fan, `{"n": 12}`, grant(12))
-	if len(tasks) != 12 {
-		r.Fatalf("%d tasks; want 12", len(tasks))
-	}
+	id, tasks := r.several(fan, `{"n": 12}`, 12)
 	for i := len(tasks) - 1; i >= 0; i-- {
 		t := tasks[i]
 		c := done(t, fmt.Sprint(100+t.Lease.Key.Run.Path.Last()))
-		out := r.complete(grant(1), c)
-		r.answers(out, backend.Applied)
+		out := r.applied(grant(1), c)
 		spoil(c.Result)
 		if over := len(out.Ended) > 0; over != (i == 0) {
 			r.Fatalf("after %d of 12 elements the instance has ended: %t", 12-i, over)
@@ -273,13 +258,9 @@ func completeOrder(r *rig) {
 
 // completeEnded wants an instance's end to make all its other leases stale, and to leave nothing.
 func completeEnded(r *rig) {
-	id, tasks := r.launch(fan, `{"n": 6}`, grant(4))
-	if len(tasks) != 4 {
-		r.Fatalf("%d tasks; want 4", len(tasks))
-	}
-	r.answers(r.complete(grant(0), done(tasks[0], `1`)), backend.Applied)
-	out := r.complete(grant(4), failed(tasks[1], "Bad"))
-	r.answers(out, backend.Applied)
+	id, tasks := r.several(fan, `{"n": 6}`, 4)
+	r.applied(grant(0), done(tasks[0], `1`))
+	out := r.applied(grant(4), failed(tasks[1], "Bad"))
 	if len(out.Tasks) != 0 || len(out.Ended) != 1 || out.Ended[0].ID != id || out.Ended[0].Status != backend.Failed {
 		r.Fatalf("%d tasks, ends %+v; want the instance failed", len(out.Tasks), out.Ended)
 	}
@@ -298,11 +279,8 @@ func completeEnded(r *rig) {
 // completeEndInBatch wants members after the one that ends their instance to be stale, those before it
 // to be applied, and other instances not to be touched.
 func completeEndInBatch(r *rig) {
-	_, tasks := r.launch(fan, `{"n": 3}`, grant(3))
+	_, tasks := r.several(fan, `{"n": 3}`, 3)
 	other := r.one(chain, `{"v": 1}`, grant(1))
-	if len(tasks) != 3 {
-		r.Fatalf("%d tasks; want 3", len(tasks))
-	}
 	out := r.complete(grant(9), failed(tasks[0], "Bad"), done(other, `1`), done(tasks[1], `1`), failed(tasks[2], "Bad"))
 	r.answers(out, backend.Applied, backend.Applied, backend.Stale, backend.Stale)
 	if len(out.Ended) != 1 || len(out.Tasks) != 1 || out.Tasks[0].Lease.Key.Instance != other.Lease.Key.Instance {
@@ -320,8 +298,7 @@ fn main(input: [], output: [r]):
 		if task.Attempt != attempt {
 			r.Fatalf("attempt %d came; want %d", task.Attempt, attempt)
 		}
-		out := r.complete(grant(1), failed(task, "Flaky"))
-		r.answers(out, backend.Applied)
+		out := r.applied(grant(1), failed(task, "Flaky"))
 		if over := len(out.Ended) == 1; over != (attempt == 3) {
 			r.Fatalf("after attempt %d the instance has ended: %t", attempt, over)
 		}
@@ -349,8 +326,7 @@ fn main(input: [], output: [r]):
 func completeBadResult(r *rig) {
 	for _, result := range []string{``, `{"a":`, `nil`, `1 2`, "\"\xff\""} {
 		task := r.one(chain, `{"v": 1}`, grant(1))
-		out := r.complete(grant(1), done(task, result))
-		r.answers(out, backend.Applied)
+		r.applied(grant(1), done(task, result))
 		got := r.instance(task.Lease.Key.Instance)
 		if got.Status != backend.Failed || got.Failure == nil || got.Failure.Type != "ResultError" {
 			r.Errorf("result %q: instance %s; want a ResultError", result, describe(got))
@@ -395,10 +371,7 @@ func completeRace(r *rig) {
 // completeBatches completes a wide fan-out from many goroutines, in batches that all meet at one
 // barrier and share no order.
 func completeBatches(r *rig) {
-	id, tasks := r.launch(fan, `{"n": 120}`, grant(120))
-	if len(tasks) != 120 {
-		r.Fatalf("%d tasks; want 120", len(tasks))
-	}
+	id, tasks := r.several(fan, `{"n": 120}`, 120)
 	backends := []backend.Backend{r.b, r.reopen()}
 	var mu sync.Mutex
 	ends := 0

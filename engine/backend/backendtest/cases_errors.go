@@ -41,10 +41,7 @@ fn main(input: [], output: [r]):
 // errorSiblings wants an error that is caught to take away the siblings that are queued, and to fence those
 // that run.
 func errorSiblings(r *rig) {
-	id, tasks := r.launch(caught, `{}`, grant(2))
-	if len(tasks) != 2 {
-		r.Fatalf("%d tasks; want 2", len(tasks))
-	}
+	id, tasks := r.several(caught, `{}`, 2)
 	handler := r.only(r.complete(grant(5), failed(tasks[0], "Bad")), "double")
 	if kept := r.extend(grant(0), tasks[1].Lease); kept[0] {
 		r.Error("the lease of a node run that was called off is held")
@@ -52,7 +49,7 @@ func errorSiblings(r *rig) {
 	r.answers(r.complete(grant(5), done(tasks[1], `1`), failed(tasks[1], "Bad")), backend.Stale, backend.Stale)
 	last := r.only(r.complete(grant(5), done(handler, `6`)), "noop")
 	r.answers(r.complete(grant(5), done(tasks[1], `1`)), backend.Stale)
-	r.answers(r.complete(grant(5), done(last, `"end"`)), backend.Applied)
+	r.applied(grant(5), done(last, `"end"`))
 	r.completed(id, `"end"`)
 	r.clean()
 }
@@ -61,10 +58,7 @@ func errorSiblings(r *rig) {
 // they were called off, and nothing in between.
 func errorBatch(r *rig) {
 	for fails := range 3 {
-		id, tasks := r.launch(caught, `{}`, grant(3))
-		if len(tasks) != 3 {
-			r.Fatalf("%d tasks; want 3", len(tasks))
-		}
+		id, tasks := r.several(caught, `{}`, 3)
 		batch := []backend.Completion{done(tasks[0], `0`), done(tasks[1], `1`), done(tasks[2], `2`)}
 		batch[fails] = failed(tasks[fails], "Bad")
 		out := r.complete(grant(5), batch...)
@@ -77,7 +71,7 @@ func errorBatch(r *rig) {
 		again := r.complete(grant(5), batch...)
 		r.answers(again, backend.Stale, backend.Stale, backend.Stale)
 		last := r.only(r.complete(grant(5), done(handler, `6`)), "noop")
-		r.answers(r.complete(grant(5), done(last, `"end"`)), backend.Applied)
+		r.applied(grant(5), done(last, `"end"`))
 		r.completed(id, `"end"`)
 	}
 	r.clean()
@@ -121,7 +115,7 @@ func errorTwice(r *rig) {
 
 // errorElement catches an error within one element of a spread: the others go on.
 func errorElement(r *rig) {
-	id, tasks := r.launch(`
+	id, tasks := r.several(`
 fn one(input: [x], output: [y]):
     try:
         y = parallel:
@@ -132,17 +126,14 @@ fn one(input: [x], output: [y]):
 
 fn main(input: [], output: [r]):
     r = spread range(3):x -> one(x=x)
-`, `{}`, grant(6))
-	if len(tasks) != 6 {
-		r.Fatalf("%d tasks; want 6", len(tasks))
-	}
+`, `{}`, 6)
 	of := map[string]backend.Task{}
 	for _, t := range tasks {
 		of[fmt.Sprintf("%s %s", t.Action, t.Lease.Key.Run.Path.Cut(1))] = t
 	}
-	r.answers(r.complete(grant(5), done(of["echo 2"], `2`), failed(of["double 1"], "Bad")), backend.Applied, backend.Applied)
+	r.applied(grant(5), done(of["echo 2"], `2`), failed(of["double 1"], "Bad"))
 	r.answers(r.complete(grant(5), done(of["echo 0"], `0`), done(of["echo 1"], `1`)), backend.Applied, backend.Stale)
-	r.answers(r.complete(grant(5), done(of["double 2"], `4`), done(of["double 0"], `0`)), backend.Applied, backend.Applied)
+	r.applied(grant(5), done(of["double 2"], `4`), done(of["double 0"], `0`))
 	r.completed(id, `[[0,0],"caught",[2,4]]`)
 	r.clean()
 }
@@ -177,7 +168,7 @@ fn main(input: [], output: [r]):
 		r.Fatalf("%d node runs are ready; want the handlers of %d instances", len(handlers), instances)
 	}
 	for _, t := range handlers {
-		r.answers(r.complete(grant(100), done(t, `1`)), backend.Applied)
+		r.applied(grant(100), done(t, `1`))
 		r.completed(t.Lease.Key.Instance, `1`)
 	}
 	r.clean()
@@ -271,7 +262,7 @@ fn main(input: [], output: [r]):
 	for _, t := range tasks {
 		of[t.Action] = t
 	}
-	r.answers(r.complete(grant(0), failed(of["flaky"], "Flaky")), backend.Applied)
+	r.applied(grant(0), failed(of["flaky"], "Flaky"))
 	handler := r.only(r.complete(grant(5), failed(of["echo"], "Bad")), "noop")
 	if r.Advance != nil {
 		r.Advance(time.Minute)
@@ -279,7 +270,7 @@ fn main(input: [], output: [r]):
 			r.Fatalf("%+v came; it was called off", out.Tasks)
 		}
 	}
-	r.answers(r.complete(grant(5), done(handler, `"end"`)), backend.Applied)
+	r.applied(grant(5), done(handler, `"end"`))
 	r.completed(id, `"end"`)
 	r.clean()
 }
@@ -303,7 +294,7 @@ fn main(input: [], output: [r]):
 	if got, want := compact(handler.Args), `{"value":{"type":"Flaky","message":"made to fail","action":"flaky"}}`; got != want {
 		r.Errorf("the error is %s; want %s", got, want)
 	}
-	r.answers(r.complete(grant(1), done(handler, `1`)), backend.Applied)
+	r.applied(grant(1), done(handler, `1`))
 	r.completed(id, `1`)
 	r.clean()
 }
@@ -326,7 +317,7 @@ fn main(input: [], output: [r]):
 	if got := compact(handler.Args); got != `{"value":"Timeout"}` {
 		r.Errorf("the handler got %s", got)
 	}
-	r.answers(r.complete(grant(1), done(handler, `1`)), backend.Applied)
+	r.applied(grant(1), done(handler, `1`))
 	r.completed(id, `1`)
 	r.clean()
 }
@@ -352,8 +343,7 @@ fn main(input: [], output: [r]):
 			task = again
 		}
 		task = r.holding(task)
-		out := r.complete(grant(0), failed(task, "Flaky"))
-		r.answers(out, backend.Applied)
+		out := r.applied(grant(0), failed(task, "Flaky"))
 		if over := len(out.Ended) == 1; over != (attempt == 3) {
 			r.Fatalf("after attempt %d the instance has ended: %t", attempt, over)
 		}

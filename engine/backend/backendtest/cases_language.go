@@ -52,8 +52,7 @@ func (r *rig) play(id uuid.UUID, tasks []backend.Task, each func()) {
 		if len(tasks) == 0 {
 			tasks = r.eventually(grant(8))
 		}
-		out := r.complete(grant(8), cfg.run(tasks[0]))
-		r.answers(out, backend.Applied)
+		out := r.applied(grant(8), cfg.run(tasks[0]))
 		tasks = append(tasks[1:], out.Tasks...)
 		each()
 	}
@@ -82,8 +81,7 @@ func appendWhole(r *rig) {
 			if len(tasks) != 1 || compact(tasks[0].Args) != `{"value":`+x+`}` {
 				r.Fatalf("round %d: ready are %+v; want echo of %s", i, tasks, x)
 			}
-			out := r.complete(grant(1), done(tasks[0], x))
-			r.answers(out, backend.Applied)
+			out := r.applied(grant(1), done(tasks[0], x))
 			tasks = r.ready(out)
 		}
 		whole := "[" + strings.Join(want, ",") + "]"
@@ -96,7 +94,7 @@ func appendWhole(r *rig) {
 			}
 			tasks = r.eventually(grant(1))
 		}
-		r.answers(r.complete(grant(0), done(tasks[0], whole)), backend.Applied)
+		r.applied(grant(0), done(tasks[0], whole))
 		r.completed(id, whole)
 		r.clean()
 	}
@@ -137,7 +135,7 @@ func appendReopened(r *rig) {
 	if got := compact(tasks[0].Args); got != `{"value":[0,1,2,3,4]}` {
 		r.Fatalf("arguments %s; want all that was appended", got)
 	}
-	r.answers(r.complete(grant(0), done(tasks[0], `"end"`)), backend.Applied)
+	r.applied(grant(0), done(tasks[0], `"end"`))
 	r.completed(id, `"end"`)
 	r.clean()
 }
@@ -303,8 +301,7 @@ fn main(input: [n], output: [r]):
 			r.Fatalf("%d elements are under way; the limit is %d", len(under), limit)
 		}
 		last := tasks[len(tasks)-1]
-		out := r.complete(grant(100), cfg.run(last))
-		r.answers(out, backend.Applied)
+		out := r.applied(grant(100), cfg.run(last))
 		tasks = append(tasks[:len(tasks)-1], out.Tasks...)
 	}
 	if len(started) != n {
@@ -340,8 +337,7 @@ fn main(input: [seconds], output: [r]):
 func sleepDue(r *rig) {
 	// A long sleep, so that even a slow machine answers before it is over.
 	_, tasks := r.launch(nap, `{"seconds": 3600}`, grant(1))
-	out := r.complete(grant(5), done(tasks[0], `1`))
-	r.answers(out, backend.Applied)
+	out := r.applied(grant(5), done(tasks[0], `1`))
 	if len(out.Tasks) > 0 {
 		r.Fatalf("%+v came before its time", out.Tasks)
 	}
@@ -350,7 +346,7 @@ func sleepDue(r *rig) {
 	}
 	id, tasks := r.launch(nap, `{"seconds": 0.1}`, grant(1))
 	began := time.Now()
-	r.answers(r.complete(grant(0), done(tasks[0], `1`)), backend.Applied)
+	r.applied(grant(0), done(tasks[0], `1`))
 	if r.Advance != nil {
 		r.Advance(99 * time.Millisecond)
 		if early := r.claim(0, grant(5)); len(early.Tasks) > 0 || early.More || early.NextDue.IsZero() {
@@ -366,7 +362,7 @@ func sleepDue(r *rig) {
 	}
 	last := r.only(r.complete(grant(5), done(over[0], `null`)), "double")
 	r.answers(r.complete(grant(5), done(over[0], `null`)), backend.Stale)
-	r.answers(r.complete(grant(5), done(last, `2`)), backend.Applied)
+	r.applied(grant(5), done(last, `2`))
 	r.completed(id, `2`)
 	r.clean()
 }
@@ -375,7 +371,7 @@ func sleepDue(r *rig) {
 // has completed it.
 func sleepSurvives(r *rig) {
 	id, tasks := r.launch(nap, `{"seconds": 0.05}`, grant(1))
-	r.answers(r.complete(grant(0), done(tasks[0], `1`)), backend.Applied)
+	r.applied(grant(0), done(tasks[0], `1`))
 	r.b.Close()
 	r.b = r.reopen()
 	over := r.eventually(brief(1))[0]
@@ -387,7 +383,7 @@ func sleepSurvives(r *rig) {
 	}
 	r.answers(r.complete(grant(0), done(over, `null`)), backend.Stale)
 	last := r.only(r.complete(grant(5), done(again, `null`)), "double")
-	r.answers(r.complete(grant(5), done(last, `2`)), backend.Applied)
+	r.applied(grant(5), done(last, `2`))
 	r.completed(id, `2`)
 }
 
@@ -395,6 +391,6 @@ func sleepNothing(r *rig) {
 	id, tasks := r.launch(nap, `{"seconds": 0}`, grant(1))
 	over := r.only(r.complete(grant(5), done(tasks[0], `1`)), "")
 	last := r.only(r.complete(grant(5), done(over, `null`)), "double")
-	r.answers(r.complete(grant(5), done(last, `2`)), backend.Applied)
+	r.applied(grant(5), done(last, `2`))
 	r.completed(id, `2`)
 }

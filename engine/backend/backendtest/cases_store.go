@@ -44,11 +44,8 @@ func (r *rig) extend(g backend.Grant, leases ...backend.Lease) []bool {
 }
 
 func extendKept(r *rig) {
-	_, tasks := r.launch(fan, `{"n": 3}`, grant(3))
-	if len(tasks) != 3 {
-		r.Fatalf("%d tasks; want 3", len(tasks))
-	}
-	r.answers(r.complete(grant(0), done(tasks[1], `1`)), backend.Applied)
+	_, tasks := r.several(fan, `{"n": 3}`, 3)
+	r.applied(grant(0), done(tasks[1], `1`))
 	forged := tasks[2].Lease
 	forged.Token++
 	stranger := tasks[0].Lease
@@ -60,7 +57,7 @@ func extendKept(r *rig) {
 			r.Errorf("lease %d is kept: %t; want %t", i, kept[i], want[i])
 		}
 	}
-	r.answers(r.complete(grant(0), done(tasks[0], `0`), done(tasks[2], `2`)), backend.Applied, backend.Applied)
+	r.applied(grant(0), done(tasks[0], `0`), done(tasks[2], `2`))
 }
 
 // extendProlongs gives one of two short leases an hour: the other comes back, it does not. Where the
@@ -82,7 +79,7 @@ func extendProlongs(r *rig) {
 			r.Fatal("the node run whose lease was extended was handed out")
 		}
 	}
-	r.answers(r.complete(grant(0), done(out.Tasks[0], `1`)), backend.Applied)
+	r.applied(grant(0), done(out.Tasks[0], `1`))
 }
 
 func extendReclaimed(r *rig) {
@@ -96,7 +93,7 @@ func extendReclaimed(r *rig) {
 
 func extendEnded(r *rig) {
 	_, tasks := r.launch(fan, `{"n": 2}`, grant(2))
-	r.answers(r.complete(grant(0), failed(tasks[0], "Bad")), backend.Applied)
+	r.applied(grant(0), failed(tasks[0], "Bad"))
 	for i, kept := range r.extend(grant(0), tasks[0].Lease, tasks[1].Lease) {
 		if kept {
 			r.Errorf("lease %d of an ended instance was kept", i)
@@ -109,9 +106,9 @@ func extendNothing(r *rig) { r.extend(grant(0)) }
 
 func lookupOrder(r *rig) {
 	done1 := r.one(single, `{"v": 1}`, grant(1))
-	r.answers(r.complete(grant(0), done(done1, `"one"`)), backend.Applied)
+	r.applied(grant(0), done(done1, `"one"`))
 	bad := r.one(single, `{"v": 2}`, grant(1))
-	r.answers(r.complete(grant(0), failed(bad, "Bad")), backend.Applied)
+	r.applied(grant(0), failed(bad, "Bad"))
 	running, _ := r.launch(single, `{"v": 3}`, grant(0))
 	unknown := uuid.New()
 	ids := []uuid.UUID{running, unknown, done1.Lease.Key.Instance, bad.Lease.Key.Instance, running}
@@ -146,7 +143,7 @@ func sweepLiving(r *rig) {
 	}
 	finish := func(sub backend.Submission, from, to int) {
 		for _, t := range held[sub.ID][from:to] {
-			r.answers(r.complete(grant(0), done(t, `1`)), backend.Applied)
+			r.applied(grant(0), done(t, `1`))
 		}
 	}
 	for i, sub := range subs {
@@ -199,8 +196,7 @@ func sweepFinished(r *rig) {
 	}()
 	finished := map[backend.Key]bool{}
 	for _, t := range tasks {
-		out := r.complete(grant(0), done(t, `2`))
-		r.answers(out, backend.Applied)
+		r.applied(grant(0), done(t, `2`))
 		finished[t.Lease.Key] = true
 	}
 	close(stop)
@@ -236,18 +232,15 @@ func reopenContinues(r *rig) {
 	if again.Program == nil || again.Program.Hash() != task.Program.Hash() {
 		r.Fatal("the task came without its program")
 	}
-	r.answers(r.complete(grant(0), done(again, `10`)), backend.Applied)
+	r.applied(grant(0), done(again, `10`))
 	r.completed(task.Lease.Key.Instance, `10`)
 }
 
 // reopenBarrier wants arrivals and elements of one process to count in the next.
 func reopenBarrier(r *rig) {
-	id, tasks := r.launch(fan, `{"n": 6}`, grant(6))
-	if len(tasks) != 6 {
-		r.Fatalf("%d tasks; want 6", len(tasks))
-	}
+	id, tasks := r.several(fan, `{"n": 6}`, 6)
 	value := func(t backend.Task) backend.Completion { return done(t, string('0'+rune(t.Lease.Key.Run.Path.Last()))) }
-	r.answers(r.complete(grant(0), value(tasks[5]), value(tasks[0])), backend.Applied, backend.Applied)
+	r.applied(grant(0), value(tasks[5]), value(tasks[0]))
 	r.b.Close()
 	r.b = r.reopen()
 	r.answers(r.complete(grant(0), value(tasks[3]), value(tasks[0])), backend.Applied, backend.Stale)
@@ -269,8 +262,7 @@ fn main(input: [], output: [r]):
 		if task.Attempt != attempt {
 			r.Fatalf("attempt %d came; want %d", task.Attempt, attempt)
 		}
-		out := r.complete(grant(0), failed(task, "Flaky"))
-		r.answers(out, backend.Applied)
+		out := r.applied(grant(0), failed(task, "Flaky"))
 		if attempt == 3 {
 			if len(out.Ended) != 1 {
 				r.Fatal("the retries are used up, and the instance goes on")
@@ -306,7 +298,7 @@ func contextDone(r *rig) {
 	if got := r.instance(sub.ID); got.Status != "" {
 		r.Errorf("the submission failed, and its instance is %s", describe(got))
 	}
-	r.answers(r.complete(grant(0), done(task, `1`)), backend.Applied)
+	r.applied(grant(0), done(task, `1`))
 }
 
 func closed(r *rig) {

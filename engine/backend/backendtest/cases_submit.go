@@ -95,7 +95,7 @@ func submitTwins(r *rig) {
 func submitAgain(r *rig) {
 	sub := submission(MustCompile(r, single), `{"v": 1}`)
 	out := r.submit(grant(1), sub)
-	r.answers(r.complete(grant(1), done(out.Tasks[0], `"end"`)), backend.Applied)
+	r.applied(grant(1), done(out.Tasks[0], `"end"`))
 	r.clean()
 	out = r.submit(grant(1), sub)
 	r.answers(out, backend.Duplicate)
@@ -275,15 +275,14 @@ fn main(input: [v], output: [r]):
 	}
 	large := `"` + strings.Repeat("x", 1<<16) + `"` // large enough to be passed by reference
 	c := done(task, large)
-	r.answers(r.complete(grant(0), c), backend.Applied)
+	r.applied(grant(0), c)
 	spoil(c.Result)
 	next := r.claim(0, grant(1)).Tasks[0]
 	if got := compact(next.Args); got != `{"value":`+large+`}` {
 		r.Fatalf("arguments %s: the store kept the caller's bytes", short(next.Args))
 	}
 	c = done(next, `"end"`)
-	out := r.complete(grant(0), c)
-	r.answers(out, backend.Applied)
+	out := r.applied(grant(0), c)
 	spoil(c.Result)
 	spoil(out.Ended[0].Result)
 	spoil(r.instance(sub.ID).Result)

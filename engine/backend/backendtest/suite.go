@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -222,6 +223,16 @@ func (r *rig) launch(src, input string, g backend.Grant) (uuid.UUID, []backend.T
 	return sub.ID, out.Tasks
 }
 
+// several launches an instance, and wants so many tasks of it to be granted.
+func (r *rig) several(src, input string, n int) (uuid.UUID, []backend.Task) {
+	r.Helper()
+	id, tasks := r.launch(src, input, grant(n))
+	if len(tasks) != n {
+		r.Fatalf("%d tasks; want %d", len(tasks), n)
+	}
+	return id, tasks
+}
+
 // one launches an instance with a single first task, and gives that.
 func (r *rig) one(src, input string, g backend.Grant) backend.Task {
 	r.Helper()
@@ -261,6 +272,14 @@ func (r *rig) eventually(g backend.Grant) []backend.Task {
 func (r *rig) complete(g backend.Grant, completions ...backend.Completion) backend.Committed {
 	r.Helper()
 	return r.completeOn(r.b, g, completions...)
+}
+
+// applied completes, and wants every completion to be applied.
+func (r *rig) applied(g backend.Grant, completions ...backend.Completion) backend.Committed {
+	r.Helper()
+	out := r.complete(g, completions...)
+	r.answers(out, slices.Repeat([]backend.Answer{backend.Applied}, len(completions))...)
+	return out
 }
 
 // completeOn offers completions of one shard to a backend.
