@@ -14,6 +14,7 @@ import (
 	"pulley/bench/stages"
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/internal/pause"
 	"pulley/reports/record"
 )
 
@@ -273,14 +274,7 @@ func (r *openRunning) steady() bool {
 const progressEvery = time.Second
 
 func (r *openRunning) tell(ctx context.Context, clock load.Clock) {
-	ticker := time.NewTicker(progressEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
+	for range pause.Ticks(ctx, progressEvery) {
 		now := clock.Now()
 		r.ask.Progress(OpenProgress{
 			Elapsed: now, End: r.end, Sent: int(r.sent.Load()), Ended: int(r.ended.Load()), Dropped: int(r.dropped.Load()),

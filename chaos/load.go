@@ -13,6 +13,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/oracle"
 	"pulley/engine/reference"
+	"pulley/internal/pause"
 )
 
 // load keeps instances in flight. Engines are asked in turn to submit them; a submission that was not
@@ -314,15 +315,8 @@ func (l *load) run(ctx context.Context, store backend.Backend) {
 
 // lookOn looks again and again until ctx ends.
 func (l *load) lookOn(ctx context.Context, store backend.Backend) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			l.look(ctx, store)
-		case <-ctx.Done():
-			return
-		}
+	for range pause.Ticks(ctx, lookEvery) {
+		l.look(ctx, store)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"pulley/chaos/process"
 	"pulley/engine/backend"
 	"pulley/engine/oracle"
+	"pulley/internal/pause"
 	"pulley/reports/record"
 )
 
@@ -53,14 +54,7 @@ type soak struct {
 func (s *soak) goOn(ctx context.Context) {
 	every := min(5*time.Second, max(200*time.Millisecond, time.Duration(s.LastMS)*time.Millisecond/soakSamples))
 	cleared := time.Now()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	for range pause.Ticks(ctx, every) {
 		step, cancel := context.WithTimeout(ctx, s.Call())
 		s.sample(step)
 		if time.Since(cleared) >= soakClear {

@@ -64,9 +64,9 @@
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
-//	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | –
+//	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
-//	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | –
+//	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | internal/pause
 //	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage, internal/depth
 //	scenarios                  | workloads as data, with what a right scheduler comes to        | engine/reference, scenarios/arrivals, scenarios/behaviour, scenarios/generate, scenarios/template, scenarios/yamlfile
 //	scenarios/arrivals         | texts of arrival processes, and the times that they intend      | internal/cause, internal/clip, internal/nearest
@@ -87,7 +87,7 @@
 //	reports/record             | the schema of results, units in its names                      | internal/cause
 //	reports                    | renders records                                                | reports/record
 //	bench/stats                | medians, intervals, ratios, slopes                             | reports/record, internal/plural
-//	bench/measure              | Postgres' own counters; histograms                             | reports/record, internal/plural
+//	bench/measure              | Postgres' own counters; histograms                             | reports/record, internal/pause, internal/plural
 //	bench/ceiling              | what raw SQL can do for the rows of the designs                | engine/backend/postgres, engine/backend/postgres/*, bench/stats, bench/measure
 //	bench/pressure             | what production puts on a store beside the load                | engine/pgserver/pgwire, scenarios
 //	bench/changepoint          | where the distribution of a series changes                     | –

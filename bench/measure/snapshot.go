@@ -13,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulley/internal/pause"
 )
 
 //go:embed sql/*.sql
@@ -154,10 +156,8 @@ func (s *session) row(ctx context.Context, sql string, args []any, into ...any) 
 // waitForFlush returns when the statistics of the workload and of this session have been handed in.
 func (s *session) waitForFlush(ctx context.Context, scope Scope) error {
 	deadline := time.Now().Add(scope.Wait)
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
-		var left int64
+	left := int64(-1)
+	for range pause.Tries(ctx, pollEvery) {
 		if err := s.row(ctx, query("sessions"), []any{scope.AppPrefix}, &left); err != nil {
 			return fmt.Errorf("measure: look for the workload's sessions: %w", err)
 		}
@@ -168,11 +168,9 @@ func (s *session) waitForFlush(ctx context.Context, scope Scope) error {
 			return fmt.Errorf("measure: %d sessions named %q are still connected after %v: close them before measuring",
 				left, scope.AppPrefix+"…", scope.Wait)
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("measure: wait for the workload's sessions to end: %w", ctx.Err())
-		case <-tick.C:
-		}
+	}
+	if left != 0 {
+		return fmt.Errorf("measure: wait for the workload's sessions to end: %w", ctx.Err())
 	}
 	if s.majorVersion() < exactVersion {
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pulley/internal/pause"
 	"pulley/reports/record"
 )
 
@@ -67,19 +68,13 @@ const lookWithin = 30 * time.Second
 
 // watch looks until ctx ends.
 func watch(ctx context.Context, tx pgx.Tx, prefix string, every time.Duration, seen *record.Waits) error {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return nil
-		}
+	for range pause.Ticks(ctx, every) {
 		// A look under way is not cut off: that would cost the connection.
 		if err := look(context.WithoutCancel(ctx), tx, prefix, seen); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 func look(ctx context.Context, tx pgx.Tx, prefix string, seen *record.Waits) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/pgserver/pgwire"
+	"pulley/internal/pause"
 	"pulley/scenarios"
 )
 
@@ -143,19 +144,13 @@ func (r *Running) read(ctx context.Context, site Site) error {
 
 // keepReading reads all tables, again and again, until ctx ends.
 func (r *Running) keepReading(ctx context.Context, conn *pgx.Conn, schema string, count *atomic.Int64) error {
-	every := time.NewTicker(cmp.Or(r.cfg.ReadEvery, readEvery))
-	defer every.Stop()
-	for {
+	for range pause.Tries(ctx, cmp.Or(r.cfg.ReadEvery, readEvery)) {
 		if err := readTables(ctx, conn, schema); err != nil {
 			return fmt.Errorf("reading the tables: %w", err)
 		}
 		count.Add(1)
-		select {
-		case <-every.C:
-		case <-ctx.Done():
-			return nil
-		}
 	}
+	return nil
 }
 
 // readTables counts the rows of all tables of the schema as of one moment.

@@ -17,6 +17,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"pulley/engine/pgserver"
+	"pulley/internal/pause"
 )
 
 // pipes is where a container sees the run's folder.
@@ -192,16 +193,10 @@ func remove(ctx context.Context, docker *pgserver.Docker, id string) error {
 	if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) { // in conflict with its removing itself
 		return err
 	}
-	tick := time.NewTicker(goneTick)
-	defer tick.Stop()
-	for {
+	for range pause.Tries(ctx, goneTick) {
 		if _, err := docker.ContainerInspect(ctx, id, client.ContainerInspectOptions{}); errdefs.IsNotFound(err) {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
 	}
+	return context.Cause(ctx)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"pulley/engine/pgserver"
+	"pulley/internal/pause"
 )
 
 const (
@@ -199,9 +200,7 @@ var errContainerEnded = errors.New("it ended with its container")
 
 // status asks for the exit status until there is one.
 func (p *Process) status(ctx context.Context) error {
-	tick := time.NewTicker(endTick)
-	defer tick.Stop()
-	for {
+	for range pause.Tries(ctx, endTick) {
 		found, err := p.docker.ExecInspect(ctx, p.exec, client.ExecInspectOptions{})
 		switch {
 		case errdefs.IsNotFound(err) || errdefs.IsConflict(err):
@@ -213,10 +212,6 @@ func (p *Process) status(ctx context.Context) error {
 		case !found.Running && found.PID != 0:
 			return nil
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("how it ended is not known: %w", context.Cause(ctx))
-		}
 	}
+	return fmt.Errorf("how it ended is not known: %w", context.Cause(ctx))
 }

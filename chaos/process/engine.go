@@ -21,6 +21,7 @@ import (
 	"pulley/engine/backend/designs"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pause"
 	"pulley/scenarios"
 )
 
@@ -171,15 +172,8 @@ const gaugeEvery = time.Second
 
 // gauge tells of the process until ctx ends.
 func (h *host) gauge(ctx context.Context) {
-	tick := time.NewTicker(gaugeEvery)
-	defer tick.Stop()
-	for {
+	for range pause.Tries(ctx, gaugeEvery) {
 		h.lines.say(Saying{Say: SayGoroutines, N: runtime.NumGoroutine()})
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulley/engine/oracle"
+	"pulley/internal/pause"
 )
 
 const (
@@ -27,15 +28,8 @@ type Stalls struct {
 
 // Watch notes stalls until ctx ends.
 func (s *Stalls) Watch(ctx context.Context) {
-	tick := time.NewTicker(stallBeat)
-	defer tick.Stop()
 	last := oracle.MachineClock()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	for range pause.Ticks(ctx, stallBeat) {
 		last = s.beat(last, oracle.MachineClock())
 	}
 }

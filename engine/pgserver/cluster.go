@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"pulley/internal/pause"
 )
 
 // cluster is a server that runs from binaries, in a place of its own.
@@ -164,19 +166,13 @@ func (c *cluster) start(ctx context.Context) error {
 	if c.proc.alive() {
 		return nil
 	}
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := c.launch(ctx)
-		if !errors.Is(err, errStillHeld) {
+	var err error
+	for range pause.Tries(ctx, 100*time.Millisecond) {
+		if err = c.launch(ctx); !errors.Is(err, errStillHeld) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-tick.C:
-		}
 	}
+	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 }
 
 // launch starts the server's process and waits for an answer to a connection, or for its end.

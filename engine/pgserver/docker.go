@@ -22,6 +22,8 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 	tclog "github.com/testcontainers/testcontainers-go/log"
+
+	"pulley/internal/pause"
 )
 
 const (
@@ -266,19 +268,13 @@ func (c *container) remove(ctx context.Context) error {
 	if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
 		return fmt.Errorf("the container %.12s cannot be removed: %s; remove it with docker rm -f", c.id, oneLine(err.Error()))
 	}
-	tick := time.NewTicker(5 * connectTick)
-	defer tick.Stop()
-	for {
+	for range pause.Tries(ctx, 5*connectTick) {
 		_, err := c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
 		if errdefs.IsNotFound(err) {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the container %.12s is still there: remove it with docker rm -f", c.id)
-		case <-tick.C:
-		}
 	}
+	return fmt.Errorf("the container %.12s is still there: remove it with docker rm -f", c.id)
 }
 
 // bindAddress is the address on which the engine publishes the port. Nobody else needs to reach it

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
+
+	"pulley/internal/pause"
 )
 
 var downloadVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`)
@@ -105,9 +107,7 @@ func lockCache(ctx context.Context, cache string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("the cache cannot be locked: %w", err)
 	}
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	for range pause.Tries(ctx, 100*time.Millisecond) {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return func() { _ = file.Close() }, nil
@@ -116,13 +116,9 @@ func lockCache(ctx context.Context, cache string) (unlock func(), err error) {
 			_ = file.Close()
 			return nil, fmt.Errorf("the cache %s cannot be locked: %w", cache, err)
 		}
-		select {
-		case <-ctx.Done():
-			_ = file.Close()
-			return nil, fmt.Errorf("another process is fetching into %s: %w", cache, context.Cause(ctx))
-		case <-tick.C:
-		}
 	}
+	_ = file.Close()
+	return nil, fmt.Errorf("another process is fetching into %s: %w", cache, context.Cause(ctx))
 }
 
 const scratchPrefix = "fetch-"

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"pulley/internal/pause"
 )
 
 // dsnTimeout bounds the check of a server given by a DSN: it is there, or it is not.
@@ -87,20 +89,13 @@ func inspect(ctx context.Context, dsn string) (facts, error) {
 // connectTick is the pause between two attempts to reach a server that is starting up.
 const connectTick = 20 * time.Millisecond
 
-func connect(ctx context.Context, cfg *pgx.ConnConfig) (*pgx.Conn, error) {
-	tick := time.NewTicker(connectTick)
-	defer tick.Stop()
-	for {
-		conn, err := pgx.ConnectConfig(ctx, cfg)
-		if err == nil || !isStartingUp(err) {
-			return conn, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-tick.C:
+func connect(ctx context.Context, cfg *pgx.ConnConfig) (conn *pgx.Conn, err error) {
+	for range pause.Tries(ctx, connectTick) {
+		if conn, err = pgx.ConnectConfig(ctx, cfg); err == nil || !isStartingUp(err) {
+			break
 		}
 	}
+	return conn, err
 }
 
 // ask reads the facts over an open connection. The version that came with the connection is looked

@@ -19,6 +19,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
+
+	"pulley/internal/pause"
 )
 
 // Name is what the image is called.
@@ -67,16 +69,12 @@ func lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, errors.Join(context.Cause(ctx), file.Close())
+	for range pause.Tries(ctx, 200*time.Millisecond) {
+		if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			return func() { _ = file.Close() }, nil
 		}
 	}
-	return func() { _ = file.Close() }, nil
+	return nil, errors.Join(context.Cause(ctx), file.Close())
 }
 
 func build(ctx context.Context, e Engine) error {
