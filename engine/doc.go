@@ -85,7 +85,7 @@
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
 //	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery
 //	reports/record             | the schema of results, units in its names                      | internal/cause
-//	reports                    | renders records                                                | reports/record
+//	reports                    | renders records                                                | reports/record, internal/aligned
 //	bench/stats                | medians, intervals, ratios, slopes                             | reports/record, internal/plural
 //	bench/measure              | Postgres' own counters; histograms                             | reports/record, internal/pause, internal/plural
 //	bench/ceiling              | what raw SQL can do for the rows of the designs                | engine/backend/postgres, engine/backend/postgres/*, bench/stats, bench/measure
@@ -100,7 +100,7 @@
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/designs, scenarios, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/stages
 //	bench/capacity             | finds knees of scenarios, and how throughput scales             | bench, bench/knee, bench/usl
 //	bench/claims               | published claims, and our goals, held against measurements     | bench, internal/pause
-//	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench
+//	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench, internal/aligned
 //	bench/gate/pairs           | builds two revisions, and lets programs take turns               | –
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, engine/plan/model, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, engine/oracle
 //	sim/gantt                  | draws schedules                                                | sim
@@ -119,6 +119,7 @@
 //	cmd/pulley                 | flags to configuration to run                                  | any
 //	cmd/pulley/*               | a group of pulley's commands each, and the console that they share | any
 //	cmd/suite                  | runs our own tests: before a change, and through the night     | any
+//	internal/aligned           | lays out text in columns                                       | –
 //	internal/cause             | takes out of errors what their readers are told already        | –
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –

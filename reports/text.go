@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
+	"pulley/internal/aligned"
 	"pulley/reports/record"
 )
 
@@ -171,27 +171,5 @@ func (g *columns) add(cells ...string) {
 }
 
 func (g *columns) write(b *bytes.Buffer) {
-	var widths []int
-	for _, row := range g.rows {
-		for i, c := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
-		}
-	}
-	for _, row := range g.rows {
-		var line strings.Builder
-		for i, c := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
-			line.WriteString("  ")
-			if g.left[i] {
-				line.WriteString(c + pad)
-			} else {
-				line.WriteString(pad + c)
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " "))
-		b.WriteByte('\n')
-	}
+	aligned.Write(b, g.rows, func(i int) bool { return g.left[i] })
 }

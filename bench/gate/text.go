@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pulley/internal/aligned"
 	"pulley/reports/record"
 )
 
@@ -31,7 +32,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	row := ""
 	var t [][]string
 	flush := func() {
-		writeColumns(&b, t)
+		aligned.Write(&b, t, func(i int) bool { return i == 0 || i == len(t[0])-1 })
 		t = nil
 	}
 	for i := range r.Lines {
@@ -90,34 +91,6 @@ func writeList(b *bytes.Buffer, head string, items []string) {
 	fmt.Fprintf(b, "\n%s:\n", printable(head))
 	for _, item := range items {
 		fmt.Fprintf(b, "  %s\n", printable(item))
-	}
-}
-
-// writeColumns aligns cells: the first and the last column to the left, numbers to the right.
-func writeColumns(b *bytes.Buffer, t [][]string) {
-	var widths []int
-	for _, cells := range t {
-		for i, c := range cells {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
-		}
-	}
-	for _, cells := range t {
-		line := " "
-		for i, c := range cells {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
-			switch {
-			case i == len(cells)-1:
-				line += "  " + c
-			case i == 0:
-				line += " " + c + pad
-			default:
-				line += "  " + pad + c
-			}
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }
 
