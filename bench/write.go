@@ -34,10 +34,5 @@ func (c *Comparison) Write(dir string) error {
 
 // Valid says whether every run was.
 func (c *Comparison) Valid() bool {
-	for _, s := range c.Manifest.Samples {
-		if !s.Valid {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.Manifest.Samples, func(s record.Sample) bool { return !s.Valid })
 }

@@ -3,6 +3,7 @@ package claims
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"pulley/bench/stats"
@@ -166,12 +167,7 @@ func (c Claim) judge() Claim {
 
 // Measured says whether every figure was.
 func (c Claim) Measured() bool {
-	for _, f := range c.Figures {
-		if f.Verdict == Unmeasured {
-			return false
-		}
-	}
-	return len(c.Figures) > 0
+	return len(c.Figures) > 0 && !slices.ContainsFunc(c.Figures, func(f Figure) bool { return f.Verdict == Unmeasured })
 }
 
 // number writes a figure with three digits that count, and whole ones in full.

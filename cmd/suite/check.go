@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -234,7 +235,7 @@ func (p *place) alone(ctx context.Context) ([]string, error) {
 		}
 	}
 	var found []string
-	for _, name := range sortedKeys(all) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !served[name] || slices.Contains(mixed, name) {
 			found = append(found, name)
 		}

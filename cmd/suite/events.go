@@ -151,12 +151,7 @@ func (t *tally) end(e event, key string) {
 
 // abandon counts the tests of a package that failed before they ended, such as those of a binary that panicked.
 func (t *tally) abandon(name string) {
-	var tests []string
-	for test := range t.running[name] {
-		tests = append(tests, test)
-	}
-	slices.Sort(tests)
-	for _, test := range tests {
+	for _, test := range slices.Sorted(maps.Keys(t.running[name])) {
 		key := name + " " + test
 		r := result{Package: name, Test: test, Action: failed}
 		if b := t.output[key]; b != nil {

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +34,7 @@ func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error 
 	o.add("runs", int64(t.Runs))
 	o.add("instances", t.Instances)
 	o.add("completions", t.Completions)
-	for _, what := range sortedKeys(t.Reached) {
+	for _, what := range slices.Sorted(maps.Keys(t.Reached)) {
 		o.add(what, t.Reached[what])
 	}
 	for _, kept := range t.Kept {

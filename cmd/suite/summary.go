@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -110,7 +111,7 @@ func tellSkipped(w io.Writer, t *tally) {
 		return
 	}
 	fmt.Fprintln(w, "\nleft out:")
-	for _, why := range sortedKeys(reasons) {
+	for _, why := range slices.Sorted(maps.Keys(reasons)) {
 		fmt.Fprintf(w, "  %s:\n    %s\n", why, strings.Join(reasons[why], "\n    "))
 	}
 }
@@ -132,17 +133,8 @@ func tellCoverage(w io.Writer, t *tally) {
 	}
 	fmt.Fprintln(w, "\ncoverage, statements that a package's own tests reach:")
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
-	for _, name := range sortedKeys(t.Coverage) {
+	for _, name := range slices.Sorted(maps.Keys(t.Coverage)) {
 		fmt.Fprintf(table, "%.1f %%\t  %s\n", t.Coverage[name], name)
 	}
 	_ = table.Flush() // to a terminal or a buffer
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

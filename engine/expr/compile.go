@@ -3,6 +3,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -51,10 +52,7 @@ func Compile(e *ir.Expr, lim ir.Limits) (_ *Compiled, err error) {
 	if tree, err = r.expr(tree); err != nil {
 		return nil, err
 	}
-	for name := range r.free {
-		c.names = append(c.names, name)
-	}
-	slices.Sort(c.names)
+	c.names = slices.Sorted(maps.Keys(r.free))
 	if c.fn, err = function(c.names, tree); err != nil {
 		return nil, ir.Errorf(e.Pos, "%s", parseMessage(err))
 	}

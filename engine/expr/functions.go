@@ -3,6 +3,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.starlark.net/starlark"
@@ -32,14 +33,7 @@ var functions = map[string]builtinFunc{
 	"isexception": isexception,
 }
 
-var builtinNames = func() []string {
-	names := make([]string, 0, len(functions))
-	for name := range functions {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}()
+var builtinNames = slices.Sorted(maps.Keys(functions))
 
 // Builtins gives the names of the built-in functions, sorted. The caller owns the slice.
 func Builtins() []string { return slices.Clone(builtinNames) }

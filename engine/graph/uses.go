@@ -96,21 +96,15 @@ type Live struct {
 
 // In says whether the variable is live where the node begins.
 func (l *Live) In(n NodeID, v VarID) bool {
-	set := l.in[n]
-	i := sort.Search(len(set), func(i int) bool { return set[i] >= v })
-	return i < len(set) && set[i] == v
+	_, found := slices.BinarySearch(l.in[n], v)
+	return found
 }
 
 // Across says whether the variable is live while the node runs: something after it reads what the
 // variable holds now.
 func (l *Live) Across(n *Node, v VarID) bool {
 	killed := slices.Contains(l.kills[n.ID], v)
-	for _, e := range l.g.out[n.ID] {
-		if l.In(e.To, v) && !e.kills(v, killed) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.g.out[n.ID], func(e *Edge) bool { return l.In(e.To, v) && !e.kills(v, killed) })
 }
 
 // kills says whether a value from before its node can no longer be read behind the edge: the node has
@@ -196,12 +190,7 @@ func (g *Graph) readByNext(readers []NodeID, writers map[NodeID]bool) bool {
 			after[e.To] = true
 		}
 	}
-	for _, r := range readers {
-		if !after[r] || g.Nodes[r].Depth > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(readers, func(r NodeID) bool { return !after[r] || g.Nodes[r].Depth > 0 })
 }
 
 // DataEdges gives, for every variable, an edge from each node that writes it to each frontier or

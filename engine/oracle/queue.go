@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -149,10 +150,7 @@ func (c *Count) addRun(x *index, r *runRecord, partial bool) {
 // redelivered says whether a lease came before the one that finished the run, and was not a failed attempt's.
 func (x *index) redelivered(r *runRecord, final int) bool {
 	attempt, token := x.history[final].Attempt, x.history[final].Token
-	for _, line := range r.leased {
-		if e := &x.history[line]; e.Token < token && e.Attempt == attempt {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.leased, func(line int) bool {
+		return x.history[line].Token < token && x.history[line].Attempt == attempt
+	})
 }

@@ -1,6 +1,7 @@
 package pgserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,7 +107,7 @@ func examine(ctx context.Context, dir string, who *account) (binaries, error) {
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return binaries{}, fmt.Errorf("%s/postgres does not run: %s", dir, oneLine(firstOf(string(out), err.Error())))
+		return binaries{}, fmt.Errorf("%s/postgres does not run: %s", dir, oneLine(cmp.Or(string(out), err.Error())))
 	}
 	_, text, _ := strings.Cut(string(out), ") ") // "postgres (PostgreSQL) 15.18 (Debian ...)"
 	b := binaries{dir: dir, versionText: shortVersion(text)}

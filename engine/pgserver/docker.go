@@ -1,6 +1,7 @@
 package pgserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -231,7 +232,7 @@ func (c *container) awaitReady(ctx context.Context, dsns []string) (string, erro
 		case <-c.life.ended:
 			return "", c.ended(ctx, "the container ended before it was ready")
 		case <-ctx.Done():
-			return "", fmt.Errorf("%w: %w%s", context.Cause(ctx), firstError(last, errNoAnswer), c.life.lastWords())
+			return "", fmt.Errorf("%w: %w%s", context.Cause(ctx), cmp.Or(last, errNoAnswer), c.life.lastWords())
 		case <-tick.C:
 		}
 	}

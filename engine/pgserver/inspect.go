@@ -1,6 +1,7 @@
 package pgserver
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -60,7 +61,7 @@ func (d Durability) String() string {
 		orUnknown(d.WALLevel), orUnknown(d.WALSyncMethod), orUnknown(d.DataChecksums))
 }
 
-func orUnknown(value string) string { return firstOf(value, "unknown") }
+func orUnknown(value string) string { return cmp.Or(value, "unknown") }
 
 // facts are what a server answered about itself.
 type facts struct {
@@ -121,7 +122,7 @@ func ask(ctx context.Context, conn *pgx.Conn, cfg *pgx.ConnConfig) (facts, error
 		return facts{}, fmt.Errorf("user %q may not create schemas at %s: let its owner run GRANT CREATE ON DATABASE %s TO %s",
 			cfg.User, f.target, pgx.Identifier{cfg.Database}.Sanitize(), pgx.Identifier{cfg.User}.Sanitize())
 	}
-	f.versionText = firstOf(f.versionText, strconv.Itoa(f.version))
+	f.versionText = cmp.Or(f.versionText, strconv.Itoa(f.version))
 	_, err = conn.Exec(ctx, statementStatsReadSQL)
 	f.statementStats = err == nil
 	return f, nil

@@ -118,11 +118,11 @@ var ownSettings = []string{
 // resolve fills in defaults and the environment, and refuses what cannot be right. The result is
 // what the rest of the package trusts.
 func (o Options) resolve() (Options, error) {
-	o.DSN = firstOf(o.DSN, os.Getenv("PULLEY_DSN"))
-	o.Image = firstOf(o.Image, os.Getenv("PULLEY_POSTGRES_IMAGE"), defaultImage)
-	o.DownloadURL = strings.TrimRight(firstOf(o.DownloadURL, os.Getenv("PULLEY_POSTGRES_MIRROR"), defaultDownloadURL), "/")
-	o.DownloadVersion = firstOf(o.DownloadVersion, os.Getenv("PULLEY_POSTGRES_VERSION"), defaultDownloadVersion)
-	o.TempDir = firstOf(o.TempDir, os.TempDir())
+	o.DSN = cmp.Or(o.DSN, os.Getenv("PULLEY_DSN"))
+	o.Image = cmp.Or(o.Image, os.Getenv("PULLEY_POSTGRES_IMAGE"), defaultImage)
+	o.DownloadURL = strings.TrimRight(cmp.Or(o.DownloadURL, os.Getenv("PULLEY_POSTGRES_MIRROR"), defaultDownloadURL), "/")
+	o.DownloadVersion = cmp.Or(o.DownloadVersion, os.Getenv("PULLEY_POSTGRES_VERSION"), defaultDownloadVersion)
+	o.TempDir = cmp.Or(o.TempDir, os.TempDir())
 	if o.StartTimeout < 0 || o.FetchTimeout < 0 {
 		return o, errors.New("a timeout of pgserver.Options is negative: give a positive duration, or zero for the default")
 	}
@@ -157,12 +157,3 @@ func validSettings(settings map[string]string) error {
 }
 
 func (o Options) logf(format string, args ...any) { o.Log(fmt.Sprintf(format, args...)) }
-
-func firstOf(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}

@@ -1,6 +1,7 @@
 package pgserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -90,7 +91,7 @@ func (o Options) makeSocketDir(who *account) (*runDir, error) {
 		}
 		unfit = errors.Join(unfit, err)
 	}
-	return nil, fmt.Errorf("no directory with a name short enough for a socket: %w", firstError(unfit, errors.New("set TMPDIR to a shorter one")))
+	return nil, fmt.Errorf("no directory with a name short enough for a socket: %w", cmp.Or(unfit, errors.New("set TMPDIR to a shorter one")))
 }
 
 // dirs names the directories, each once.
@@ -172,13 +173,4 @@ func plainCause(err error) string {
 		return errno.Error()
 	}
 	return err.Error()
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

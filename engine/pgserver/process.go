@@ -1,6 +1,7 @@
 package pgserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,5 +164,5 @@ func failureIn(output, other string) string {
 	if strings.Contains(output, "No space left on device") {
 		text += "; the disk is full: free some room, or set TMPDIR to a directory with more"
 	}
-	return firstOf(text, oneLine(output), other)
+	return cmp.Or(text, oneLine(output), other)
 }

@@ -1,6 +1,7 @@
 package pgserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -93,7 +94,7 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	r.mu.Lock()
-	r.heard = firstOf(r.heard, req.URL.Path)
+	r.heard = cmp.Or(r.heard, req.URL.Path)
 	r.mu.Unlock()
 	if r.base == "" {
 		http.NotFound(w, req)
@@ -102,7 +103,7 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := r.archive(req.URL.Path)
 	if err != nil {
 		r.mu.Lock()
-		r.failed = firstError(r.failed, err)
+		r.failed = cmp.Or(r.failed, err)
 		r.mu.Unlock()
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return

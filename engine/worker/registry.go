@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"sync"
@@ -95,12 +96,7 @@ func (r *Registry) OnPanic(f func(action string, value any, stack []byte)) {
 func (r *Registry) Describe() []Action {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	all := make([]Action, 0, len(r.actions))
-	for _, a := range r.actions {
-		all = append(all, a)
-	}
-	slices.SortFunc(all, func(a, b Action) int { return cmp.Compare(a.Name, b.Name) })
-	return all
+	return slices.SortedFunc(maps.Values(r.actions), func(a, b Action) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 func (r *Registry) find(name string) (Action, func(string, any, []byte), bool) {

@@ -8,6 +8,7 @@ package template
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -41,12 +42,7 @@ func Compile(v *yamlfile.Value, known []string, r *yamlfile.Report) *Template {
 	if r.Count() > before {
 		return nil
 	}
-	t := &Template{pos: v.Pos, eval: eval}
-	for name := range c.names {
-		t.names = append(t.names, name)
-	}
-	slices.Sort(t.names)
-	return t
+	return &Template{pos: v.Pos, eval: eval, names: slices.Sorted(maps.Keys(c.names))}
 }
 
 // Pos is where the value stands.
