@@ -88,7 +88,7 @@ func flowRivals() []mutant {
 		Check: pushTest("TestCommitsLockInOrder"), Says: "\\d+ deadlocks between",
 	}, {
 		Name: "hatchet-1540-retry-spiral", What: "an action that fails is tried again without end", Invariant: "I4",
-		Edits: []edit{{"engine/plan/step.go", `	if retry, ok := n.retry(failure.Type); ok && ev.Attempt <= retry.Count {`, `	if retry, ok := n.retry(failure.Type); ok {`}},
+		Edits: []edit{{"engine/plan/step.go", `	if retry, ok := n.RetryFor(failure.Type); ok && ev.Attempt <= retry.Count {`, `	if retry, ok := n.RetryFor(failure.Type); ok {`}},
 		Check: onMemory("complete/attempts_count"), Says: "cases_complete",
 	}, {
 		Name: "hatchet-1540-no-backoff", What: "an action that fails is tried again at once", Invariant: "I4",

@@ -156,12 +156,33 @@ func (p *place) processes() []int {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		environment, err := os.ReadFile("/proc/" + e.Name() + "/environ") // a zombie's is empty
-		if err == nil && slices.ContainsFunc(bytes.Split(environment, []byte{0}), func(v []byte) bool { return bytes.Equal(v, mark) }) {
+		if slices.ContainsFunc(bytes.Split(readEnvironment(e.Name()), []byte{0}), func(v []byte) bool { return bytes.Equal(v, mark) }) {
 			found = append(found, pid)
 		}
 	}
 	return found
+}
+
+// Bounds of reading the environment of a process that begins another program.
+const (
+	execTries = 20
+	execPause = time.Millisecond
+)
+
+// readEnvironment gives the environment of a process, and nothing of one that has ended or is another's. While a process begins
+// another program, there is nothing to read for a moment.
+func readEnvironment(pid string) []byte {
+	for range execTries {
+		environment, err := os.ReadFile("/proc/" + pid + "/environ")
+		if err != nil || len(environment) > 0 {
+			return environment
+		}
+		if _, err := os.Readlink("/proc/" + pid + "/exe"); err != nil {
+			return nil // a zombie, or the kernel's own
+		}
+		_ = pause.For(context.Background(), execPause) // cannot fail: that context does not end
+	}
+	return nil
 }
 
 // unmount takes away what is mounted below the directory, the deepest first.

@@ -16,14 +16,68 @@ import (
 // stubborn is a shell with a child in a session of its own, which no signal to the shell's group reaches.
 const stubborn = `setsid sh -c 'echo begun; exec sleep 600' & wait`
 
-// TestNothingStaysBehind interrupts a command whose child left its group.
-func TestNothingStaysBehind(t *testing.T) {
+// needProc skips a test where there is no Linux' /proc or setsid.
+func needProc(t *testing.T) {
+	t.Helper()
 	if _, err := exec.LookPath("setsid"); err != nil || !exists("/proc/self/environ") {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("CI must have Linux' /proc and setsid")
 		}
 		t.Skip("this needs Linux' /proc and setsid")
 	}
+}
+
+// TestProcessesThatBeginAnotherProgramAreSeen looks for a process again and again while it begins one program after another.
+func TestProcessesThatBeginAnotherProgramAreSeen(t *testing.T) {
+	needProc(t)
+	p, err := makePlace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(p.dir, "again.sh")
+	if err := os.WriteFile(script, []byte(`[ "$1" = 0 ] && { echo done; read line; exit 0; }; exec sh "$0" $(($1 - 1))`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", script, "300")
+	cmd.Env = p.environment(nil)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = out.Read(make([]byte, 16)) // it has been said, or the process has ended, which the looks find out
+	}()
+	for looks, going := 0, true; going; looks++ {
+		if len(p.processes()) == 0 {
+			t.Fatalf("look %d found no process", looks)
+		}
+		select {
+		case <-done:
+			going = false
+		default:
+		}
+	}
+	_ = in.Close() // it ends
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if err := p.leave(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingStaysBehind interrupts a command whose child left its group.
+func TestNothingStaysBehind(t *testing.T) {
+	needProc(t)
 	p, err := makePlace()
 	if err != nil {
 		t.Fatal(err)
