@@ -165,13 +165,15 @@ func (p *place) processes() []int {
 
 // Bounds of reading the environment of a process that begins another program.
 const (
-	execTries = 20
+	execTries = 5000 // while it has neither arguments nor an environment: on a busy machine it may wait there for a processor
+	bareTries = 20   // while it has arguments and no environment, which some processes never have
 	execPause = time.Millisecond
 )
 
 // readEnvironment gives the environment of a process, and nothing of one that has ended or is another's. While a process begins
 // another program, there is nothing to read for a moment.
 func readEnvironment(pid string) []byte {
+	bare := 0
 	for range execTries {
 		environment, err := os.ReadFile("/proc/" + pid + "/environ")
 		if err != nil || len(environment) > 0 {
@@ -179,6 +181,11 @@ func readEnvironment(pid string) []byte {
 		}
 		if _, err := os.Readlink("/proc/" + pid + "/exe"); err != nil {
 			return nil // a zombie, or the kernel's own
+		}
+		if arguments, err := os.ReadFile("/proc/" + pid + "/cmdline"); err != nil || len(arguments) > 0 {
+			if bare++; bare == bareTries {
+				return nil
+			}
 		}
 		_ = pause.For(context.Background(), execPause) // cannot fail: that context does not end
 	}
