@@ -43,7 +43,7 @@ type keeping struct {
 
 func (k keeping) Go(job func()) { k.Keep(job) }
 
-// EndIsAnsweredBeforeTheCleanup: see backendtest.Cleaning. The table is that of node runs.
+// EndIsAnsweredBeforeTheCleanup holds a design to backendtest.Cleaning. The table is that of node runs.
 func EndIsAnsweredBeforeTheCleanup(t *testing.T, table string, open func(testing.TB, postgres.Config) (Backend, *postgres.Store)) {
 	var n pgtest.Statements
 	b, store := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Tracer: &n})
