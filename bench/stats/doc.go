@@ -6,7 +6,7 @@
 //
 // Nothing here assumes a normal distribution. Medians come with order-statistic intervals, slopes are medians of slopes,
 // and two sides are compared by the signs or the ranks of their runs, counted out rather than sampled: the same runs
-// always give the same answer.
+// always give the same answer. Only Bootstrap draws at random, from a seed that it is given.
 //
 // To compare two sides, make a RatioTest of each figure, with ComparePairs for runs that were neighbours in time and
 // CompareGroups for others, and give all of them to Judge at once. It answers each with a record.Decision: worse,

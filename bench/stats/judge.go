@@ -124,11 +124,15 @@ func (q Question) decide(j *Judgement, alpha, level float64) {
 	}
 }
 
-// holm returns the p values adjusted for there being so many, in the same order: with p(1) ≤ … ≤ p(m),
+// Holm returns the p values adjusted for there being so many, in the same order: with p(1) ≤ … ≤ p(m),
 // the adjusted p(k) is the largest of (m − j + 1)·p(j) over j ≤ k, and at most 1. Refusing what is adjusted to at most
 // alpha refuses any true hypothesis with a probability of at most alpha, whatever hangs together with what.
-//
-// It also returns, for each hypothesis, the alpha at which the procedure came to it: alpha / (m − k + 1) for the
+func Holm(ps []float64) []float64 {
+	adjusted, _ := holm(ps, 0)
+	return adjusted
+}
+
+// holm also returns, for each hypothesis, the alpha at which the procedure came to it: alpha / (m − k + 1) for the
 // k-th smallest p up to the first that is not refused, and that one's for all that follow.
 func holm(ps []float64, alpha float64) (adjusted, levels []float64) {
 	order := make([]int, len(ps))

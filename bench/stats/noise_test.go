@@ -11,6 +11,12 @@ import (
 	"pulley/reports/record"
 )
 
+// quantile is the smallest value that is at least as large as the share q of all.
+func quantile(values []float64, q float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[min(int(math.Ceil(q*float64(len(sorted))))-1, len(sorted)-1)]
+}
+
 // A noise makes what a machine does to n runs in a row, as logarithms.
 type noise struct {
 	name string

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sync"
 )
@@ -81,6 +82,27 @@ func (w words) share(e *Event) {
 			w[*s] = *s
 		}
 	}
+}
+
+// ReadHistories reads the files of several recorders, one for each life of each process, and merges them.
+// It names the files that end with a torn line.
+func ReadHistories(files ...string) (_ History, torn []string, err error) {
+	parts := make([]History, len(files))
+	for i, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		h, cut, err := ReadHistory(f)
+		_ = f.Close() // only read
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if parts[i] = h; cut {
+			torn = append(torn, name)
+		}
+	}
+	return Merge(parts...), torn, nil
 }
 
 // readLine reads up to the end of the line. The error is io.EOF where the input ends before it.

@@ -117,27 +117,6 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// readHistories reads the files of several recorders, one for each life of each process, and merges them.
-// It names the files that end with a torn line.
-func readHistories(files ...string) (_ History, torn []string, err error) {
-	parts := make([]History, len(files))
-	for i, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		h, cut, err := ReadHistory(f)
-		_ = f.Close() // only read
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if parts[i] = h; cut {
-			torn = append(torn, name)
-		}
-	}
-	return Merge(parts...), torn, nil
-}
-
 // Whoever was killed has left the first piece of a line, or nothing at all.
 func TestReadHistoriesOfKilledProcesses(t *testing.T) {
 	dir := t.TempDir()
@@ -152,7 +131,7 @@ func TestReadHistoriesOfKilledProcesses(t *testing.T) {
 	whole := write("a", began+`{"kind":"submitted","instance":"i","at_ns":7}`+"\n")
 	cut := write("b", began+`{"kind":"submitting","instance":"i","at_ns":5}`+"\n"+`{"kind":"subm`)
 	empty := write("c", "")
-	h, torn, err := readHistories(whole, cut, empty)
+	h, torn, err := ReadHistories(whole, cut, empty)
 	if err != nil || len(h) != 4 || h[2].Kind != Submitting || h[3].Kind != Submitted {
 		t.Errorf("%v %v", h, err)
 	}
@@ -160,10 +139,10 @@ func TestReadHistoriesOfKilledProcesses(t *testing.T) {
 		t.Errorf("torn: %s", diff)
 	}
 	none := write("d", `{"kind":"submitted","instance":"i"}`+"\n")
-	if _, _, err := readHistories(whole, none); err == nil || !strings.Contains(err.Error(), none+`: history line 1: the first event is "submitted"`) {
+	if _, _, err := ReadHistories(whole, none); err == nil || !strings.Contains(err.Error(), none+`: history line 1: the first event is "submitted"`) {
 		t.Errorf("a file without version: %v", err)
 	}
-	if _, _, err := readHistories(filepath.Join(dir, "e")); err == nil {
+	if _, _, err := ReadHistories(filepath.Join(dir, "e")); err == nil {
 		t.Error("a file that is not there was read")
 	}
 }

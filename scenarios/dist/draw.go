@@ -22,6 +22,17 @@ func Uniform(lo, hi time.Duration) Times { return times(uniform(int64(lo), int64
 // Exponential is without memory: -mean · ln(1 - u), u uniform in [0,1).
 func Exponential(mean time.Duration) Times { return times(exponential(float64(mean), cut)) }
 
+// LogNormal is median · e^(sigma·N), N standard normal.
+func LogNormal(median time.Duration, sigma float64) Times {
+	return times(logNormal(float64(median), sigma, cut))
+}
+
+// Pareto is cut off at both ends, lo > 0: with u uniform in [0,1) and q = (lo/hi)^alpha, it is
+// lo · (1 - u·(1 - q))^(-1/alpha).
+func Pareto(lo, hi time.Duration, alpha float64) Times {
+	return times(pareto(int64(lo), int64(hi), alpha, cut))
+}
+
 // draw gives a whole number that is not negative.
 type draw func(r *rand.Rand) int64
 

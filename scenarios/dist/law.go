@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"pulley/internal/nearest"
 )
@@ -361,6 +362,16 @@ func empirical(list []int64, unit Unit) (shape, error) {
 		})
 		return float64(len(sorted)-at) / n
 	}}, nil
+}
+
+// Empirical draws one of the durations, each as likely. There must be one, and none may be negative.
+func Empirical(list []time.Duration) (Times, error) {
+	numbers := make([]int64, len(list))
+	for i, d := range list {
+		numbers[i] = int64(d)
+	}
+	s, err := empirical(numbers, Durations)
+	return times(s.draw), err
 }
 
 // ends reads LO..HI.
