@@ -63,8 +63,9 @@ func Cases(o CaseOptions) ([]Case, error) {
 			k := CaseOf(m, w.File())
 			k.Pressure, k.Run, k.Arriving, k.Objectives = w.Pressure, w.Run, w.Arriving, w.Objectives
 			if o.Undisturbed && !k.Pressure.None() {
-				opts.Undisturbed = true
-				if m, err = w.Mix(size, opts); err != nil {
+				twin := opts
+				twin.Undisturbed = true
+				if m, err = w.Mix(size, twin); err != nil {
 					return nil, err
 				}
 				out = append(out, k.undisturbed(m))
