@@ -256,8 +256,7 @@ func answerOf(outcomes []backend.Outcome, i int, err error) oracle.Answer {
 
 // retried says whether the program has a failed attempt tried again.
 func retried(c backend.Completion) bool {
-	r, ok := c.Program.Graph().Nodes[c.Lease.Key.Run.Node].RetryFor(c.Failure.Type)
-	return ok && c.Attempt <= r.Count
+	return oracle.Retried(c.Program.Graph().Nodes[c.Lease.Key.Run.Node], c.Failure.Type, c.Attempt)
 }
 
 // InstanceEvent tells how an instance stands.

@@ -104,7 +104,7 @@ func (c *compiler) catch(n *Node) {
 		for _, h := range c.tries[i].handlers {
 			c.caught++
 			h.ways = append(h.ways, loose{from: n.ID, kind: Exception, types: h.types, bind: h.bind})
-			if len(h.types) == 0 || slices.Contains(h.types, "Exception") {
+			if namesEveryType(h.types) {
 				return
 			}
 		}

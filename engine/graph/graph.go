@@ -136,11 +136,21 @@ type Node struct {
 // RetryFor finds the policy for an error: the first that names its type, or every type.
 func (n *Node) RetryFor(typ string) (Retry, bool) {
 	for _, r := range n.Retries {
-		if len(r.Types) == 0 || slices.Contains(r.Types, typ) || slices.Contains(r.Types, "Exception") {
+		if namesType(r.Types, typ) {
 			return r, true
 		}
 	}
 	return Retry{}, false
+}
+
+// namesType says whether a list of the types of errors has one in it.
+func namesType(types []string, typ string) bool {
+	return namesEveryType(types) || slices.Contains(types, typ)
+}
+
+// namesEveryType says whether a list of the types of errors is of all errors.
+func namesEveryType(types []string) bool {
+	return len(types) == 0 || slices.Contains(types, "Exception")
 }
 
 // Arg is one keyword argument of an action.
@@ -272,6 +282,16 @@ func (g *Graph) Actions() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// Handler finds the exception edge that an error of a node takes: the first that names its type, or every type. Nil: the error is not caught.
+func (g *Graph) Handler(n NodeID, typ string) *Edge {
+	for _, e := range g.Out(n) {
+		if e.Kind == Exception && namesType(e.Types, typ) {
+			return e
+		}
+	}
+	return nil
 }
 
 // Out gives the control edges that leave a node, in order. The slice is the graph's own.

@@ -248,7 +248,7 @@ func (w *walk) ended(n *node, ev Event, jitter float64) {
 		w.follow(n, ev.Run.Path)
 		return
 	}
-	if e := w.p.handler(n, failure.Type); e != nil {
+	if e := w.p.graph.Handler(n.ID, failure.Type); e != nil {
 		if e.Var != graph.None {
 			w.set(w.p.slot(e.Var, ev.Run.Path), value{val: expr.NewError(failure.Type, failure.Message, failure.Action)})
 		}
@@ -266,17 +266,7 @@ func (p *Program) Fatal(ev Event) bool {
 		return false
 	}
 	n := &p.nodes[ev.Run.Node]
-	return !n.Continue && p.handler(n, ev.Failure.Type) == nil
-}
-
-// handler finds the exception edge that an error takes: the first whose types name it.
-func (p *Program) handler(n *node, typ string) *graph.Edge {
-	for _, e := range p.graph.Out(n.ID) {
-		if e.Kind == graph.Exception && (len(e.Types) == 0 || slices.Contains(e.Types, typ) || slices.Contains(e.Types, "Exception")) {
-			return e
-		}
-	}
-	return nil
+	return !n.Continue && p.graph.Handler(n.ID, ev.Failure.Type) == nil
 }
 
 // result reads an attempt's result; one that is no value, or too large a one, is a failure.

@@ -334,8 +334,7 @@ func (d *conductor) answers(batch []backend.Completion, outcomes []backend.Outco
 
 // retried says whether the program has a failed attempt tried again.
 func (d *conductor) retried(c backend.Completion) bool {
-	r, ok := d.program.Graph().Nodes[c.Lease.Key.Run.Node].RetryFor(c.Failure.Type)
-	return ok && c.Attempt <= r.Count
+	return oracle.Retried(d.program.Graph().Nodes[c.Lease.Key.Run.Node], c.Failure.Type, c.Attempt)
 }
 
 // note keeps what a call brought, as far as it is of this instance.

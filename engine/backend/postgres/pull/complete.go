@@ -152,13 +152,11 @@ func (b *Backend) planAll(ctx context.Context, shard int, events []*event) error
 // callsOff gives what an error calls off that is caught outside of a spread or parallel around its node, and
 // nil if there is no such handler.
 func callsOff(g *graph.Graph, run graph.Run, typ string) *plan.Clear {
-	i := slices.IndexFunc(g.Out(run.Node), func(e *graph.Edge) bool {
-		return e.Kind == graph.Exception && (len(e.Types) == 0 || slices.Contains(e.Types, typ) || slices.Contains(e.Types, "Exception"))
-	})
-	if i < 0 {
+	handler := g.Handler(run.Node, typ)
+	if handler == nil {
 		return nil
 	}
-	to := g.Nodes[g.Out(run.Node)[i].To]
+	to := g.Nodes[handler.To]
 	out := plan.Clear{}
 	for r := g.Nodes[run.Node].Region; !g.Within(to.Region, r); r = g.Regions[r].Parent {
 		out.Region = r
