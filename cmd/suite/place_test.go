@@ -39,7 +39,7 @@ func TestProcessesThatBeginAnotherProgramAreSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", script, "300")
-	cmd.Env = p.environment(nil)
+	cmd.Env = append([]string{"LONG=" + strings.Repeat("x", 100_000)}, p.environment(nil)...) // the mark is far behind
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
