@@ -60,9 +60,7 @@ func coreMutants() []mutant {
 		Check: check{Package: "engine/backend/postgres/push", Run: "^TestOverflow$"}, Says: "want applied refused applied refused applied",
 	}, {
 		Name: "error-not-caught-by-type", What: "a handler takes every error, whatever types it names", Invariant: "I4",
-		Edits: []edit{{"engine/plan/step.go", `(len(e.Types) == 0 || slices.Contains(e.Types, typ) || slices.Contains(e.Types, "Exception")) {
-			return e`, `true {
-			return e`}},
+		Edits: []edit{{"engine/graph/graph.go", `e.Kind == Exception && namesType(e.Types, typ) {`, `e.Kind == Exception {`}},
 		Check: programs, Says: "is not the reference's twin",
 		Sim: inBoth("I4 I7"),
 	}, {
