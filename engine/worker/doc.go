@@ -4,16 +4,15 @@
 // one here, Registry, runs Go functions in the engine's process. Register gives a function its
 // name:
 //
-//	reg := worker.NewRegistry()
-//	err := reg.Register("payments.charge", func(ctx context.Context, call worker.Call) (any, error) {
-//		var args struct {
-//			Order Order `json:"order"`
-//		}
-//		if err := call.Bind(&args); err != nil {
-//			return nil, err
-//		}
+//	reg, err := worker.NewRegistry()
+//	...
+//	err = worker.Register(reg, "payments.charge", func(ctx context.Context, args struct {
+//		Order Order `json:"order"`
+//	}) (Receipt, error) {
 //		...
 //	})
+//
+// Registry.Register is for functions that take their arguments as they come.
 //
 // A task may be delivered more than once: after a crash, or when its lease was lost. What an action
 // does to the world should therefore be guarded by Call.Key, which is the same for every delivery of
