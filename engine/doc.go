@@ -68,10 +68,9 @@
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
 //	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | internal/pause
 //	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage, internal/depth
-//	scenarios                  | workloads as data, with what a right scheduler comes to        | engine/reference, scenarios/arrivals, scenarios/behaviour, scenarios/generate, scenarios/template, scenarios/yamlfile
+//	scenarios                  | workloads as data, with what a right scheduler comes to        | engine/reference, scenarios/arrivals, scenarios/behaviour, scenarios/generate, scenarios/template, internal/yamlfile
 //	scenarios/arrivals         | texts of arrival processes, and the times that they intend      | internal/cause, internal/clip, internal/nearest
-//	scenarios/yamlfile         | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/clip, internal/nearest
-//	scenarios/template         | values of such files that have expressions in them              | engine/expr, scenarios/yamlfile
+//	scenarios/template         | values of such files that have expressions in them              | engine/expr, internal/yamlfile
 //	scenarios/dist             | distributions that are written as text                          | internal/nearest
 //	scenarios/behaviour        | actions that take time, fail and give what a scenario says      | engine/worker, engine/reference, scenarios/dist, scenarios/template, scenarios/wfformat, internal/pause
 //	scenarios/generate         | writes workflows of a shape from parameters and a seed           | engine/graph, scenarios/dist, internal/nearest
@@ -126,6 +125,7 @@
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –
 //	internal/plural            | writes numbers of things                                       | –
+//	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/clip, internal/nearest
 //
 // A package's tests may import what the package itself may, and besides:
 //

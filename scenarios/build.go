@@ -15,12 +15,12 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/internal/nearest"
+	"pulley/internal/yamlfile"
 	"pulley/scenarios/behaviour"
 	"pulley/scenarios/dist"
 	"pulley/scenarios/generate"
 	"pulley/scenarios/template"
 	"pulley/scenarios/wfformat"
-	"pulley/scenarios/yamlfile"
 )
 
 // building is a scenario of one size in the making.

@@ -9,8 +9,8 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/internal/yamlfile"
 	"pulley/scenarios/behaviour"
-	"pulley/scenarios/yamlfile"
 )
 
 // checkSteps bounds what the reference interpreter does for a size that is only looked at.

@@ -9,9 +9,9 @@ import (
 
 	"pulley/engine/expr"
 	"pulley/engine/ir"
+	"pulley/internal/yamlfile"
 	"pulley/scenarios/dist"
 	"pulley/scenarios/template"
-	"pulley/scenarios/yamlfile"
 )
 
 // The names that expressions of a scenario may read in any case.

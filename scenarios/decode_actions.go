@@ -9,11 +9,11 @@ import (
 
 	"pulley/engine/ir"
 	"pulley/internal/nearest"
+	"pulley/internal/yamlfile"
 	"pulley/scenarios/behaviour"
 	"pulley/scenarios/dist"
 	"pulley/scenarios/template"
 	"pulley/scenarios/wfformat"
-	"pulley/scenarios/yamlfile"
 )
 
 func (d *decoder) readActions() {

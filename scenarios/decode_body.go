@@ -7,11 +7,11 @@ import (
 
 	"pulley/engine/expr"
 	"pulley/engine/ir"
+	"pulley/internal/yamlfile"
 	"pulley/scenarios/dist"
 	"pulley/scenarios/generate"
 	"pulley/scenarios/template"
 	"pulley/scenarios/wfformat"
-	"pulley/scenarios/yamlfile"
 )
 
 // readBody reads what runs: one of program, generate, trace and mix.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"pulley/internal/yamlfile"
 	"pulley/scenarios/arrivals"
 	"pulley/scenarios/dist"
-	"pulley/scenarios/yamlfile"
 )
 
 func (d *decoder) readArrivals() {

@@ -17,9 +17,9 @@ import (
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/reference"
+	"pulley/internal/yamlfile"
 	"pulley/scenarios"
 	"pulley/scenarios/wfformat"
-	"pulley/scenarios/yamlfile"
 )
 
 // folder writes files into a folder of their own, and gives the path of the first by name.

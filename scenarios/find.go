@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"pulley/internal/nearest"
-	"pulley/scenarios/yamlfile"
+	"pulley/internal/yamlfile"
 )
 
 // usual are the scenarios that are run where none is named, in the order in which they are shown.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"pulley/scenarios/yamlfile"
+	"pulley/internal/yamlfile"
 )
 
 // FuzzDecode wants a scenario or mistakes with their places, whatever a file says. Programs and other files are those that

@@ -7,12 +7,12 @@ import (
 
 	"pulley/engine/expr"
 	"pulley/engine/ir"
+	"pulley/internal/yamlfile"
 	"pulley/scenarios/arrivals"
 	"pulley/scenarios/behaviour"
 	"pulley/scenarios/dist"
 	"pulley/scenarios/template"
 	"pulley/scenarios/wfformat"
-	"pulley/scenarios/yamlfile"
 )
 
 // Scenario is a family of workloads of one kind, from small to large.

@@ -7,12 +7,12 @@ import (
 	"pulley/engine/expr"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
+	"pulley/internal/yamlfile"
 	"pulley/scenarios/arrivals"
 	"pulley/scenarios/behaviour"
 	"pulley/scenarios/dist"
 	"pulley/scenarios/template"
 	"pulley/scenarios/wfformat"
-	"pulley/scenarios/yamlfile"
 )
 
 // spec is a scenario's file, read.

@@ -25,7 +25,7 @@ import (
 	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
-	"pulley/scenarios/yamlfile"
+	"pulley/internal/yamlfile"
 )
 
 // engineCommand is the hidden command of an engine's process.

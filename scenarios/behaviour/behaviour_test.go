@@ -19,10 +19,10 @@ import (
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 	"pulley/internal/depth"
+	"pulley/internal/yamlfile"
 	"pulley/scenarios/behaviour"
 	"pulley/scenarios/dist"
 	"pulley/scenarios/template"
-	"pulley/scenarios/yamlfile"
 )
 
 func law(t *testing.T, text string, unit dist.Unit) *dist.Law {

@@ -20,7 +20,7 @@ import (
 	"pulley/engine/ir"
 	"pulley/internal/clip"
 	"pulley/internal/nearest"
-	"pulley/scenarios/yamlfile"
+	"pulley/internal/yamlfile"
 )
 
 // Template is a value with expressions, compiled. It is immutable and safe for concurrent use.

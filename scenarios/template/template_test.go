@@ -7,8 +7,8 @@ import (
 	"go.starlark.net/starlark"
 
 	"pulley/engine/expr"
+	"pulley/internal/yamlfile"
 	"pulley/scenarios/template"
-	"pulley/scenarios/yamlfile"
 )
 
 var env = template.Env{"size": starlark.MakeInt(10), "names": starlark.NewList([]starlark.Value{starlark.String("a"), starlark.String("b")})}

@@ -12,7 +12,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/internal/cause"
-	"pulley/scenarios/yamlfile"
+	"pulley/internal/yamlfile"
 )
 
 // The exit statuses besides 0 and those of signals.
