@@ -25,7 +25,7 @@ func TestKneeOfAScenario(t *testing.T) {
 	if !slices.Contains([]int{0, console.ExitFailed, console.ExitInconclusive}, got.code) {
 		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
-	wantParts(t, got.out, "orders 1 on memory: ", "Closed loops", "alone", "saturated")
+	wantParts(t, got.out, "orders 1 on memory: ", "Closed loops", "alone")
 	r, err := record.ReadKnees(filepath.Join(out, record.KneeFile))
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +36,9 @@ func TestKneeOfAScenario(t *testing.T) {
 	}
 	if want := (map[string]int{"found": 0, "always": 0, "never": console.ExitFailed, "undecided": console.ExitInconclusive})[k.Kind]; got.code != want {
 		t.Errorf("%s ends with exit status %d", k.Kind, got.code)
+	}
+	if k.Kind != string(knee.Undecided) { // else the time may be over before the scheduler is saturated
+		wantParts(t, got.out, "saturated")
 	}
 	for _, r := range k.Closed {
 		if slices.ContainsFunc(r.Findings, func(f record.LoadFinding) bool { return f.Kind == load.KindWrong }) {
