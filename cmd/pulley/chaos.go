@@ -22,10 +22,10 @@ import (
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
 	"pulley/engine/oracle"
+	"pulley/internal/yamlfile"
 	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
-	"pulley/internal/yamlfile"
 )
 
 // engineCommand is the hidden command of an engine's process.
