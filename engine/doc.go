@@ -63,6 +63,7 @@
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause
+//	engine/worker/procgroup    | processes that end with us, and take their children along      | internal/pause, internal/procenv
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
@@ -125,6 +126,7 @@
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –
 //	internal/plural            | writes numbers of things                                       | –
+//	internal/procenv           | finds processes by a variable in their environment             | internal/pause
 //	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/clip, internal/nearest
 //
 // A package's tests may import what the package itself may, and besides:

@@ -8,16 +8,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"pulley/internal/pause"
+	"pulley/internal/procenv"
 )
 
 // markVariable marks the processes of a run of suite, so that none is left behind.
@@ -149,60 +149,7 @@ func (p *place) await(within time.Duration) bool {
 
 // processes lists those that carry the mark. Where there is no /proc, nobody is found.
 func (p *place) processes() []int {
-	entries, _ := os.ReadDir("/proc") // there is none on a Mac
-	mark := []byte(markVariable + "=" + p.mark)
-	buffer := make([]byte, environmentMost)
-	var found []int
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		if slices.ContainsFunc(bytes.Split(readEnvironment(e.Name(), buffer), []byte{0}), func(v []byte) bool { return bytes.Equal(v, mark) }) {
-			found = append(found, pid)
-		}
-	}
-	return found
-}
-
-// Bounds of reading the environment of a process that begins another program.
-const (
-	execTries = 5000 // while it has neither arguments nor an environment: on a busy machine it may wait there for a processor
-	bareTries = 20   // while it has arguments and no environment, which some processes never have
-	execPause = time.Millisecond
-
-	environmentMost = 1 << 20 // bytes that are looked at; the mark is that of our own commands, which have less
-)
-
-// readEnvironment reads the environment of a process into a buffer, and gives nothing of one that has ended or is another's. While a process
-// begins another program, there is nothing to read for a moment. It reads by one call of the system: between two, the process may begin
-// another program, and what the first gave would be a part that seems to be all.
-func readEnvironment(pid string, buffer []byte) []byte {
-	bare := 0
-	for range execTries {
-		f, err := os.Open("/proc/" + pid + "/environ")
-		if err != nil {
-			return nil
-		}
-		n, err := f.Read(buffer)
-		_ = f.Close() // it was only read
-		if n > 0 {
-			return buffer[:n]
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil
-		}
-		if _, err := os.Readlink("/proc/" + pid + "/exe"); err != nil {
-			return nil // a zombie, or the kernel's own
-		}
-		if arguments, err := os.ReadFile("/proc/" + pid + "/cmdline"); err != nil || len(arguments) > 0 {
-			if bare++; bare == bareTries {
-				return nil
-			}
-		}
-		_ = pause.For(context.Background(), execPause) // cannot fail: that context does not end
-	}
-	return nil
+	return slices.Sorted(maps.Keys(procenv.Find(markVariable+"="+p.mark, procenv.Settled)))
 }
 
 // unmount takes away what is mounted below the directory, the deepest first.
