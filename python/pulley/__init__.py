@@ -12,8 +12,9 @@ and results travel as JSON, by the type hints; package ``pulley.values`` says wh
 Python 3.9 or later; nothing else is needed.  pydantic models work if pydantic is installed.
 """
 
+from .attempt import Attempt, current_attempt
 from .definitions import Action, DefinitionError, Workflow, action, workflow
 
-__all__ = ["Action", "DefinitionError", "Workflow", "action", "workflow", "__version__"]
+__all__ = ["Action", "Attempt", "DefinitionError", "Workflow", "action", "current_attempt", "workflow", "__version__"]
 
 __version__ = "0.1.0"
