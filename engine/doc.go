@@ -64,6 +64,8 @@
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause
 //	engine/worker/procgroup    | processes that end with us, and take their children along      | internal/pause, internal/procenv
+//	engine/worker/process      | runs actions as programs, a process for each attempt           | engine/worker, engine/worker/procgroup
+//	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/process, internal/yamlfile
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
@@ -72,7 +74,7 @@
 //	scenarios                  | workloads as data, with what a right scheduler comes to        | engine/reference, scenarios/arrivals, scenarios/behaviour, scenarios/generate, scenarios/template, internal/yamlfile
 //	scenarios/arrivals         | texts of arrival processes, and the times that they intend      | internal/cause, internal/clip, internal/nearest
 //	scenarios/template         | values of such files that have expressions in them              | engine/expr, internal/yamlfile
-//	scenarios/dist             | distributions that are written as text                          | internal/nearest
+//	scenarios/dist             | distributions that are written as text                          | internal/bytesize, internal/nearest
 //	scenarios/behaviour        | actions that take time, fail and give what a scenario says      | engine/worker, engine/reference, scenarios/dist, scenarios/template, scenarios/wfformat, internal/pause
 //	scenarios/generate         | writes workflows of a shape from parameters and a seed           | engine/graph, scenarios/dist, internal/nearest
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
@@ -120,6 +122,7 @@
 //	cmd/pulley/*               | a group of pulley's commands each, and the console that they share | any
 //	cmd/suite                  | runs our own tests: before a change, and through the night     | any
 //	internal/aligned           | lays out text in columns                                       | –
+//	internal/bytesize          | reads numbers of bytes as people write them                    | –
 //	internal/cause             | takes out of errors what their readers are told already        | –
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
@@ -127,7 +130,7 @@
 //	internal/pause             | waits                                                          | –
 //	internal/plural            | writes numbers of things                                       | –
 //	internal/procenv           | finds processes by a variable in their environment             | internal/pause
-//	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/clip, internal/nearest
+//	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/bytesize, internal/clip, internal/nearest
 //
 // A package's tests may import what the package itself may, and besides:
 //

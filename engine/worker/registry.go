@@ -61,6 +61,9 @@ func NewRegistry(actions ...Action) (*Registry, error) {
 	return r, nil
 }
 
+// IsActionName says whether the language can write a name of an action.
+func IsActionName(name string) bool { return actionName.MatchString(name) }
+
 var actionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
 // Register adds a function that takes its arguments as they come.
@@ -70,7 +73,7 @@ func (r *Registry) Register(name string, fn Func) error { return r.Add(Action{Na
 // without a function are errors.
 func (r *Registry) Add(a Action) error {
 	switch {
-	case !actionName.MatchString(a.Name):
+	case !IsActionName(a.Name):
 		return fmt.Errorf("worker: %q is not an action's name: write letters, digits, _ and single dots, as in mail.send", a.Name)
 	case a.Run == nil:
 		return fmt.Errorf("worker: action %s has no function", a.Name)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulley/engine/ir"
+	"pulley/internal/bytesize"
 	"pulley/internal/clip"
 	"pulley/internal/nearest"
 )
@@ -227,6 +228,17 @@ func (r *Report) Duration(v *Value, what string) (time.Duration, bool) {
 		return 0, false
 	}
 	return d, true
+}
+
+// Size reads a number of bytes.
+func (r *Report) Size(v *Value, what string) (int64, bool) {
+	text, ok := v.Scalar()
+	n, err := bytesize.Parse(text)
+	if !ok || err != nil {
+		r.Add(v.Pos, "%s is a size, not %s; write one like 512B, 4kB or 1.5MiB", what, v.describe())
+		return 0, false
+	}
+	return n, true
 }
 
 // List gives the elements of a list, or the value itself where it is none and no null.

@@ -2,10 +2,11 @@ package dist
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"pulley/internal/bytesize"
 )
 
 // Unit says what the numbers of a law count.
@@ -28,19 +29,8 @@ func (u Unit) span() string {
 	return [...]string{"1ms..9ms", "1kB..100kB", "1..9"}[u]
 }
 
-// Bounds of what is written.
-const (
-	bytesMost  = 1 << 40
-	countsMost = 1_000_000_000_000_000 // floats hold every whole number up to it
-)
-
-// sizes are the units of bytes.
-var sizes = []struct {
-	suffix string
-	bytes  float64
-}{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1},
-}
+// countsMost bounds what is written.
+const countsMost = 1_000_000_000_000_000 // floats hold every whole number up to it
 
 // parse reads a number of the unit.
 func (u Unit) parse(text string) (int64, error) {
@@ -53,18 +43,7 @@ func (u Unit) parse(text string) (int64, error) {
 		}
 		return int64(d), nil
 	case Bytes:
-		for _, s := range sizes {
-			number, ok := strings.CutSuffix(text, s.suffix)
-			if !ok {
-				continue
-			}
-			v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-			if err != nil || !(v >= 0) || v*s.bytes > bytesMost {
-				break
-			}
-			return int64(math.Round(v * s.bytes)), nil
-		}
-		return 0, fmt.Errorf("%q is no size; write one like 512B, 4kB or 1.5MiB, not negative, at most 1024GiB", text)
+		return bytesize.Parse(text)
 	}
 	v, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
 	if err != nil || v < 0 || v > countsMost {

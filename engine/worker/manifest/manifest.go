@@ -1,0 +1,94 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pulley/engine/worker"
+	"pulley/engine/worker/process"
+	"pulley/engine/worker/procgroup"
+	"pulley/internal/yamlfile"
+)
+
+// Options are what a file does not say.
+type Options struct {
+	// Log is called with each line that an action writes to standard error, from several goroutines. Nil: nobody is told.
+	Log func(action, line string)
+}
+
+// Manifest is the actions of a file, ready to run.
+type Manifest struct {
+	file    string
+	actions []worker.Action
+	keeper  *procgroup.Keeper // nil without processes
+}
+
+// Open reads a file and makes its actions ready. The error is yamlfile.Mistakes, one line each, where the file is at fault. The
+// caller closes the manifest.
+func Open(file string, o Options) (*Manifest, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		var path *fs.PathError
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		return nil, fmt.Errorf("actions file %s: %w", file, err)
+	}
+	r := &reader{dir: filepath.Dir(file), options: o}
+	if root := yamlfile.Parse(file, data, &r.Report); root != nil {
+		r.file(root)
+	}
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	m := &Manifest{file: file}
+	if len(r.processes) > 0 {
+		if m.keeper, err = procgroup.New(); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range r.processes {
+		run, err := process.New(p.config, m.keeper)
+		if err != nil {
+			r.AddError(p.pos, err)
+			continue
+		}
+		p.action.Run = run.Run
+		m.actions = append(m.actions, p.action)
+	}
+	if err := r.Err(); err != nil {
+		closing, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		return nil, errors.Join(err, m.Close(closing))
+	}
+	return m, nil
+}
+
+// Register adds the actions to a registry. An action that the registry has already is an error, and then nothing of the
+// manifest is to be used.
+func (m *Manifest) Register(reg *worker.Registry) error {
+	for _, a := range m.actions {
+		if err := reg.Add(a); err != nil {
+			return fmt.Errorf("actions file %s: %s", m.file, strings.TrimPrefix(err.Error(), "worker: "))
+		}
+	}
+	return nil
+}
+
+// Actions are those of the file, in its order.
+func (m *Manifest) Actions() []worker.Action { return slices.Clone(m.actions) }
+
+// Close ends what runs, and waits for that until ctx ends.
+func (m *Manifest) Close(ctx context.Context) error {
+	if m.keeper == nil {
+		return nil
+	}
+	return m.keeper.Close(ctx)
+}

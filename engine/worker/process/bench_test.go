@@ -1,0 +1,59 @@
+package process
+
+import (
+	"encoding/json"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/worker"
+)
+
+// atOnce is how many programs run at once in the benchmark.
+const atOnce = 4
+
+// BenchmarkOfBare compares the rate of attempts with that of a loop that starts the same program and waits for it, and does nothing
+// else. The two take turns. ratio is that of the rates: 1 means that an attempt costs as much as its program.
+func BenchmarkOfBare(b *testing.B) {
+	program, err := exec.LookPath("echo")
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := registry(b, Config{AtOnce: atOnce}, map[string][]string{"one": {program, "1"}})
+	task := backend.Task{Action: "one", Args: json.RawMessage("{}"), Attempt: 1}
+	turns := []func() error{
+		func() error { return exec.Command(program, "1").Run() },
+		func() error {
+			if _, failure := r.Execute(b.Context(), task); failure != nil {
+				return &worker.Error{Type: failure.Type, Message: failure.Message}
+			}
+			return nil
+		},
+	}
+	var spent [2]time.Duration
+	const block = 100
+	for b.Loop() {
+		for i, run := range turns {
+			began := time.Now()
+			var all sync.WaitGroup
+			for range atOnce {
+				all.Go(func() {
+					for range block / atOnce {
+						if err := run(); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			spent[i] += time.Since(began)
+		}
+	}
+	each := float64(b.N * block)
+	b.ReportMetric(spent[0].Seconds()/spent[1].Seconds(), "ratio")
+	b.ReportMetric(each/spent[0].Seconds(), "bare/s")
+	b.ReportMetric(each/spent[1].Seconds(), "attempts/s")
+}

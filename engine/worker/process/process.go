@@ -1,0 +1,183 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pulley/engine/worker"
+	"pulley/engine/worker/procgroup"
+)
+
+// The failure types that this package gives beside those of package worker.
+const (
+	TypeExitStatus = "ExitStatus" // the program ended with another status than 0, and named no type
+	TypeKilled     = "Killed"     // a signal ended the program
+	TypeStart      = "StartError" // the program cannot be started
+)
+
+const (
+	// GraceDefault is the grace of a Config that names none.
+	GraceDefault = 2 * time.Second
+	// AtOnceDefault is how many processes an action has at once if its Config does not say.
+	AtOnceDefault = 256
+	// outputDefault is the limit of output of a Config that names none: more than a value may have, so that a value that is too large
+	// is told as such.
+	outputDefault = 4 << 20
+)
+
+// Config says how one action is run.
+type Config struct {
+	// Command is the program and its arguments. A program without a slash is looked for in PATH; one with a slash that is not
+	// absolute is below Dir.
+	Command []string
+
+	// Dir is where the program runs; empty: where this process does.
+	Dir string
+
+	// Env is added to this process's environment, and replaces what it has.
+	Env map[string]string
+
+	Limits Limits
+
+	// AtOnce bounds the processes of this action; zero means AtOnceDefault. An attempt beyond it waits for its turn, and its
+	// timeout runs meanwhile.
+	AtOnce int
+
+	// Grace is how long a program that is asked to end may take for it, while nothing else ends it; zero means GraceDefault, and a
+	// negative one that it is killed at once.
+	Grace time.Duration
+
+	// Log is called with each line that a program writes to standard error, from several goroutines. Nil: they are not told
+	// but as far as a failure has them.
+	Log func(action, line string)
+}
+
+// Limits bound one process. Zero leaves a limit out, but for Output.
+type Limits struct {
+	Time   time.Duration // from its start; beyond it the attempt fails with Timeout
+	Output int           // bytes of standard output; zero means 4 MiB
+
+	// Processes bounds the program and what it starts; beyond it the attempt fails with LimitExceeded. See procgroup.Limits.
+	Processes int
+
+	// Memory and OpenFiles are the system's limits of data, in bytes, and of open files, of each process. They need the program
+	// prlimit, which Linux systems have in util-linux.
+	Memory, OpenFiles int64
+}
+
+// Action runs the attempts of one action. It is safe for concurrent use.
+type Action struct {
+	config Config
+	argv   []string // with what sets the limits before it
+	keeper *procgroup.Keeper
+	slots  chan struct{}
+}
+
+// New makes an action of a program, whose processes the keeper starts and ends. It fails if there is no such program.
+func New(c Config, keeper *procgroup.Keeper) (*Action, error) {
+	switch {
+	case len(c.Command) == 0 || c.Command[0] == "":
+		return nil, errors.New("no program; name one and its arguments")
+	case c.AtOnce < 0:
+		return nil, fmt.Errorf("%d processes at once; choose one at least", c.AtOnce)
+	case c.Limits.Time < 0 || c.Limits.Output < 0 || c.Limits.Memory < 0 || c.Limits.OpenFiles < 0 || c.Limits.Processes < 0:
+		return nil, errors.New("a limit is below zero; leave it out for none")
+	}
+	if c.AtOnce == 0 {
+		c.AtOnce = AtOnceDefault
+	}
+	if c.Grace == 0 {
+		c.Grace = GraceDefault
+	}
+	if c.Limits.Output == 0 {
+		c.Limits.Output = outputDefault
+	}
+	program, err := find(c.Command[0], c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	argv := append([]string{program}, c.Command[1:]...)
+	if limits := c.Limits.arguments(); len(limits) > 0 {
+		prlimit, err := exec.LookPath("prlimit")
+		if err != nil {
+			return nil, errors.New("limits of memory and open files need the program prlimit; install util-linux, or leave them out")
+		}
+		argv = slices.Concat([]string{prlimit}, limits, []string{"--"}, argv)
+	}
+	return &Action{config: c, argv: argv, keeper: keeper, slots: make(chan struct{}, c.AtOnce)}, nil
+}
+
+// arguments are those of prlimit.
+func (l Limits) arguments() (arguments []string) {
+	for _, limit := range []struct {
+		option string
+		most   int64
+	}{{"--data=", l.Memory}, {"--nofile=", l.OpenFiles}} {
+		if limit.most > 0 {
+			arguments = append(arguments, limit.option+strconv.FormatInt(limit.most, 10))
+		}
+	}
+	return arguments
+}
+
+// find gives the file of a program.
+func find(program, dir string) (string, error) {
+	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
+		program = filepath.Join(dir, program)
+	}
+	file, err := exec.LookPath(program)
+	var missing *exec.Error
+	switch {
+	case err == nil:
+		return filepath.Abs(file)
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, exec.ErrNotFound):
+		return "", fmt.Errorf("there is no program %s; check the name, and PATH", program)
+	case errors.Is(err, os.ErrPermission):
+		return "", fmt.Errorf("%s is no program that may be run; chmod +x makes it one", program)
+	case errors.As(err, &missing):
+		err = missing.Err
+	}
+	return "", fmt.Errorf("program %s: %w", program, err)
+}
+
+// Run implements worker.Func.
+func (a *Action) Run(ctx context.Context, call worker.Call) (any, error) {
+	select {
+	case a.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ended(ctx)
+	}
+	defer func() { <-a.slots }()
+	if a.config.Limits.Time > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, a.config.Limits.Time, &worker.Error{
+			Type: worker.TypeTimeout, Message: fmt.Sprintf("the program took longer than its limit of %v", a.config.Limits.Time),
+		})
+		defer cancel()
+	}
+	return a.attempt(ctx, call)
+}
+
+// environment is that of an attempt.
+func (a *Action) environment(call worker.Call) []string {
+	env := maps.Clone(a.config.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	env["PULLEY_ACTION"] = call.Action
+	env["PULLEY_INSTANCE"] = call.Instance.String()
+	env["PULLEY_NODE"] = call.Node
+	env["PULLEY_PATH"] = string(call.Path)
+	env["PULLEY_ATTEMPT"] = strconv.Itoa(call.Attempt)
+	env["PULLEY_KEY"] = call.Key()
+	return procgroup.Environ(env)
+}
