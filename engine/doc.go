@@ -63,6 +63,7 @@
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause
+//	engine/worker/workertest   | the contract suite of all executors of actions                 | engine/worker, internal/pause
 //	engine/worker/procgroup    | processes that end with us, and take their children along      | internal/pause, internal/procenv
 //	engine/worker/process      | runs actions as programs, a process for each attempt           | engine/worker, engine/worker/procgroup
 //	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/process, internal/yamlfile
@@ -148,6 +149,8 @@
 //	engine/backend/postgres/*  | engine/backend/backendtest, engine/backend/postgres/*
 //	engine/backend/postgres/journal | engine/backend/backendtest, engine/backend/postgres/designtest
 //	engine                     | engine/backend/backendtest, engine/backend/designs
+//	engine/worker              | engine/worker/workertest
+//	engine/worker/process      | engine/worker/workertest, internal/procenv
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour
 //	bench/ceiling              | bench

@@ -5,10 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"pulley/internal/depth"
 )
 
 // TestFind finds a child by its variable, and nobody by a name that only this process has.
 func TestFind(t *testing.T) {
+	depth.Needs(t, "a second process")
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("there is no /proc")
 	}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pulley/engine/worker/procgroup"
+	"pulley/internal/depth"
 	"pulley/internal/pause"
 	"pulley/internal/procenv"
 )
@@ -106,6 +107,7 @@ func exists(path string) bool {
 
 func newKeeper(t *testing.T) *procgroup.Keeper {
 	t.Helper()
+	depth.Needs(t, "other processes")
 	k, err := procgroup.New()
 	if err != nil {
 		t.Fatal(err)
@@ -260,6 +262,7 @@ func TestNothingIsStartedAfterClose(t *testing.T) {
 // TestSIGKILLTakesAll kills an engine: the watchdog ends what it left.
 func TestSIGKILLTakesAll(t *testing.T) {
 	needMarks(t)
+	depth.Needs(t, "a second process")
 	t.Parallel()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childVariable+"=1")
