@@ -118,6 +118,7 @@
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | sim/pgsim/*
 //	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
+//	python                     | carries the Python package, and asks it about workflows in Python  | engine/ir, internal/cause
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
 //	cmd/pulley                 | flags to configuration to run                                  | any
 //	cmd/pulley/*               | a group of pulley's commands each, and the console that they share | any

@@ -36,6 +36,7 @@ type cli struct {
 	Nightly   chaosNightlyCmd       `cmd:"" name:"chaos-nightly" help:"Run all schedulers while things go wrong, again and again, until enough has."`
 	Sim       simulate.Cmd          `cmd:"" help:"Play schedulers in simulated worlds, seed by seed, and check every step."`
 	Scenarios scenariosCmd          `cmd:"" help:"List, show, check, import and export what can be run."`
+	Compile   compileCmd            `cmd:"" help:"Check a workflow, and print it in the workflow language, in its canonical form."`
 	Graph     graphCmd              `cmd:"" help:"Print the graph that a workflow compiles to."`
 	Doctor    doctorCmd             `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
 	Version   versionCmd            `cmd:"" help:"Print the version."`

@@ -120,7 +120,7 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	if err := j.actions.Check(j.program.Graph()); err != nil {
 		return nil, console.Refuse(err, "pulley: the actions are "+console.ActionNames(j.actions))
 	}
-	j.input, err = c.ReadInput(r.Input, j.program)
+	j.input, err = r.ReadInput(c, r.Input, j.program)
 	return j, err
 }
 

@@ -118,11 +118,15 @@ func Refuse(err error, hints ...string) error {
 	if !errors.As(err, &at) && !errors.As(err, &all) {
 		return err
 	}
-	lines := strings.Split(err.Error(), "\n")
+	return &Refused{Lines: append(bound(strings.Split(err.Error(), "\n")), hints...)}
+}
+
+// bound keeps the first reasons for a refusal.
+func bound(lines []string) []string {
 	if more := len(lines) - ReasonsMost; more > 0 {
-		lines = append(lines[:ReasonsMost], fmt.Sprintf("pulley: and %d more mistakes", more))
+		return append(lines[:ReasonsMost:ReasonsMost], fmt.Sprintf("pulley: and %d more mistakes", more))
 	}
-	return &Refused{Lines: append(lines, hints...)}
+	return lines
 }
 
 // OneLine puts a text on one line, and takes out what a terminal would act upon.

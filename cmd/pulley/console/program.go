@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 
+	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
@@ -18,7 +19,7 @@ import (
 
 // ProgramArg is a command's program and the limits it is held to.
 type ProgramArg struct {
-	File  string         `arg:"" name:"file" help:"The workflow, FILE.ir; - reads standard input."`
+	File  string         `arg:"" name:"file" help:"The workflow, FILE.ir or FILE.py[:Class]; - reads a FILE.ir from standard input."`
 	Limit map[string]int `placeholder:"NAME=N" help:"Change a limit, for example nodes=20000 or value_bytes=4194304. May be repeated."`
 }
 
@@ -28,11 +29,51 @@ func (p *ProgramArg) Compile(c *Console) (*plan.Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	tree, err := p.parse(c, limits)
+	if err != nil {
+		return nil, err
+	}
+	return compileTree(tree, limits)
+}
+
+// Text checks the program, as Compile does, and gives its canonical text.
+func (p *ProgramArg) Text(c *Console) (string, error) {
+	limits, err := limitsOf(p.Limit)
+	if err != nil {
+		return "", err
+	}
+	tree, err := p.parse(c, limits)
+	if err != nil {
+		return "", err
+	}
+	if _, err := compileTree(tree, limits); err != nil {
+		return "", err
+	}
+	return ir.Print(tree), nil
+}
+
+// parse reads the program. Places in a Python file stand for those of what it is translated to.
+func (p *ProgramArg) parse(c *Console, limits ir.Limits) (*ir.Program, error) {
+	if p.IsPython() {
+		return p.parsePython(limits)
+	}
 	name, src, err := c.Read(p.File, limits.WithDefaults().SourceBytes)
 	if err != nil {
 		return nil, err
 	}
-	program, err := plan.CompileText(name, src, limits)
+	tree, err := ir.Parse(name, src, limits)
+	if err != nil {
+		return nil, Refuse(err)
+	}
+	return tree, nil
+}
+
+func compileTree(tree *ir.Program, limits ir.Limits) (*plan.Program, error) {
+	g, err := graph.Compile(tree, limits)
+	if err != nil {
+		return nil, Refuse(err)
+	}
+	program, err := plan.Compile(g)
 	if err != nil {
 		return nil, Refuse(err)
 	}
@@ -115,14 +156,20 @@ func ActionNames(r *worker.Registry) string {
 	return strings.Join(names, ", ")
 }
 
-// ReadInput reads an input as a flag gives it, JSON, @FILE or - for standard input, and has the program take it.
-func (c *Console) ReadInput(text string, program *plan.Program) (json.RawMessage, error) {
+// ReadInput reads an input as a flag gives it, JSON, @FILE or - for standard input, and has the program, which Compile gave, take it.
+func (p *ProgramArg) ReadInput(c *Console, text string, program *plan.Program) (json.RawMessage, error) {
 	name, data := "--input", []byte(text)
 	path, isFile := strings.CutPrefix(text, "@")
 	if isFile || text == "-" {
 		var err error
 		most := program.Graph().Limits.WithDefaults().ValueBytes
 		if name, data, err = c.Read(path, most); err != nil {
+			return nil, err
+		}
+	}
+	if p.IsPython() {
+		var err error
+		if data, err = p.completeInput(name, data); err != nil {
 			return nil, err
 		}
 	}

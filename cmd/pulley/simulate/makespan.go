@@ -300,7 +300,8 @@ func (o *Cmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (string, er
 
 // program reads FILE.ir and its input.
 func (o *Cmd) program(c *console.Console) (scenarios.Workload, error) {
-	program, err := (&console.ProgramArg{File: o.Scenario}).Compile(c)
+	arg := console.ProgramArg{File: o.Scenario}
+	program, err := arg.Compile(c)
 	if err != nil {
 		return scenarios.Workload{}, err
 	}
@@ -312,7 +313,7 @@ func (o *Cmd) program(c *console.Console) (scenarios.Workload, error) {
 	if o.Input == "-" {
 		return w, errors.New("--input -: standard input is for the program; write --input @FILE")
 	}
-	w.Input, err = c.ReadInput(o.Input, program)
+	w.Input, err = arg.ReadInput(c, o.Input, program)
 	return w, err
 }
 

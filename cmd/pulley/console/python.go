@@ -1,0 +1,69 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pulley/engine/ir"
+	"pulley/python"
+)
+
+// IsPython says whether the program is a workflow in a Python file.
+func (p *ProgramArg) IsPython() bool {
+	_, _, is := python.SplitTarget(p.File)
+	return is
+}
+
+// AskPython opens the Python interpreter for as long as ask takes, whose context ends at a signal.
+func AskPython(ask func(context.Context, *python.Interpreter) error) (err error) {
+	ctx, stop := Interruptible()
+	defer stop()
+	interpreter, err := python.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, interpreter.Close()) }()
+	return Ended(ctx, refusePython(ask(ctx, interpreter)))
+}
+
+// refusePython words what Python says of a file.
+func refusePython(err error) error {
+	var r *python.Refusal
+	if !errors.As(err, &r) {
+		return err
+	}
+	return &Refused{Lines: bound(r.Lines)}
+}
+
+// parsePython has a Python file translated into the language. The program's places, and so those of errors of its runs, are in that
+// file.
+func (p *ProgramArg) parsePython(limits ir.Limits) (*ir.Program, error) {
+	var source *python.Source
+	err := AskPython(func(ctx context.Context, i *python.Interpreter) (err error) {
+		source, err = i.Compile(ctx, p.File)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	file, _, _ := python.SplitTarget(p.File)
+	tree, err := source.Parse(file, limits)
+	if err != nil {
+		return nil, Refuse(err)
+	}
+	return tree, nil
+}
+
+// completeInput checks an input by the type hints of the workflow's run, and fills in defaults.
+func (p *ProgramArg) completeInput(name string, data []byte) (full []byte, err error) {
+	err = AskPython(func(ctx context.Context, i *python.Interpreter) (err error) {
+		full, err = i.Complete(ctx, p.File, data)
+		return err
+	})
+	var refused *Refused
+	if errors.As(err, &refused) {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return full, err
+}

@@ -1,0 +1,155 @@
+package python
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pulley/engine/ir"
+)
+
+// questionMost bounds how long Python may take for an answer: it imports the user's file for some.
+const questionMost = time.Minute
+
+var errSlow = fmt.Errorf("python did not answer within %s; look for what the file does when it is imported", questionMost)
+
+// Refusal is a file, or an input, with mistakes.
+type Refusal struct{ Lines []string } // one for each, with its place
+
+func (r *Refusal) Error() string { return strings.Join(r.Lines, "\n") }
+
+// Position says that what begins at a place of the program's text was written at a place of a Python file.
+type Position struct {
+	Line, Col int    // in the text, from 1
+	File      string // the Python file
+	FileLine  int    // from 1
+	FileCol   int    // from 1
+}
+
+// UnmarshalJSON reads [line, col, file, line, col].
+func (p *Position) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(data, &[]any{&p.Line, &p.Col, &p.File, &p.FileLine, &p.FileCol})
+}
+
+// Action is an action that a workflow may call.
+type Action struct {
+	Name string `json:"name"`
+}
+
+// Source is a workflow of a Python file, translated into the language.
+type Source struct {
+	Text      string     `json:"program"`
+	Positions []Position `json:"positions"` // sorted by Line and Col
+	Workflow  string     `json:"workflow"`  // its name
+	Actions   []Action   `json:"actions"`
+}
+
+// SplitTarget takes FILE.py:Class apart, and says whether it is a Python file at all. The class may be empty.
+func SplitTarget(target string) (file, class string, is bool) {
+	if i := strings.LastIndexByte(target, ':'); i >= 0 && strings.HasSuffix(target[:i], ".py") {
+		return target[:i], target[i+1:], true
+	}
+	return target, "", strings.HasSuffix(target, ".py")
+}
+
+// Compile translates the workflow of a file, given as FILE.py or FILE.py:Class. The error is a *Refusal if the file is not
+// what it should be.
+func (i *Interpreter) Compile(ctx context.Context, target string) (*Source, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, questionMost, errSlow)
+	defer cancel()
+	got, err := i.ask(ctx, nil, "compile", target, "--json")
+	if err != nil {
+		return nil, err
+	}
+	if got.code != 0 {
+		if strings.HasPrefix(got.errors, "Traceback ") {
+			return nil, fmt.Errorf("%s: %s; this is a bug in pulley, please report it", target, lastLine(got.errors))
+		}
+		return nil, refusal(got.errors, fmt.Sprintf("%s: Python's compiler ended with status %d", target, got.code))
+	}
+	s := &Source{}
+	if err := json.Unmarshal([]byte(got.out), s); err != nil {
+		return nil, fmt.Errorf("%s: the compiler's answer cannot be read: %w", target, err)
+	}
+	slices.SortStableFunc(s.Positions, func(a, b Position) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	return s, nil
+}
+
+// refusal makes a refusal of what a command wrote to standard error.
+func refusal(text, otherwise string) *Refusal {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimPrefix(strings.TrimSpace(line), "pulley: "); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		lines = []string{otherwise}
+	}
+	return &Refusal{lines}
+}
+
+// Parse reads the program. Its places, and those of errors, are in the Python file.
+func (s *Source) Parse(file string, limits ir.Limits) (*ir.Program, error) {
+	p, err := ir.Parse(file, []byte(s.Text), limits)
+	var at *ir.Error
+	if errors.As(err, &at) {
+		at.Pos = s.Place(at.Pos)
+		return nil, at
+	}
+	if err != nil {
+		return nil, err
+	}
+	ir.Relocate(p, s.Place)
+	return p, nil
+}
+
+// Place gives the place in Python of a place in the program: that of the last position at or before it.
+func (s *Source) Place(at ir.Pos) ir.Pos {
+	n, exact := slices.BinarySearchFunc(s.Positions, at, func(p Position, at ir.Pos) int {
+		return cmp.Or(cmp.Compare(p.Line, at.Line), cmp.Compare(p.Col, at.Col))
+	})
+	if !exact {
+		n = max(n-1, 0)
+	}
+	if n >= len(s.Positions) {
+		return ir.Pos{File: at.File, Line: 1, Col: 1}
+	}
+	p := s.Positions[n]
+	return ir.Pos{File: cmp.Or(p.File, at.File), Line: p.FileLine, Col: p.FileCol}
+}
+
+// Complete checks an input by the type hints of the workflow's run, and fills in its defaults. The error is a *Refusal if the
+// input, or the file, is not what it should be.
+func (i *Interpreter) Complete(ctx context.Context, target string, input []byte) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, questionMost, errSlow)
+	defer cancel()
+	got, err := i.ask(ctx, input, "input", target)
+	if err != nil {
+		return nil, err
+	}
+	var out struct {
+		Input json.RawMessage `json:"input"`
+		Error string          `json:"error"`
+	}
+	switch err := json.Unmarshal([]byte(got.out), &out); {
+	case err != nil:
+		return nil, refusal(lastLine(got.errors), fmt.Sprintf("%s: checking the input ended with status %d", target, got.code))
+	case out.Error != "":
+		return nil, &Refusal{[]string{out.Error}}
+	}
+	return out.Input, nil
+}
+
+// Worker is the command line of a worker that runs the actions of a file, so many at once.
+func (i *Interpreter) Worker(file string, slots int) []string {
+	return i.Argv("worker", "--slots", strconv.Itoa(slots), file)
+}
