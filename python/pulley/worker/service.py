@@ -52,7 +52,6 @@ class Service:
         status = await self._done
         self._quiet.set()
         self._flush()
-        self._send_now({KIND: "bye"})
         return status
 
     def _hello(self) -> Dict[str, Any]:
@@ -122,11 +121,12 @@ class Service:
         del self._running[number]
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         answer = task.result() if error is None else _failure(error)
-        answer["id"] = number
+        first = {KIND: answer.pop(KIND), "id": number}  # where the engine looks for them in a line that it cannot read
         try:
-            line = encode(answer)
-        except (TooLong, ValueError, RecursionError) as e:
-            line = encode({KIND: "error", "id": number, "type": "ResultError", "message": f"{message.get('action')}: result: {e}"})
+            line = encode({**first, **answer})
+        except (ValueError, RecursionError) as e:
+            kind = "LimitExceeded" if isinstance(e, TooLong) else "ResultError"
+            line = encode({KIND: "error", "id": number, "type": kind, "message": f"{message.get('action')}: result: {e}"})
         if not self._out:
             self._loop.call_soon(self._flush)
         self._out.append(line)
