@@ -146,14 +146,18 @@ class WorkerTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as dir:
             log = os.path.join(dir, "log")
             self.engine.send("run", id="a", action="waits", args={"log": log})
-            self.engine.call("double", x=1)  # a has begun
+            self.engine.call("later.double", item={"id": 1})  # a has begun
             self.engine.send("cancel", id="a")
             got = self.engine.receive(("result", "error"))
             self.assertEqual((got["id"], got["type"]), ("a", "Cancelled"))
             self.assertTrue(os.path.exists(log))
-        self.engine.send("run", id="b", action="spins", args={})
-        self.engine.call("double", x=1)
-        self.engine.send("cancel", id="b")
+        with tempfile.TemporaryDirectory() as dir:
+            begun = os.path.join(dir, "begun")
+            self.engine.send("run", id="b", action="spins", args={"begun": begun})
+            until = time.monotonic() + DEADLINE
+            while not os.path.exists(begun) and time.monotonic() < until:
+                self.engine.receive(("heartbeat",))
+            self.engine.send("cancel", id="b")
         got = self.engine.receive(("result", "error"))
         self.assertEqual((got["id"], got["type"]), ("b", "Cancelled"))
         for i in range(20):  # some are cancelled before they begin
@@ -178,6 +182,18 @@ class WorkerTest(unittest.TestCase):
         for line in (b"hello\n", b"{}\n", b"[1]\n", b'{"pulley": 1}\n', b'{"pulley": "dance"}\n', b"\xff\n", b"\n", b'{"pulley": "cancel", "x": NaN}\n'):
             self.engine.process.stdin.write(line)
         self.assertEqual(self.engine.call("double", x=2)["value"], 4)
+
+    def test_plain_functions_run_while_the_loop_is_blocked(self):
+        with tempfile.TemporaryDirectory() as dir:
+            path = os.path.join(dir, "go")
+            self.engine.send("run", id="a", action="blocks", args={"path": path})
+            self.assertEqual(self.engine.call("double", x=2)["value"], 4)
+            open(path, "w").close()
+            self.assertEqual(self.engine.receive(("result",))["id"], "a")
+
+    def test_a_plain_function_may_give_a_coroutine(self):
+        self.assertEqual(self.engine.call("gives", x=3)["value"], 6)
+        self.assertEqual(self.engine.call("gives", x=-1)["type"], "ValueError")
 
     def test_bye_lets_work_end(self):
         with tempfile.TemporaryDirectory() as dir:

@@ -81,7 +81,9 @@ async def blocks(path: str) -> bool:
 
 
 @action
-def spins() -> None:
+def spins(begun: str = "") -> None:
+    if begun:
+        open(begun, "w").close()
     while True:
         time.sleep(0.01)
 
@@ -101,3 +103,13 @@ def who() -> List[Any]:
     attempt = current_attempt()
     assert attempt is not None
     return [attempt.key, attempt.number]
+
+
+@action
+def gives(x: int) -> int:
+    async def later() -> int:
+        if x < 0:
+            raise ValueError("x is below 0")
+        return 2 * x
+
+    return later()  # type: ignore[return-value]
