@@ -1,0 +1,127 @@
+"""Exceptions: which names an except clause stands for, and what Python calls the language's own errors.
+
+An error travels by the name of its class alone, so that ``except LookupError`` becomes a list of names: that of the class and of
+those that derive from it, as far as they are Python's own, come from modules that the workflow's file
+imports, or stand in it.
+"""
+
+import builtins
+import re
+import sys
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Type
+
+#: Modules that were there before the workflow's file was imported, but whose errors actions often raise.
+_USUAL = {"builtins", "json.decoder", "asyncio.exceptions", "json"}
+
+_before: Set[str] = set(sys.modules)
+
+#: What the engine calls an attempt that took too long.
+TIMEOUT = "Timeout"
+
+
+def _message(function: Callable[[], Any]) -> str:
+    try:
+        function()
+    except Exception as e:
+        return str(e)
+    raise AssertionError("it did not fail")
+
+
+ZERO: Any = [0]
+
+#: What Python says, in the version that compiles.
+MESSAGES = {
+    "/": _message(lambda: 1 / ZERO[0]),
+    "f/": _message(lambda: 1.5 / ZERO[0]),
+    "//": _message(lambda: 1 // ZERO[0]),
+    "%": _message(lambda: 1 % ZERO[0]),
+    "list index": _message(lambda: ZERO[1]),
+    "list assignment": _message(lambda: ZERO.__setitem__(1, 0)),
+    "tuple index": _message(lambda: tuple(ZERO)[1]),
+    "string index": _message(lambda: ""[ZERO[0]]),
+    "min": _message(lambda: min([])),
+    "max": _message(lambda: max([])),
+    "range step": _message(lambda: range(1, 1, ZERO[0])),
+    "slice step": _message(lambda: ZERO[:: ZERO[0]]),
+    "empty separator": _message(lambda: "".split("")),
+}
+
+
+def translations() -> List[Dict[str, str]]:
+    """What the message of an ExpressionError that ends a run means in Python: the first pattern that matches all of it
+    gives type and message, in which $1 stands for the first group."""
+    rows = [
+        (r"real division by zero|floating-point division by zero", "ZeroDivisionError", MESSAGES["/"]),
+        (r"floored division by zero", "ZeroDivisionError", MESSAGES["//"]),
+        (r"integer modulo by zero", "ZeroDivisionError", MESSAGES["%"]),
+        (r"(?:list )?index -?\d+ out of range.*", "IndexError", MESSAGES["list index"]),
+        (r'key "([^"\\\']*)" not in dict', "KeyError", "'$1'"),
+        (r'key "([^"\\]*)" not in dict', "KeyError", '"$1"'),
+        (r"min: argument is an empty sequence", "ValueError", MESSAGES["min"]),
+        (r"max: argument is an empty sequence", "ValueError", MESSAGES["max"]),
+        (r"range: step argument must not be zero", "ValueError", MESSAGES["range step"]),
+        (r"zero is not a valid slice step", "ValueError", MESSAGES["slice step"]),
+        (r"split: empty separator", "ValueError", MESSAGES["empty separator"]),
+    ]
+    return [{"pattern": p, "type": t, "message": m} for p, t, m in rows]
+
+
+def translate(typ: str, message: str) -> Tuple[str, str]:
+    """Gives type and message of an error that ended a run as Python has them."""
+    if typ == "ExpressionError":
+        for row in translations():
+            m = re.fullmatch(row["pattern"], message)
+            if m is not None:
+                return row["type"], row["message"].replace("$1", m.group(1) if m.groups() else "")
+    return typ, message
+
+
+def names_of(cls: Type[BaseException], namespace: Iterable[Any]) -> List[str]:
+    """The names of the errors that ``except cls`` catches, the class's own first."""
+    if cls in (Exception, BaseException):
+        return ["Exception"]
+    modules = {getattr(v, "__name__", "") for v in namespace if type(v).__name__ == "module"}
+    modules |= {getattr(v, "__module__", "") for v in namespace if isinstance(v, type)}
+    modules |= _USUAL | (set(sys.modules) - _before)
+    others = {c.__name__ for c in _below(Exception) if not issubclass(c, cls) and c.__module__ in modules}
+    found = {c.__name__ for c in _below(cls) if c.__module__ in modules and not c.__module__.startswith("pulley.")}
+    found = {n for n in found if n not in others and not n.startswith("_") and n.isidentifier()} - {cls.__name__}
+    names = [cls.__name__] + sorted(found)
+    if "TimeoutError" in names:
+        names.append(TIMEOUT)
+    return names
+
+
+def _below(cls: Type[BaseException]) -> Set[Type[BaseException]]:
+    found: Set[Type[BaseException]] = set()
+    todo = [cls]
+    while todo:
+        at = todo.pop()
+        if at not in found:
+            found.add(at)
+            todo.extend(type.__subclasses__(at))
+    return found
+
+
+def is_plain(cls: Type[BaseException]) -> bool:
+    """Says whether an exception's text is the one argument that it was made with."""
+    own = [c for c in cls.__mro__ if c.__module__ != "builtins"]
+    if any("__init__" in c.__dict__ or "__str__" in c.__dict__ or "__new__" in c.__dict__ for c in own):
+        return False
+    return not issubclass(cls, (KeyError, UnicodeError, BaseExceptionGroup_))
+
+
+BaseExceptionGroup_: Any = getattr(builtins, "BaseExceptionGroup", ())
+
+
+def unpack_messages(count: int) -> "tuple[tuple[str, Optional[str]], tuple[str, Optional[str]]]":
+    """What Python says where too few and too many values are unpacked: what stands before and after their number, or all
+    of it and None."""
+    targets = "".join(f"a{i}, " for i in range(count))
+
+    def split(length: int) -> "tuple[str, Optional[str]]":
+        text = _message(lambda: exec(f"{targets} = values", {"values": [0] * length}))
+        before, found, after = text.rpartition(f"got {length}")
+        return (before + "got ", after) if found else (text, None)
+
+    return split(0), split(count + 1)
