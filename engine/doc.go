@@ -120,6 +120,7 @@
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
 //	python                     | carries the Python package, and asks it about workflows in Python  | engine/ir, internal/cause
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
+//	examples/pipeline          | the pipeline of the push design's description, as programs      | –
 //	cmd/pulley                 | flags to configuration to run                                  | any
 //	cmd/pulley/*               | a group of pulley's commands each, and the console that they share | any
 //	cmd/suite                  | runs our own tests: before a change, and through the night     | any
@@ -155,6 +156,7 @@
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour
 //	bench/ceiling              | bench
+//	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
 //	sim/pgsim                  | sim/pgsim/fingerprint
 //	sim/pgsim/*                | sim/pgsim/fingerprint, sim/shadow
 //

@@ -131,8 +131,14 @@ func (l Limits) arguments() (arguments []string) {
 
 // find gives the file of a program.
 func find(program, dir string) (string, error) {
-	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
-		program = filepath.Join(dir, program)
+	if strings.Contains(program, "/") { // absolute, it keeps a slash: without one it would be looked for in PATH
+		if !filepath.IsAbs(program) {
+			program = filepath.Join(dir, program)
+		}
+		var err error
+		if program, err = filepath.Abs(program); err != nil {
+			return "", err
+		}
 	}
 	file, err := exec.LookPath(program)
 	var missing *exec.Error

@@ -1,0 +1,6 @@
+// Package pipeline is the data pipeline of the push design's description, with its actions as programs in sh, Perl and Python:
+//
+//	pulley run examples/pipeline/pipeline.ir --actions examples/pipeline/actions.yaml --input '{"fan_out": 8, "loop_iters": 4}'
+//
+// The Go code here tests it: the result is that of the built-in actions, and no process is left, also where engines are killed.
+package pipeline
