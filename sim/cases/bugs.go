@@ -43,7 +43,7 @@ const (
 	BugNotCalledOff         = "called-off-and-left"
 	BugEndUnlocked          = "ended-without-its-locks"
 	BugReleasedOthers       = "leases-of-others-released"
-	BugExtendWaits          = "extension-waits-with-rows-in-hand" // eager has it, too: its case shows it (testdata)
+	BugExtendWaits          = "extension-waits-with-rows-in-hand" // in eager a completion gives up waiting in such a circle
 )
 
 // Bugs that were there, and that a search seldom finds: their cases show them (testdata).

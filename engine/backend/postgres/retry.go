@@ -53,6 +53,20 @@ func (s *Store) Retry(ctx context.Context, doing, remedy string, try func() erro
 	}
 }
 
+// LockTimeouts gives statements by which a transaction does not wait for a row for longer than most, and half as long again, from then on.
+// They are several, so that two that wait for each other seldom give up together; and few, since each is prepared.
+func LockTimeouts(most time.Duration) (all [4]string) {
+	for i := range all {
+		all[i] = fmt.Sprintf("SET LOCAL lock_timeout = %d", most.Milliseconds()*int64(5+i)/5)
+	}
+	return all
+}
+
+// AnyOf chooses one of several statements at random.
+func (s *Store) AnyOf(statements [4]string) string {
+	return statements[int(s.Jitter()*float64(len(statements)))]
+}
+
 // LockRemedy is what a person can do where others keep a call from rows.
 const LockRemedy = "pg_locks and pg_stat_activity show which transactions hold rows of the schema"
 

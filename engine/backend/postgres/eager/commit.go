@@ -97,6 +97,9 @@ func (c *commit) begin(ctx context.Context, events []*event, g gates) ([]*event,
 		batch.Queue("ROLLBACK")
 	}
 	batch.Queue("BEGIN")
+	if slices.ContainsFunc(events, func(e *event) bool { return e.completion != nil && e.shape.recycles }) {
+		batch.Queue(c.b.store.AnyOf(lockTimeoutSQL))
+	}
 	if len(g) > 0 {
 		g.queue(batch, c.shard, &before, &after)
 	}

@@ -51,7 +51,9 @@
 // waits for what is being completed there; what that has made ready is then locked without waiting, until there
 // is nothing new. What follows from events locks behind what those hold, and waits for nobody: where another
 // has such a row, the transaction begins again, with it in its place in the order. Rows that are reset or removed
-// are not waited for either.
+// are not waited for either. Where a round of a loop can end while runs of it are at work, a row that was waited for may stand
+// for the next round by then; it stays locked, out of the order. There no row is waited for longer than a commit takes, and a
+// transaction that would have to begins again.
 //
 // # Unknown commits
 //

@@ -6,15 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 )
 
 // gatesPasses bounds how often one transaction looks for runs that are to be called off.
 const gatesPasses = 5
+
+// lockTimeout is how long, and half as long again at most, a transaction waits for a row where rows are recycled, see shape.recycles. A row for
+// which it has waited in vain, since that stands for the next round of a loop by now, stays locked, and whoever is at work on that
+// round may come to it holding one for which this transaction waits next. The timeout is far below deadlock_timeout, and longer
+// than a commit takes.
+const lockTimeout = 100 * time.Millisecond
+
+var lockTimeoutSQL = postgres.LockTimeouts(lockTimeout)
 
 // errGates is in the error of a transaction that could not get hold of all that it calls off.
 var errGates = errors.New("runs that are to be called off go on and on")

@@ -1,6 +1,7 @@
 package eager
 
 import (
+	"slices"
 	"strings"
 
 	"pulley/engine/graph"
@@ -17,6 +18,9 @@ type shape struct {
 	loops [][]bool                        // by region: which parts of a path there are rounds of loops
 	first []graph.NodeID                  // nodes outside of all spreads: they have rows from the start
 	each  map[graph.NodeID][]graph.NodeID // by aggregate of a spread: nodes that have rows for each element
+
+	// recycles says that a round of a loop may end while runs of it are at work, and leave their rows to the next.
+	recycles bool
 }
 
 // shape gives the shape of a workflow.
@@ -35,7 +39,7 @@ func (b *Backend) shape(p *plan.Program) *shape {
 }
 
 func shapeOf(g *graph.Graph) *shape {
-	s := &shape{graph: g, loops: make([][]bool, len(g.Regions)), each: map[graph.NodeID][]graph.NodeID{}}
+	s := &shape{graph: g, loops: make([][]bool, len(g.Regions)), each: map[graph.NodeID][]graph.NodeID{}, recycles: recycles(g)}
 	for id := range g.Regions {
 		s.loops[id] = make([]bool, g.Regions[id].Depth)
 		for _, r := range g.Around(graph.RegionID(id)) {
@@ -61,6 +65,20 @@ func shapeOf(g *graph.Graph) *shape {
 		}
 	}
 	return s
+}
+
+// recycles finds loops in whose body something is done at once, of which a part can be cancelled: by an error that leaves it and is
+// caught, or where one of several branches suffices to go on.
+func recycles(g *graph.Graph) bool {
+	inLoop := func(r graph.RegionID) bool {
+		return slices.ContainsFunc(g.Around(r), func(around graph.RegionID) bool { return g.Regions[around].Loop })
+	}
+	for id, r := range g.Regions {
+		if !r.Loop && inLoop(graph.RegionID(id)) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(g.Edges, func(e *graph.Edge) bool { return e.Kind == graph.Soft && inLoop(g.Nodes[e.To].Region) })
 }
 
 // indices is how many parts of the path of a node's runs are indices of spreads.

@@ -97,18 +97,12 @@ func (c *commit) holdCounters(ctx context.Context, conn postgres.Conn) error {
 	return conn.SendBatch(ctx, batch).Close()
 }
 
-// lockTimeoutSQL begin the part of a transaction that does not wait for others, see laterLockTimeout. They are several, so that two that
-// wait for each other seldom give up together; and few, since each is prepared.
-var lockTimeoutSQL = func() (all [4]string) {
-	for i := range all {
-		all[i] = fmt.Sprintf("SET LOCAL lock_timeout = %d", laterLockTimeout.Milliseconds()+2*int64(i))
-	}
-	return all
-}()
+// lockTimeoutSQL begin the part of a transaction that does not wait for others, see laterLockTimeout.
+var lockTimeoutSQL = postgres.LockTimeouts(laterLockTimeout)
 
 func (c *commit) shortLocks() string {
 	c.locksAreShort = true
-	return lockTimeoutSQL[int(c.b.store.Jitter()*float64(len(lockTimeoutSQL)))]
+	return c.b.store.AnyOf(lockTimeoutSQL)
 }
 
 // beforeNext is the statement that goes before runs that go on; empty: none does.
