@@ -65,6 +65,8 @@
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause
 //	engine/worker/workertest   | the contract suite of all executors of actions                 | engine/worker, internal/pause
 //	engine/worker/procgroup    | processes that end with us, and take their children along      | internal/pause, internal/procenv
+//	engine/worker/protocol     | reads and writes the lines of the worker protocol               | engine/worker
+//	engine/worker/pool         | runs actions in long-lived workers, in any language            | engine/worker/procgroup, engine/worker/protocol
 //	engine/worker/process      | runs actions as programs, a process for each attempt           | engine/worker, engine/worker/procgroup
 //	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/process, internal/yamlfile
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
@@ -153,6 +155,7 @@
 //	engine                     | engine/backend/backendtest, engine/backend/designs
 //	engine/worker              | engine/worker/workertest
 //	engine/worker/process      | engine/worker/workertest, internal/procenv
+//	engine/worker/pool         | engine/worker/workertest
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour
 //	bench/ceiling              | bench

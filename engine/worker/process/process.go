@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"pulley/engine/worker"
@@ -101,7 +98,7 @@ func New(c Config, keeper *procgroup.Keeper) (*Action, error) {
 	if c.Limits.Output == 0 {
 		c.Limits.Output = outputDefault
 	}
-	program, err := find(c.Command[0], c.Dir)
+	program, err := procgroup.Find(c.Command[0], c.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -127,32 +124,6 @@ func (l Limits) arguments() (arguments []string) {
 		}
 	}
 	return arguments
-}
-
-// find gives the file of a program.
-func find(program, dir string) (string, error) {
-	if strings.Contains(program, "/") { // absolute, it keeps a slash: without one it would be looked for in PATH
-		if !filepath.IsAbs(program) {
-			program = filepath.Join(dir, program)
-		}
-		var err error
-		if program, err = filepath.Abs(program); err != nil {
-			return "", err
-		}
-	}
-	file, err := exec.LookPath(program)
-	var missing *exec.Error
-	switch {
-	case err == nil:
-		return filepath.Abs(file)
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, exec.ErrNotFound):
-		return "", fmt.Errorf("there is no program %s; check the name, and PATH", program)
-	case errors.Is(err, os.ErrPermission):
-		return "", fmt.Errorf("%s is no program that may be run; chmod +x makes it one", program)
-	case errors.As(err, &missing):
-		err = missing.Err
-	}
-	return "", fmt.Errorf("program %s: %w", program, err)
 }
 
 // Run implements worker.Func.

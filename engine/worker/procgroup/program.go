@@ -3,8 +3,11 @@ package procgroup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,6 +29,33 @@ type Program struct {
 	Env  []string // NAME=value, each name once; see Environ. Nil: ours
 
 	Stdin, Stdout, Stderr *os.File // nil: the null device
+}
+
+// Find gives the file of a program, for Path. One without a slash in its name is looked for in PATH, and one with a slash that is
+// not absolute is below dir.
+func Find(program, dir string) (string, error) {
+	if strings.Contains(program, "/") { // absolute, it keeps a slash: without one it would be looked for in PATH
+		if !filepath.IsAbs(program) {
+			program = filepath.Join(dir, program)
+		}
+		var err error
+		if program, err = filepath.Abs(program); err != nil {
+			return "", err
+		}
+	}
+	file, err := exec.LookPath(program)
+	var missing *exec.Error
+	switch {
+	case err == nil:
+		return filepath.Abs(file)
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, exec.ErrNotFound):
+		return "", fmt.Errorf("there is no program %s; check the name, and PATH", program)
+	case errors.Is(err, os.ErrPermission):
+		return "", fmt.Errorf("%s is no program that may be run; chmod +x makes it one", program)
+	case errors.As(err, &missing):
+		err = missing.Err
+	}
+	return "", fmt.Errorf("program %s: %w", program, err)
 }
 
 // Environ gives our environment with more variables, which replace those of the same name, and without the mark of whoever

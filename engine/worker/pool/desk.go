@@ -1,0 +1,251 @@
+package pool
+
+import (
+	"cmp"
+	"container/list"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"pulley/engine/worker"
+	"pulley/engine/worker/protocol"
+)
+
+// outcome is how an attempt ended.
+type outcome struct {
+	value json.RawMessage
+	err   error
+}
+
+// attempt is one that the pool has.
+type attempt struct {
+	action   string
+	fields   []byte // of its run's line; see protocol.AppendRun
+	deadline time.Time
+	end      chan outcome // has room for one, and gets one
+
+	deliveries int // to workers, so far
+	deaths     int // of those workers, as far as they count
+
+	// One of these says where it is; neither: it has ended.
+	place *list.Element // in one of the desk's queues
+	seat  *seat         // that it is at work in
+
+	id        uint64 // of its delivery
+	cancelled bool   // nobody wants it any more
+}
+
+// isLast says whether the attempt may not be delivered again. Such a delivery is alone in its worker, so that no other attempt can
+// be the cause if the worker dies; a first delivery is not, since nothing speaks against it.
+func (a *attempt) isLast(most int) bool { return a.deaths > 0 && a.deaths == most-1 }
+
+// seat is the place of attempts in one worker, from its hello to its end.
+type seat struct {
+	slots int
+	send  func(parts ...[]byte) // must not wait
+	work  map[uint64]*attempt
+	owner *member
+
+	alone    bool          // its attempt is to be alone
+	reserved bool          // it gets no attempt until it has none: then one that is to be alone
+	leaving  bool          // it gets no attempts any more
+	emptied  chan struct{} // closed when it is leaving and has no attempt
+	answers  int
+}
+
+// has room for another attempt among those that it has.
+func (s *seat) hasRoom() bool {
+	return !s.leaving && !s.alone && !s.reserved && len(s.work) < s.slots
+}
+
+// desk gives attempts to workers. It decides, and neither waits nor starts anything; times are arguments. It is not safe for
+// concurrent use.
+//
+// Invariants: an attempt is in one queue or in one seat, or its end was told. A seat has no more attempts than slots. An attempt
+// that is alone in a seat stays so. While a worker has room, no attempt waits that may go there.
+type desk struct {
+	maxDeliveries int
+	waiting       list.List // of *attempt, in their order
+	last          list.List // of *attempt whose next delivery is to be alone
+	seats         []*seat
+	nextID        uint64
+}
+
+// add takes a new attempt.
+func (d *desk) add(a *attempt, now time.Time) {
+	a.place = d.waiting.PushBack(a)
+	d.deliver(now)
+}
+
+// join takes a worker that is ready.
+func (d *desk) join(s *seat, now time.Time) {
+	d.seats = append(d.seats, s)
+	d.deliver(now)
+}
+
+// deliver gives workers what they have room for.
+func (d *desk) deliver(now time.Time) {
+	d.deliverLast(now)
+	for d.waiting.Len() > 0 {
+		s := d.emptiest()
+		if s == nil {
+			return
+		}
+		d.give(s, &d.waiting, now)
+	}
+}
+
+// deliverLast gives attempts that are to be alone to workers that have none, and keeps one worker free for the next.
+func (d *desk) deliverLast(now time.Time) {
+	keeps := false // a worker is alone with one, or kept free
+	for _, s := range d.seats {
+		if d.last.Len() > 0 && !s.leaving && len(s.work) == 0 {
+			s.reserved, s.alone = false, true
+			d.give(s, &d.last, now)
+		}
+		keeps = keeps || !s.leaving && (s.alone || s.reserved)
+	}
+	if d.last.Len() == 0 {
+		for _, s := range d.seats {
+			s.reserved = false
+		}
+		return
+	}
+	if keeps {
+		return
+	}
+	if s := cmp.Or(d.emptiest(), d.full()); s != nil {
+		s.reserved = true
+	}
+}
+
+// emptiest is the worker with most room; nil if none has any.
+func (d *desk) emptiest() (best *seat) {
+	for _, s := range d.seats {
+		if s.hasRoom() && (best == nil || len(s.work)*best.slots < len(best.work)*s.slots) {
+			best = s
+		}
+	}
+	return best
+}
+
+// full is a worker that stays and has no room.
+func (d *desk) full() *seat {
+	for _, s := range d.seats {
+		if !s.leaving && !s.alone {
+			return s
+		}
+	}
+	return nil
+}
+
+// give delivers the first of a queue.
+func (d *desk) give(s *seat, from *list.List, now time.Time) {
+	a := from.Remove(from.Front()).(*attempt)
+	d.nextID++
+	a.deliveries++
+	a.place, a.seat, a.id = nil, s, d.nextID
+	s.work[a.id] = a
+	var timeoutMS int64
+	if !a.deadline.IsZero() {
+		timeoutMS = max(a.deadline.Sub(now).Milliseconds(), 1)
+	}
+	s.send(protocol.AppendRun(nil, a.id, a.deliveries, timeoutMS, nil), a.fields)
+}
+
+// answer takes the end of a delivery. It says whether anybody waited for it.
+func (d *desk) answer(s *seat, id string, o outcome, now time.Time) bool {
+	n, err := strconv.ParseUint(id, 10, 64)
+	a := s.work[n]
+	if err != nil || a == nil {
+		return false
+	}
+	delete(s.work, n)
+	s.alone = false
+	s.answers++
+	a.finish(o)
+	if s.leaving && len(s.work) == 0 {
+		close(s.emptied)
+	}
+	d.deliver(now)
+	return true
+}
+
+func (a *attempt) finish(o outcome) {
+	a.place, a.seat = nil, nil
+	a.end <- o
+}
+
+// cancel takes an attempt that nobody wants any more. One that is at work stays there until its worker answers or ends, and
+// cancel gives its seat.
+func (d *desk) cancel(a *attempt, o outcome, now time.Time) *seat {
+	switch {
+	case a.place != nil:
+		d.waiting.Remove(a.place) // nothing, if it is in the other queue
+		d.last.Remove(a.place)
+		a.finish(o)
+		d.deliver(now) // a worker may be reserved that need not be
+	case a.seat != nil && !a.cancelled:
+		a.cancelled = true
+		a.seat.send(protocol.Cancel(a.id))
+	}
+	return a.seat
+}
+
+// retire gives a worker no attempts any more. It is called once for a worker.
+func (d *desk) retire(s *seat, now time.Time) {
+	s.leaving = true
+	if len(s.work) == 0 {
+		close(s.emptied)
+	}
+	d.deliver(now) // it may be the reserved one
+}
+
+// leave takes a worker away that has ended, and delivers its attempts again. Its end counts against them unless it was not theirs.
+func (d *desk) leave(s *seat, why error, counts bool, now time.Time) {
+	s.leaving = true
+	d.seats = slices.DeleteFunc(d.seats, func(other *seat) bool { return other == s })
+	left := slices.Collect(maps.Values(s.work))
+	slices.SortFunc(left, func(a, b *attempt) int { return cmp.Compare(b.id, a.id) }) // the first will be first again
+	for _, a := range left {
+		delete(s.work, a.id)
+		if counts {
+			a.deaths++
+		}
+		switch {
+		case a.cancelled:
+			a.finish(outcome{err: why})
+		case a.deaths >= d.maxDeliveries:
+			a.finish(outcome{err: died(a, why)})
+		case a.isLast(d.maxDeliveries):
+			a.seat, a.place = nil, d.last.PushBack(a)
+		default:
+			a.seat, a.place = nil, d.waiting.PushFront(a)
+		}
+	}
+	d.deliver(now)
+}
+
+func died(a *attempt, why error) error {
+	return &worker.Error{Type: TypeWorkerDied, Message: fmt.Sprintf(
+		"action %s: %s died with the attempt, at the last: %v; the worker's log may say why", a.action, times(a.deaths), why)}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "the worker"
+	}
+	return strconv.Itoa(n) + " workers"
+}
+
+// fail ends all attempts that wait.
+func (d *desk) fail(err error) {
+	for _, queue := range []*list.List{&d.last, &d.waiting} {
+		for queue.Len() > 0 {
+			queue.Remove(queue.Front()).(*attempt).finish(outcome{err: err})
+		}
+	}
+}

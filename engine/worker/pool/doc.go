@@ -1,0 +1,33 @@
+// Package pool runs actions in long-lived workers: processes in any language that speak the worker protocol, which
+// docs/worker-protocol.md defines.
+//
+// # The life of a pool
+//
+// [New] checks the configuration, [Pool.Start] starts the processes and returns when the first has said hello, [Pool.Actions] and
+// [Pool.Func] give what they can do, and [Pool.Close] lets them finish and ends them. Processes stand in groups of a
+// procgroup.Keeper, so that none outlives its worker, the pool or the engine, by SIGKILL or otherwise.
+//
+// Each process has a goroutine that starts it, waits for what happens, and starts the next; three more read its standard output
+// and error and write its standard input. The desk, behind one lock, decides which attempt goes to which worker; it does nothing
+// else. Attempts run in the goroutines of their callers, which wait for the end.
+//
+// # What becomes of an attempt
+//
+// It goes to the worker with most room, which never has more than its slots; others wait, in their order. A result and a failure come
+// from the worker. Where its context ends, the worker is told to cancel, and killed if it has not answered after Config.Grace; until
+// then the attempt's caller waits, so that a second attempt does not run beside the first. Results that are no JSON in UTF-8 fail with
+// ResultError, and lines that are too long with LimitExceeded.
+//
+// # When a worker ends
+//
+// A worker ends by itself, or is killed: it was silent although it sends heartbeats, closed its output, wrote an answer that nobody can
+// read, or did not answer a cancel. It is replaced after a pause that grows, with jitter, from 100 ms to
+// Config.PauseMost. What it answered before
+// counts. Its other attempts are delivered again before those that wait, and fail with WorkerDied when Config.MaxDeliveries workers
+// have died with them. Which of the attempts killed the worker is unknown; so the last delivery of one is alone in its
+// worker. A worker that is killed because one attempt did not answer a cancel counts for none of the others.
+//
+// A worker that says bye finishes what it has, and is replaced at once. One whose start fails Config.Starts times in a row is given
+// up for a while; when all are, attempts fail with StartError, and one of them in each Config.PauseMost
+// has a start tried again.
+package pool

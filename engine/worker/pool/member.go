@@ -1,0 +1,414 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pulley/engine/worker"
+	"pulley/engine/worker/procgroup"
+	"pulley/engine/worker/protocol"
+)
+
+const (
+	// drainTimeout bounds reading what a worker wrote, after it ended.
+	drainTimeout = 2 * time.Second
+	// logLineBytes is how much of a line is passed on.
+	logLineBytes = 16 << 10
+	// tailBytes is how much of the end of standard error is told of a worker that could not begin.
+	tailBytes = 2 << 10
+	// straysTold bounds what is told of answers that nobody waits for.
+	straysTold = 10
+	// quietChecks is how often in a row a worker must have said nothing, within its silence. Checks are counted, not time: while
+	// this process stands still, it does not check either.
+	quietChecks = 5
+)
+
+// ending is why a worker is to end, or has.
+type ending struct {
+	why      error
+	innocent bool // its attempts are not to blame
+	orderly  bool // it was asked to end, or asked for it
+	refused  bool // it cannot work, and another would not do better
+}
+
+// member is one process, from its start to its end.
+type member struct {
+	pool *Pool
+	from string // what the log calls it
+	seat *seat
+
+	group         *procgroup.Group
+	stdin         *os.File
+	stdout        *os.File
+	stderr        *os.File
+	out           outbox
+	readers       sync.WaitGroup
+	greetings     chan *protocol.Greeting // has room for one
+	greetingWrong error                   // written before a nil is sent
+	byes          chan struct{}           // has room for one
+	over          chan struct{}           // closed at the end of standard output
+	ends          chan ending             // has room for one
+
+	heard   atomic.Uint64 // messages
+	inLog   atomic.Bool   // whoever reads the log holds up the reader
+	mu      sync.Mutex
+	tail    []byte // of standard error
+	busy    bool   // it had attempts when it ended
+	answers int    // that it gave
+	greeted bool   // of the reader of standard output
+	saidBye bool   // of the reader, too
+	strays  int    // answers that nobody waited for; of the reader
+}
+
+func (p *Pool) newMember(number int) *member {
+	w := &member{
+		pool: p, from: fmt.Sprintf("%s[%d]", p.config.Name, number),
+		greetings: make(chan *protocol.Greeting, 1), byes: make(chan struct{}, 1), over: make(chan struct{}), ends: make(chan ending, 1),
+	}
+	w.out.wake = make(chan struct{}, 1)
+	w.seat = &seat{send: w.out.add, work: map[uint64]*attempt{}, owner: w, emptied: make(chan struct{})}
+	return w
+}
+
+// end asks for the end of the process. The first reason counts.
+func (w *member) end(e ending) {
+	select {
+	case w.ends <- e:
+	default:
+	}
+}
+
+// stray tells of an answer that nobody waits for, the first times.
+func (w *member) stray(id string) {
+	if w.strays++; w.strays <= straysTold {
+		w.problem(fmt.Errorf("it answered %q, which it does not have, or has answered already", id))
+	}
+}
+
+// problem tells what is wrong with the worker.
+func (w *member) problem(err error) {
+	if w.pool.config.Problem != nil {
+		w.pool.config.Problem(fmt.Errorf("%s: %w", w.from, err))
+	}
+}
+
+// log passes on a line.
+func (w *member) log(line []byte) {
+	if w.pool.config.Log != nil {
+		w.pool.config.Log(w.from, strings.ToValidUTF8(string(line[:min(len(line), logLineBytes)]), "\uFFFD"))
+	}
+}
+
+// live runs a process to its end, and says how it ended.
+func (w *member) live() ending {
+	if err := w.start(); err != nil {
+		return ending{why: err, refused: errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission)}
+	}
+	stopped := make(chan struct{})
+	w.readers.Go(w.readOutput)
+	w.readers.Go(w.readErrors)
+	w.readers.Go(func() { w.out.write(w.stdin, stopped) })
+	w.out.add(protocol.Hello())
+	greeting, end := w.awaitHello()
+	if greeting != nil {
+		end = w.serve(greeting)
+	}
+	w.group.Kill()
+	<-w.group.Done() // the kernel sees to it
+	until := time.Now().Add(drainTimeout)
+	_, _ = w.stdout.SetReadDeadline(until), w.stderr.SetReadDeadline(until)
+	close(stopped)
+	_ = w.stdin.Close() // the writer may have closed it already
+	w.readers.Wait()    // what was answered before the end counts
+	closeFiles(w.stdout, w.stderr)
+	w.leave(&end)
+	return end
+}
+
+// start starts the process.
+func (w *member) start() error {
+	pipes, err := openPipes(3)
+	if err != nil {
+		return err
+	}
+	in, out, errs := pipes[0], pipes[1], pipes[2]
+	w.stdin, w.stdout, w.stderr = in.writer, out.reader, errs.reader
+	w.group, err = w.pool.keeper.Start(procgroup.Program{
+		Path: w.pool.argv[0], Argv: w.pool.argv, Dir: w.pool.config.Dir, Env: procgroup.Environ(w.pool.config.Env),
+		Stdin: in.reader, Stdout: out.writer, Stderr: errs.writer,
+	}, procgroup.Limits{})
+	closeFiles(in.reader, out.writer, errs.writer) // the worker has its own
+	if err != nil {
+		closeFiles(w.stdin, w.stdout, w.stderr)
+		return fmt.Errorf("the program %s cannot be started: %w", w.pool.argv[0], err)
+	}
+	return nil
+}
+
+type pipe struct{ reader, writer *os.File }
+
+func openPipes(n int) (pipes []pipe, err error) {
+	for range n {
+		var p pipe
+		if p.reader, p.writer, err = os.Pipe(); err != nil {
+			for _, p := range pipes {
+				closeFiles(p.reader, p.writer)
+			}
+			return nil, fmt.Errorf("no pipe to a worker: %w", err)
+		}
+		pipes = append(pipes, p)
+	}
+	return pipes, nil
+}
+
+func closeFiles(files ...*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+// awaitHello gives what the worker said of itself; nil if it is to end.
+func (w *member) awaitHello() (*protocol.Greeting, ending) {
+	timer := time.NewTimer(w.pool.config.HelloTimeout)
+	defer timer.Stop()
+	select {
+	case g := <-w.greetings:
+		if g == nil {
+			return nil, w.failedStart("its hello is wrong: %w", w.greetingWrong)
+		}
+		if err := w.pool.greet(g); err != nil {
+			return nil, w.failedStart("its hello is wrong: %w", err)
+		}
+		return g, ending{}
+	case <-w.group.Done():
+		w.drain()
+		end := w.failedStart("it ended with %v before it said hello", w.group.State())
+		end.refused = w.group.State() != nil && w.group.State().ExitCode() == exitRefused
+		return nil, end
+	case <-timer.C:
+		return nil, w.failedStart("it did not say hello within %v", w.pool.config.HelloTimeout)
+	case e := <-w.ends:
+		return nil, e
+	case <-w.pool.open.Done():
+		return nil, ending{why: errClosed, orderly: true}
+	}
+}
+
+// drain waits for what an ended process wrote, for a time.
+func (w *member) drain() {
+	_ = w.stderr.SetReadDeadline(time.Now().Add(drainTimeout))
+	select {
+	case <-w.over:
+	case <-time.After(drainTimeout):
+	}
+}
+
+// failedStart is the end of a worker that did not begin, with what it wrote to standard error.
+func (w *member) failedStart(format string, args ...any) ending {
+	err := fmt.Errorf(format, args...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if said := strings.TrimSpace(strings.ToValidUTF8(string(w.tail), "\uFFFD")); said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	return ending{why: err}
+}
+
+// serve gives the worker attempts until it ends, or is to.
+func (w *member) serve(g *protocol.Greeting) ending {
+	p := w.pool
+	p.mu.Lock()
+	w.seat.slots = g.SlotCount()
+	if p.config.Slots > 0 {
+		w.seat.slots = min(w.seat.slots, p.config.Slots)
+	}
+	p.desk.join(w.seat, time.Now())
+	p.mu.Unlock()
+	var checks <-chan time.Time
+	if g.HeartbeatMS > 0 {
+		tick := time.NewTicker(p.config.silence(g.Heartbeat()) / quietChecks)
+		defer tick.Stop()
+		checks = tick.C
+	}
+	quiet, heard := 0, w.heard.Load()
+	for {
+		select {
+		case <-checks:
+			now := w.heard.Load()
+			if now != heard || w.inLog.Load() {
+				quiet, heard = 0, now
+				continue
+			}
+			if quiet++; quiet > quietChecks {
+				return ending{why: fmt.Errorf("it was silent for %v, although it sends heartbeats", p.config.silence(g.Heartbeat()))}
+			}
+		case e := <-w.ends:
+			return e
+		case <-w.group.Done():
+			return ending{why: fmt.Errorf("it ended with %v", w.group.State())}
+		case <-w.over:
+			select {
+			case e := <-w.ends: // why it is not read any more
+				return e
+			default:
+				return w.awaitExit(errors.New("it closed its standard output"))
+			}
+		case <-p.open.Done():
+			return w.dismiss()
+		case <-w.byes:
+			return w.dismiss()
+		}
+	}
+}
+
+// awaitExit gives how the process ended, or another reason if it does not.
+func (w *member) awaitExit(otherwise error) ending {
+	timer := time.NewTimer(w.pool.config.Grace)
+	defer timer.Stop()
+	select {
+	case <-w.group.Done():
+		return ending{why: fmt.Errorf("it ended with %v", w.group.State())}
+	case <-timer.C:
+		return ending{why: otherwise}
+	case <-w.pool.alive.Done():
+		return ending{why: errClosed, innocent: true}
+	}
+}
+
+// dismiss lets the worker finish what it has, and end.
+func (w *member) dismiss() ending {
+	w.pool.mu.Lock()
+	w.pool.desk.retire(w.seat, time.Now())
+	w.pool.mu.Unlock()
+	w.out.finish(protocol.Bye())
+	select {
+	case <-w.group.Done():
+		return ending{why: fmt.Errorf("it ended with %v", w.group.State()), orderly: true}
+	case e := <-w.ends:
+		return e
+	case <-w.pool.alive.Done():
+		return ending{why: errClosed, innocent: true}
+	case <-w.seat.emptied:
+	}
+	timer := time.NewTimer(w.pool.config.Grace)
+	defer timer.Stop()
+	select {
+	case <-w.group.Done():
+	case <-w.pool.alive.Done():
+	case <-timer.C:
+		w.problem(fmt.Errorf("it did not end within %v of bye, and was killed", w.pool.config.Grace))
+	}
+	return ending{why: errors.New("it was to end"), orderly: true}
+}
+
+// leave gives back what the worker had.
+func (w *member) leave(end *ending) {
+	p := w.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w.answers, w.busy = w.seat.answers, len(w.seat.work) > 0
+	if w.busy {
+		end.orderly = false
+	}
+	p.desk.leave(w.seat, fmt.Errorf("%s: %w", w.from, end.why), !end.innocent, time.Now())
+	if p.closed {
+		p.desk.fail(errClosed)
+	}
+}
+
+// readOutput reads messages until standard output ends.
+func (w *member) readOutput() {
+	defer close(w.over)
+	lines := protocol.NewReader(w.stdout)
+	for {
+		line, err := lines.Next()
+		if errors.Is(err, protocol.ErrEndless) {
+			w.end(ending{why: err})
+		}
+		if err != nil {
+			return // also where the end of the process was long ago
+		}
+		if len(line.Text) > 0 {
+			w.inLog.Store(true)
+			w.log(line.Text)
+			w.inLog.Store(false)
+		}
+		switch {
+		case line.Damage != nil:
+			w.heard.Add(1)
+			w.takeDamage(line.Damage)
+		case line.Message != nil:
+			w.heard.Add(1)
+			w.take(line.Message)
+		}
+	}
+}
+
+// take takes a message.
+func (w *member) take(m *protocol.Message) {
+	switch m.Kind {
+	case protocol.KindHello:
+		if w.greeted {
+			w.problem(errors.New("it said hello a second time"))
+			return
+		}
+		w.greeted = true
+		w.greetings <- m.Hello
+	case protocol.KindResult:
+		w.pool.answered(w.seat, m.ID, outcome{value: m.Value})
+	case protocol.KindError:
+		w.pool.answered(w.seat, m.ID, outcome{err: &worker.Error{Type: m.ErrorType, Message: m.Text}})
+	case protocol.KindBye:
+		if !w.saidBye {
+			w.saidBye = true
+			w.byes <- struct{}{}
+		}
+	}
+}
+
+// takeDamage takes a message that cannot be read. What it answers fails; if nobody knows what that is, the worker is of no use.
+func (w *member) takeDamage(d *protocol.Damage) {
+	switch {
+	case d.LosesAnswer():
+		w.end(ending{why: fmt.Errorf("a message of it cannot be read, so that nobody knows what it answers: %w", d.Err)})
+	case d.Kind == protocol.KindHello && !w.greeted:
+		w.greeted, w.greetingWrong = true, d.Err
+		w.greetings <- nil
+	case d.ID == "":
+		w.problem(fmt.Errorf("its message %q cannot be read: %w", d.Kind, d.Err))
+	case errors.Is(d.Err, protocol.ErrTooLong):
+		w.pool.answered(w.seat, d.ID, outcome{err: &worker.Error{Type: worker.TypeLimit, Message: "the worker's answer cannot be taken: " + d.Err.Error()}})
+	default:
+		w.pool.answered(w.seat, d.ID, outcome{err: &worker.Error{Type: worker.TypeResult, Message: "the worker's answer cannot be read: " + d.Err.Error()}})
+	}
+}
+
+// readErrors passes on standard error.
+func (w *member) readErrors() {
+	lines := protocol.NewLineReader(w.stderr, logLineBytes)
+	for {
+		line, _, err := lines.ReadLine()
+		if len(line) > 0 || err == nil {
+			w.log(line)
+			w.keep(line)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// keep keeps the end of standard error.
+func (w *member) keep(line []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tail = append(append(w.tail, line...), '\n')
+	if over := len(w.tail) - tailBytes; over > 0 {
+		w.tail = append(w.tail[:0], w.tail[over:]...)
+	}
+}

@@ -1,0 +1,456 @@
+package pool_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pulley/engine/backend"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+	"pulley/engine/worker/pool"
+	"pulley/engine/worker/procgroup"
+	"pulley/internal/depth"
+	"pulley/internal/pause"
+	"pulley/internal/procenv"
+)
+
+// within bounds what a test waits for. It is far more than anything takes.
+const within = time.Minute
+
+// notes are what a pool told.
+type notes struct {
+	mu             sync.Mutex
+	logs, problems []string
+}
+
+func (n *notes) all() (logs, problems string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return strings.Join(n.logs, "\n"), strings.Join(n.problems, "\n")
+}
+
+// open makes a pool of the test's workers; Start is the caller's.
+func open(t testing.TB, c pool.Config, p workerPlan) (*pool.Pool, *notes) {
+	t.Helper()
+	depth.Needs(t, "other processes")
+	n := &notes{}
+	k, err := procgroup.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Command == nil {
+		c.Command = []string{os.Args[0]}
+		c.Env = map[string]string{workerVariable: p.text()}
+	}
+	c.Name = "test"
+	c.Log = func(worker, line string) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.logs = append(n.logs, worker+": "+line)
+	}
+	c.Problem = func(err error) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.problems = append(n.problems, err.Error())
+	}
+	made, err := pool.New(c, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		defer cancel()
+		if err := made.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		if left := procenv.Find(k.Mark(), procenv.Settled); len(left) > 0 {
+			t.Errorf("processes are left: %v", left)
+		}
+		if err := k.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return made, n
+}
+
+func start(t testing.TB, c pool.Config, p workerPlan) (*pool.Pool, *notes) {
+	t.Helper()
+	made, n := open(t, c, p)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	if err := made.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return made, n
+}
+
+// execute runs an attempt, and gives its result, or its failure's type and message.
+func execute(ctx context.Context, p *pool.Pool, action, args string) string {
+	reg, err := worker.NewRegistry(p.Actions()...)
+	if err != nil {
+		return err.Error()
+	}
+	result, failure := reg.Execute(ctx, backend.Task{Action: action, Args: json.RawMessage(args), Attempt: 3})
+	return shown(result, failure)
+}
+
+func shown(result json.RawMessage, failure *plan.Failure) string {
+	if failure != nil {
+		return failure.Type + ": " + failure.Message
+	}
+	return string(result)
+}
+
+// await waits for a condition.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	for range pause.Tries(ctx, 5*time.Millisecond) {
+		if holds() {
+			return
+		}
+	}
+	t.Fatalf("it never came about that %s", what)
+}
+
+// TestHowAttemptsEnd runs attempts that end in every way in one worker.
+func TestHowAttemptsEnd(t *testing.T) {
+	t.Parallel()
+	p, n := start(t, pool.Config{MaxDeliveries: 2}, workerPlan{Slots: 4, Beat: 100})
+	for _, c := range []struct{ action, args, want string }{
+		{"echo", `{"a":[1,2.0,"ü",123456789012345678901234567890]}`, `{"a":[1,2.0,"ü",123456789012345678901234567890]}`},
+		{"echo", "  {\"a\" :\r\n\t1}\n", `{"a":1}`},
+		{"echo", `{"a":"` + strings.Repeat("x", 900_000) + `"}`, `{"a":"` + strings.Repeat("x", 900_000) + `"}`},
+		{"told", `{}`, `["told","00000000-0000-0000-0000-000000000000/","","",3,1,false]`},
+		{"exact", `{"a":1}`, "ArgumentError: action exact: argument b is missing"},
+		{"exact", `{"a":1,"b":2}`, `{"a":1,"b":2}`},
+		{"some", `{"a":1}`, `{"a":1}`},
+		{"decline", `{}`, `Declined: no "money" is left for ü`},
+		{"huge", `{}`, "LimitExceeded: the worker's answer cannot be taken: it is longer than 8388608 bytes"},
+		{"nothing", `{}`, "ResultError: the worker's answer cannot be read: it has no value; send null where there is none"},
+		{"invalid", `{}`, "ResultError: the worker's answer cannot be read: it is not UTF-8"},
+		{"garbage", `{}`, "true"},
+		{"die", `{}`, "WorkerDied: action die: 2 workers died with the attempt, at the last: test[1]: it ended with signal: killed; the worker's log may say why"},
+		{"half", `{}`, "WorkerDied: action half: 2 workers died with the attempt, at the last: test[1]: it ended with exit status 0; the worker's log may say why"},
+		{"echo", `{"after":1}`, `{"after":1}`},
+		{"no_such", `{}`, "UnknownAction: unknown action @no_such; register it, or write one of those that are"},
+	} {
+		if got := execute(t.Context(), p, c.action, c.args); got != c.want {
+			t.Errorf("@%s(%.100s) gives %.300s, want %.300s", c.action, c.args, got, c.want)
+		}
+	}
+	logs, problems := n.all()
+	if !strings.Contains(logs, "test[1]: hello, I am no result\ntest[1]: neither am I") {
+		t.Errorf("the log is %s", logs)
+	}
+	if strings.Count(problems, "ended with signal: killed") != 2 {
+		t.Errorf("the problems are %s", problems)
+	}
+	for _, a := range p.Actions() {
+		if exact := a.Name == "exact"; exact != (a.Args != nil) || exact && (a.Doc != "says hi" || !slices.Equal(a.Args, []string{"a", "b"})) {
+			t.Errorf("action %s takes %v, and %q", a.Name, a.Args, a.Doc)
+		}
+	}
+}
+
+// TestArgumentsThatAreTooLong never reach a worker.
+func TestArgumentsThatAreTooLong(t *testing.T) {
+	t.Parallel()
+	p, _ := start(t, pool.Config{}, workerPlan{})
+	args := json.RawMessage(`{"a":"` + strings.Repeat("x", 9<<20) + `"}`)
+	var typed *worker.Error
+	if _, err := p.Func("echo")(t.Context(), worker.Call{Args: args}); !errors.As(err, &typed) || typed.Type != worker.TypeLimit {
+		t.Errorf("it gives %v", err)
+	}
+	if got := execute(t.Context(), p, "noop", `{}`); got != "null" {
+		t.Errorf("afterwards, an attempt gives %s", got)
+	}
+}
+
+// TestManyAtOnce has more attempts than slots, in several workers, and no worker gets more than its slots.
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	p, n := start(t, pool.Config{Processes: 3, Slots: 4, AtOnce: 50}, workerPlan{Slots: 100, Beat: 1000})
+	var all sync.WaitGroup
+	for i := range 500 {
+		all.Go(func() {
+			args := fmt.Sprintf(`{"n":%d}`, i)
+			if got := execute(t.Context(), p, "echo", args); got != args {
+				t.Errorf("%s gives %s", args, got)
+			}
+		})
+	}
+	all.Wait()
+	if _, problems := n.all(); problems != "" {
+		t.Errorf("the problems are %s", problems)
+	}
+}
+
+// TestTimeoutAndCancel end attempts: those that answer, those that do not, and those that wait for a worker.
+func TestTimeoutAndCancel(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		action string
+		serial bool
+		kills  bool
+	}{{"hang", false, false}, {"ignore", false, true}, {"freeze", false, true}, {"hang", true, true}} {
+		t.Run(fmt.Sprint(c.action, c.serial), func(t *testing.T) {
+			t.Parallel()
+			p, n := start(t, pool.Config{Slots: 1, Grace: 50 * time.Millisecond}, workerPlan{Serial: c.serial})
+			before := execute(t.Context(), p, "pid", `{}`)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, &worker.Error{Type: worker.TypeTimeout, Message: "over"})
+			defer cancel()
+			var both sync.WaitGroup
+			for range 2 { // one of them never comes to a worker
+				both.Go(func() {
+					if got := execute(ctx, p, c.action, `{}`); got != "Timeout: over" {
+						t.Errorf("at its timeout an attempt gives %s", got)
+					}
+				})
+			}
+			both.Wait()
+			after := execute(t.Context(), p, "pid", `{}`)
+			if _, problems := n.all(); (before != after) != c.kills || strings.Contains(problems, "did not answer within 50ms that action "+c.action+" was cancelled") != c.kills {
+				t.Errorf("the worker was %s and is %s; problems: %s", before, after, problems)
+			}
+		})
+	}
+}
+
+// TestInnocentAttemptsAreNotCounted has workers killed for one attempt again and again, and another in them that is delivered again.
+func TestInnocentAttemptsAreNotCounted(t *testing.T) {
+	t.Parallel()
+	p, _ := start(t, pool.Config{MaxDeliveries: 1, Grace: -1}, workerPlan{Slots: 2})
+	innocent := make(chan string)
+	go func() { innocent <- execute(t.Context(), p, "nap", `{"ms":1500}`) }()
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		execute(ctx, p, "ignore", `{}`)
+		cancel()
+	}
+	if got := <-innocent; strings.Contains(got, ":") {
+		t.Errorf("the other attempt gives %s", got)
+	}
+}
+
+// TestPoison has an attempt kill its worker each time, beside others in the same worker: it fails after exactly the bound, and
+// the others do not.
+func TestPoison(t *testing.T) {
+	t.Parallel()
+	p, n := start(t, pool.Config{}, workerPlan{Slots: 8})
+	var all sync.WaitGroup
+	for range 7 {
+		all.Go(func() {
+			if got := execute(t.Context(), p, "nap", `{"ms":300}`); strings.Contains(got, ":") {
+				t.Errorf("an attempt beside it gives %s", got)
+			}
+		})
+	}
+	want := "WorkerDied: action die: 5 workers died with the attempt, at the last: test[1]: it ended with signal: killed; the worker's log may say why"
+	if got := execute(t.Context(), p, "die", `{}`); got != want {
+		t.Errorf("it gives %s, want %s", got, want)
+	}
+	all.Wait()
+	if _, problems := n.all(); strings.Count(problems, "signal: killed") != 5 {
+		t.Errorf("the problems are %s", problems)
+	}
+}
+
+// TestSilence has workers that stand still.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		plan   workerPlan
+		action string
+	}{
+		"stopped": {workerPlan{Beat: 20}, "freeze"},
+		"mute":    {workerPlan{Beat: 20, Mute: true}, "ignore"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, n := start(t, pool.Config{MaxDeliveries: 2, Silence: 200 * time.Millisecond}, c.plan)
+			if got := execute(t.Context(), p, c.action, `{}`); !strings.HasPrefix(got, "WorkerDied: ") || !strings.Contains(got, "it was silent for 200ms, although it sends heartbeats") {
+				t.Errorf("it gives %s", got)
+			}
+			if _, problems := n.all(); !strings.Contains(problems, "silent") {
+				t.Errorf("the problems are %s", problems)
+			}
+		})
+	}
+	t.Run("beats", func(t *testing.T) {
+		t.Parallel()
+		p, n := start(t, pool.Config{Silence: time.Second}, workerPlan{Beat: 20})
+		if got := execute(t.Context(), p, "nap", `{"ms":3000}`); strings.Contains(got, ":") {
+			t.Errorf("a worker that works for long gives %s", got)
+		}
+		if _, problems := n.all(); problems != "" {
+			t.Errorf("the problems are %s", problems)
+		}
+	})
+}
+
+// TestWorkersThatCannotBegin are told with what they wrote, and are not tried for ever.
+func TestWorkersThatCannotBegin(t *testing.T) {
+	t.Parallel()
+	crash := filepath.Join(t.TempDir(), "crash")
+	if err := os.WriteFile(crash, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		plan   workerPlan
+		config pool.Config
+		want   string
+		starts int
+	}{
+		"crashes":     {workerPlan{Crash: crash}, pool.Config{}, "it ended with exit status 3 before it said hello: no license", 3},
+		"refuses":     {workerPlan{Status: 2}, pool.Config{}, "it ended with exit status 2 before it said hello: flow.py:7: it is wrong", 1},
+		"late":        {workerPlan{}, pool.Config{Command: []string{"/bin/sleep", "600"}, HelloTimeout: 50 * time.Millisecond, Starts: 2}, "it did not say hello within 50ms", 2},
+		"version":     {workerPlan{Hello: `{"pulley":"hello","version":2}`}, pool.Config{Starts: 1}, "its hello is wrong: its version of the protocol is 2; pulley speaks version 1", 1},
+		"no actions":  {workerPlan{Hello: `{"pulley":"hello","version":1,"name":"x"}`}, pool.Config{Starts: 1}, "its hello is wrong: it lists no actions; list one at least", 1},
+		"wrong field": {workerPlan{Hello: `{"pulley":"hello","version":"1"}`}, pool.Config{Starts: 1}, "its hello is wrong: its field version is a string, where a int belongs", 1},
+		"no JSON":     {workerPlan{Hello: `{"pulley":"hello","version":1`}, pool.Config{Starts: 1}, "its hello is wrong: it is not JSON: byte 29: unexpected end of JSON input", 1},
+		"no message":  {workerPlan{Hello: "hello, I am a worker", ByesAfter: 1}, pool.Config{HelloTimeout: 500 * time.Millisecond, Starts: 1}, "it did not say hello within 500ms", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, n := open(t, c.config, c.plan)
+			err := p.Start(t.Context())
+			var typed *worker.Error
+			if !errors.As(err, &typed) || typed.Type != pool.TypeStart || typed.Message != "no worker of test can be started: "+c.want {
+				t.Errorf("Start gives %v, want %s", err, c.want)
+			}
+			if _, problems := n.all(); strings.Count(problems, "test[1]: ") != c.starts {
+				t.Errorf("%d starts were to be tried; problems: %s", c.starts, problems)
+			}
+			if _, err := p.Func("echo")(t.Context(), worker.Call{}); !errors.As(err, &typed) || typed.Type != pool.TypeStart {
+				t.Errorf("an attempt gives %v", err)
+			}
+			if p.Start(t.Context()) == nil {
+				t.Error("the pool is started twice")
+			}
+		})
+	}
+}
+
+// TestPoolComesBack has a pool give up, and an attempt bring it back when the reason is gone.
+func TestPoolComesBack(t *testing.T) {
+	t.Parallel()
+	crash := filepath.Join(t.TempDir(), "crash")
+	p, _ := start(t, pool.Config{Processes: 2, Starts: 1, MaxDeliveries: 1, PauseMost: 50 * time.Millisecond}, workerPlan{Crash: crash})
+	if err := os.WriteFile(crash, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the pool gives up", func() bool {
+		return strings.HasPrefix(execute(t.Context(), p, "die", `{}`), "StartError: no worker of test can be started: it ended with exit status 3")
+	})
+	if err := os.Remove(crash); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the pool is back", func() bool { return execute(t.Context(), p, "noop", `{}`) == "null" })
+}
+
+// TestBye has workers say bye in the midst of their work: nothing is lost, and nothing is delivered twice.
+func TestBye(t *testing.T) {
+	t.Parallel()
+	p, n := start(t, pool.Config{Processes: 2, MaxDeliveries: 1}, workerPlan{Slots: 4, ByesAfter: 10})
+	pids := map[string]bool{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range 5 {
+				got := execute(t.Context(), p, "nap", `{"ms":1}`)
+				if strings.Contains(got, ":") {
+					t.Errorf("an attempt gives %s", got)
+				}
+				mu.Lock()
+				pids[got] = true
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	if _, problems := n.all(); problems != "" || len(pids) < 4 {
+		t.Errorf("%d workers were at work; problems: %s", len(pids), problems)
+	}
+}
+
+// TestCloseFinishesWork closes a pool while attempts are at work, and others wait.
+func TestCloseFinishesWork(t *testing.T) {
+	t.Parallel()
+	p, _ := start(t, pool.Config{}, workerPlan{Slots: 1, Beat: 50})
+	working, waiting := make(chan string, 1), make(chan string, 1)
+	began := execute(t.Context(), p, "pid", `{}`)
+	go func() { working <- execute(t.Context(), p, "nap", `{"ms":500}`) }()
+	await(t, "the attempt is at work", func() bool { return p.AtWork() == 1 })
+	go func() { waiting <- execute(t.Context(), p, "noop", `{}`) }()
+	await(t, "another waits", func() bool { return p.Waiting() == 1 })
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := <-working; got != began {
+		t.Errorf("the one at work gives %s, want %s", got, began)
+	}
+	if got := <-waiting; got != "Error: the pool of workers is closed" {
+		t.Errorf("the one that waits gives %s", got)
+	}
+	if got := execute(t.Context(), p, "noop", `{}`); got != "Error: the pool of workers is closed" {
+		t.Errorf("afterwards one gives %s", got)
+	}
+}
+
+// TestCloseKills closes pools whose workers do not end by themselves.
+func TestCloseKills(t *testing.T) {
+	t.Parallel()
+	p, _ := start(t, pool.Config{}, workerPlan{})
+	hanging := make(chan string, 1)
+	go func() { hanging <- execute(t.Context(), p, "ignore", `{}`) }()
+	await(t, "the attempt is at work", func() bool { return p.AtWork() == 1 })
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := p.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Close gives %v", err)
+	}
+	if got := <-hanging; got != "Error: the pool of workers is closed" {
+		t.Errorf("the attempt gives %s", got)
+	}
+	deaf, n := start(t, pool.Config{Grace: 20 * time.Millisecond}, workerPlan{Ignores: "bye", Beat: 10})
+	execute(t.Context(), deaf, "orphan", `{"token":"x"}`) // holds standard input and output open
+	if err := deaf.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	_ = n
+	never, _ := open(t, pool.Config{}, workerPlan{})
+	if err := never.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConfigsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	sh := []string{"/bin/sh"}
+	for want, c := range map[string]pool.Config{
+		"no program; name one and its arguments":                      {},
+		"there is no program nosuchprogram; check the name, and PATH": {Command: []string{"nosuchprogram"}},
+		"1001 processes; choose from 1 to 1000":                       {Command: sh, Processes: 1001},
+		"-1 slots; choose one at least":                               {Command: sh, Slots: -1},
+		"-1 attempts at once; choose one at least":                    {Command: sh, AtOnce: -1},
+		"-1 deliveries; choose one at least":                          {Command: sh, MaxDeliveries: -1},
+		"-1 starts; choose one at least":                              {Command: sh, Starts: -1},
+		"a time is below zero; leave it out for the default":          {Command: sh, Silence: -1},
+	} {
+		if _, err := pool.New(c, nil); err == nil || err.Error() != want {
+			t.Errorf("New gives %v, want %s", err, want)
+		}
+	}
+}
