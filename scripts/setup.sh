@@ -5,8 +5,8 @@
 #	setup.sh binaries   the binaries of a Postgres, whatever other ways there are
 #	setup.sh compiler   a C compiler, which the race detector needs
 #	setup.sh scripts    with CI=true, shellcheck, which reads the scripts; otherwise nothing
-#	setup.sh ci         with CI=true, what a test would fail without: a Postgres' binaries, and debootstrap, which
-#	                    makes the image of the tests that use Docker; otherwise nothing
+#	setup.sh ci         with CI=true, what a test would fail without: a Postgres' binaries, debootstrap, which makes
+#	                    the image of the tests that use Docker, and python3 and perl, which run actions; otherwise nothing
 #
 # It is quick where nothing is missing, and may be run again at any time. It installs the system's own
 # packages, as root or through sudo where that asks for no password; PULLEY_NO_INSTALL=1 forbids it.
@@ -147,12 +147,15 @@ setup_compiler() {
 	return 1
 }
 
+# has_tools says whether programs that tests run are here.
+has_tools() { have debootstrap && have python3 && have perl && perl -MJSON::PP -e 1 2>/dev/null; }
+
 setup_ci() {
 	[ "${CI:-}" = true ] || return 0
 	setup_binaries || return 1
-	have debootstrap && return 0
-	may_install && have apt-get && apt_get update && apt_get install -y --no-install-recommends debootstrap ca-certificates && return 0
-	say "debootstrap is missing, which makes the image of the tests that use Docker, and could not be installed"
+	has_tools && return 0
+	may_install && have apt-get && apt_get update && apt_get install -y --no-install-recommends debootstrap ca-certificates python3 perl && has_tools && return 0
+	say "debootstrap, python3 or perl with JSON::PP is missing, and could not be installed: tests make an image for Docker, and run actions"
 	return 1
 }
 

@@ -45,7 +45,7 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 		observer = d.trace.watch(observer)
 	}
 	e, err := engine.New(engine.Config{
-		Backend: store, Workers: d.job.actions, Slots: d.workers, Batch: d.job.spec.Batch(),
+		Backend: store, Workers: d.job.own.registry, Slots: d.workers, Batch: d.job.spec.Batch(),
 		CallTimeout: callTimeout, RetryMax: retryMax,
 		Drain:    -1, // nobody waits for actions of an instance that has ended, or that is given up
 		Observer: observer,

@@ -24,6 +24,7 @@ type cli struct {
 	VersionFlag versionFlag `name:"version" help:"Print the version."`
 
 	Run       runCmd                `cmd:"" help:"Run one instance of a workflow, and print its result."`
+	Work      workCmd               `cmd:"" help:"Run the actions of instances that others submit."`
 	Cancel    cancelCmd             `cmd:"" help:"End an instance that is in a database."`
 	Compare   benchmarks.CompareCmd `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
 	Bench     benchmarks.BenchCmd   `cmd:"" help:"Put a scenario under load that does not wait, and say what its latencies are."`

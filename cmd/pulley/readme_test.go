@@ -39,6 +39,8 @@ func TestTheReadmeIsTrue(t *testing.T) {
 	}{
 		{"pulley run scenarios/programs/pipeline.ir --input '" + input + "' --format json",
 			[]string{"run", pipeline, "--input", input, "--format", "json"}},
+		{"pulley run examples/pipeline/pipeline.ir --actions examples/pipeline/actions.yaml --input '" + input + "' --format json",
+			[]string{"run", filepath.Join(root, "examples/pipeline/pipeline.ir"), "--actions", filepath.Join(root, "examples/pipeline/actions.yaml"), "--input", input, "--format", "json"}},
 		{"pulley graph sums.ir", []string{"graph", sums}},
 		{"pulley sim fanout=500 --workers 16 --service exp:10ms",
 			[]string{"sim", "fanout=500", "--workers", "16", "--service", "exp:10ms", "--out", t.TempDir()}},

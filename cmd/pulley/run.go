@@ -18,7 +18,6 @@ import (
 	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
-	"pulley/engine/worker"
 	"pulley/scenarios/behaviour"
 )
 
@@ -26,6 +25,7 @@ import (
 type runCmd struct {
 	console.ProgramArg
 	console.ServerFlags
+	actionsFlag
 	Input    string        `default:"{}" placeholder:"JSON" help:"What main takes, as a JSON object; @FILE reads it from a file, - from standard input. Default: {}."`
 	Backend  string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons: push, journal, pull:scan=sql, eager, memory, … Default: push."`
 	Schema   string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_journal, pulley_eager, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
@@ -46,7 +46,7 @@ func (runCmd) Help() string {
 		"\n\nInterrupted, it leaves the instance in a database that a DSN names: --id goes on with it, pulley cancel ends it." +
 		"\n\nBackends:\n\n")
 	b.WriteString(console.Indent(designs.Help()))
-	b.WriteString("\nActions:\n\n")
+	b.WriteString("\n" + actionsHelp + "\nBuilt-in actions:\n\n")
 	for _, a := range behaviour.Plain().Timed().Describe() {
 		fmt.Fprintf(&b, "  %s(%s): %s\n", a.Name, strings.Join(a.Args, ", "), a.Doc)
 	}
@@ -60,7 +60,7 @@ type job struct {
 	program *plan.Program
 	input   json.RawMessage
 	spec    designs.Spec
-	actions *worker.Registry
+	own     *ownActions
 	schema  string
 	trace   *traceRecorder // what ran; nil: nobody wants to know
 }
@@ -71,6 +71,11 @@ func (r *runCmd) Run(c *console.Console) error {
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err := j.own.close(); err != nil {
+			c.Say("pulley: ending the actions: %v", err)
+		}
+	}()
 	ctx, stop := console.Interruptible()
 	defer stop()
 	instance, err := r.execute(ctx, c, j)
@@ -116,12 +121,19 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	if j.program, err = r.Compile(c); err != nil {
 		return nil, err
 	}
-	j.actions = behaviour.Plain().Timed()
-	if err := j.actions.Check(j.program.Graph()); err != nil {
-		return nil, console.Refuse(err, "pulley: the actions are "+console.ActionNames(j.actions))
+	if j.input, err = r.ReadInput(c, r.Input, j.program); err != nil {
+		return nil, err
 	}
-	j.input, err = r.ReadInput(c, r.Input, j.program)
+	j.own, err = r.open(j.program, r.logger(c))
 	return j, err
+}
+
+// logger gives what hears the lines that actions write to standard error.
+func (r *runCmd) logger(c *console.Console) func(action, line string) {
+	if !r.Verbose {
+		return nil
+	}
+	return func(action, line string) { c.Say("@%s: %s", action, console.OneLine(line)) }
 }
 
 // schemaMost is how long a name may be in Postgres.

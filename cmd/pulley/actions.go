@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"pulley/cmd/pulley/console"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+	"pulley/engine/worker/manifest"
+	"pulley/scenarios/behaviour"
+)
+
+// actionsFlag names files with actions of the user's own.
+type actionsFlag struct {
+	Actions []string `placeholder:"FILE" sep:"none" help:"A file that says which programs are actions, see below. They replace built-in ones of the same name. May be repeated."`
+}
+
+// actionsHelp tells what such a file is.
+const actionsHelp = "A file of actions is YAML. An action is a program, of which each attempt runs a process: the arguments are JSON on standard input, the result " +
+	"is JSON on standard output, and a failure is an exit status with text, or with {\"type\": …, \"message\": …}, on standard error:\n\n" +
+	"  actions:\n" +
+	"    resize:                              # @resize(image=…) in a workflow\n" +
+	"      process: [./resize.py, --fast]     # a program and its arguments; no shell in between\n" +
+	"      args: [image]                      # optional, as all that follows: the arguments, exactly\n" +
+	"      dir: images                        # where it runs; default: the file's directory\n" +
+	"      env: {MODE: fast}\n" +
+	"      limits: {time: 30s, output: 1MB, memory: 512MB, open_files: 64, processes: 16}\n" +
+	"      at_once: 8                         # processes of this action\n" +
+	"      grace: 2s                          # between SIGTERM and SIGKILL\n"
+
+// closeTimeout bounds ending what actions run.
+const closeTimeout = 10 * time.Second
+
+// ownActions are the built-in actions and those of files.
+type ownActions struct {
+	registry *worker.Registry
+	files    []*manifest.Manifest
+}
+
+// open reads the files, starts what their actions need, and checks that a program calls no others; without a program it checks
+// nothing. log hears each line that an action's program writes to standard error. The caller closes what it gives.
+func (f *actionsFlag) open(program *plan.Program, log func(action, line string)) (*ownActions, error) {
+	own := &ownActions{}
+	all := behaviour.Plain().Timed().Describe()
+	builtin := len(all)
+	var wrong []error
+	for _, file := range f.Actions {
+		m, err := manifest.Open(file, manifest.Options{Log: log})
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		own.files = append(own.files, m)
+		for _, a := range m.Actions() {
+			i := slices.IndexFunc(all, func(b worker.Action) bool { return b.Name == a.Name })
+			switch {
+			case i < 0:
+				all = append(all, a)
+			case i < builtin:
+				all[i] = a
+			default:
+				wrong = append(wrong, fmt.Errorf("%s: action %s is in another file of --actions, too; take one out", file, a.Name))
+			}
+		}
+	}
+	err := console.Refuse(errors.Join(wrong...))
+	if err == nil {
+		own.registry, err = worker.NewRegistry(all...)
+	}
+	if err == nil && program != nil {
+		if unknown := own.registry.Check(program.Graph()); unknown != nil {
+			err = console.Refuse(unknown, "pulley: the actions are "+console.ActionNames(own.registry))
+		}
+	}
+	if err != nil {
+		_ = own.close() // nothing of it was used
+		return nil, err
+	}
+	return own, nil
+}
+
+// close ends what the actions run.
+func (o *ownActions) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	var errs []error
+	for _, m := range o.files {
+		errs = append(errs, m.Close(ctx))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/cmd/pulley/console"
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
+	"pulley/engine/pgserver"
+	"pulley/internal/plural"
+)
+
+// workCmd is pulley work.
+type workCmd struct {
+	actionsFlag
+	DSN      string        `name:"dsn" placeholder:"DSN" help:"The Postgres that the instances are in. Default: PULLEY_DSN."`
+	Backend  string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons, the same for all who work on a schema. Default: push."`
+	Schema   string        `placeholder:"NAME" help:"The schema that holds the instances. Default: that of pulley run."`
+	Workers  int           `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
+	IdleExit time.Duration `placeholder:"TIME" help:"End when there was nothing to do for so long, such as 30s. Default: go on until interrupted."`
+	Drain    time.Duration `default:"30s" placeholder:"TIME" help:"How long actions at work may go on after the first interruption. Default: 30s."`
+	Verbose  bool          `short:"v" help:"Tell on standard error what actions write there."`
+}
+
+// Help is the end of the command's help.
+func (workCmd) Help() string {
+	return "It runs the actions of instances that others submit to the schema, such as pulley run or a program that embeds the engine, beside any number of others " +
+		"that do so. All of them must know the same actions: whoever gets an action that it does not know fails the attempt with UnknownAction.\n\n" +
+		"Interrupted, it takes nothing more, lets actions at work go on for --drain, and leaves the rest to others, as a kill does when the leases end. A second " +
+		"interruption ends it at once. Where the database cannot be reached, it goes on trying, and says so.\n\n" +
+		"Exit status: 0 after --idle-exit; 2 if it cannot begin; 130 after Ctrl-C.\n\n" + actionsHelp +
+		"\nExample: pulley work --actions actions.yaml --dsn postgres://me@localhost/work --idle-exit 1m"
+}
+
+// Run works until it is interrupted or idle.
+func (r *workCmd) Run(c *console.Console) error {
+	spec, err := designs.Parse(r.Backend)
+	switch {
+	case err != nil:
+		return err
+	case !spec.NeedsPostgres():
+		return fmt.Errorf("backend %s keeps nothing that others could submit; choose another backend", spec)
+	case len(r.Schema) > schemaMost:
+		return fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, schemaMost)
+	case r.Workers < 1 || r.Workers > 100_000:
+		return fmt.Errorf("--workers %d: choose from 1 to 100000", r.Workers)
+	case r.IdleExit < 0:
+		return fmt.Errorf("--idle-exit %s: choose a time that is not negative, such as 30s", r.IdleExit)
+	case r.Drain < 0 || r.Drain > 24*time.Hour:
+		return fmt.Errorf("--drain %s: choose a time up to 24h; 0s cancels what is at work", r.Drain)
+	case r.Schema == "":
+		r.Schema = schemaOf(spec)
+	}
+	own, err := r.open(nil, r.logger(c))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := own.close(); err != nil {
+			c.Say("pulley: ending the actions: %v", err)
+		}
+	}()
+	ctx, stop := console.Interruptible()
+	defer stop()
+	return r.work(ctx, c, spec, own)
+}
+
+func (r *workCmd) logger(c *console.Console) func(action, line string) {
+	if !r.Verbose {
+		return nil
+	}
+	return func(action, line string) { c.Say("@%s: %s", action, console.OneLine(line)) }
+}
+
+// work opens the store and works on it.
+func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spec, own *ownActions) error {
+	opening, cancel := context.WithTimeoutCause(ctx, openTimeout, errSlow)
+	defer cancel()
+	server, err := pgserver.Open(opening, pgserver.Options{DSN: r.DSN, Ways: []pgserver.Way{pgserver.WayDSN}})
+	if err != nil {
+		return console.Ended(ctx, err)
+	}
+	defer func() { _ = server.Close(context.Background()) }() // it was not started here
+	watch := newWorkWatch(c.Say)
+	store, err := spec.Open(opening, designs.OpenOptions{DSN: server.DSN(), Schema: r.Schema, Application: "pulley work", Problem: watch.problem})
+	if err != nil {
+		return console.Ended(ctx, err)
+	}
+	defer store.Close()
+	drain := r.Drain
+	if drain == 0 {
+		drain = -1
+	}
+	e, err := engine.New(engine.Config{
+		Backend: store, Workers: own.registry, Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: callTimeout, Drain: drain,
+		Observer: watch.observer(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.Start(context.Background()); err != nil {
+		return err
+	}
+	c.Say("pulley: working on schema %s of %s, with %s at once", r.Schema, server.Describe(), plural.Of(r.Workers, "action"))
+	idle := watch.await(ctx, r.IdleExit)
+	stopping, cancelStop := context.WithTimeout(context.Background(), r.Drain+stopTimeout)
+	defer cancelStop()
+	err = e.Stop(stopping)
+	c.Say("pulley: %s", watch.sum())
+	if err != nil {
+		c.Say("pulley: ending the engine: %v", err)
+	}
+	if idle {
+		return nil
+	}
+	return console.Ended(ctx, context.Cause(ctx))
+}
+
+// workWatch watches what an engine does. It is safe for concurrent use.
+type workWatch struct {
+	say func(format string, args ...any)
+
+	mu                    sync.Mutex
+	running, done, failed int // attempts
+	ended                 int // instances, in transactions of this engine
+	latest                time.Time
+
+	told   string // the problem that was told last
+	toldAt time.Time
+}
+
+func newWorkWatch(say func(string, ...any)) *workWatch {
+	return &workWatch{say: say, latest: time.Now()}
+}
+
+func (w *workWatch) observer() engine.Observer {
+	return engine.Observer{
+		Submitted: func(uuid.UUID, time.Time) { w.note(func() {}) },
+		Leased:    func(backend.Task, time.Time) { w.note(func() {}) },
+		Started:   func(backend.Task, time.Time) { w.note(func() { w.running++ }) },
+		Offered: func(c backend.Completion, _ time.Time) {
+			w.note(func() {
+				w.running--
+				w.done++
+				if c.Failure != nil {
+					w.failed++
+				}
+			})
+		},
+		Committed: func(int, time.Time) { w.note(func() {}) },
+		Ended:     func(backend.Instance, time.Time) { w.note(func() { w.ended++ }) },
+		Problem:   w.problem,
+	}
+}
+
+func (w *workWatch) note(what func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	what()
+	w.latest = time.Now()
+}
+
+// problemPause is how long the same problem is not told again.
+const problemPause = 10 * time.Second
+
+// problem tells of something that went wrong. What is tried again and again is told every now and then.
+func (w *workWatch) problem(err error) {
+	w.mu.Lock()
+	text := err.Error()
+	again := text == w.told && time.Since(w.toldAt) < problemPause
+	if !again {
+		w.told, w.toldAt = text, time.Now()
+	}
+	w.mu.Unlock()
+	if !again {
+		w.say("pulley: %s", text)
+	}
+}
+
+// await waits until nothing was done for a time, which it tells, or until ctx ends. A time of zero does not come.
+func (w *workWatch) await(ctx context.Context, idle time.Duration) bool {
+	if idle == 0 {
+		<-ctx.Done()
+		return false
+	}
+	for {
+		w.mu.Lock()
+		left := idle - time.Since(w.latest)
+		if w.running > 0 {
+			left = idle
+		}
+		w.mu.Unlock()
+		if left <= 0 {
+			return true
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		}
+	}
+}
+
+// sum tells what was done, in a line.
+func (w *workWatch) sum() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fmt.Sprintf("%s done, %d of them failed; %s ended", plural.Of(w.done, "attempt"), w.failed, plural.Of(w.ended, "instance"))
+}
