@@ -54,7 +54,8 @@ const (
 	BugCrashedRequest = "crashed-request-never-came"
 	// Instances that are submitted are stored in any order.
 	BugBirthsUnordered = "submissions-in-any-order"
-	// The later rounds of a transaction wait for counters that others have, and hold those of the first.
+	// Nothing bounds how long a transaction waits for rows out of order: later rounds for counters that others have (push), completions
+	// where a round that was cancelled has left its rows to the next (eager).
 	BugLaterRoundsWait = "later-rounds-wait"
 	// The rows of an instance that ends are waited for, whoever has them.
 	BugRemovalWaits = "removal-waits"
