@@ -11,9 +11,9 @@ import (
 	"pulley/engine/worker/procgroup"
 )
 
-// drainTimeout bounds reading what a program has written, after it ended. A process that left its group and holds the pipe open is
-// not waited for.
-const drainTimeout = 2 * time.Second
+// quiet is how long what a program writes stays in its pipes, which hold some of it. One that has ended by then, as most have that are
+// short, is read afterwards, and nothing runs beside it.
+const quiet = 50 * time.Millisecond
 
 // attempt runs the program once.
 func (a *Action) attempt(ctx context.Context, call worker.Call) (any, error) {
@@ -31,23 +31,16 @@ func (a *Action) attempt(ctx context.Context, call worker.Call) (any, error) {
 	defer p.close()
 	program := procgroup.Program{
 		Path: a.argv[0], Argv: a.argv, Dir: a.config.Dir, Env: a.environment(call),
-		Stdin: p.stdin.reader, Stdout: p.stdout.writer, Stderr: p.stderr.writer,
+		Stdin: p.child[0], Stdout: p.child[1], Stderr: p.child[2],
 	}
 	group, err := a.keeper.Start(program, procgroup.Limits{Processes: a.config.Limits.Processes})
 	p.closeChild()
 	if err != nil {
 		return nil, &worker.Error{Type: TypeStart, Message: fmt.Sprintf("the program %s cannot be started: %v", a.argv[0], cause(err))}
 	}
-	p.copy()
-	select {
-	case <-group.Done():
-	case <-p.tooLong:
-		group.Kill()
-	case <-ctx.Done():
-		group.Stop(a.config.Grace)
-	}
-	<-group.Done() // soon after it was killed
-	p.drain(drainTimeout)
+	p.begin()
+	a.await(ctx, group, p)
+	p.drain()
 	state := group.State()
 	switch {
 	case p.isTooLong():
@@ -60,6 +53,27 @@ func (a *Action) attempt(ctx context.Context, call worker.Call) (any, error) {
 		return nil, ended(ctx)
 	}
 	return nil, p.failure(state)
+}
+
+// await waits for the end of the program, and brings it about where it has to end.
+func (a *Action) await(ctx context.Context, group *procgroup.Group, p *pipes) {
+	timer := time.NewTimer(quiet)
+	defer timer.Stop()
+	select {
+	case <-group.Done():
+		return
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	p.follow()
+	select {
+	case <-group.Done():
+	case <-p.tooLong:
+		group.Kill()
+	case <-ctx.Done():
+		group.Stop(a.config.Grace)
+	}
+	<-group.Done() // soon after it was killed
 }
 
 // ended tells why an attempt had to end.

@@ -8,118 +8,139 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
+	"syscall"
 	"unicode/utf8"
 
 	"pulley/engine/worker"
 )
 
 const (
-	// pipeBytes is what every pipe has room for, and what is read at once.
+	// pipeBytes is what every pipe has room for.
 	pipeBytes = 4 << 10
+	// readBytes is what is read at once: what most pipes hold.
+	readBytes = 64 << 10
 	// tailBytes is how much of the end of standard error is kept.
 	tailBytes = 16 << 10
 	// shownBytes is how much of it a failure shows that has no message of its own.
 	shownBytes = 2 << 10
 )
 
-// pipe has both its ends in this process, until the program has one.
-type pipe struct{ reader, writer *os.File }
-
 // pipes are a program's standard input, output and error, and what came out.
 type pipes struct {
-	stdin, stdout, stderr pipe
-	input                 []byte
-	most                  int // bytes of output
-	log                   func(line string)
-
+	child   [3]*os.File // the program's ends; nil once it has them
+	input   []byte
+	stdin   *os.File // our end; nil where the pipe held all of the input
+	stdout  stream
+	stderr  stream
+	most    int // bytes of output
+	log     func(line string)
 	copies  sync.WaitGroup
 	tooLong chan struct{} // closed when there is more output than the limit
-	output  []byte        // written by its copy until that has ended, as errors is
+	output  []byte
 	errors  tail
 }
 
-func openPipes(input []byte, most int, log func(string)) (*pipes, error) {
-	p := &pipes{input: input, most: most, log: log, tooLong: make(chan struct{})}
-	for _, to := range []*pipe{&p.stdin, &p.stdout, &p.stderr} {
-		var err error
-		if to.reader, to.writer, err = os.Pipe(); err != nil {
-			p.close()
-			return nil, fmt.Errorf("no pipe to the program: %w", err)
+func openPipes(input []byte, most int, log func(string)) (_ *pipes, err error) {
+	p := &pipes{input: input, most: most, log: log, tooLong: make(chan struct{}), stdout: stream{fd: -1}, stderr: stream{fd: -1}}
+	p.stdout.take, p.stderr.take = p.takeOutput, p.takeErrors
+	if err = p.openInput(); err == nil {
+		if p.child[1], err = p.stdout.open(); err == nil {
+			p.child[2], err = p.stderr.open()
 		}
+	}
+	if err != nil {
+		p.close()
+		return nil, fmt.Errorf("no pipe to the program: %w", err)
 	}
 	return p, nil
 }
 
+// openInput makes the pipe of the input, and writes it where there is room for it.
+func (p *pipes) openInput() error {
+	reader, writer, err := newPipe()
+	if err != nil {
+		return err
+	}
+	p.child[0] = os.NewFile(uintptr(reader), "standard input")
+	if len(p.input) <= pipeBytes {
+		_, err = write(writer, p.input)
+		return errors.Join(err, syscall.Close(writer))
+	}
+	if err := syscall.SetNonblock(writer, true); err != nil {
+		return errors.Join(err, syscall.Close(writer))
+	}
+	p.stdin = os.NewFile(uintptr(writer), "standard input") // not blocking, it can be closed while it is written to
+	return nil
+}
+
 // close closes all ends, and waits for the copies.
 func (p *pipes) close() {
-	for _, end := range []*os.File{p.stdin.reader, p.stdin.writer, p.stdout.reader, p.stdout.writer, p.stderr.reader, p.stderr.writer} {
-		if end != nil {
-			_ = end.Close()
-		}
-	}
+	p.closeChild()
+	p.closeInput()
+	p.stdout.close()
+	p.stderr.close()
 	p.copies.Wait()
 }
 
 // closeChild closes the ends that the program has.
 func (p *pipes) closeChild() {
-	for _, end := range []*os.File{p.stdin.reader, p.stdout.writer, p.stderr.writer} {
-		_ = end.Close()
-	}
-}
-
-// copy writes the input, and reads what comes, beside the program.
-func (p *pipes) copy() {
-	if len(p.input) <= pipeBytes {
-		p.write() // the pipe has room for it
-	} else {
-		p.copies.Go(p.write)
-	}
-	p.copies.Go(p.readOutput)
-	p.copies.Go(p.readErrors)
-}
-
-// write writes the input. A program that does not read it does no harm.
-func (p *pipes) write() {
-	_, _ = p.stdin.writer.Write(p.input)
-	_ = p.stdin.writer.Close()
-}
-
-func (p *pipes) readOutput() {
-	buffer := make([]byte, pipeBytes)
-	for {
-		n, err := p.stdout.reader.Read(buffer)
-		p.output = append(p.output, buffer[:n]...)
-		if len(p.output) > p.most {
-			p.output = p.output[:p.most]
-			close(p.tooLong)
-			return
-		}
-		if err != nil {
-			return
+	for i, end := range p.child {
+		if end != nil {
+			_ = end.Close() // nothing was written
+			p.child[i] = nil
 		}
 	}
 }
 
-func (p *pipes) readErrors() {
-	buffer := make([]byte, pipeBytes)
-	for {
-		n, err := p.stderr.reader.Read(buffer)
-		p.errors.add(buffer[:n], p.log)
-		if err != nil {
-			p.errors.end(p.log)
-			return
-		}
+func (p *pipes) closeInput() {
+	if p.stdin != nil {
+		_ = p.stdin.Close() // a program that does not read it all does no harm
 	}
 }
 
-// drain waits until all is read that the program has written, for a time.
-func (p *pipes) drain(most time.Duration) {
-	until := time.Now().Add(most)
-	_ = p.stdout.reader.SetReadDeadline(until)
-	_ = p.stderr.reader.SetReadDeadline(until)
-	_ = p.stdin.writer.Close()
+// begin writes the input beside the program, if it is still to be written.
+func (p *pipes) begin() {
+	if p.stdin == nil {
+		return
+	}
+	p.copies.Go(func() {
+		_, _ = p.stdin.Write(p.input) // a program that does not read it does no harm
+		p.closeInput()
+	})
+}
+
+// follow reads from now on what comes, as it comes.
+func (p *pipes) follow() {
+	p.copies.Go(p.stdout.follow())
+	p.copies.Go(p.stderr.follow())
+}
+
+// drain takes what the program has written, now that it has ended, and waits for nothing: whoever left its group may hold the pipes
+// open.
+func (p *pipes) drain() {
+	p.closeInput()
+	p.stdout.release()
+	p.stderr.release()
 	p.copies.Wait()
+	p.stdout.drain()
+	p.stderr.drain()
+	p.errors.end(p.log)
+}
+
+// takeOutput takes output, until there is too much.
+func (p *pipes) takeOutput(text []byte) bool {
+	p.output = append(p.output, text...)
+	if len(p.output) <= p.most {
+		return true
+	}
+	p.output = p.output[:p.most]
+	close(p.tooLong)
+	return false
+}
+
+func (p *pipes) takeErrors(text []byte) bool {
+	p.errors.add(text, p.log)
+	return true
 }
 
 func (p *pipes) isTooLong() bool {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"pulley/engine/worker"
@@ -75,6 +75,7 @@ type Limits struct {
 type Action struct {
 	config Config
 	argv   []string // with what sets the limits before it
+	env    []string // without what an attempt sets
 	keeper *procgroup.Keeper
 	slots  chan struct{}
 }
@@ -110,7 +111,7 @@ func New(c Config, keeper *procgroup.Keeper) (*Action, error) {
 		}
 		argv = slices.Concat([]string{prlimit}, limits, []string{"--"}, argv)
 	}
-	return &Action{config: c, argv: argv, keeper: keeper, slots: make(chan struct{}, c.AtOnce)}, nil
+	return &Action{config: c, argv: argv, env: baseEnvironment(c.Env), keeper: keeper, slots: make(chan struct{}, c.AtOnce)}, nil
 }
 
 // arguments are those of prlimit.
@@ -144,17 +145,24 @@ func (a *Action) Run(ctx context.Context, call worker.Call) (any, error) {
 	return a.attempt(ctx, call)
 }
 
+// variables are those that an attempt sets.
+var variables = []string{"PULLEY_ACTION", "PULLEY_INSTANCE", "PULLEY_NODE", "PULLEY_PATH", "PULLEY_ATTEMPT", "PULLEY_KEY"}
+
+// baseEnvironment is what all attempts have: ours and the configuration's, without what an attempt sets.
+func baseEnvironment(more map[string]string) []string {
+	return slices.DeleteFunc(procgroup.Environ(more), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(variables, name)
+	})
+}
+
 // environment is that of an attempt.
 func (a *Action) environment(call worker.Call) []string {
-	env := maps.Clone(a.config.Env)
-	if env == nil {
-		env = map[string]string{}
+	values := [...]string{call.Action, call.Instance.String(), call.Node, string(call.Path), strconv.Itoa(call.Attempt), call.Key()}
+	env := make([]string, len(a.env), len(a.env)+len(values))
+	copy(env, a.env)
+	for i, value := range values {
+		env = append(env, variables[i]+"="+value)
 	}
-	env["PULLEY_ACTION"] = call.Action
-	env["PULLEY_INSTANCE"] = call.Instance.String()
-	env["PULLEY_NODE"] = call.Node
-	env["PULLEY_PATH"] = string(call.Path)
-	env["PULLEY_ATTEMPT"] = strconv.Itoa(call.Attempt)
-	env["PULLEY_KEY"] = call.Key()
-	return procgroup.Environ(env)
+	return env
 }
