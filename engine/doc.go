@@ -68,6 +68,8 @@
 //	engine/worker/protocol     | reads and writes the lines of the worker protocol               | engine/worker
 //	engine/worker/pool         | runs actions in long-lived workers, in any language            | engine/worker/procgroup, engine/worker/protocol
 //	engine/worker/process      | runs actions as programs, a process for each attempt           | engine/worker, engine/worker/procgroup
+//	engine/worker/httpjob      | runs actions as jobs behind an HTTP API                         | engine/dispatch, engine/worker, internal/clip, internal/pause
+//	engine/worker/httpjob/jobserver | a server of such jobs in memory, with faults, for tests          | –
 //	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/process, internal/yamlfile
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause
@@ -156,6 +158,7 @@
 //	engine/worker              | engine/worker/workertest
 //	engine/worker/process      | engine/worker/workertest, internal/procenv
 //	engine/worker/pool         | engine/worker/workertest
+//	engine/worker/httpjob      | engine/worker/httpjob/jobserver
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour
 //	bench/ceiling              | bench

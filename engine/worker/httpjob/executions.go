@@ -1,0 +1,206 @@
+package httpjob
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"pulley/engine/worker"
+)
+
+// Bounds of listing.
+const (
+	pageSizeMost = 100
+	pagesMost    = 1000 // of one listing
+)
+
+// executions finds the executions of one Cloud Run job by their keys. Whoever looks takes part in a listing that begins after
+// that, and many may take part in one, so that the server is asked for one page after another, whatever the number of attempts
+// is. A listing ends where the one before it has been, as the newest come first.
+type executions struct {
+	client *client
+	url    string
+	jobs   *Jobs
+
+	mu      sync.Mutex
+	running bool
+	next    *listing // that begins when the running one has ended; nil: nobody waits
+
+	// What listings have found. Only the running listing touches these.
+	known  map[string]found // by name
+	byKey  map[string][]string
+	newest time.Time // of those known, when the last listing ended
+	page   int       // executions on a page
+}
+
+// found is an execution that a listing had.
+type found struct {
+	key     string
+	created time.Time
+}
+
+// listing is one, and those who wait for it.
+type listing struct {
+	done  chan struct{}
+	byKey map[string][]string // names, the oldest first; of the keys that are waited for
+	keys  map[string]bool
+	err   error
+}
+
+// find gives the oldest execution with a key, and what others there are; an empty name where there is none.
+func (e *executions) find(ctx context.Context, key string) (name string, more []string, err error) {
+	l := e.join(key)
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+		return "", nil, context.Cause(ctx)
+	}
+	if l.err != nil {
+		return "", nil, l.err
+	}
+	if names := l.byKey[key]; len(names) > 0 {
+		return names[0], names[1:], nil
+	}
+	return "", nil, nil
+}
+
+// join takes part in the next listing.
+func (e *executions) join(key string) *listing {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.next == nil {
+		e.next = &listing{done: make(chan struct{}), keys: map[string]bool{}, byKey: map[string][]string{}}
+	}
+	l := e.next
+	l.keys[key] = true
+	if !e.running {
+		if e.running = e.jobs.begin(e.run); !e.running {
+			e.next = nil
+			l.err = ErrClosed
+			close(l.done)
+		}
+	}
+	return l
+}
+
+// run lists until nobody waits.
+func (e *executions) run() {
+	for {
+		e.mu.Lock()
+		l := e.next
+		e.next = nil
+		if l == nil {
+			e.running = false
+			e.mu.Unlock()
+			return
+		}
+		e.mu.Unlock()
+		l.err = e.list(e.jobs.life)
+		for isTooLong(l.err) && e.page > 1 {
+			e.page /= 2
+			l.err = e.list(e.jobs.life)
+		}
+		for key := range l.keys {
+			l.byKey[key] = slices.Clone(e.byKey[key])
+		}
+		close(l.done)
+	}
+}
+
+// isTooLong says that an answer was longer than its limit.
+func isTooLong(err error) bool {
+	var typed *worker.Error
+	return errors.As(err, &typed) && typed.Type == worker.TypeLimit
+}
+
+// margin is how far a listing goes behind where the one before it began: what a server has not shown by then, it shows late.
+func (e *executions) margin() time.Duration { return max(e.client.config.Settle, time.Minute) }
+
+// list brings what is known up to date.
+func (e *executions) list(ctx context.Context) error {
+	until := time.Now().Add(-e.client.config.LookBack)
+	if back := e.newest.Add(-e.margin()); back.After(until) {
+		until = back
+	}
+	newest, token := e.newest, ""
+	for range pagesMost {
+		page, err := e.ask(ctx, token)
+		if err != nil {
+			return err // what is known by now is right, and newest stays: the next listing goes as far back
+		}
+		oldest := time.Time{}
+		for i := range page.Executions {
+			x := &page.Executions[i]
+			e.add(x)
+			if x.CreateTime.After(newest) {
+				newest = x.CreateTime
+			}
+			oldest = x.CreateTime
+		}
+		if token = page.NextPageToken; token == "" || !oldest.IsZero() && oldest.Before(until) {
+			break
+		}
+	}
+	e.newest = newest
+	e.forget()
+	return nil
+}
+
+type executionPage struct {
+	Executions    []execution `json:"executions"`
+	NextPageToken string      `json:"nextPageToken"`
+}
+
+func (e *executions) ask(ctx context.Context, token string) (page executionPage, err error) {
+	query := url.Values{"pageSize": {strconv.Itoa(e.page)}}
+	if token != "" {
+		query.Set("pageToken", token)
+	}
+	r := request{method: http.MethodGet, url: e.url + "?" + query.Encode()}
+	a, err := e.client.repeat(ctx, r)
+	if err != nil {
+		return page, err
+	}
+	if err := json.Unmarshal(a.body, &page); err != nil {
+		return page, badAnswer(r, "it is no JSON of a list of executions: %v", err)
+	}
+	return page, nil
+}
+
+func (e *executions) add(x *execution) {
+	f := found{key: x.key(), created: x.CreateTime}
+	if _, ok := e.known[x.Name]; ok || x.Name == "" || f.key == "" {
+		return
+	}
+	if f.created.IsZero() {
+		f.created = time.Now()
+	}
+	e.known[x.Name] = f
+	names := append(e.byKey[f.key], x.Name)
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(e.known[a].created.Compare(e.known[b].created), cmp.Compare(a, b))
+	})
+	e.byKey[f.key] = names
+}
+
+// forget drops what is older than LookBack.
+func (e *executions) forget() {
+	until := time.Now().Add(-e.client.config.LookBack)
+	for name, f := range e.known {
+		if f.created.After(until) {
+			continue
+		}
+		delete(e.known, name)
+		names := slices.DeleteFunc(e.byKey[f.key], func(other string) bool { return other == name })
+		if e.byKey[f.key] = names; len(names) == 0 {
+			delete(e.byKey, f.key)
+		}
+	}
+}

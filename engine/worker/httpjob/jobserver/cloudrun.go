@@ -1,0 +1,179 @@
+package jobserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// runBody is the request of jobs.run.
+type runBody struct {
+	Overrides struct {
+		ContainerOverrides []struct {
+			Name string
+			Args []string
+			Env  []struct{ Name, Value string }
+		}
+		TaskCount int
+		Timeout   string
+	}
+}
+
+// keyIn gives the key in a request of jobs.run; empty: there is none.
+func keyIn(body []byte) string {
+	var b runBody
+	if json.Unmarshal(body, &b) != nil {
+		return ""
+	}
+	for _, c := range b.Overrides.ContainerOverrides {
+		for _, v := range c.Env {
+			if v.Name == "PULLEY_JOB_KEY" {
+				return v.Value
+			}
+		}
+	}
+	return ""
+}
+
+// pageMost bounds a page of executions.
+const pageMost = 100
+
+// cloudRun answers below /v2/.
+func (s *Server) cloudRun(r *http.Request, path string, body []byte) reply {
+	name, verb, _ := strings.Cut(path, ":")
+	parts := strings.Split(name, "/")
+	shape := len(parts) >= 6 && parts[0] == "projects" && parts[2] == "locations" && parts[4] == "jobs"
+	switch {
+	case shape && len(parts) == 6 && verb == "run" && r.Method == http.MethodPost:
+		return s.run(name, body)
+	case shape && len(parts) == 7 && parts[6] == "executions" && verb == "" && r.Method == http.MethodGet:
+		return s.list(r, strings.TrimSuffix(name, "/executions"))
+	case shape && len(parts) == 8 && parts[6] == "executions":
+		j := s.byID[name]
+		switch {
+		case j == nil:
+			return wrong(http.StatusNotFound, "there is no %s", name)
+		case verb == "" && r.Method == http.MethodGet && j.does.Silent:
+			return reply{silent: make(chan struct{})}
+		case verb == "" && r.Method == http.MethodGet:
+			return reply{status: http.StatusOK, body: j.execution()}
+		case verb == "cancel" && r.Method == http.MethodPost:
+			if j.state(time.Now()) != "running" {
+				return wrong(http.StatusBadRequest, "the execution has ended")
+			}
+			s.stop(j)
+			return reply{status: http.StatusOK, body: map[string]any{"name": operationOf(j), "metadata": j.execution()}}
+		}
+	}
+	return wrong(http.StatusNotFound, "there is no %s %s", r.Method, r.URL.Path)
+}
+
+func operationOf(j *job) string {
+	parts := strings.Split(j.id, "/")
+	return strings.Join(parts[:4], "/") + "/operations/op-" + parts[7]
+}
+
+func (s *Server) run(name string, body []byte) reply {
+	var b runBody
+	if err := json.Unmarshal(body, &b); err != nil || len(b.Overrides.ContainerOverrides) > 1 {
+		return wrong(http.StatusBadRequest, "the request is no JSON of jobs.run for one container")
+	}
+	st := Start{Job: name, Key: keyIn(body), Env: map[string]string{}}
+	for _, c := range b.Overrides.ContainerOverrides {
+		st.Argv = c.Args
+		for _, v := range c.Env {
+			st.Env[v.Name] = v.Value
+		}
+	}
+	st.Args = json.RawMessage(st.Env["PULLEY_ARGS"])
+	j := s.begin(fmt.Sprintf("%s/executions/%s-%05d", name, name[strings.LastIndex(name, "/")+1:], len(s.jobs)+1), st)
+	meta := j.execution()
+	meta["@type"] = "type.googleapis.com/google.cloud.run.v2.Execution"
+	return reply{status: http.StatusOK, body: map[string]any{"name": operationOf(j), "metadata": meta}}
+}
+
+// list gives executions, the newest first; a page's token is where the next one begins, counted from the oldest.
+func (s *Server) list(r *http.Request, name string) reply {
+	size, err := strconv.Atoi(r.URL.Query().Get("pageSize"))
+	if err != nil || size < 1 || size > pageMost {
+		size = pageMost
+	}
+	end := len(s.jobs)
+	if token := r.URL.Query().Get("pageToken"); token != "" {
+		if end, err = strconv.Atoi(token); err != nil || end < 0 || end > len(s.jobs) {
+			return wrong(http.StatusBadRequest, "there is no page %q", token)
+		}
+	}
+	now := time.Now()
+	page, next := []map[string]any{}, ""
+	for i := end - 1; i >= 0; i-- {
+		j := s.jobs[i]
+		if j.start.Job != name || now.Sub(j.begun) < s.config.ListLag {
+			continue
+		}
+		if len(page) == size {
+			next = strconv.Itoa(i + 1)
+			break
+		}
+		page = append(page, j.execution())
+	}
+	return reply{status: http.StatusOK, body: map[string]any{"executions": page, "nextPageToken": next}}
+}
+
+// execution describes a job as an execution.
+func (j *job) execution() map[string]any {
+	now := time.Now()
+	state := j.state(now)
+	completed := map[string]any{"type": "Completed", "state": "CONDITION_RECONCILING"}
+	e := map[string]any{
+		"name": j.id, "uid": "uid-" + j.id[strings.LastIndex(j.id, "/")+1:], "job": j.start.Job, "createTime": j.begun.UTC().Format(time.RFC3339Nano),
+		"taskCount": 1, "conditions": []any{completed, map[string]any{"type": "Started", "state": "CONDITION_SUCCEEDED"}},
+		"logUri": "https://logs.example.com/" + j.id,
+	}
+	done := func(count string) {
+		e[count], e["completionTime"] = 1, now.UTC().Format(time.RFC3339Nano)
+	}
+	switch state {
+	case "running":
+		e["runningCount"] = 1
+	case "succeeded":
+		completed["state"] = "CONDITION_SUCCEEDED"
+		done("succeededCount")
+	case "failed":
+		completed["state"], completed["executionReason"], completed["message"] = "CONDITION_FAILED", "NON_ZERO_EXIT_CODE", "Task failed: exit status 1"
+		done("failedCount")
+	case "cancelled":
+		completed["state"], completed["executionReason"] = "CONDITION_FAILED", "CANCELLED"
+		done("cancelledCount")
+	}
+	env := []any{}
+	for _, name := range slices.Sorted(maps.Keys(j.start.Env)) {
+		env = append(env, map[string]string{"name": name, "value": j.start.Env[name]})
+	}
+	e["template"] = map[string]any{"containers": []any{map[string]any{"args": j.start.Argv, "env": env}}}
+	return e
+}
+
+// left answers at /results/KEY with what a job of that key left there.
+func (s *Server) left(escaped string) reply {
+	for _, j := range slices.Backward(s.jobs) {
+		if url.PathEscape(j.start.Key) != escaped || j.state(time.Now()) == "running" {
+			continue
+		}
+		switch {
+		case j.does.Answer != nil:
+			return reply{status: http.StatusOK, body: j.does.Answer}
+		case j.does.Fails && j.does.Type != "":
+			return reply{status: http.StatusOK, body: map[string]any{"error": map[string]string{"type": j.does.Type, "message": j.does.Message}}}
+		case !j.does.Fails && j.does.Result != nil:
+			return reply{status: http.StatusOK, body: map[string]any{"result": j.does.Result}}
+		}
+	}
+	return wrong(http.StatusNotFound, "nothing was left there")
+}

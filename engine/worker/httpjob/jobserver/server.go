@@ -1,0 +1,272 @@
+package jobserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Config says what a server does. The zero value is one whose jobs succeed at once, without faults.
+type Config struct {
+	Seed   uint64 // of the faults
+	Faults Faults
+
+	// Behave says what a job does. Nil: it succeeds at once, and gives its arguments.
+	Behave func(Start) Behaviour
+
+	// ListLag is how long a Cloud Run execution is not listed after it was started.
+	ListLag time.Duration
+
+	// Tokens are those that are taken, each for TokenUses requests; a request with another one, or one too often, is answered with
+	// 401. None: requests need no token.
+	Tokens    []string
+	TokenUses int // zero: no bound
+}
+
+// Faults are probabilities from 0 to 1, but for times.
+type Faults struct {
+	Errors      float64 // 500, and nothing is done
+	ErrorsAfter float64 // 500, after the work was done
+	Lost        float64 // the work is done, and the connection closed without an answer
+	Throttled   float64 // 429 with RetryAfter, and nothing is done
+	RetryAfter  time.Duration
+	SlowBefore  float64 // the work is done after SlowTime
+	SlowAfter   float64 // the answer comes SlowTime after the work was done
+	SlowTime    time.Duration
+}
+
+// Start is what a job was started with.
+type Start struct {
+	Job  string
+	Key  string
+	Args json.RawMessage
+	Env  map[string]string // of Cloud Run
+	Argv []string          // of Cloud Run
+}
+
+// Behaviour is what a job does.
+type Behaviour struct {
+	After   time.Duration // its end, from its start
+	Never   bool          // it does not end by itself
+	Stays   bool          // it is not ended by being cancelled, either
+	Fails   bool
+	Type    string          // of the failure; empty: it names none
+	Message string          // of the failure
+	Result  json.RawMessage // of its success; nil: it gives none
+	Answer  []byte          // if not nil, looking at it is answered with this, once it has ended
+	Silent  bool            // looking at it is not answered
+}
+
+// job is one that was started.
+type job struct {
+	id        string
+	start     Start
+	does      Behaviour
+	begun     time.Time
+	cancelled time.Time // zero: it was not
+}
+
+// Server keeps jobs. It is an http.Handler, safe for concurrent use.
+type Server struct {
+	config Config
+
+	mu       sync.Mutex
+	jobs     []*job          // in the order of their starts
+	byID     map[string]*job // ids have what kind of thing they are in them
+	byKey    map[string]*job // of the plain dialect
+	starts   map[string]int
+	cancels  map[string]int // by key
+	uses     map[string]int // of tokens
+	requests map[string]int // by what they are about
+	total    int
+}
+
+// New makes a server.
+func New(c Config) *Server {
+	return &Server{
+		config: c, byID: map[string]*job{}, byKey: map[string]*job{}, starts: map[string]int{}, cancels: map[string]int{},
+		uses: map[string]int{}, requests: map[string]int{},
+	}
+}
+
+// Starts gives how often a job was started, by its key.
+func (s *Server) Starts() map[string]int { return s.counts(s.starts) }
+
+// Cancels gives how often a job was cancelled while it ran, by its key.
+func (s *Server) Cancels() map[string]int { return s.counts(s.cancels) }
+
+func (s *Server) counts(of map[string]int) map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := map[string]int{}
+	for key, n := range of {
+		c[key] = n
+	}
+	return c
+}
+
+// Requests gives how many requests there were.
+func (s *Server) Requests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
+}
+
+// Active gives how many jobs have not ended.
+func (s *Server) Active() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, j := range s.jobs {
+		if j.state(time.Now()) == "running" {
+			n++
+		}
+	}
+	return n
+}
+
+// state is what has become of a job, in the words of the plain dialect.
+func (j *job) state(now time.Time) string {
+	ends := j.begun.Add(j.does.After)
+	switch {
+	case !j.cancelled.IsZero() && (j.does.Never || j.cancelled.Before(ends)):
+		return "cancelled"
+	case j.does.Never || now.Before(ends):
+		return "running"
+	case j.does.Fails:
+		return "failed"
+	}
+	return "succeeded"
+}
+
+// begin starts a job. The caller holds the lock.
+func (s *Server) begin(id string, st Start) *job {
+	j := &job{id: id, start: st, begun: time.Now(), does: Behaviour{Result: st.Args}}
+	if s.config.Behave != nil {
+		j.does = s.config.Behave(st)
+	}
+	s.jobs = append(s.jobs, j)
+	s.byID[id] = j
+	s.starts[st.Key]++
+	return j
+}
+
+// stop cancels a job. The caller holds the lock.
+func (s *Server) stop(j *job) {
+	now := time.Now()
+	if j.state(now) == "running" && !j.does.Stays {
+		j.cancelled = now
+		s.cancels[j.start.Key]++
+	}
+}
+
+// reply is what a request is answered with.
+type reply struct {
+	status int
+	body   any           // written as JSON, unless it is []byte
+	silent chan struct{} // not nil: nothing is answered
+}
+
+func wrong(status int, format string, args ...any) reply {
+	text := fmt.Sprintf(format, args...)
+	return reply{status: status, body: map[string]any{"error": map[string]any{"code": status, "message": text}}}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body := readAll(r)
+	if !s.takes(r) {
+		write(w, wrong(http.StatusUnauthorized, "the token is not valid: %s", r.Header.Get("Authorization")))
+		return
+	}
+	f, draw := s.config.Faults, s.draw(r, body)
+	if draw.Float64() < f.Throttled {
+		w.Header().Set("Retry-After", fmt.Sprint(int(f.RetryAfter.Seconds())))
+		write(w, wrong(http.StatusTooManyRequests, "too many requests"))
+		return
+	}
+	if draw.Float64() < f.Errors {
+		write(w, wrong(http.StatusInternalServerError, "nothing was done"))
+		return
+	}
+	if draw.Float64() < f.SlowBefore {
+		wait(r, f.SlowTime, false) // the client may have gone: the work is done even so
+	}
+	s.mu.Lock()
+	answer := s.route(r, body)
+	s.mu.Unlock()
+	if draw.Float64() < f.ErrorsAfter {
+		answer = wrong(http.StatusInternalServerError, "the work was done")
+	}
+	if draw.Float64() < f.SlowAfter {
+		wait(r, f.SlowTime, true)
+	}
+	if draw.Float64() < f.Lost {
+		panic(http.ErrAbortHandler) // closes the connection
+	}
+	if answer.silent != nil {
+		<-r.Context().Done()
+		return
+	}
+	write(w, answer)
+}
+
+// wait waits, and where it is to, for no longer than the client does.
+func wait(r *http.Request, d time.Duration, withClient bool) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	gone := r.Context().Done()
+	if !withClient {
+		gone = nil
+	}
+	select {
+	case <-timer.C:
+	case <-gone:
+	}
+}
+
+// takes says whether a request's token is valid.
+func (s *Server) takes(r *http.Request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total++
+	if len(s.config.Tokens) == 0 {
+		return true
+	}
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	for _, t := range s.config.Tokens {
+		if t == token {
+			s.uses[t]++
+			return s.config.TokenUses == 0 || s.uses[t] <= s.config.TokenUses
+		}
+	}
+	return false
+}
+
+// draw gives what decides about a request: numbers by the seed, what it is about, and which request about that it is.
+func (s *Server) draw(r *http.Request, body []byte) *rand.Rand {
+	about := r.Method + " " + r.URL.RequestURI() + " " + r.Header.Get("Idempotency-Key") + " " + keyIn(body)
+	s.mu.Lock()
+	s.requests[about]++
+	n := s.requests[about]
+	s.mu.Unlock()
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d", about, n)
+	return rand.New(rand.NewPCG(s.config.Seed, h.Sum64()))
+}
+
+// route has a request done. The caller holds the lock.
+func (s *Server) route(r *http.Request, body []byte) reply {
+	if path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/v2/"); ok {
+		return s.cloudRun(r, path, body)
+	}
+	if path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/results/"); ok {
+		return s.left(path)
+	}
+	return s.plain(r, body)
+}

@@ -1,0 +1,191 @@
+package httpjob
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"time"
+
+	"pulley/internal/clip"
+)
+
+// Token authorizes requests, as a bearer token.
+type Token struct {
+	Value   string
+	Expires time.Time // zero: it is not known when
+}
+
+// TokenSource gives tokens. It is asked again when a token is about to expire, and once when the server refuses one.
+type TokenSource interface {
+	// Token gets a token. The error must not have one in it.
+	Token(ctx context.Context) (Token, error)
+}
+
+// Bounds of getting tokens.
+const (
+	tokenTimeout = 30 * time.Second // of asking once
+	tokenBytes   = 64 << 10         // of what a source says
+	tokenMargin  = time.Minute      // before its end, a token is replaced
+)
+
+// StaticToken is a source of one token.
+type StaticToken string
+
+// Token implements TokenSource.
+func (s StaticToken) Token(context.Context) (Token, error) { return Token{Value: string(s)}, nil }
+
+// CommandToken is a program and its arguments, which writes a token to its standard output: by itself, or as a JSON object with
+// access_token and, if it is known, expires_in in seconds.
+type CommandToken []string
+
+// Token implements TokenSource.
+func (c CommandToken) Token(ctx context.Context) (Token, error) {
+	if len(c) == 0 || c[0] == "" {
+		return Token{}, errors.New("the command that gives tokens is empty; name a program")
+	}
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	defer cancel()
+	begun := time.Now()
+	cmd := exec.CommandContext(ctx, c[0], c[1:]...)
+	cmd.WaitDelay = time.Second
+	stdout, stderr := &boundedBuffer{most: tokenBytes}, &boundedBuffer{most: 1000}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		said := strings.Join(strings.Fields(strings.ToValidUTF8(stderr.String(), "\uFFFD")), " ")
+		if said != "" {
+			return Token{}, fmt.Errorf("the command %s: %w: %s", c[0], err, clip.Runes(said, 200))
+		}
+		return Token{}, fmt.Errorf("the command %s: %w", c[0], err)
+	}
+	if text := bytes.TrimSpace(stdout.Bytes()); len(text) > 0 && text[0] != '{' {
+		return checkToken(Token{Value: string(text)}, "the command "+c[0])
+	}
+	return readToken(stdout.Bytes(), begun, "the command "+c[0])
+}
+
+// MetadataToken is the address of a metadata server that gives the tokens of the machine's account; empty means that of Google
+// Cloud.
+type MetadataToken string
+
+// MetadataURL is where machines of Google Cloud get the tokens of their account.
+const MetadataURL = "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token"
+
+// Token implements TokenSource.
+func (m MetadataToken) Token(ctx context.Context) (Token, error) {
+	address := string(m)
+	if address == "" {
+		address = MetadataURL
+	}
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	defer cancel()
+	begun := time.Now()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return Token{}, errors.New("the address of the metadata server is no URL")
+	}
+	request.Header.Set("Metadata-Flavor", "Google")
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(request)
+	if err != nil {
+		return Token{}, fmt.Errorf("the metadata server at %s: %w", request.URL.Host, withoutURL(err))
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, tokenBytes))
+	switch {
+	case err != nil:
+		return Token{}, fmt.Errorf("the metadata server at %s: %w", request.URL.Host, err)
+	case answer.StatusCode != http.StatusOK:
+		return Token{}, fmt.Errorf("the metadata server at %s answers %s", request.URL.Host, answer.Status)
+	}
+	return readToken(body, begun, "the metadata server at "+request.URL.Host)
+}
+
+// readToken reads a token in the form of OAuth 2.
+func readToken(text []byte, asked time.Time, who string) (Token, error) {
+	var said struct {
+		AccessToken string   `json:"access_token"`
+		ExpiresIn   *float64 `json:"expires_in"`
+	}
+	if err := json.Unmarshal(text, &said); err != nil {
+		return Token{}, fmt.Errorf("%s gives no token: it writes one by itself, or JSON with access_token and expires_in", who)
+	}
+	t := Token{Value: said.AccessToken}
+	if said.ExpiresIn != nil {
+		seconds := min(max(*said.ExpiresIn, 0), 1e9)
+		t.Expires = asked.Add(time.Duration(seconds * float64(time.Second)))
+	}
+	return checkToken(t, who)
+}
+
+// checkToken refuses what cannot stand in a header.
+func checkToken(t Token, who string) (Token, error) {
+	if t.Value == "" {
+		return Token{}, fmt.Errorf("%s gives an empty token", who)
+	}
+	for _, c := range []byte(t.Value) {
+		if c <= ' ' || c >= 0x7F {
+			return Token{}, fmt.Errorf("%s gives what cannot be a token: it has blanks, line feeds or other characters that a header does not take", who)
+		}
+	}
+	return t, nil
+}
+
+// boundedBuffer keeps the begin of what is written to it.
+type boundedBuffer struct {
+	bytes.Buffer
+	most int
+}
+
+// Write implements io.Writer. It takes everything, and keeps what has room.
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	_, _ = b.Buffer.Write(p[:min(len(p), b.most-b.Len())])
+	return len(p), nil
+}
+
+// tokens keeps a source's token until it expires. One at a time asks the source; the others wait for it.
+type tokens struct {
+	source TokenSource
+	turn   chan struct{} // has room for who holds the rest
+	now    Token
+}
+
+func newTokens(source TokenSource) *tokens {
+	return &tokens{source: source, turn: make(chan struct{}, 1)}
+}
+
+// get gives a token that differs from one that was refused; empty: none was.
+func (t *tokens) get(ctx context.Context, refused string) (string, error) {
+	if t.source == nil {
+		return "", nil
+	}
+	select {
+	case t.turn <- struct{}{}:
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	defer func() { <-t.turn }()
+	valid := t.now.Value != "" && t.now.Value != refused && (t.now.Expires.IsZero() || time.Now().Before(t.now.Expires))
+	if valid && (t.now.Expires.IsZero() || time.Until(t.now.Expires) > tokenMargin) {
+		return t.now.Value, nil
+	}
+	next, err := t.source.Token(ctx)
+	if err == nil {
+		next, err = checkToken(next, "the source")
+	}
+	switch {
+	case err == nil:
+		t.now = next
+	case !valid:
+		return "", err
+	}
+	return t.now.Value, nil
+}
