@@ -5,7 +5,8 @@
 //
 //   - Each process carries a mark in its environment, the variable [Variable], which its children inherit. The keeper looks for
 //     processes whose group has ended, soon after one has, and kills them: they made sessions of their own. It does so where
-//     there is a /proc, and cannot find a process that has both a session of its own and an environment without the mark.
+//     there is a /proc, and cannot find a process that has left the group and has an environment without the mark, or runs as
+//     another user.
 //   - A watchdog, a shell, holds the other end of a pipe. The pipe ends with our process, SIGKILL included; then the watchdog
 //     kills whoever carries the keeper's mark.
 //
