@@ -21,6 +21,8 @@ class Access(Operators):
             if isinstance(value, type) or callable(value) and not isinstance(value, enum.Enum):
                 raise Refused(node, f"{ast.unparse(node)} is no JSON value; call it")
             return self.constant(node, value)
+        if node.attr in ("__name__", "__qualname__") and isinstance(node.value, ast.Call) and self.unit.static(self, node.value.func) == (True, type):
+            return self.class_name(node.value)
         if isinstance(node.value, ast.Name) and node.value.id == self.source.self_name:
             raise Refused(node, f"{ast.unparse(node)} is no constant of the class; write it there, or pass it as an argument of run")
         v = self.expr(node.value)
@@ -37,6 +39,13 @@ class Access(Operators):
         if v.type == t.ANY:
             raise Refused(node, f"it is not known what this is; say it with a hint: x: SomeClass = ... (the hint of an action's result does the same)")
         raise Refused(node, f"{self.article(v.type)} has no field {node.attr} that travels; pass what is needed of it")
+
+    def class_name(self, call: ast.Call) -> Value:
+        """type(e).__name__"""
+        v = self.expr(call.args[0]) if len(call.args) == 1 else None
+        if v is None or v.type != t.Caught():
+            raise Refused(call, "type(...).__name__ is compiled for caught exceptions; what other values are is known from their hints")
+        return Value(f'{v.bound(PRIMARY)}["type"]', t.STR, PRIMARY)
 
     def field(self, node: ast.Attribute, v: Value, kind: t.Record) -> Value:
         fields = t.fields_of(kind.cls)

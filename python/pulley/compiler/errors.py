@@ -7,13 +7,10 @@ imports, or stand in it.
 
 import builtins
 import re
-import sys
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Type
 
-#: Modules that were there before the workflow's file was imported, but whose errors actions often raise.
-_USUAL = {"builtins", "json.decoder", "asyncio.exceptions", "json"}
-
-_before: Set[str] = set(sys.modules)
+#: Modules whose errors actions raise without naming them.
+_USUAL = {"builtins", "json.decoder", "asyncio.exceptions"}
 
 #: What the engine calls an attempt that took too long.
 TIMEOUT = "Timeout"
@@ -76,15 +73,20 @@ def translate(typ: str, message: str) -> Tuple[str, str]:
     return typ, message
 
 
-def names_of(cls: Type[BaseException], namespace: Iterable[Any]) -> List[str]:
-    """The names of the errors that ``except cls`` catches, the class's own first."""
+def names_of(cls: Type[BaseException], modules: Iterable[str]) -> List[str]:
+    """The names of the errors that ``except cls`` catches, the class's own first.
+
+    modules are the names of those, beside Python's own, from which errors may come: they, and what is below them.
+    """
     if cls in (Exception, BaseException):
         return ["Exception"]
-    modules = {getattr(v, "__name__", "") for v in namespace if type(v).__name__ == "module"}
-    modules |= {getattr(v, "__module__", "") for v in namespace if isinstance(v, type)}
-    modules |= _USUAL | (set(sys.modules) - _before)
-    others = {c.__name__ for c in _below(Exception) if not issubclass(c, cls) and c.__module__ in modules}
-    found = {c.__name__ for c in _below(cls) if c.__module__ in modules and not c.__module__.startswith("pulley.")}
+    wanted = _USUAL | {m for m in modules if m and m.split(".")[0] != "pulley"}
+
+    def may_come(c: Type[BaseException]) -> bool:
+        return c.__module__ in wanted or any(c.__module__.startswith(m + ".") for m in wanted)
+
+    others = {c.__name__ for c in _below(Exception) if not issubclass(c, cls) and may_come(c)}
+    found = {c.__name__ for c in _below(cls) if may_come(c)}
     found = {n for n in found if n not in others and not n.startswith("_") and n.isidentifier()} - {cls.__name__}
     names = [cls.__name__] + sorted(found)
     if "TimeoutError" in names:

@@ -111,6 +111,8 @@ class Expressions(Function):
                 if node.id in self.killed:
                     raise Rewrite(self.killed[node.id])
                 raise Refused(node, f"{node.id} may have no value here; give it one on every way that leads here")
+            if variable.type == t.BROKEN:
+                raise Refused(node, "")
             names = frozenset([node.id]) if t.mutables_in(variable.type) else frozenset()
             return Value(self.name(node.id), variable.type, names=names)
         return self.constant_of(node)

@@ -59,6 +59,8 @@ class Invocations(Methods):
                 return self.method(node, func)
             if isinstance(func, ast.Attribute):
                 raise Refused(node, f"the class has no method {func.attr}")
+            if isinstance(func, ast.Name):
+                self.expr(func)
             raise Refused(node, f"{ast.unparse(func)} is no function that is known here; write a method of the workflow, or an action")
         if is_builtin(callee) and not (isinstance(callee, type) and issubclass(callee, BaseException)):
             return self.builtin(node, callee.__name__)
@@ -213,6 +215,7 @@ class Invocations(Methods):
             wanted = shape.types.get(n, t.ANY)
             if not t.fits(v.type, wanted):
                 raise Refused(node, f"{n} of {ast.unparse(node.func)} is {self.article(wanted)} by its hint, this is {self.article(v.type)}; pass what it takes")
+            self.need_all(node, f"{n} of {ast.unparse(node.func)}", v.type, wanted)
         segments: List[Segment] = [(f"@{action.name}(", node)]
         for i, (n, v) in enumerate(given):
             segments += [(", " if i else "", None), (f"{n}=", None), (v.text, node)]
@@ -221,12 +224,22 @@ class Invocations(Methods):
         segments.append((")" + policies(action), None))
         return Rhs(segments, Value("", shape.result))
 
+    def need_all(self, node: ast.AST, what: str, kind: t.Type, wanted: t.Type) -> None:
+        """Checks that a hint says all that a value is, so that it comes back as it was."""
+        missing = t.lost(kind, wanted)
+        if missing is not None:
+            instead = "write a list, or the hint Tuple[...]" if isinstance(missing, t.Tuple_) else f"write the hint {missing}"
+            raise Refused(node, f"{what} has {self.article(missing)}, and the hint does not say so; {instead}")
+
     def run(self, node: ast.Call, callee: Any) -> Rhs:
         made = self.unit.function(node, callee, self.all_caught())
+        if made.result.type == t.BROKEN:
+            raise Refused(node, "")
         given = self.arguments(node, made.parameters, ast.unparse(node.func), made.defaults)
         for n, v in given:
             if not t.fits(v.type, made.types[n]) or v.type == t.ANY != made.types[n] and made.types[n] != t.ANY:
                 raise Refused(node, f"{n} of {ast.unparse(node.func)} is {self.article(made.types[n])} by its hint, this is {self.article(v.type)}; pass what it takes")
+            self.need_all(node, f"{n} of {ast.unparse(node.func)}", v.type, made.types[n])
             if t.may_share(v.type, made.result.type):
                 self.share(v)
         names = [n for n, _ in given]

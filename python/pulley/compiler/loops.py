@@ -114,12 +114,16 @@ class Loops(Statements):
             self.writer.line(node, f"{flag} = False")
         entry = self.known().copy()
         start, returns, problems, temporaries = self.writer.mark(), len(self.returns), self.unit.mark(), self.temporaries
+        said: List[Any] = []
         for _ in range(ROUNDS):
             loop = Loop(flag)
             self.loops.append(loop)
             self.scope = entry.copy()
             try:
                 end, after = write(loop)
+            except Refused:
+                self.unit.problems.found += said
+                raise
             finally:
                 self.loops.pop()
             back = merged([entry, end, *loop.continues])
@@ -129,10 +133,12 @@ class Loops(Statements):
             entry = back
             self.writer.cut(start)
             del self.returns[returns:]
-            self.unit.back(problems)
+            said += self.unit.back(problems)
             self.temporaries = temporaries
         else:
             raise Refused(node, "the types of the variables of this loop do not settle; say them with hints")
+        if any(v.type == t.BROKEN for v in entry.variables.values()):
+            self.unit.problems.found += [p for p in said if p not in self.unit.problems.found]  # the last round is silent about them
         if not orelse:
             self.scope = merged([after, *loop.breaks])
             self.changed()
@@ -151,7 +157,6 @@ class Loops(Statements):
         self.changed()
 
     def stmt_Break(self, node: ast.Break) -> None:
-        self.before_leaving(1)
         loop = self.loops[-1]
         if loop.flag:
             self.writer.line(node, f"{loop.flag} = True")
@@ -160,7 +165,6 @@ class Loops(Statements):
         self.scope = None
 
     def stmt_Continue(self, node: ast.Continue) -> None:
-        self.before_leaving(1)
         self.loops[-1].continues.append(self.known())
         self.writer.line(node, "continue")
         self.scope = None

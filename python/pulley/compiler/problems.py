@@ -10,7 +10,7 @@ Place = Tuple[str, int, int]
 class Refused(Exception):
     """Something that cannot be compiled with Python's meaning.
 
-    what says what stands there and what to write instead.
+    what says what stands there and what to write instead; it is empty if that was said already.
     """
 
     def __init__(self, node: Optional[ast.AST], what: str) -> None:
@@ -26,7 +26,7 @@ class Problems:
         self.found: List[Tuple[Place, str]] = []
 
     def add(self, place: Place, what: str) -> None:
-        if (place, what) not in self.found:
+        if what and (place, what) not in self.found:
             self.found.append((place, what))
 
     def lines(self) -> List[str]:

@@ -47,13 +47,18 @@ class Statements(Invocations):
                 self.give_up(at)
 
     def give_up(self, node: ast.stmt) -> None:
-        """Takes what a refused statement binds for bound, so that it is refused once."""
+        """Notes that nothing is known any more of what a refused statement binds, so that it is refused once."""
         if self.scope is None:
             return
+        if isinstance(node, (ast.Return, ast.Raise)):
+            self.returns.append(Value("", t.BROKEN))
+            self.scope = None
+            return
         for n in ast.walk(node):
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in self.locals:
-                hint = self.scope.variables.get(n.id)
-                self.scope.set(n.id, Variable(hint.type if hint else t.NEVER, True))
+            name = n.id if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) else getattr(n, "name", None)
+            if isinstance(name, str):
+                self.locals.add(name)
+                self.scope.set(name, Variable(t.BROKEN, True))
 
     def statement(self, node: ast.stmt) -> None:
         name = type(node).__name__
@@ -524,12 +529,13 @@ class Statements(Invocations):
 
     def finish(self, node: ast.Return, v: Value) -> None:
         self.returns.append(v)
-        self.before_leaving(0)
+        if self.label == "main":
+            wanted = self.unit.result_hint
+            if not t.fits(v.type, wanted):
+                raise Refused(node, f"run gives {self.article(wanted)} by its hint, this is {self.article(v.type)}; write the hint that is true")
+            self.need_all(node, "the result", v.type, wanted)
         self.writer.line(node, "return ", (v.text, node.value or node))
         self.scope = None
-
-    def before_leaving(self, loops: int) -> None:
-        """Writes what stands in finally around, if the statement leaves it."""
 
     def line_of(self, segments: List[Segment]) -> str:
         return "".join(s for s, _ in segments)

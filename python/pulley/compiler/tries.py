@@ -93,7 +93,7 @@ class Tries(Loops):
     def error_names(self, node: ast.expr) -> List[str]:
         names: List[str] = []
         for c in self.classes_of(node):
-            names += [n for n in names_of(c, self.source.namespace.values()) if n not in names]
+            names += [n for n in names_of(c, self.unit.error_modules()) if n not in names]
         return ["Exception"] if "Exception" in names else names
 
     def handled_by(self, h: ast.ExceptHandler) -> List[str]:

@@ -26,6 +26,9 @@ class Scalar(Type):
 NONE, BOOL, INT, FLOAT, STR = (Scalar(n) for n in ("None", "bool", "int", "float", "str"))
 ANY, NEVER = Scalar("value of unknown type"), Scalar("never")
 
+#: The type of what was refused already: nothing else is said of it.
+BROKEN = Scalar("broken")
+
 
 @dataclasses.dataclass(frozen=True)
 class List(Type):
@@ -128,6 +131,8 @@ def join(types: Iterable[Type]) -> Type:
     for t in types:
         for m in t.members if isinstance(t, Union) else (t,):
             members[m] = None
+    if BROKEN in members:
+        return BROKEN
     if ANY in members:
         return ANY
     members.pop(NEVER, None)
@@ -239,9 +244,32 @@ def fits(t: Type, wanted: Type) -> bool:
 
 def refine(t: Type, hint: Type) -> Type:
     """Gives what is known of a value of type t for which a hint stands in the text."""
+    if hint == ANY:
+        return t
     if t == ANY or any(m in (ANY, NEVER) for m in _all_parts(t)):
         return hint
     return hint if fits(t, hint) else t
+
+
+def lost(t: Type, wanted: Type) -> Any:
+    """Gives what of a value would not come back, where a hint says less than what the value is; None if all does."""
+    if isinstance(t, Union):
+        return next((x for x in (lost(m, wanted) for m in t.members) if x is not None), None)
+    if isinstance(wanted, Union):
+        found = [lost(t, m) for m in wanted.members if fits(t, m)]
+        return found[0] if found and None not in found else None
+    if wanted == ANY:
+        if isinstance(t, (Tuple_, Record, Enum_, Opaque)):
+            return t
+        return next((x for x in (lost(p, ANY) for p in parts_of(t)) if x is not None), None) if isinstance(t, (List, Dict_, Keys)) else None
+    if isinstance(t, List) and isinstance(wanted, List):
+        return lost(t.element, wanted.element)
+    if isinstance(t, Dict_) and isinstance(wanted, Dict_):
+        return lost(t.value, wanted.value)
+    if isinstance(t, Tuple_) and isinstance(wanted, Tuple_):
+        pairs = zip(parts_of(t), wanted.parts if wanted.rest is None else [wanted.rest] * len(parts_of(t)))
+        return next((x for x in (lost(a, b) for a, b in pairs) if x is not None), None)
+    return None
 
 
 def _all_parts(t: Type) -> Tuple[Type, ...]:

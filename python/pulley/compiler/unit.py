@@ -5,6 +5,7 @@ import dataclasses
 import enum
 import inspect
 import os
+import sys
 import types as python_types
 from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 
@@ -89,6 +90,9 @@ class Unit:
         self.actions: Dict[str, Action] = {}
         self.shapes: Dict[str, Shape] = {}
         self.labels: Set[str] = {"main"}
+        self.known_modules: Set[str] = set()
+        self.result_hint: t.Type = t.ANY
+        self.sources: Dict[Any, Optional[Source]] = {}
         self.root = os.path.dirname(os.path.abspath(path))
 
     # Problems
@@ -99,8 +103,11 @@ class Unit:
     def mark(self) -> int:
         return len(self.problems.found)
 
-    def back(self, mark: int) -> None:
+    def back(self, mark: int) -> List[Tuple[Place, str]]:
+        """Takes back what was refused since the mark, and gives it."""
+        taken = self.problems.found[mark:]
         del self.problems.found[mark:]
+        return taken
 
     # Files
 
@@ -123,6 +130,11 @@ class Unit:
         """Finds the text of a function of the user's; None if it is none."""
         if not isinstance(callee, python_types.FunctionType) or hasattr(callee, "__pulley_action__"):
             return None
+        if callee not in self.sources:
+            self.sources[callee] = self.find_source(callee)
+        return self.sources[callee]
+
+    def find_source(self, callee: Any) -> Optional[Source]:
         code = callee.__code__
         module = self.module_of(code.co_filename)
         if module is None or hasattr(callee, "__wrapped__") or "<locals>" in callee.__qualname__:
@@ -140,6 +152,21 @@ class Unit:
         args = node.args.posonlyargs + node.args.args
         self_name = args[0].arg if method and "staticmethod" not in decorators and args else ""
         return Source(node, callee, module, callee.__globals__, self_name)
+
+    def error_modules(self) -> Set[str]:
+        """The modules that the user's files know, from which errors may come."""
+        if not self.known_modules:
+            root = os.path.realpath(self.root) + os.sep
+            for module in list(sys.modules.values()):
+                file = getattr(module, "__file__", None)
+                if isinstance(file, str) and os.path.realpath(file).startswith(root) and "site-packages" not in file:
+                    self.known_modules.add(module.__name__)
+                    for value in list(vars(module).values()):
+                        if isinstance(value, python_types.ModuleType):
+                            self.known_modules.add(value.__name__)
+                        elif isinstance(value, type):
+                            self.known_modules.add(value.__module__)
+        return self.known_modules
 
     # Names
 
@@ -201,7 +228,11 @@ class Unit:
     def instead_of(self, node: ast.Call, callee: Any) -> str:
         """Says what to write instead of the call of a function that is no part of the workflow."""
         what = ast.unparse(node.func)
-        module = (getattr(callee, "__module__", "") or "").split(".")[0]
+        owner = getattr(callee, "__self__", None)
+        at = callee if getattr(callee, "__module__", None) else owner if isinstance(owner, type) else type(owner)
+        module = (getattr(at, "__module__", "") or "").split(".")[0]
+        if hasattr(callee, "__wrapped__"):
+            return f"{what} has a decorator, which runs Python; call it without, or make it an action"
         if module in ("random", "secrets", "uuid"):
             return f"{what} gives another value each time, and a workflow may run again from its middle; call it in an action"
         if module in ("time", "datetime"):
@@ -319,7 +350,13 @@ class Unit:
         if decorators:
             raise Refused(node, f"{callee.__name__} is decorated with {decorators[0]}, which runs Python; call it without, or make it an action")
         self.functions[key] = None
-        self.functions[key] = made = self.translate(source, self.label(callee.__name__), caught)
+        label = self.label(callee.__name__)
+        try:
+            made = self.translate(source, label, caught)
+        except Refused as e:
+            self.problem(source, e.node or source.node, e.what)
+            made = Made(label, [], {}, {}, Value("", t.BROKEN), [], source.module, source.node)
+        self.functions[key] = made
         self.order.append(made)
         return made
 
@@ -365,11 +402,15 @@ class Unit:
                 raise Refused(n, "a workflow is no generator; build a list and return it")
             if isinstance(n, ast.Name) and not n.id.isascii():
                 raise Refused(n, f"{n.id}: names have the letters a to z in the language; give it another name")
+        hint = t.of_codec(signature.result)
+        if label == "main":
+            self.result_hint = hint
         at.block(node.body)
         if at.scope is not None:
+            if label == "main" and not t.fits(t.NONE, hint):
+                self.problem(source, node.returns or node, f"run may end without return, and gives None then, its hint says {hint}; write return, or Optional")
             at.returns.append(Value("None", t.NONE))
         kind = t.join(r.type for r in at.returns)
-        hint = t.of_codec(signature.result)
         if hint != t.ANY:
             kind = t.refine(kind, hint)
         if not at.writer.lines:

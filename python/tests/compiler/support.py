@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from typing import Any, Dict, List, Optional, Tuple
 
+from pulley import definitions
 from pulley.compiler import compile_workflow, translate
 from pulley.loading import load, workflow_of
 from pulley.plain import outcome_of
@@ -34,6 +35,12 @@ def can_run(path: str) -> bool:
         return "pydantic" not in f.read()
 
 
+def compiled(path: str) -> Dict[str, Any]:
+    """Translates a file.  Names of actions may be those of other files."""
+    definitions.actions.clear()
+    return compile_workflow(path)
+
+
 def inputs_of(path: str) -> List[Dict[str, Any]]:
     """The inputs that a workflow is tried with: INPUTS in its file."""
     return getattr(load(path), "INPUTS", [{}])
@@ -48,17 +55,17 @@ def by_python(path: str, given: Dict[str, Any]) -> Outcome:
     return outcome["status"], outcome["result"], None if error is None else (error["type"], error["message"])
 
 
-def by_pulley(path: str, given: Dict[str, Any], compiled: Optional[Dict[str, Any]] = None) -> Outcome:
+def by_pulley(path: str, given: Dict[str, Any], program: Optional[Dict[str, Any]] = None) -> Outcome:
     """Runs the translation of a workflow in the memory backend, with the actions that are built in."""
-    compiled = compiled or compile_workflow(path)
+    made = program or compiled(path)
     cls = workflow_of(path)
     complete = Signature("run", cls.run, skip_self=True).complete(given)
     with tempfile.TemporaryDirectory() as folder:
-        program = os.path.join(folder, "program.ir")
-        with open(program, "w", encoding="utf-8") as f:
-            f.write(compiled["program"])
+        file = os.path.join(folder, "program.ir")
+        with open(file, "w", encoding="utf-8") as f:
+            f.write(made["program"])
         run = subprocess.run(
-            [BINARY, "run", program, "--backend", "memory", "--format", "json", "--input", json.dumps(complete)],
+            [BINARY, "run", file, "--backend", "memory", "--format", "json", "--input", json.dumps(complete)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, check=False,
         )
     if run.returncode not in (0, 1):

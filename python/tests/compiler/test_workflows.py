@@ -5,8 +5,6 @@ import io
 import os
 import unittest
 
-from pulley.compiler import compile_workflow
-
 from . import support
 
 GOLDEN = os.path.join(support.HERE, "golden")
@@ -17,7 +15,7 @@ class TestWorkflows(unittest.TestCase):
         """Every workflow compiles, and every line of its translation has a place in the text."""
         for path in support.files("workflows"):
             with self.subTest(os.path.basename(path)):
-                made = compile_workflow(path)
+                made = support.compiled(path)
                 lines = made["program"].splitlines()
                 placed = {row[0] for row in made["positions"]}
                 self.assertEqual(placed, {i + 1 for i, line in enumerate(lines) if line})
@@ -33,7 +31,7 @@ class TestWorkflows(unittest.TestCase):
             path = os.path.join(support.TESTS, "workflows", name.replace(".ir", ".py"))
             if not support.can_run(path):
                 continue
-            made = compile_workflow(path)["program"]
+            made = support.compiled(path)["program"]
             golden = os.path.join(GOLDEN, name)
             if os.environ.get("PULLEY_GOLDEN") == "write":
                 with open(golden, "w", encoding="utf-8") as f:
@@ -45,10 +43,10 @@ class TestWorkflows(unittest.TestCase):
     def test_same_as_python(self) -> None:
         """Result and error are those of plain Python."""
         for path in support.files("workflows"):
-            compiled = compile_workflow(path)
+            made = support.compiled(path)
             for given in support.inputs_of(path):
                 with self.subTest(os.path.basename(path), input=given):
                     with contextlib.redirect_stderr(io.StringIO()):
                         want = support.by_python(path, given)
-                    got = support.by_pulley(path, given, compiled)
-                    self.assertTrue(support.same(list(want[:2]), list(got[:2])) and want[2] == got[2], f"Python: {want}\npulley: {got}\n{compiled['program']}")
+                    got = support.by_pulley(path, given, made)
+                    self.assertTrue(support.same(list(want[:2]), list(got[:2])) and want[2] == got[2], f"Python: {want}\npulley: {got}\n{made['program']}")
