@@ -161,6 +161,7 @@
 //	engine/worker/httpjob      | engine/worker/httpjob/jobserver
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour
+//	python                     | engine, engine/backend/memory, engine/reference
 //	bench/ceiling              | bench
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
 //	sim/pgsim                  | sim/pgsim/fingerprint

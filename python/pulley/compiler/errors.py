@@ -85,7 +85,8 @@ def names_of(cls: Type[BaseException], modules: Iterable[str]) -> List[str]:
     def may_come(c: Type[BaseException]) -> bool:
         return c.__module__ in wanted or any(c.__module__.startswith(m + ".") for m in wanted)
 
-    others = {c.__name__ for c in _below(Exception) if not issubclass(c, cls) and may_come(c)}
+    taken = {c.__name__ for c in _below(Exception) if c.__module__ == "builtins"}  # asyncio's TimeoutError is another one in Python 3.9
+    others = {c.__name__ for c in _below(Exception) if not issubclass(c, cls) and may_come(c) and not (c.__module__ in _USUAL and c.__name__ in taken)}
     found = {c.__name__ for c in _below(cls) if may_come(c)}
     found = {n for n in found if n not in others and not n.startswith("_") and n.isidentifier()} - {cls.__name__}
     names = [cls.__name__] + sorted(found)
