@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pulley/engine/worker"
+	"pulley/engine/worker/pool"
 	"pulley/engine/worker/process"
 	"pulley/engine/worker/procgroup"
 	"pulley/internal/yamlfile"
@@ -19,8 +20,12 @@ import (
 
 // Options are what a file does not say.
 type Options struct {
-	// Log is called with each line that an action writes to standard error, from several goroutines. Nil: nobody is told.
+	// Log is called with each line that an action writes to standard error, from several goroutines. Of a long-lived worker, it is
+	// called with each line for the log, and with what goes wrong with the worker, and action is the worker's name. Nil: nobody is told.
 	Log func(action, line string)
+
+	// Context ends the start of workers. Nil: nothing does but its own bounds.
+	Context context.Context
 }
 
 // Manifest is the actions of a file, ready to run.
@@ -28,6 +33,7 @@ type Manifest struct {
 	file    string
 	actions []worker.Action
 	keeper  *procgroup.Keeper // nil without processes
+	pools   []*pool.Pool
 }
 
 // Open reads a file and makes its actions ready. The error is yamlfile.Mistakes, one line each, where the file is at fault. The
@@ -41,7 +47,7 @@ func Open(file string, o Options) (*Manifest, error) {
 		}
 		return nil, fmt.Errorf("actions file %s: %w", file, err)
 	}
-	r := &reader{dir: filepath.Dir(file), options: o}
+	r := &reader{dir: filepath.Dir(file), options: o, workers: map[string]*workerPool{}}
 	if root := yamlfile.Parse(file, data, &r.Report); root != nil {
 		r.file(root)
 	}
@@ -49,7 +55,7 @@ func Open(file string, o Options) (*Manifest, error) {
 		return nil, err
 	}
 	m := &Manifest{file: file}
-	if len(r.processes) > 0 {
+	if len(r.processes)+len(r.workers) > 0 {
 		if m.keeper, err = procgroup.New(); err != nil {
 			return nil, err
 		}
@@ -62,6 +68,9 @@ func Open(file string, o Options) (*Manifest, error) {
 		}
 		p.action.Run = run.Run
 		m.actions = append(m.actions, p.action)
+	}
+	if r.Err() == nil { // nobody waits for workers to hear of a mistake elsewhere
+		m.openWorkers(r)
 	}
 	if err := r.Err(); err != nil {
 		closing, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -82,13 +91,13 @@ func (m *Manifest) Register(reg *worker.Registry) error {
 	return nil
 }
 
-// Actions are those of the file, in its order.
+// Actions are those of the file: first its programs, then its workers', each in the order of the file.
 func (m *Manifest) Actions() []worker.Action { return slices.Clone(m.actions) }
 
-// Close ends what runs, and waits for that until ctx ends.
+// Close lets workers finish, ends what runs, and waits for that until ctx ends.
 func (m *Manifest) Close(ctx context.Context) error {
 	if m.keeper == nil {
 		return nil
 	}
-	return m.keeper.Close(ctx)
+	return errors.Join(m.closePools(ctx), m.keeper.Close(ctx))
 }

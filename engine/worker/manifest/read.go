@@ -22,7 +22,10 @@ type reader struct {
 	dir     string // of the file
 	options Options
 
-	processes []processAction
+	processes     []processAction
+	workers       map[string]*workerPool
+	workerNames   []string // in the order of the file
+	workerActions []workerAction
 }
 
 // processAction is an action that is a program.
@@ -41,10 +44,17 @@ func (r *reader) file(root *yamlfile.Value) {
 				r.action(f)
 			}
 		}},
+		yamlfile.Key{Name: "workers", Read: func(v *yamlfile.Value) {
+			found = true
+			for _, f := range r.Map(v, "workers") {
+				r.worker(f)
+			}
+		}},
 	)
 	if root.IsMap() && !found {
 		r.Add(root.Pos, "the file has no actions; write some below the key actions")
 	}
+	r.resolveWorkers()
 }
 
 // action reads one action.
@@ -55,13 +65,20 @@ func (r *reader) action(f yamlfile.Field) {
 	if !worker.IsActionName(f.Name) {
 		r.Add(f.Pos, "%q is not an action's name: write letters, digits, _ and single dots, as in mail.send", f.Name)
 	}
+	if hasKey(f.Value, "worker") && !hasKey(f.Value, "process") {
+		r.workerAction(f)
+		return
+	}
 	p := processAction{pos: f.Pos, action: worker.Action{Name: f.Name}}
 	p.config.Dir, p.config.Log = r.dir, r.options.Log
 	started := false
 	known := r.Fields(f.Value, "action "+f.Name,
 		yamlfile.Key{Name: "process", Read: func(v *yamlfile.Value) {
 			started, p.pos = true, v.Pos
-			p.config.Command = r.command(v)
+			p.config.Command = r.command("process", v)
+		}},
+		yamlfile.Key{Name: "worker", Read: func(v *yamlfile.Value) {
+			r.Add(v.Pos, "action %s has both process and worker; write one of them", f.Name)
 		}},
 		yamlfile.Key{Name: "args", Read: func(v *yamlfile.Value) { p.action.Args = r.names(v) }},
 		yamlfile.Key{Name: "doc", Read: func(v *yamlfile.Value) { p.action.Doc, _ = r.Line(v, "doc") }},
@@ -74,16 +91,16 @@ func (r *reader) action(f yamlfile.Field) {
 	switch {
 	case !known:
 	case !started:
-		r.Add(f.Pos, "action %s does not say what runs it; write process: [program, argument, …]", f.Name)
+		r.Add(f.Pos, "action %s does not say what runs it; write process: [program, argument, …], or worker: NAME", f.Name)
 	case len(p.config.Command) > 0:
 		r.processes = append(r.processes, p)
 	}
 }
 
 // command reads a program and its arguments. An argument may be empty, the program may not.
-func (r *reader) command(v *yamlfile.Value) (command []string) {
+func (r *reader) command(key string, v *yamlfile.Value) (command []string) {
 	if !v.IsList() {
-		r.Add(v.Pos, "process is a list of the program and its arguments, not %s; no shell takes a line apart: write [program, argument, …]", v.Kind())
+		r.Add(v.Pos, "%s is a list of the program and its arguments, not %s; no shell takes a line apart: write [program, argument, …]", key, v.Kind())
 		return nil
 	}
 	for i, item := range v.Items() {

@@ -34,6 +34,7 @@ type ending struct {
 	innocent bool // its attempts are not to blame
 	orderly  bool // it was asked to end, or asked for it
 	refused  bool // it cannot work, and another would not do better
+	unbegun  bool // it did not come to its hello: what it wrote to standard error says why
 }
 
 // member is one process, from its start to its end.
@@ -126,6 +127,7 @@ func (w *member) live() ending {
 	_ = w.stdin.Close() // the writer may have closed it already
 	w.readers.Wait()    // what was answered before the end counts
 	closeFiles(w.stdout, w.stderr)
+	end.addTail(w.tail)
 	w.leave(&end)
 	return end
 }
@@ -179,19 +181,18 @@ func (w *member) awaitHello() (*protocol.Greeting, ending) {
 	select {
 	case g := <-w.greetings:
 		if g == nil {
-			return nil, w.failedStart("its hello is wrong: %w", w.greetingWrong)
+			return nil, failedStart("its hello is wrong: %w", w.greetingWrong)
 		}
 		if err := w.pool.greet(g); err != nil {
-			return nil, w.failedStart("its hello is wrong: %w", err)
+			return nil, failedStart("its hello is wrong: %w", err)
 		}
 		return g, ending{}
 	case <-w.group.Done():
-		w.drain()
-		end := w.failedStart("it ended with %v before it said hello", w.group.State())
+		end := failedStart("it ended with %v before it said hello", w.group.State())
 		end.refused = w.group.State() != nil && w.group.State().ExitCode() == exitRefused
 		return nil, end
 	case <-timer.C:
-		return nil, w.failedStart("it did not say hello within %v", w.pool.config.HelloTimeout)
+		return nil, failedStart("it did not say hello within %v", w.pool.config.HelloTimeout)
 	case e := <-w.ends:
 		return nil, e
 	case <-w.pool.open.Done():
@@ -199,24 +200,15 @@ func (w *member) awaitHello() (*protocol.Greeting, ending) {
 	}
 }
 
-// drain waits for what an ended process wrote, for a time.
-func (w *member) drain() {
-	_ = w.stderr.SetReadDeadline(time.Now().Add(drainTimeout))
-	select {
-	case <-w.over:
-	case <-time.After(drainTimeout):
-	}
+func failedStart(format string, args ...any) ending {
+	return ending{why: fmt.Errorf(format, args...), unbegun: true}
 }
 
-// failedStart is the end of a worker that did not begin, with what it wrote to standard error.
-func (w *member) failedStart(format string, args ...any) ending {
-	err := fmt.Errorf(format, args...)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if said := strings.TrimSpace(strings.ToValidUTF8(string(w.tail), "\uFFFD")); said != "" {
-		err = fmt.Errorf("%w: %s", err, said)
+// addTail adds what the worker wrote to standard error, after that has ended.
+func (e *ending) addTail(tail []byte) {
+	if said := strings.TrimSpace(strings.ToValidUTF8(string(tail), "\uFFFD")); said != "" && e.unbegun {
+		e.why = fmt.Errorf("%w: %s", e.why, said)
 	}
-	return ending{why: err}
 }
 
 // serve gives the worker attempts until it ends, or is to.
@@ -405,8 +397,6 @@ func (w *member) readErrors() {
 
 // keep keeps the end of standard error.
 func (w *member) keep(line []byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.tail = append(append(w.tail, line...), '\n')
 	if over := len(w.tail) - tailBytes; over > 0 {
 		w.tail = append(w.tail[:0], w.tail[over:]...)
