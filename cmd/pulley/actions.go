@@ -30,7 +30,10 @@ const actionsHelp = "A file of actions is YAML. An action is a program, of which
 	"      env: {MODE: fast}\n" +
 	"      limits: {time: 30s, output: 1MB, memory: 512MB, open_files: 64, processes: 16}\n" +
 	"      at_once: 8                         # processes of this action\n" +
-	"      grace: 2s                          # between SIGTERM and SIGKILL\n"
+	"      grace: 2s                          # between SIGTERM and SIGKILL\n" +
+	"    shout: {worker: words}               # a worker's action; calls: NAME if it has another name there\n" +
+	"  workers:                               # long-lived processes, see docs/worker-protocol.md\n" +
+	"    words: {command: [python3, words.py], processes: 2}\n"
 
 // closeTimeout bounds ending what actions run.
 const closeTimeout = 10 * time.Second

@@ -200,6 +200,7 @@ func (w *member) awaitHello() (*protocol.Greeting, ending) {
 	}
 }
 
+// failedStart is the end of a worker that did not come to its hello.
 func failedStart(format string, args ...any) ending {
 	return ending{why: fmt.Errorf(format, args...), unbegun: true}
 }
