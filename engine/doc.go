@@ -124,6 +124,7 @@
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
 //	python                     | carries the Python package, and asks it about workflows in Python  | engine/ir, internal/cause
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
+//	examples/processes         | a program that embeds the engine, and whose tasks are processes | engine, engine/backend/postgres/*, engine/worker/process
 //	examples/pipeline          | the pipeline of the push design's description, as programs      | –
 //	cmd/pulley                 | flags to configuration to run                                  | any
 //	cmd/pulley/*               | a group of pulley's commands each, and the console that they share | any

@@ -17,26 +17,29 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// embeddedPackage is the program that embeds the engine and one scheduler, as a user's would.
-const embeddedPackage = "pulley/examples/embedded"
+// Programs that embed the engine and one scheduler, as a user's would.
+const (
+	embeddedPackage  = "pulley/examples/embedded"
+	processesPackage = "pulley/examples/processes"
+)
 
-// embedder builds that program and runs it.
+// embedder builds such a program and runs it.
 type embedder struct {
 	dsn    string
 	folder string
 }
 
-// newEmbedder builds the program. It needs the Go tool, and to be called in pulley's source. The caller calls remove.
-func newEmbedder(ctx context.Context, dsn string) (*embedder, error) {
+// newEmbedder builds a program. It needs the Go tool, and to be called in pulley's source. The caller calls remove.
+func newEmbedder(ctx context.Context, dsn, of string) (*embedder, error) {
 	folder, err := os.MkdirTemp("", "pulley-embedded-")
 	if err != nil {
 		return nil, err
 	}
 	e := &embedder{dsn, folder}
-	build := exec.CommandContext(ctx, "go", "build", "-o", e.program(), embeddedPackage)
+	build := exec.CommandContext(ctx, "go", "build", "-o", e.program(), of)
 	if out, err := build.CombinedOutput(); err != nil {
 		e.remove()
-		return nil, fmt.Errorf("building %s needs the Go tool and pulley's source as the working directory: %w: %s", embeddedPackage, err, bytes.TrimSpace(out))
+		return nil, fmt.Errorf("building %s needs the Go tool and pulley's source as the working directory: %w: %s", of, err, bytes.TrimSpace(out))
 	}
 	return e, nil
 }
@@ -45,8 +48,8 @@ func (e *embedder) program() string { return filepath.Join(e.folder, "embedded")
 
 func (e *embedder) remove() { _ = os.RemoveAll(e.folder) }
 
-// peak runs it with so many tasks at once, and gives its resident memory at its peak, in MiB.
-func (e *embedder) peak(ctx context.Context, tasks int) (float64, error) {
+// run runs the program in a schema of its own, and reads what it reports.
+func (e *embedder) run(ctx context.Context, report any, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	schema := "pulley_claims_" + uuid.NewString()[:8]
@@ -55,25 +58,33 @@ func (e *embedder) peak(ctx context.Context, tasks int) (float64, error) {
 		defer cancel()
 		_ = postgres.DropSchema(ctx, e.dsn, schema)
 	}()
-	cmd := exec.CommandContext(ctx, e.program(), "--schema", schema, "--tasks", strconv.Itoa(tasks))
+	cmd := exec.CommandContext(ctx, e.program(), append([]string{"--schema", schema}, args...)...)
 	cmd.Env = append(os.Environ(), "PULLEY_DSN="+e.dsn)
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	out, err := cmd.Output()
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s", err, bytes.TrimSpace(problems.Bytes()))
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(problems.Bytes()))
 	}
+	return json.Unmarshal(out, report)
+}
+
+// errNoMemory says that there is no figure of memory.
+var errNoMemory = errors.New("this system does not tell how much memory a process held")
+
+// peak runs the program with so many tasks at once, and gives its resident memory at its peak, in MiB.
+func (e *embedder) peak(ctx context.Context, tasks int) (float64, error) {
 	var got struct {
 		Completed int   `json:"completed"`
 		PeakBytes int64 `json:"peak_rss_bytes"`
 	}
-	switch err := json.Unmarshal(out, &got); {
+	switch err := e.run(ctx, &got, "--tasks", strconv.Itoa(tasks)); {
 	case err != nil:
 		return 0, err
 	case got.Completed != tasks:
 		return 0, fmt.Errorf("%d instances completed, not %d", got.Completed, tasks)
 	case got.PeakBytes == 0:
-		return 0, errors.New("this system does not tell how much memory a process held")
+		return 0, errNoMemory
 	}
 	return float64(got.PeakBytes) / mebi, nil
 }
@@ -87,7 +98,7 @@ func goalTasks(ctx context.Context, l *lab) ([]Claim, error) {
 	}
 	many := Figure{Name: push + ", the whole process with 500 tasks", Unit: "MiB", Bound: AtMost, Claimed: 25e6 / mebi}
 	single := Figure{Name: push + ", the whole process with 1 task", Unit: "MiB"}
-	e, err := newEmbedder(ctx, l.cfg.DSN)
+	e, err := newEmbedder(ctx, l.cfg.DSN, embeddedPackage)
 	if err != nil {
 		c.Figures = []Figure{many.missing(err.Error())}
 		return []Claim{c}, nil
