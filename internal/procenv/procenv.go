@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"pulley/internal/pause"
@@ -28,18 +29,22 @@ const (
 	bytesMost = 1 << 20 // of an environment
 )
 
+// buffers hold an environment each; whoever looks again and again should not make one each time.
+var buffers = sync.Pool{New: func() any { return new([bytesMost]byte) }}
+
 // Find gives the processes, other than this one, whose environment has a variable that begins with prefix, as in "NAME=abc",
 // each with that variable. It looks at a process that begins another program so many times, a millisecond apart; see Settled.
 func Find(prefix string, tries int) map[int]string {
 	entries, _ := os.ReadDir("/proc") // there is none on a Mac
-	buffer := make([]byte, bytesMost)
+	buffer := buffers.Get().(*[bytesMost]byte)
+	defer buffers.Put(buffer)
 	found := map[int]string{}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		if v, ok := variable(read(e.Name(), buffer, tries), prefix); ok {
+		if v, ok := variable(read(e.Name(), buffer[:], tries), prefix); ok {
 			found[pid] = v
 		}
 	}
@@ -48,7 +53,9 @@ func Find(prefix string, tries int) map[int]string {
 
 // Of gives the variable that begins with prefix in the environment of one process, as Find does.
 func Of(pid int, prefix string, tries int) (string, bool) {
-	return variable(read(strconv.Itoa(pid), make([]byte, bytesMost), tries), prefix)
+	buffer := buffers.Get().(*[bytesMost]byte)
+	defer buffers.Put(buffer)
+	return variable(read(strconv.Itoa(pid), buffer[:], tries), prefix)
 }
 
 // variable takes the last one, as most programs do where a name is there twice.

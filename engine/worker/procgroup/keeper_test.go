@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -257,6 +258,41 @@ func TestNothingIsStartedAfterClose(t *testing.T) {
 	if err := k.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestCloseWhileOthersStart closes a keeper while processes are started all the time: none is started afterwards, and none is left.
+func TestCloseWhileOthersStart(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t)
+	var all sync.WaitGroup
+	started := make(chan struct{}, 1000)
+	for range 8 {
+		all.Go(func() {
+			for {
+				g, err := k.Start(procgroup.Program{Path: "/bin/sh", Argv: []string{"sh", "-c", "sleep 600 & sleep 600"}}, procgroup.Limits{})
+				if err != nil {
+					return // it is closed
+				}
+				select {
+				case started <- struct{}{}:
+				default:
+					t.Error("the keeper goes on starting processes")
+					return
+				}
+				if g.Pid()%2 == 0 {
+					g.Kill()
+					<-g.Done()
+				}
+			}
+		})
+	}
+	for range 20 {
+		<-started
+	}
+	if err := k.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	all.Wait() // the cleanup finds no process
 }
 
 // TestSIGKILLTakesAll kills an engine: the watchdog ends what it left.
