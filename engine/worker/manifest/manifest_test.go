@@ -12,6 +12,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/worker"
+	"pulley/internal/depth"
 )
 
 // write makes a directory with files, and gives the first one's path.
@@ -48,6 +49,7 @@ actions:
 `
 
 func TestOpen(t *testing.T) {
+	depth.Needs(t, "other processes")
 	t.Parallel()
 	file := write(t, "actions.yaml", good, "below/count.sh", "#!/bin/sh\nread -r line\nprintf '[\"%s\",\"%s\",\"%s\",%s,\"%s %s\",%s,\"%s\"]' \"$1\" \"$2\" \"$3\" \"$line\" \"$GREETING\" \"$NUMBER\" \"$#\" \"${PWD##*/}\"\n")
 	var mu sync.Mutex
@@ -101,6 +103,7 @@ func TestOpen(t *testing.T) {
 
 // TestMistakesAreToldAtOnce wants every mistake of a file in its line.
 func TestMistakesAreToldAtOnce(t *testing.T) {
+	depth.Needs(t, "other processes")
 	t.Parallel()
 	for text, want := range map[string]string{
 		"actions:\n  a b: {process: [sh]}\n  b: {proces: [sh]}\n  c: {process: sh -c x}\n  d: 7\n  e: {process: []}\n": `

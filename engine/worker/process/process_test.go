@@ -18,10 +18,12 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/worker"
 	"pulley/engine/worker/procgroup"
+	"pulley/internal/depth"
 )
 
 func keeper(t testing.TB) *procgroup.Keeper {
 	t.Helper()
+	depth.Needs(t, "other processes")
 	k, err := procgroup.New()
 	if err != nil {
 		t.Fatal(err)
@@ -217,6 +219,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 func TestProgramsThatCannotBe(t *testing.T) {
+	depth.Needs(t, "other processes")
 	t.Parallel()
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")
