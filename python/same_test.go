@@ -2,12 +2,14 @@ package python_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"pulley/engine/plan"
 	"pulley/engine/reference"
 	"pulley/engine/worker"
+	"pulley/internal/depth"
 )
 
 // ran is a workflow with an input, and what CPython made of them.
@@ -49,7 +52,24 @@ func (e ended) String() string { return fmt.Sprintf("%s %v %s", e.Status, e.Resu
 // the same results and errors everywhere.
 func TestSameAsPython(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), find(t), "tests/compiler/cases.py")
+	holdAgainstPython(t, 100)
+}
+
+// seedVariable names workflows at random to be tried: the first seed, and how many.
+const seedVariable = "PULLEY_PYTHON_SEEDS"
+
+// TestSameAtRandom does so with workflows that are written at random.
+func TestSameAtRandom(t *testing.T) {
+	t.Parallel()
+	seeds := strings.Fields(cmp.Or(os.Getenv(seedVariable), "1 "+strconv.Itoa(depth.Of(40, 400))))
+	if len(seeds) != 2 {
+		t.Fatalf("%s must be two numbers", seedVariable)
+	}
+	holdAgainstPython(t, 1, "--random", seeds[0], seeds[1])
+}
+
+func holdAgainstPython(t *testing.T, least int, args ...string) {
+	cmd := exec.CommandContext(t.Context(), find(t), append([]string{"tests/compiler/cases.py"}, args...)...)
 	cmd.Env = append(os.Environ(), "PYTHONPATH=.", "PYTHONDONTWRITEBYTECODE=1")
 	cmd.WaitDelay = 10 * time.Second
 	var complaints bytes.Buffer
@@ -60,7 +80,7 @@ func TestSameAsPython(t *testing.T) {
 	}
 	run := newRunner(t)
 	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
-	if len(lines) < 100 {
+	if len(lines) < least {
 		t.Fatalf("%d cases", len(lines))
 	}
 	for _, line := range lines {

@@ -44,10 +44,15 @@ MESSAGES = {
 }
 
 
+#: The key that no dict has, where ints are divided that are too large.
+TOO_LARGE = "ints above 2**53 are divided in an action"
+
+
 def translations() -> List[Dict[str, str]]:
     """What the message of an ExpressionError that ends a run means in Python: the first pattern that matches all of it
     gives type and message, in which $1 stands for the first group."""
     rows = [
+        ('key "' + re.escape(TOO_LARGE) + '" not in dict', "OverflowError", TOO_LARGE),
         (r"real division by zero|floating-point division by zero", "ZeroDivisionError", MESSAGES["/"]),
         (r"floored division by zero", "ZeroDivisionError", MESSAGES["//"]),
         (r"integer modulo by zero", "ZeroDivisionError", MESSAGES["%"]),

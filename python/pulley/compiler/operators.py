@@ -5,7 +5,7 @@ import enum
 from typing import Optional, Tuple
 
 from . import types as t
-from .errors import MESSAGES
+from .errors import MESSAGES, TOO_LARGE
 from .expressions import Expressions
 from .problems import Refused
 from .scope import AND, COMPARISON, CONDITIONAL, NOT, OR, PRIMARY, PRODUCT, SUM, UNARY, Value
@@ -13,7 +13,9 @@ from .text import quote
 
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}
 _COMPARISON = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in", ast.NotIn: "not in", ast.Is: "==", ast.IsNot: "!="}
-_SAME_TEXT = (t.NONE, t.STR)
+
+#: Up to this, an int is a float exactly.
+EXACT = 2**53
 
 
 class Operators(Expressions):
@@ -79,7 +81,30 @@ class Operators(Expressions):
                 self.guard(node, "ZeroDivisionError", f"{b.bound(COMPARISON + 1)} == 0", quote(MESSAGES[sign if whole else "f/"]))
             else:
                 raises |= {"ZeroDivisionError"}
+        if sign == "/" and whole:
+            return self.quotient(a, b, raises)
         return Value(f"{a.bound(PRODUCT)} {sign} {b.bound(UNARY)}", t.FLOAT if sign == "/" else t.INT, PRODUCT, raises)
+
+    def quotient(self, a: Value, b: Value, raises: "frozenset[str]") -> Value:
+        """Divides ints.  The language makes floats of them first, which changes large ones: these end the workflow."""
+
+        def divide(x: Value, y: Value) -> Value:
+            large = [v.bound(COMPARISON + 1) for v in (x, y) if not is_small(v)]
+            text = f"{x.bound(PRODUCT)} / {y.bound(UNARY)}"
+            if not large:
+                return Value(text, t.FLOAT, PRODUCT, raises)
+            exact = " and ".join(f"{-EXACT} <= {v} and {v} <= {EXACT}" for v in large)
+            return Value(f"({text} if {exact} else {{}}[{quote(TOO_LARGE)}])", t.FLOAT, PRIMARY, raises)
+
+        def named(v: Value) -> bool:
+            return v.literal or v.text.isidentifier() or is_small(v)
+
+        if named(a) and named(b):
+            return divide(a, b)
+        x, y = self.temporary(), self.temporary()
+        inner = divide(Value(x, t.INT), b if named(b) else Value(y, t.INT))
+        clauses = f"for {x} in [{a.text}]" + ("" if named(b) else f" for {y} in [{b.text}]")
+        return Value(f"[{inner.text} {clauses}][0]", t.FLOAT, PRIMARY, raises)
 
     def power(self, node: ast.AST, a: Value, right: ast.expr, b: Value) -> Value:
         if a.type == t.INT and isinstance(right, ast.Constant) and type(right.value) is int and 0 <= right.value <= 16:
@@ -245,6 +270,11 @@ class Operators(Expressions):
         raises = test.raises | a.raises | b.raises
         text = f"{a.bound(OR)} if {test.bound(OR)} else {b.bound(CONDITIONAL)}"
         return Value(text, t.join([a.type, b.type]), CONDITIONAL, raises, a.fresh and b.fresh, a.names | b.names)
+
+
+def is_small(v: Value) -> bool:
+    """Says whether an int is known to be a float exactly."""
+    return v.text.startswith("len(") and v.text.count("(") == 1 or v.literal and abs(int(v.text)) <= EXACT
 
 
 def ordered(a: t.Type, b: t.Type) -> bool:

@@ -8,12 +8,14 @@ import io
 import json
 import os
 import sys
+import tempfile
 from typing import Iterator
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from compiler import support  # noqa: E402
+from compiler import generate, support  # noqa: E402
 
+from pulley.compiler import CompileError  # noqa: E402
 from pulley.loading import workflow_of  # noqa: E402
 from pulley.values import Signature  # noqa: E402
 
@@ -37,6 +39,29 @@ def cases(paths: "list[str]") -> Iterator[dict]:
             }
 
 
+def generated(first: int, count: int) -> Iterator[dict]:
+    """Workflows at random: those that compile, of so many seeds."""
+    sys.path.insert(0, os.path.join(support.TESTS, "workflows"))
+    refused = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(first, first + count):
+            path = os.path.join(folder, f"generated_{seed}.py")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(generate.workflow(seed))
+            try:
+                yield from cases([path])
+            except CompileError as e:
+                refused += 1
+                if os.environ.get("PULLEY_SHOW_REFUSED"):
+                    sys.stderr.write(f"{e}\n")
+    if refused > count * 2 // 3:
+        raise AssertionError(f"{refused} of {count} workflows at random are refused")
+
+
 if __name__ == "__main__":
-    for case in cases(support.files("workflows")):
+    if sys.argv[1:2] == ["--random"]:
+        found = generated(int(sys.argv[2]), int(sys.argv[3]))
+    else:
+        found = cases(support.files("workflows"))
+    for case in found:
         print(json.dumps(case))
