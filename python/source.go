@@ -15,7 +15,7 @@ import (
 )
 
 // questionMost bounds how long Python may take for an answer: it imports the user's file for some.
-const questionMost = time.Minute
+const questionMost = 5 * time.Minute
 
 var errSlow = fmt.Errorf("python did not answer within %s; look for what the file does when it is imported", questionMost)
 
@@ -127,8 +127,13 @@ func (s *Source) Place(at ir.Pos) ir.Pos {
 	return ir.Pos{File: cmp.Or(p.File, at.File), Line: p.FileLine, Col: p.FileCol}
 }
 
-// Complete checks an input by the type hints of the workflow's run, and fills in its defaults. The error is a *Refusal if the
-// input, or the file, is not what it should be.
+// InputError is an input that does not fit the workflow's run; one line says why.
+type InputError struct{ Msg string }
+
+func (e *InputError) Error() string { return e.Msg }
+
+// Complete checks an input by the type hints of the workflow's run, and fills in its defaults. The error is an *InputError if the
+// input is not what it should be, and a *Refusal if the file is not.
 func (i *Interpreter) Complete(ctx context.Context, target string, input []byte) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, questionMost, errSlow)
 	defer cancel()
@@ -137,14 +142,17 @@ func (i *Interpreter) Complete(ctx context.Context, target string, input []byte)
 		return nil, err
 	}
 	var out struct {
-		Input json.RawMessage `json:"input"`
-		Error string          `json:"error"`
+		Input      json.RawMessage `json:"input"`
+		InputError string          `json:"input_error"`
+		FileError  string          `json:"file_error"`
 	}
 	switch err := json.Unmarshal([]byte(got.out), &out); {
 	case err != nil:
 		return nil, refusal(lastLine(got.errors), fmt.Sprintf("%s: checking the input ended with status %d", target, got.code))
-	case out.Error != "":
-		return nil, &Refusal{[]string{out.Error}}
+	case out.FileError != "":
+		return nil, &Refusal{[]string{out.FileError}}
+	case out.InputError != "":
+		return nil, &InputError{out.InputError}
 	}
 	return out.Input, nil
 }

@@ -38,18 +38,24 @@ const actionsHelp = "A file of actions is YAML. An action is a program, of which
 // closeTimeout bounds ending what actions run.
 const closeTimeout = 10 * time.Second
 
-// ownActions are the built-in actions and those of files.
+// ownActions are the built-in actions, or those of a Python file, and those of files of actions.
 type ownActions struct {
 	registry *worker.Registry
 	files    []*manifest.Manifest
+	python   *console.PythonWorkers // nil without a Python file
 }
 
 // open reads the files, starts what their actions need, and checks that a program calls no others; without a program it checks
-// nothing. log hears each line that an action's program writes to standard error. The caller closes what it gives.
-func (f *actionsFlag) open(program *plan.Program, log func(action, line string)) (*ownActions, error) {
-	own := &ownActions{}
+// nothing. Where python runs the actions of a Python file, those take the place of the built-in ones. log hears each line that an
+// action's program writes to standard error. The caller closes what it gives, and python with it.
+func (f *actionsFlag) open(program *plan.Program, python *console.PythonWorkers, log func(action, line string)) (*ownActions, error) {
+	own := &ownActions{python: python}
 	all := behaviour.Plain().Timed().Describe()
 	builtin := len(all)
+	if python != nil {
+		all, builtin = python.Actions.Describe(), 0
+	}
+	base := len(all)
 	var wrong []error
 	for _, file := range f.Actions {
 		m, err := manifest.Open(file, manifest.Options{Log: log})
@@ -65,6 +71,8 @@ func (f *actionsFlag) open(program *plan.Program, log func(action, line string))
 				all = append(all, a)
 			case i < builtin:
 				all[i] = a
+			case i < base:
+				wrong = append(wrong, fmt.Errorf("%s: action %s is in the workflow's file, too; take one out", file, a.Name))
 			default:
 				wrong = append(wrong, fmt.Errorf("%s: action %s is in another file of --actions, too; take one out", file, a.Name))
 			}
@@ -93,6 +101,9 @@ func (o *ownActions) close() error {
 	var errs []error
 	for _, m := range o.files {
 		errs = append(errs, m.Close(ctx))
+	}
+	if o.python != nil {
+		errs = append(errs, o.python.Close())
 	}
 	return errors.Join(errs...)
 }

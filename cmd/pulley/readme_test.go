@@ -22,8 +22,8 @@ func TestTheReadmeIsTrue(t *testing.T) {
 	}
 	readme := string(data)
 	programs := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(readme, -1)
-	if len(programs) != 4 {
-		t.Fatalf("the README shows %d programs, not 4", len(programs))
+	if len(programs) != 5 {
+		t.Fatalf("the README shows %d programs, not 5", len(programs))
 	}
 	if text, err := os.ReadFile(pipeline); err != nil || string(text) != programs[0][1] {
 		t.Errorf("the first program is not %s (%v)", pipeline, err)
@@ -31,7 +31,10 @@ func TestTheReadmeIsTrue(t *testing.T) {
 	if got := run(t, nil, "graph", file(t, "visit.ir", programs[1][1])); got.code != 0 {
 		t.Errorf("the second program does not compile: %s", got.err)
 	}
-	sums := file(t, "sums.ir", programs[2][1])
+	if text, err := os.ReadFile(exampleFlow); err != nil || !strings.Contains(string(text), programs[2][1]) {
+		t.Errorf("the third program is not a part of %s (%v)", exampleFlow, err)
+	}
+	sums := file(t, "sums.ir", programs[3][1])
 	const input = `{"fan_out": 6, "loop_iters": 2}`
 	for _, c := range []struct {
 		shown string

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
+	"pulley/engine/worker/pool"
 	"pulley/scenarios/behaviour"
 )
 
@@ -26,15 +28,16 @@ type runCmd struct {
 	console.ProgramArg
 	console.ServerFlags
 	actionsFlag
-	Input    string        `default:"{}" placeholder:"JSON" help:"What main takes, as a JSON object; @FILE reads it from a file, - from standard input. Default: {}."`
-	Backend  string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons: push, journal, pull:scan=sql, eager, memory, … Default: push."`
-	Schema   string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_journal, pulley_eager, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
-	ID       string        `name:"id" placeholder:"UUID" help:"The instance's id. An id that is in the schema already goes on, or gives its result. Default: a new one."`
-	Workers  int           `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
-	Timeout  time.Duration `default:"10m" help:"How long to wait for the instance. Default: 10m."`
-	TraceOut string        `placeholder:"FILE" help:"Write what ran as a trace in WfFormat: each action's run time, and what waited for what. pulley scenarios import makes a scenario of it."`
-	Format   string        `enum:"text,json" default:"text" help:"text or json."`
-	Verbose  bool          `short:"v" help:"Tell on standard error what is used and what is tried again."`
+	Input     string        `default:"{}" placeholder:"JSON" help:"What main takes, as a JSON object; @FILE reads it from a file, - from standard input. Default: {}."`
+	Backend   string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons: push, journal, pull:scan=sql, eager, memory, … Default: push."`
+	Schema    string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_journal, pulley_eager, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
+	ID        string        `name:"id" placeholder:"UUID" help:"The instance's id. An id that is in the schema already goes on, or gives its result. Default: a new one."`
+	Workers   int           `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
+	Processes int           `placeholder:"N" help:"Processes of Python that run the actions of a FILE.py. Default: one for each CPU, at most 8."`
+	Timeout   time.Duration `default:"10m" help:"How long to wait for the instance. Default: 10m."`
+	TraceOut  string        `placeholder:"FILE" help:"Write what ran as a trace in WfFormat: each action's run time, and what waited for what. pulley scenarios import makes a scenario of it."`
+	Format    string        `enum:"text,json" default:"text" help:"text or json."`
+	Verbose   bool          `short:"v" help:"Tell on standard error what is used and what is tried again."`
 }
 
 // Help is the end of the command's help.
@@ -106,6 +109,10 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 		return nil, fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, schemaMost)
 	case r.Workers < 1 || r.Workers > 100_000:
 		return nil, fmt.Errorf("--workers %d: choose from 1 to 100000", r.Workers)
+	case r.Processes < 0 || r.Processes > pool.ProcessesMost:
+		return nil, fmt.Errorf("--processes %d: choose from 1 to %d", r.Processes, pool.ProcessesMost)
+	case r.Processes > 0 && !r.IsPython():
+		return nil, errors.New("--processes is for the actions of a FILE.py; leave it out")
 	case r.Timeout <= 0:
 		return nil, fmt.Errorf("--timeout %s: choose a positive time, such as 30s", r.Timeout)
 	case r.File == "-" && r.Input == "-":
@@ -124,8 +131,25 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	if j.input, err = r.ReadInput(c, r.Input, j.program); err != nil {
 		return nil, err
 	}
-	j.own, err = r.open(j.program, r.logger(c))
+	var workers *console.PythonWorkers
+	if r.IsPython() {
+		if workers, err = r.startWorkers(c); err != nil {
+			return nil, err
+		}
+	}
+	j.own, err = r.open(j.program, workers, r.logger(c))
 	return j, err
+}
+
+// processesDefault bounds the processes of Python that are started if nobody says how many.
+const processesDefault = 8
+
+// startWorkers starts what runs the actions of a Python file. What they print goes to standard error.
+func (r *runCmd) startWorkers(c *console.Console) (*console.PythonWorkers, error) {
+	return r.StartWorkers(console.WorkersConfig{
+		Processes: min(cmp.Or(r.Processes, min(runtime.NumCPU(), processesDefault)), r.Workers), AtOnce: r.Workers,
+		Log: func(line string) { c.Say("%s", line) }, Problem: func(err error) { c.Say("pulley: %v", err) },
+	})
 }
 
 // logger gives what hears the lines that actions write to standard error.

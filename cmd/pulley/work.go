@@ -57,7 +57,7 @@ func (r *workCmd) Run(c *console.Console) error {
 	case r.Schema == "":
 		r.Schema = schemaOf(spec)
 	}
-	own, err := r.open(nil, r.logger(c))
+	own, err := r.open(nil, nil, r.logger(c))
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ INPUT_MOST = 16 << 20
 
 
 class _Refused(Exception):
-    """What is wrong with the command line or the input, in one line."""
+    """What is wrong with the input, in one line."""
 
 
 def run_main(arguments: List[str]) -> int:
@@ -32,8 +32,11 @@ def run_main(arguments: List[str]) -> int:
     try:
         cls, signature = _signature(options.file)
         values = signature.decode_arguments(_object(_read(options.input, source)))
-    except (LoadError, HintError, Mismatch, _Refused) as e:
+    except (LoadError, HintError) as e:
         sys.stderr.write(f"pulley: {e}\n")
+        return 2
+    except (Mismatch, _Refused) as e:
+        sys.stderr.write(f"pulley: --input: {e}\n")
         return 2
     outcome = outcome_of(cls, signature, values)
     write_all(sink, (_words(outcome) if options.format == "text" else dumps(outcome)).encode() + b"\n")
@@ -55,8 +58,8 @@ def outcome_of(cls: Type[Workflow], signature: Signature, values: Any) -> Dict[s
 
 
 def input_main(arguments: List[str]) -> int:
-    """python3 -m pulley input: reads an input as JSON, and prints {"input": ...}, checked and with the defaults, or
-    {"error": one line}, with exit status 2."""
+    """python3 -m pulley input: reads an input as JSON, and prints {"input": ...}, checked and with the defaults.  What is wrong with
+    the input or with the file is {"input_error": one line} or {"file_error": one line}, with exit status 2."""
     parser = argparse.ArgumentParser(prog="python3 -m pulley input", description="Check the input of a workflow, and fill in defaults.")
     parser.add_argument("file", metavar="FILE.py[:Class]")
     options = parser.parse_args(arguments)
@@ -64,10 +67,12 @@ def input_main(arguments: List[str]) -> int:
     try:
         _, signature = _signature(options.file)
         out = {"input": signature.complete(_object(_decode(read_all(source, INPUT_MOST))))}
-    except (LoadError, HintError, Mismatch, _Refused, ValueError) as e:
-        out = {"error": str(e)}
+    except (LoadError, HintError) as e:
+        out = {"file_error": str(e)}
+    except (_Refused, ValueError) as e:  # a Mismatch is one
+        out = {"input_error": str(e)}
     write_all(sink, dumps(out).encode() + b"\n")
-    return 2 if "error" in out else 0
+    return 0 if "input" in out else 2
 
 
 def _signature(target: str) -> Any:
@@ -84,23 +89,23 @@ def _read(text: str, source: int) -> str:
         with open(text[1:], "rb") as f:
             return _decode(read_all(f.fileno(), INPUT_MOST))
     except (OSError, ValueError) as e:
-        raise _Refused(f"--input {text}: {os.strerror(e.errno) if isinstance(e, OSError) and e.errno else e}") from None
+        raise _Refused(f"{text[1:]}: {os.strerror(e.errno) if isinstance(e, OSError) and e.errno else e}") from None
 
 
 def _decode(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as e:
-        raise _Refused(f"--input: byte {e.start} is not UTF-8") from None
+        raise _Refused(f"byte {e.start} is not UTF-8") from None
 
 
 def _object(text: str) -> Dict[str, Any]:
     try:
         data = loads(text)
     except ValueError as e:
-        raise _Refused(f"--input: {e}") from None
+        raise _Refused(str(e)) from None
     if type(data) is not dict:
-        raise _Refused("--input: a JSON object is wanted, with the parameters of run")
+        raise _Refused("a JSON object is wanted, with the parameters of run")
     return data
 
 

@@ -73,6 +73,11 @@ var Plain = sync.OnceValue(func() *Actions {
 	return a
 })
 
+// Of gives actions of a person's own, which take the time that they take.
+func Of(own *worker.Registry) *Actions {
+	return &Actions{described: map[string]Description{}, timed: own, instant: own}
+}
+
 // Timed are the actions as engines run them.
 func (a *Actions) Timed() *worker.Registry { return a.timed }
 

@@ -61,8 +61,8 @@ func (p *ProgramArg) completeInput(name string, data []byte) (full []byte, err e
 		full, err = i.Complete(ctx, p.File, data)
 		return err
 	})
-	var refused *Refused
-	if errors.As(err, &refused) {
+	var wrong *python.InputError
+	if errors.As(err, &wrong) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return full, err

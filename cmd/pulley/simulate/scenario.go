@@ -24,7 +24,7 @@ func (o *Cmd) named() (s scenarios.Scenario, size int, err error) {
 	case err != nil:
 		return s, 0, err
 	case name == "":
-		return s, 0, errors.New("name what is to be simulated: a scenario or FILE.ir, as in pulley sim fanout=100 --workers 8 --service exp:10ms")
+		return s, 0, errors.New("name what is to be simulated: a scenario, a FILE.ir or a FILE.py, as in pulley sim fanout=100 --workers 8 --service exp:10ms")
 	case sized && size < 1:
 		return s, 0, fmt.Errorf("%s=%d: the size is a number, at least 1", name, size)
 	}

@@ -55,23 +55,30 @@ class PlainTest(unittest.TestCase):
         got = pulley("run", self.path, "--input", '{"n": 0}')
         self.assertEqual((got.returncode, got.stdout), (1, "failed: ResultError: Flow.run: result: expected list, got 0\n"))
         got = pulley("run", self.path)
-        self.assertEqual((got.returncode, got.stdout, got.stderr), (2, "", "pulley: Flow.run: argument n is missing\n"))
+        self.assertEqual((got.returncode, got.stdout, got.stderr), (2, "", "pulley: --input: Flow.run: argument n is missing\n"))
 
     def test_input(self):
         for given, wanted in [
             ('{"n": 1}', {"input": {"n": 1, "order": None, "since": "2024-01-01", "rate": 0.5}}),
             ('{"n": 1, "order": {"id": 2, "tags": ["a"]}, "rate": 2}', {"input": {"n": 1, "order": {"id": 2, "tags": ["a"]}, "since": "2024-01-01", "rate": 2}}),
-            ('{"n": "1"}', {"error": 'Flow.run: argument n: expected int, got "1"'}),
-            ("{}", {"error": "Flow.run: argument n is missing"}),
-            ('{"n": 1, "ordre": 2}', {"error": "Flow.run: there is no argument ordre; did you mean order?"}),
-            ('{"n": 1, "order": {"id": null}}', {"error": "Flow.run: argument order.id: expected int, got null"}),
-            ("[1]", {"error": "--input: a JSON object is wanted, with the parameters of run"}),
-            ('{"n": NaN}', {"error": "--input: NaN is not JSON"}),
+            ('{"n": "1"}', {"input_error": 'Flow.run: argument n: expected int, got "1"'}),
+            ("{}", {"input_error": "Flow.run: argument n is missing"}),
+            ('{"n": 1, "ordre": 2}', {"input_error": "Flow.run: there is no argument ordre; did you mean order?"}),
+            ('{"n": 1, "order": {"id": null}}', {"input_error": "Flow.run: argument order.id: expected int, got null"}),
+            ("[1]", {"input_error": "a JSON object is wanted, with the parameters of run"}),
+            ('{"n": NaN}', {"input_error": "NaN is not JSON"}),
         ]:
             with self.subTest(given=given):
                 got = pulley("input", self.path, input=given)
                 self.assertEqual(json.loads(got.stdout), wanted)
-                self.assertEqual(got.returncode, 2 if "error" in wanted else 0)
+                self.assertEqual(got.returncode, 2 if "input_error" in wanted else 0)
+
+    def test_files(self):
+        with open(self.path, "a") as f:
+            f.write("raise ValueError('no')\n")
+        got = pulley("input", self.path, input="{}")
+        self.assertEqual(json.loads(got.stdout), {"file_error": f"{self.path}:{FLOW.count(chr(10)) + 1}: ValueError: no"})
+        self.assertEqual(got.returncode, 2)
 
     def test_usage(self):
         self.assertEqual(pulley().returncode, 2)

@@ -1,0 +1,90 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pulley/engine/worker"
+	"pulley/engine/worker/pool"
+	"pulley/engine/worker/procgroup"
+	"pulley/python"
+)
+
+// helloMost bounds how long the import of a file may take, on a busy machine.
+const helloMost = 5 * time.Minute
+
+// endMost bounds how long workers may take to end; after that they are killed.
+const endMost = 10 * time.Second
+
+// WorkersConfig says how the actions of a Python file are run.
+type WorkersConfig struct {
+	Processes int               // of Python, 1 or more
+	AtOnce    int               // attempts in all of them together, 1 or more
+	Log       func(line string) // is told what the user's code prints; from several goroutines
+	Problem   func(error)       // is told of workers that died; from several goroutines
+}
+
+// PythonWorkers are processes that run the actions of a Python file.
+type PythonWorkers struct {
+	Actions *worker.Registry // those that the file defines or imports
+
+	interpreter *python.Interpreter
+	keeper      *procgroup.Keeper
+	pool        *pool.Pool
+}
+
+// StartWorkers starts processes that run the actions of the program's Python file. The caller closes them, and nothing is left
+// then; nothing is left either when this process dies.
+// A signal ends its wait for them.
+func (p *ProgramArg) StartWorkers(o WorkersConfig) (*PythonWorkers, error) {
+	ctx, stop := Interruptible()
+	defer stop()
+	w := &PythonWorkers{}
+	if err := p.startWorkers(ctx, w, o); err != nil {
+		return nil, Ended(ctx, errors.Join(err, w.Close()))
+	}
+	return w, nil
+}
+
+func (p *ProgramArg) startWorkers(ctx context.Context, w *PythonWorkers, o WorkersConfig) (err error) {
+	if w.interpreter, err = python.Open(); err != nil {
+		return err
+	}
+	if w.keeper, err = procgroup.New(); err != nil {
+		return err
+	}
+	file, _, _ := python.SplitTarget(p.File)
+	w.pool, err = pool.New(pool.Config{
+		Name: file, Command: w.interpreter.Worker(file, (o.AtOnce+o.Processes-1)/o.Processes), Env: w.interpreter.Environ(),
+		Processes: o.Processes, HelloTimeout: helloMost, Log: func(_, line string) { o.Log(line) }, Problem: o.Problem,
+	}, w.keeper)
+	if err != nil {
+		return err
+	}
+	if err := w.pool.Start(ctx); err != nil {
+		return err
+	}
+	if w.Actions, err = worker.NewRegistry(w.pool.Actions()...); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// Close ends the workers.
+func (w *PythonWorkers) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), endMost)
+	defer cancel()
+	var errs []error
+	if w.pool != nil {
+		errs = append(errs, w.pool.Close(ctx))
+	}
+	if w.keeper != nil {
+		errs = append(errs, w.keeper.Close(ctx))
+	}
+	if w.interpreter != nil {
+		errs = append(errs, w.interpreter.Close())
+	}
+	return errors.Join(errs...)
+}

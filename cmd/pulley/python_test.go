@@ -1,0 +1,336 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pulley/cmd/pulley/console"
+	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/depth"
+	"pulley/internal/pause"
+)
+
+const (
+	seedFlow    = "testdata/python/data_pipeline.py" // of the description of the push design, but for its import line
+	exampleFlow = "../../examples/python/pipeline.py"
+)
+
+// needsPython skips where there is no Python, and has the seed's program find what it needs of pydantic.
+func needsPython(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+// plain runs a workflow in Python itself, and gives what it prints.
+func plain(t *testing.T, env []string, args ...string) result {
+	t.Helper()
+	var out, stderr strings.Builder
+	cmd := exec.CommandContext(t.Context(), "python3", append([]string{"-m", "pulley", "run"}, args...)...)
+	packages, err := filepath.Abs("../../python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(append(os.Environ(), env...), "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(cmd.Env, "PYTHONPATH="+packages+string(os.PathListSeparator)+pythonPath(env))
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	return result{code: exitStatus(t, cmd.Run()), out: out.String(), err: stderr.String()}
+}
+
+func pythonPath(env []string) string {
+	for _, v := range env {
+		if path, is := strings.CutPrefix(v, "PYTHONPATH="); is {
+			return path
+		}
+	}
+	return os.Getenv("PYTHONPATH")
+}
+
+// withPydantic gives the environment in which the seed's program finds pydantic: the real one, or what stands for it.
+func withPydantic(t *testing.T) []string {
+	t.Helper()
+	if exec.CommandContext(t.Context(), "python3", "-c", "import pydantic").Run() == nil {
+		return nil
+	}
+	dir, err := filepath.Abs("testdata/python/without")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"PYTHONPATH=" + dir + string(os.PathListSeparator) + os.Getenv("PYTHONPATH")}
+}
+
+// TestThePipelineOfTheSeedGivesWhatPythonGives runs it on every backend, its actions in processes of Python.
+func TestThePipelineOfTheSeedGivesWhatPythonGives(t *testing.T) {
+	t.Parallel()
+	needsPython(t)
+	env := withPydantic(t)
+	dsn := pgtest.DSN(t)
+	for _, input := range []string{"{}", `{"fan_out": 6, "loop_iters": 2}`} {
+		want := plain(t, env, seedFlow, "--input", input, "--format", "json")
+		if want.code != 0 {
+			t.Fatalf("plain Python: %+v", want)
+		}
+		for _, backend := range depth.Of([]string{"memory", "push", "journal", "eager", "pull"}, []string{"memory", "push", "journal", "eager", "pull", "pull:scan=sql"}) {
+			t.Run(backend+input, func(t *testing.T) {
+				t.Parallel()
+				args := []string{"run", seedFlow + ":DataPipelineWorkflow", "--input", input, "--backend", backend, "--format", "json"}
+				if backend != "memory" {
+					args = append(args, "--dsn", dsn, "--schema", pgtest.Schema(t))
+				}
+				got := runIn(t, env, args...)
+				if got.code != 0 || got.out != want.out || got.err != "" {
+					t.Errorf("exit status %d, output %q, errors %q; Python gives %q", got.code, got.out, got.err, want.out)
+				}
+			})
+		}
+	}
+}
+
+// runIn runs a command in a process of its own with more variables.
+func runIn(t *testing.T, env []string, args ...string) result {
+	t.Helper()
+	var out, stderr strings.Builder
+	cmd := command(t, args...)
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	return result{code: exitStatus(t, cmd.Run()), out: out.String(), err: stderr.String()}
+}
+
+// TestTheGraphOfThePipeline has the edges that the drawing in the push design's description has.
+func TestTheGraphOfThePipeline(t *testing.T) {
+	t.Parallel()
+	needsPython(t)
+	got := call(t, nil, "graph", seedFlow)
+	if got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	wantParts(t, got.out, "graph "+seedFlow+": ", "fetch_items", "spread", "process_item", "aggregate", "loop_head", "continue → ", "break → ",
+		"validate_chunk", "aggregate_chunk", "back → ", "finalize")
+	text := call(t, nil, "compile", seedFlow)
+	if text.code != 0 {
+		t.Fatalf("%+v", text)
+	}
+	if again := call(t, nil, "compile", file(t, "p.ir", text.out)); again != text {
+		t.Errorf("compiled again: %+v, not %+v", again, text)
+	}
+}
+
+const small = `from pulley import Workflow, action, workflow
+
+class Declined(Exception):
+    pass
+
+@action
+def charge(amount: int) -> str:
+    print("charging", amount)
+    if amount > 100:
+        raise Declined(f"{amount} is too much")
+    return f"paid {amount}"
+
+@action
+async def forever() -> None:
+    import asyncio
+    print("begun", flush=True)
+    await asyncio.sleep(3600)
+
+@workflow
+class Charge(Workflow):
+    async def run(self, amount: int = 5, note: str = "") -> str:
+        return charge(amount=amount)
+
+@workflow
+class Forever(Workflow):
+    async def run(self):
+        await forever()
+
+@workflow
+class Divide(Workflow):
+    async def run(self, n: int) -> int:
+        noted = charge(amount=1)
+        return 10 // n
+`
+
+// TestPythonOutcomes has runs end in every way, as plain Python ends.
+func TestPythonOutcomes(t *testing.T) {
+	t.Parallel()
+	needsPython(t)
+	path := file(t, "small.py", small)
+	at := func(text string) string {
+		before, _, _ := strings.Cut(small, text)
+		return fmt.Sprintf("%s:%d:", path, strings.Count(before, "\n")+1)
+	}
+	for _, c := range []struct{ target, input, position string }{
+		{":Charge", `{}`, ""},
+		{":Charge", `{"amount": 7, "note": "x"}`, ""},
+		{":Charge", `{"amount": 700}`, at("return charge(amount=amount)")},
+		{":Divide", `{"n": 5}`, ""},
+	} {
+		t.Run(c.target+c.input, func(t *testing.T) {
+			t.Parallel()
+			want := plain(t, nil, path+c.target, "--input", c.input, "--format", "json")
+			got := call(t, nil, "run", path+c.target, "--input", c.input, "--format", "json", "--backend", "memory")
+			var w, g outcome
+			if json.Unmarshal([]byte(want.out), &w) != nil || json.Unmarshal([]byte(got.out), &g) != nil {
+				t.Fatalf("%+v and %+v", want, got)
+			}
+			if (g.Error != nil) != (c.position != "") || g.Error != nil && !strings.HasPrefix(g.Error.Position, c.position) {
+				t.Errorf("position %+v, want %s", g.Error, c.position)
+			}
+			if g.Error != nil && w.Error != nil {
+				g.Error.Position, g.Error.Action = "", ""
+			}
+			left, right := mustJSON(t, w), mustJSON(t, g)
+			if got.code != want.code || left != right {
+				t.Errorf("Python: %d %s; pulley: %d %s; %s", want.code, left, got.code, right, got.err)
+			}
+			if !strings.Contains(got.err, "charging") {
+				t.Errorf("what the action prints is not in %q", got.err)
+			}
+		})
+	}
+}
+
+// TestAPlaceInPythonOfAFailedExpression says where in the file an expression failed.
+func TestAPlaceInPythonOfAFailedExpression(t *testing.T) {
+	t.Parallel()
+	needsPython(t)
+	path := file(t, "small.py", small)
+	got := call(t, nil, "run", path+":Divide", "--input", `{"n": 0}`, "--backend", "memory")
+	before, _, _ := strings.Cut(small, "return 10 // n")
+	if got.code != console.ExitFailed || !strings.Contains(got.out, fmt.Sprintf("division by zero at %s:%d:", path, strings.Count(before, "\n")+1)) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestPythonMistakes are told in one line each, before anything is run.
+func TestPythonMistakes(t *testing.T) {
+	t.Parallel()
+	needsPython(t)
+	path := file(t, "small.py", small)
+	for _, c := range []struct {
+		name  string
+		args  []string
+		parts []string
+	}{
+		{"no such file", []string{"nowhere.py"}, []string{"nowhere.py: there is no such file"}},
+		{"several workflows", []string{path}, []string{path + ": there are 3 workflows; write " + path + ":Charge, " + path + ":Divide or " + path + ":Forever"}},
+		{"no such workflow", []string{path + ":Chrage"}, []string{path + ": there is no workflow Chrage"}},
+		{"no workflow", []string{file(t, "none.py", "x = 1\n")}, []string{"none.py: there is no workflow; write @workflow"}},
+		{"a syntax error", []string{file(t, "wrong.py", "x = 1\ndef f(:\n")}, []string{"wrong.py:2"}},
+		{"an error at import", []string{file(t, "raises.py", small+"\nraise ValueError('no')\n") + ":Charge"}, []string{fmt.Sprintf("raises.py:%d: ValueError: no", strings.Count(small, "\n")+2)}},
+		{"a wrong type", []string{path + ":Charge", "--input", `{"amount": "5"}`}, []string{`pulley: --input: Charge.run: argument amount: expected int, got "5"`}},
+		{"an unknown argument", []string{path + ":Charge", "--input", `{"amuont": 5}`}, []string{"--input: Charge.run: there is no argument amuont; did you mean amount?"}},
+		{"a missing argument", []string{path + ":Divide"}, []string{"--input: Divide.run: argument n is missing"}},
+		{"no object", []string{path + ":Divide", "--input", "[1]"}, []string{"--input: a JSON object is wanted"}},
+		{"no JSON", []string{path + ":Divide", "--input", "{"}, []string{"--input: "}},
+		{"processes", []string{path + ":Divide", "--processes", "5000"}, []string{"--processes 5000: choose from 1 to 1000"}},
+		{"processes of a program", []string{pipeline, "--processes", "2"}, []string{"--processes is for the actions of a FILE.py"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := call(t, nil, append([]string{"run"}, c.args...)...)
+			if got.code != console.ExitUsage || got.out != "" {
+				t.Errorf("exit status %d, output %q", got.code, got.out)
+			}
+			wantLine(t, got.err, c.parts...)
+		})
+	}
+}
+
+// TestASignalEndsPython interrupts, and kills, a run whose action does not end, and looks for processes.
+func TestASignalEndsPython(t *testing.T) {
+	t.Parallel()
+	needsPython(t)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			path := file(t, "small.py", small)
+			cmd := command(t, "run", path+":Forever", "--backend", "memory", "--format", "json")
+			stderr, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			awaitLine(t, stderr, "begun")
+			if len(processesOf(t, filepath.Dir(path))) < 2 {
+				t.Error("no worker is seen: this test sees nothing")
+			}
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // its status is that of the signal
+			awaitNone(t, filepath.Dir(path))
+		})
+	}
+}
+
+// awaitLine reads until a line has part in it.
+func awaitLine(t *testing.T, from io.Reader, part string) {
+	t.Helper()
+	lines := bufio.NewScanner(from)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), part) {
+			return
+		}
+	}
+	t.Fatalf("the command ended without saying %q", part)
+}
+
+// awaitNone waits until no process names the directory.
+func awaitNone(t *testing.T, dir string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	var left []string
+	for range pause.Tries(ctx, 20*time.Millisecond) {
+		if left = processesOf(t, dir); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("processes are left: %q", left)
+}
+
+// TestTheExampleRuns runs what the README shows.
+func TestTheExampleRuns(t *testing.T) {
+	t.Parallel()
+	needsPython(t)
+	const input = `{"fan_out": 6, "loop_iters": 2}`
+	got := call(t, nil, "run", exampleFlow, "--input", input, "--format", "json", "--backend", "memory")
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := "$ pulley run examples/python/pipeline.py --input '" + input + "' --format json\n" + got.out
+	if got.code != 0 || got.out == "" || !strings.Contains(string(readme), shown) {
+		t.Errorf("%+v; the README does not show\n%s", got, shown)
+	}
+	sim := call(t, nil, "sim", exampleFlow, "--workers", "4", "--service", "const:10ms", "--runs", "1", "--out", t.TempDir())
+	if sim.code != 0 || !strings.Contains(sim.out, exampleFlow) {
+		t.Errorf("%+v", sim)
+	}
+}
