@@ -122,7 +122,7 @@
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | sim/pgsim/*
 //	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
-//	python                     | carries the Python package, and asks it about workflows in Python  | engine/ir, internal/cause
+//	python                     | carries the Python package, and asks it about workflows in Python  | engine/expr, internal/cause
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
 //	examples/processes         | a program that embeds the engine, and whose tasks are processes | engine, engine/backend/postgres/*, engine/worker/process
 //	examples/pipeline          | the pipeline of the push design's description, as programs      | –

@@ -6,11 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pulley/internal/depth"
 )
 
 // find finds a Python. With CI=true it must be there.
 func find(t *testing.T) string {
 	t.Helper()
+	depth.Needs(t, "other processes")
 	path, err := exec.LookPath("python3")
 	if err == nil {
 		return path

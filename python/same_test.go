@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,21 +22,19 @@ import (
 	"pulley/engine/reference"
 	"pulley/engine/worker"
 	"pulley/internal/depth"
+	"pulley/python"
 )
 
 // ran is a workflow with an input, and what CPython made of them.
 type ran struct {
 	Name    string
 	Program string
-	Errors  []translation
+	Errors  []python.Translation
 	Input   json.RawMessage
 	Status  string
 	Result  json.RawMessage
 	Error   *[2]string // type and message
 }
-
-// translation says what an error of the language is in Python.
-type translation struct{ Pattern, Type, Message string }
 
 // ended is how a run ended, with the error as Python has it.
 type ended struct {
@@ -186,17 +183,7 @@ func (r *runner) inMemory(t *testing.T, c ran) ended {
 
 // python gives type and message of an error as Python has them.
 func (c ran) python(typ, message string) string {
-	for _, tr := range c.Errors {
-		found := regexp.MustCompile("^(?:" + tr.Pattern + ")$").FindStringSubmatch(message)
-		if typ != expr.TypeExpression || found == nil {
-			continue
-		}
-		text := tr.Message
-		if len(found) > 1 {
-			text = strings.ReplaceAll(text, "$1", found[1])
-		}
-		return tr.Type + ": " + text
-	}
+	typ, message = (&python.Source{Errors: c.Errors}).Error(typ, message)
 	return typ + ": " + message
 }
 

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"pulley/engine/expr"
 	"pulley/engine/ir"
 )
 
@@ -42,12 +44,37 @@ type Action struct {
 	Name string `json:"name"`
 }
 
+// Translation says what an error of an expression is in Python: the whole message matches a regular expression.
+type Translation struct {
+	Pattern string `json:"pattern"`
+	Type    string `json:"type"`
+	Message string `json:"message"` // $1 stands for what the first group matched
+}
+
 // Source is a workflow of a Python file, translated into the language.
 type Source struct {
-	Text      string     `json:"program"`
-	Positions []Position `json:"positions"` // sorted by Line and Col
-	Workflow  string     `json:"workflow"`  // its name
-	Actions   []Action   `json:"actions"`
+	Text      string        `json:"program"`
+	Positions []Position    `json:"positions"` // sorted by Line and Col
+	Workflow  string        `json:"workflow"`  // its name
+	Actions   []Action      `json:"actions"`
+	Errors    []Translation `json:"errors"` // the first that matches counts
+}
+
+// Error gives type and message of an error of a run as Python has them.
+func (s *Source) Error(typ, message string) (string, string) {
+	if typ != expr.TypeExpression {
+		return typ, message
+	}
+	for _, t := range s.Errors {
+		pattern, err := regexp.Compile("^(?:" + t.Pattern + ")$")
+		if err != nil {
+			continue // what only Python's regular expressions have matches nothing here
+		}
+		if found := pattern.FindStringSubmatch(message); found != nil {
+			return t.Type, strings.ReplaceAll(t.Message, "$1", append(found, "")[1])
+		}
+	}
+	return typ, message
 }
 
 // SplitTarget takes FILE.py:Class apart, and says whether it is a Python file at all. The class may be empty.

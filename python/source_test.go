@@ -11,12 +11,14 @@ import (
 	"testing"
 
 	"pulley/engine/ir"
+	"pulley/internal/depth"
 	"pulley/python"
 )
 
 // pretend has PULLEY_PYTHON name a script that stands for Python.
 func pretend(t *testing.T, script string) *python.Interpreter {
 	t.Helper()
+	depth.Needs(t, "other processes")
 	path := filepath.Join(t.TempDir(), "python")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 		t.Fatal(err)
@@ -52,7 +54,7 @@ func TestSplitTarget(t *testing.T) {
 }
 
 const answer = `{"program": "fn main(input: [n], output: [x]):\n    x = n + 1\n    @f(x=x)\n",
-"positions": [[3, 5, "flow.py", 30, 9], [2, 5, "flow.py", 20, 9], [1, 1, "flow.py", 10, 5], [2, 9, "flow.py", 20, 13]], "workflow": "Flow", "actions": [{"name": "f", "retry": 2}]}`
+"positions": [[3, 5, "flow.py", 30, 9], [2, 5, "flow.py", 20, 9], [1, 1, "flow.py", 10, 5], [2, 9, "flow.py", 20, 13]], "workflow": "Flow", "errors": [{"pattern": "key \"([^\"]*)\" not in dict", "type": "KeyError", "message": "'$1'"}, {"pattern": "by zero", "type": "ZeroDivisionError", "message": "division by zero"}], "actions": [{"name": "f", "retry": 2}]}`
 
 // TestCompile reads what the compiler writes, and has places in the program become those in Python.
 func TestCompile(t *testing.T) {
@@ -63,6 +65,14 @@ func TestCompile(t *testing.T) {
 	}
 	if s.Workflow != "Flow" || len(s.Actions) != 1 || s.Actions[0].Name != "f" {
 		t.Errorf("got %+v", s)
+	}
+	for _, c := range [][4]string{
+		{"ExpressionError", `key "a" not in dict`, "KeyError", "'a'"}, {"ExpressionError", "by zero", "ZeroDivisionError", "division by zero"},
+		{"ExpressionError", "not by zero", "ExpressionError", "not by zero"}, {"Declined", "by zero", "Declined", "by zero"},
+	} {
+		if typ, message := s.Error(c[0], c[1]); typ != c[2] || message != c[3] {
+			t.Errorf("%s: %s became %s: %s", c[0], c[1], typ, message)
+		}
 	}
 	p, err := s.Parse("flow.py", ir.Limits{})
 	if err != nil {

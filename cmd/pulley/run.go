@@ -175,6 +175,7 @@ func schemaOf(spec designs.Spec) string {
 
 // report prints how the instance ended.
 func (r *runCmd) report(c *console.Console, in backend.Instance) error {
+	in.Failure = r.Failure(in.Failure)
 	text, err := words(in, r.Format)
 	if err != nil {
 		return err

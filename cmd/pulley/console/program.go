@@ -15,12 +15,14 @@ import (
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 	"pulley/internal/cause"
+	"pulley/python"
 )
 
 // ProgramArg is a command's program and the limits it is held to.
 type ProgramArg struct {
-	File  string         `arg:"" name:"file" help:"The workflow, FILE.ir or FILE.py[:Class]; - reads a FILE.ir from standard input."`
-	Limit map[string]int `placeholder:"NAME=N" help:"Change a limit, for example nodes=20000 or value_bytes=4194304. May be repeated."`
+	File   string         `arg:"" name:"file" help:"The workflow, FILE.ir or FILE.py[:Class]; - reads a FILE.ir from standard input."`
+	source *python.Source `kong:"-"` // what a Python file was translated to; nil before that, and for other files
+	Limit  map[string]int `placeholder:"NAME=N" help:"Change a limit, for example nodes=20000 or value_bytes=4194304. May be repeated."`
 }
 
 // Compile reads, checks and compiles the program.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"pulley/engine/ir"
+	"pulley/engine/plan"
 	"pulley/python"
 )
 
@@ -47,12 +48,23 @@ func (p *ProgramArg) parsePython(limits ir.Limits) (*ir.Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.source = source
 	file, _, _ := python.SplitTarget(p.File)
 	tree, err := source.Parse(file, limits)
 	if err != nil {
 		return nil, Refuse(err)
 	}
 	return tree, nil
+}
+
+// Failure gives a failure of the compiled program as Python has it, where it is of an expression of a Python file.
+func (p *ProgramArg) Failure(f *plan.Failure) *plan.Failure {
+	if p.source == nil || f == nil {
+		return f
+	}
+	in := *f
+	in.Type, in.Message = p.source.Error(f.Type, f.Message)
+	return &in
 }
 
 // completeInput checks an input by the type hints of the workflow's run, and fills in defaults.

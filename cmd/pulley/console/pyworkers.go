@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"pulley/engine/worker"
@@ -28,7 +29,7 @@ type WorkersConfig struct {
 
 // PythonWorkers are processes that run the actions of a Python file.
 type PythonWorkers struct {
-	Actions *worker.Registry // those that the file defines or imports
+	Actions *worker.Registry // those that the file defines or imports, and the built-in one that raises errors
 
 	interpreter *python.Interpreter
 	keeper      *procgroup.Keeper
@@ -66,11 +67,18 @@ func (p *ProgramArg) startWorkers(ctx context.Context, w *PythonWorkers, o Worke
 	if err := w.pool.Start(ctx); err != nil {
 		return err
 	}
-	if w.Actions, err = worker.NewRegistry(w.pool.Actions()...); err != nil {
+	actions := w.pool.Actions()
+	if !slices.ContainsFunc(actions, isRaise) {
+		actions = append(actions, worker.Builtins()[slices.IndexFunc(worker.Builtins(), isRaise)])
+	}
+	if w.Actions, err = worker.NewRegistry(actions...); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil
 }
+
+// isRaise says whether an action is the one that a raise in Python is translated to.
+func isRaise(a worker.Action) bool { return a.Name == "fail" }
 
 // Close ends the workers.
 func (w *PythonWorkers) Close() error {
