@@ -182,7 +182,7 @@ func TestPythonOutcomes(t *testing.T) {
 		{":Charge", `{"amount": 700}`, at("return charge(amount=amount)")},
 		{":Divide", `{"n": 5}`, ""},
 		{":Divide", `{"n": 0}`, at("return 10 // n")},
-		{":Divide", `{"n": -1}`, at("raise Declined(")},
+		{":Divide", `{"n": -1}`, at(`raise Declined(f"{n}`)},
 	} {
 		t.Run(c.target+c.input, func(t *testing.T) {
 			t.Parallel()
