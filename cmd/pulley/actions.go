@@ -11,6 +11,7 @@ import (
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 	"pulley/engine/worker/manifest"
+	"pulley/engine/worker/pool"
 	"pulley/scenarios/behaviour"
 )
 
@@ -92,6 +93,15 @@ func (f *actionsFlag) open(program *plan.Program, python *console.PythonWorkers,
 		return nil, err
 	}
 	return own, nil
+}
+
+// grace is how long an engine is to wait for an action that was to end: longer than the action may take for it.
+func (o *ownActions) grace() time.Duration {
+	longest := pool.GraceDefault // of a Python file's workers
+	for _, m := range o.files {
+		longest = max(longest, m.Grace())
+	}
+	return min(longest+time.Second, time.Hour)
 }
 
 // close ends what the actions run.

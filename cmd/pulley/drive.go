@@ -47,6 +47,7 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: d.job.own.registry, Slots: d.workers, Batch: d.job.spec.Batch(),
 		CallTimeout: callTimeout, RetryMax: retryMax,
+		Grace:    d.job.own.grace(),
 		Drain:    -1, // nobody waits for actions of an instance that has ended, or that is given up
 		Observer: observer,
 	})

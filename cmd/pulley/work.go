@@ -99,7 +99,7 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 	}
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: own.registry, Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: callTimeout, Drain: drain,
-		Observer: watch.observer(),
+		Grace: own.grace(), Observer: watch.observer(),
 	})
 	if err != nil {
 		return err

@@ -34,7 +34,12 @@ type Manifest struct {
 	actions []worker.Action
 	keeper  *procgroup.Keeper // nil without processes
 	pools   []*pool.Pool
+	grace   time.Duration
 }
+
+// Grace is the longest time that one of the actions may take to end when it is to. An engine that waits for less takes an
+// attempt for lost whose program has yet to end: its Config.Grace should be longer.
+func (m *Manifest) Grace() time.Duration { return m.grace }
 
 // Open reads a file and makes its actions ready. The error is yamlfile.Mistakes, one line each, where the file is at fault. The
 // caller closes the manifest.
@@ -47,14 +52,14 @@ func Open(file string, o Options) (*Manifest, error) {
 		}
 		return nil, fmt.Errorf("actions file %s: %w", file, err)
 	}
-	r := &reader{dir: filepath.Dir(file), options: o, workers: map[string]*workerPool{}}
+	r := &reader{longestGrace: max(process.GraceDefault, pool.GraceDefault), dir: filepath.Dir(file), options: o, workers: map[string]*workerPool{}}
 	if root := yamlfile.Parse(file, data, &r.Report); root != nil {
 		r.file(root)
 	}
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	m := &Manifest{file: file}
+	m := &Manifest{file: file, grace: r.longestGrace}
 	if len(r.processes)+len(r.workers) > 0 {
 		if m.keeper, err = procgroup.New(); err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pulley/engine/backend"
 	"pulley/engine/worker"
@@ -67,6 +68,9 @@ func TestOpen(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	if got := m.Grace(); got != 2*time.Second {
+		t.Errorf("the longest grace is %v, want the default, since the file has none but 0s", got)
+	}
 	reg, err := worker.NewRegistry(worker.Builtins()...)
 	if err != nil {
 		t.Fatal(err)

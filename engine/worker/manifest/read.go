@@ -26,6 +26,8 @@ type reader struct {
 	workers       map[string]*workerPool
 	workerNames   []string // in the order of the file
 	workerActions []workerAction
+
+	longestGrace time.Duration // that the file names, or the default
 }
 
 // processAction is an action that is a program.
@@ -214,5 +216,6 @@ func (r *reader) grace(v *yamlfile.Value) time.Duration {
 	if ok && d == 0 {
 		return -1
 	}
+	r.longestGrace = max(r.longestGrace, d)
 	return d
 }
