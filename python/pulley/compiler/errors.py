@@ -45,7 +45,7 @@ MESSAGES = {
 
 
 #: The key that no dict has, where ints are divided that are too large.
-TOO_LARGE = "ints above 2**53 are divided in an action"
+TOO_LARGE = "numbers above 2**53 are rounded in an action"
 
 
 def translations() -> List[Dict[str, str]]:
@@ -59,6 +59,8 @@ def translations() -> List[Dict[str, str]]:
         (r"(?:list )?index -?\d+ out of range.*", "IndexError", MESSAGES["list index"]),
         (r'key "([^"\\\']*)" not in dict', "KeyError", "'$1'"),
         (r'key "([^"\\]*)" not in dict', "KeyError", '"$1"'),
+        (r'key (".*") not in dict', "KeyError", "$1"),
+        (r"list index: .*", "IndexError", MESSAGES["list index"]),
         (r"min: argument is an empty sequence", "ValueError", MESSAGES["min"]),
         (r"max: argument is an empty sequence", "ValueError", MESSAGES["max"]),
         (r"range: step argument must not be zero", "ValueError", MESSAGES["range step"]),

@@ -8,6 +8,7 @@ import ast
 import enum
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from . import floats
 from . import types as t
 from .function import Function
 from .problems import Refused
@@ -102,7 +103,8 @@ class Expressions(Function):
     def expr_Name(self, node: ast.Name) -> Value:
         for names in reversed(self.inner):
             if node.id in names:
-                return names[node.id]
+                known = node.id in self.known().facts
+                return self.retyped(names[node.id], t.without_none(names[node.id].type)) if known else names[node.id]
         if node.id == self.source.self_name:
             raise Refused(node, f"{node.id} is no JSON value; pass what is needed of it")
         if node.id in self.locals:
@@ -214,8 +216,15 @@ class Expressions(Function):
             return text
         spec = node.format_spec
         written = "".join(p.value if isinstance(p, ast.Constant) else "{}" for p in spec.values) if isinstance(spec, ast.JoinedStr) else ""
+        if written == "" and t.FLOAT in (v.type, *getattr(v.type, "members", ())):
+            return text
         if written in ("", "s") and v.type == t.STR or written in ("", "d") and v.type == t.INT:
             return text
+        places = written[1:-1]
+        if v.type in (t.FLOAT, t.INT) and written[:1] == "." and written[-1:] in ("f", "%") and places.isascii() and places.isdecimal() and int(places) <= floats.PLACES_MOST:
+            x = v.text if written[-1] == "f" else f"float({v.text}) * 100"
+            number = floats.fixed(x, int(places), self.temporary)
+            return Value(number + (' + "%"' if written[-1] == "%" else ""), t.STR, SUM, v.raises)
         plain = written[:-1] if written.endswith("d") and v.type == t.INT or written.endswith("s") and v.type == t.STR else written
         if v.type in (t.INT, t.STR):
             return self.padded(node, v, text, plain)
@@ -246,9 +255,15 @@ class Expressions(Function):
             return Value(f"str({v.text})", t.STR, PRIMARY, v.raises)
         if v.type == t.ANY:
             raise Refused(node, f"it is not known what this is, and {where} may print it otherwise; say it with a hint: x: str = ...")
-        if t.FLOAT in members:
-            raise Refused(node, "a float is printed otherwise than in Python; format it in an action")
+        if all(m in (t.STR, t.INT, t.BOOL, t.NONE, t.FLOAT) for m in members):
+            return self.printed_float(v, v.type == t.FLOAT)
         raise Refused(node, f"{self.article(v.type)} is printed otherwise than in Python; write the fields that are wanted, or format the text in an action")
+
+    def printed_float(self, v: Value, certain: bool) -> Value:
+        """Prints a float; what may be a text, too, is printed as it is."""
+        if certain:
+            return Value(floats.printed(v.text, self.temporary), t.STR, PRIMARY, v.raises)
+        return self.twice(v, lambda x: f'({floats.printed(x, self.temporary)} if [{x}] != [str({x})] else {x})', t.STR)
 
     def twice(self, v: Value, write: Callable[[str], str], kind: t.Type) -> Value:
         """Gives an expression in which the text of another stands more than once, though it is evaluated once."""
@@ -318,6 +333,7 @@ class Expressions(Function):
                     over = self.iterable(g.iter)
                 raises |= over.raises
                 self.inner.append({})
+                self.scope = self.known().copy()
                 clauses.append(f"for {self.target(g.target, self.element_of(over.type))} in {over.bound(CONDITIONAL + 1)}")
                 with self.within("a comprehension"):
                     for condition in g.ifs:
@@ -325,7 +341,7 @@ class Expressions(Function):
                         raises |= test.raises
                         clauses.append(f"if {test.bound(CONDITIONAL + 1)}")
                         self.scope = self.known().copy()
-                        self.narrow_inner(condition)
+                        self.scope.narrow(condition, True)
             with self.within("a comprehension"):
                 values = [self.value(e) for e in wanted]
         finally:
@@ -339,24 +355,12 @@ class Expressions(Function):
             raise Refused(wanted[0], f"the keys of a dict are texts in JSON, this one is {self.article(values[0].type)}; write str(...), or a list of pairs")
         return Value(f"{{{values[0].text}: {values[1].text} {' '.join(clauses)}}}", t.Dict_(values[1].type), PRIMARY, raises, True, names)
 
-    def narrow_inner(self, condition: ast.expr) -> None:
-        """Takes in what a condition of a comprehension says of the names that it binds."""
-        probe = self.known()
-        mine = {n: v for names in self.inner for n, v in names.items()}
-        from .scope import Variable
-
-        for n, v in mine.items():
-            probe.variables[n] = Variable(v.type)
-        probe.narrow(condition, True)
-        for names in self.inner:
-            for n, v in names.items():
-                names[n] = self.retyped(v, probe.variables[n].type)
-
     def target(self, node: ast.expr, kind: t.Type) -> str:
         """Binds the names of a for of a comprehension."""
         if isinstance(node, ast.Name):
             text = self.name(node.id)
             self.inner[-1][node.id] = Value(text, kind)
+            self.known().forget(node.id)
             return text
         if isinstance(node, (ast.Tuple, ast.List)):
             return ", ".join(

@@ -53,6 +53,7 @@ class Function:
         self.loops: List[Loop] = []
         self.tries: List[Try] = []
         self.locals: Set[str] = assigned_names(source.node)
+        self.spoken = {n.id for n in ast.walk(source.node) if isinstance(n, ast.Name)} | self.locals
         self.inner: List[Dict[str, t.Type]] = []  # names that comprehensions bind
         self.conditional: str = ""  # what stands around, that may not evaluate its part: no statement can be put before it
         self.returns: List[Value] = []
@@ -73,7 +74,7 @@ class Function:
         while True:
             self.temporaries += 1
             made = f"_{self.temporaries}"
-            if made not in self.locals:
+            if made not in self.spoken:
                 return made
 
     def assign(self, name: str, value: Value, hint: Optional[t.Type] = None) -> None:

@@ -4,9 +4,10 @@ import ast
 import builtins
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from . import floats
 from . import types as t
 from .access import Access
-from .errors import MESSAGES
+from .errors import MESSAGES, TOO_LARGE
 from .operators import ordered
 from .problems import Refused
 from .scope import CONDITIONAL, PRIMARY, SUM, UNARY, Value
@@ -34,7 +35,6 @@ _INSTEAD = {
     "hash": "a hash is another one in each process; compute it in an action",
     "divmod": "write a // b and a % b",
     "pow": "multiply, or compute it in an action",
-    "round": "round is compiled with one argument; round to digits in an action",
     "vars": "write the fields that are wanted",
     "locals": "write the names that are wanted",
     "globals": "pass what is needed as an argument of run",
@@ -197,9 +197,11 @@ class Functions(Access):
         return self.twice(v, lambda x: f"({x} if {x} > 0 else 0 - {x})", v.type)
 
     def call_round(self, node: ast.Call) -> Value:
-        if len(node.args) != 1 or node.keywords:
-            raise Refused(node, _INSTEAD["round"])
+        keywords = self.only(node, 1, 2, ("ndigits",))
         v = self.number(node.args[0], "round")
+        places = keywords.get("ndigits", node.args[1] if len(node.args) > 1 else None)
+        if places is not None and not (isinstance(places, ast.Constant) and places.value is None):
+            return self.round_to(node, v, places)
         if v.type == t.INT:
             return v
         half = self.temporary()
@@ -210,6 +212,13 @@ class Functions(Access):
         x = self.temporary()
         pair = f"[{x}, int({x})] for {x} in [{v.text}]"
         return Value(f"[{half}[1] + ({up} if {far} or {tie} else 0) for {half} in [{pair}]][0]", t.INT, PRIMARY, v.raises)
+
+    def round_to(self, node: ast.Call, v: Value, places: ast.expr) -> Value:
+        """round(x, 2)"""
+        if not (isinstance(places, ast.Constant) and type(places.value) is int and 0 <= places.value <= floats.PLACES_MOST) or v.type != t.FLOAT:
+            raise Refused(node, f"round to places is compiled for floats, and 0 to {floats.PLACES_MOST} places that stand here; compute it in an action")
+        text = floats.rounded(v.text, places.value, f"{{}}[{quote(TOO_LARGE)}]", self.temporary)
+        return Value(text, t.FLOAT, PRIMARY, v.raises)
 
     def number(self, node: ast.expr, what: str) -> Value:
         v = self.operand(node)
@@ -345,11 +354,15 @@ class Functions(Access):
             if len(a.args) != 1 or a.posonlyargs or a.kwonlyargs or a.vararg or a.kwarg or a.defaults:
                 raise Refused(key, "the lambda of a key has one argument: key=lambda x: ...")
             self.inner.append({a.args[0].arg: element})
+            outer = self.known()
+            self.scope = outer.copy()
+            self.scope.forget(a.args[0].arg)
             try:
                 with self.within("a key"):
                     return self.value(key.body)
             finally:
                 self.inner.pop()
+                self.scope = outer
         found, function = self.unit.static(self, key)
         if found and function in (len, abs, int, float, str, bool):
             name = ast.Name(id="element", ctx=ast.Load())

@@ -331,7 +331,7 @@ class Invocations(Methods):
                 rhs = self.branch(call)
         finally:
             self.inner.pop()
-        segments: List[Segment] = [("spread ", None), (over.bound(CONDITIONAL), node), (f":{self.name(item)} -> ", None)] + rhs.segments
+        segments: List[Segment] = [("spread ", None), (over.bound(CONDITIONAL + 1), node), (f":{self.name(item)} -> ", None)] + rhs.segments
         return Rhs(segments, Value("", t.List(rhs.value.type), fresh=True))
 
 

@@ -262,6 +262,7 @@ class Loops(Statements):
         """Binds the names of a for of a comprehension to parts of a variable."""
         if isinstance(target, ast.Name):
             self.inner[-1][target.id] = v
+            self.known().forget(target.id)
             return
         for i, (e, k) in enumerate(zip(target.elts, self.unpacked(target, v.type))):  # type: ignore[attr-defined]
             self.place(e, Value(f"{v.text}[{i}]", k))

@@ -34,6 +34,9 @@ class Methods(Functions):
     def method(self, node: ast.Call, func: ast.Attribute) -> Value:
         v = self.expr(func.value)
         self.refuse_none(func.value, v)
+        arguments = node.args + [k.value for k in node.keywords]
+        if v.raises and any(self.has_effect(a) or self.all_caught() and not isinstance(a, (ast.Name, ast.Constant)) for a in arguments):
+            v = self.simple(func.value, v)
         name = func.attr
         for a in node.args:
             if isinstance(a, ast.Starred):
@@ -55,8 +58,6 @@ class Methods(Functions):
     def texts(self, node: ast.Call, v: Value, least: int, most: int) -> "tuple[list[Value], frozenset[str]]":
         """Translates arguments that must be texts."""
         self.only(node, least, most)
-        if v.raises and any(self.has_effect(a) for a in node.args):
-            raise Refused(node, "an action in the arguments of a method; await it in a statement before")
         values = self.sequence(node.args)
         for a, x in zip(node.args, values):
             if x.type != t.STR:

@@ -107,6 +107,8 @@ class Operators(Expressions):
         return Value(f"[{inner.text} {clauses}][0]", t.FLOAT, PRIMARY, raises)
 
     def power(self, node: ast.AST, a: Value, right: ast.expr, b: Value) -> Value:
+        if a.literal and b.literal and a.type == b.type == t.INT and 0 <= int(b.text) <= 1024 and len(a.text) < 20:
+            return self.constant(node, int(a.text) ** int(b.text))
         if a.type == t.INT and isinstance(right, ast.Constant) and type(right.value) is int and 0 <= right.value <= 16:
             if right.value == 0:
                 return Value("1", t.INT, PRIMARY, a.raises, literal=True)
@@ -322,17 +324,34 @@ def unequal(a: t.Type, b: t.Type) -> Optional[str]:
             return f"two objects of {x} are equal if they are the same one, which JSON does not know; compare their fields"
         if isinstance(x, t.Series):
             return f"{x} is not compared in the same way; write list(...)"
-    for x, y in zip(_parts(a), _parts(b)) if type(a) is type(b) else ():
+    if isinstance(a, (t.Record, t.Keys)) and a == b:
+        return next((why for why in map(_unequal_part, _inside(a)) if why), None)
+    for x, y in zip(t.parts_of(a), t.parts_of(b)) if type(a) is type(b) else ():
         why = unequal(x, y)
         if why:
             return why
     return None
 
 
-def _parts(kind: t.Type) -> Tuple[t.Type, ...]:
+def _inside(kind: t.Type) -> "list[t.Type]":
+    """The types of all that a value holds, at any depth."""
+    seen: "list[t.Type]" = []
+    todo = list(t.parts_of(kind))
+    while todo:
+        at = todo.pop()
+        if at not in seen:
+            seen.append(at)
+            todo.extend(t.parts_of(at))
+    return seen
+
+
+def _unequal_part(kind: t.Type) -> Optional[str]:
+    """Says why two values of a type that objects hold are not compared in the same way."""
     if isinstance(kind, (t.Record, t.Keys)):
-        return tuple(p for p in t.parts_of(kind) if not isinstance(p, (t.Record, t.Keys)) and not isinstance(p, t.Union))
-    return t.parts_of(kind)
+        return f"two objects of {kind} are equal if they are the same one; compare their fields" if isinstance(kind, t.Record) and kind.cls.__eq__ is object.__eq__ else None
+    if isinstance(kind, t.Union):
+        return "a bool and a number are equal in Python only: True == 1; compare the fields" if t.BOOL in kind.members and {t.INT, t.FLOAT} & set(kind.members) else None
+    return unequal(kind, kind) if not t.parts_of(kind) else None
 
 
 def untrue(kind: t.Type) -> Optional[str]:

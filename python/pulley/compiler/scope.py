@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import re
 from typing import Dict, FrozenSet, Iterable, List, Optional, Tuple
 
 from . import types as t
@@ -70,8 +71,8 @@ class Scope:
         self.forget(name)
 
     def forget(self, name: str) -> None:
-        """Drops what is known of parts of a variable."""
-        for text in [f for f in self.facts if root(f) == name]:
+        """Drops what is known of parts that a variable has or names."""
+        for text in [f for f in self.facts if re.search(rf"\b{re.escape(name)}\b", f)]:
             del self.facts[text]
 
     def share(self, names: Iterable[str]) -> None:
@@ -102,14 +103,9 @@ class Scope:
             v = self.variables.get(node.id)
             if v is not None:
                 self.variables[node.id] = dataclasses.replace(v, type=t.without_none(v.type))
-        elif isinstance(node, (ast.Attribute, ast.Subscript)) and root(ast.unparse(node)) in self.variables:
+            self.facts[node.id] = t.NONE  # for a name of a comprehension
+        elif isinstance(node, (ast.Attribute, ast.Subscript)):
             self.facts[ast.unparse(node)] = t.NONE  # stands for: it is not None
-
-
-def root(text: str) -> str:
-    """The variable that an expression begins with."""
-    end = next((i for i, c in enumerate(text) if not (c.isalnum() or c == "_")), len(text))
-    return text[:end]
 
 
 def merged(scopes: Iterable[Optional[Scope]]) -> Optional[Scope]:

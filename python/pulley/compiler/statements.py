@@ -187,7 +187,7 @@ class Statements(Invocations):
                 self.write(node, names, rhs)
             else:
                 self.writer.line(node, ", ".join(names) + " = ", (v.text, value))
-            self.bind(elts, kinds, v)
+            self.bind(elts, kinds, v, value)
             return
         source = self.temporary()
         if rhs is not None:
@@ -233,11 +233,13 @@ class Statements(Invocations):
             raise Refused(target, f"{len(parts)} values cannot be unpacked into {count} names")
         return parts
 
-    def bind(self, elts: Sequence[ast.expr], kinds: Sequence[t.Type], v: Value) -> None:
+    def bind(self, elts: Sequence[ast.expr], kinds: Sequence[t.Type], v: Value, value: Optional[ast.expr] = None) -> None:
+        """Notes the values of names that were unpacked from a value: new ones, where it is written out."""
         self.share(v)
-        for e, kind in zip(elts, kinds):
+        written = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [None] * len(elts)
+        for e, kind, x in zip(elts, kinds, written):
             assert isinstance(e, ast.Name)
-            self.assign(e.id, Value("", kind))
+            self.assign(e.id, Value("", kind, fresh=isinstance(x, (ast.List, ast.Dict, ast.ListComp, ast.DictComp))))
 
     def check_length(self, node: ast.AST, source: str, count: int) -> None:
         """Raises Python's error where a list has another number of elements."""
