@@ -67,6 +67,7 @@
 //	engine/worker/procgroup    | processes that end with us, and take their children along      | internal/pause, internal/procenv
 //	engine/worker/protocol     | reads and writes the lines of the worker protocol               | engine/worker
 //	engine/worker/pool         | runs actions in long-lived workers, in any language            | engine/worker/procgroup, engine/worker/protocol
+//	engine/worker/pool/check   | tells the author of a worker what it does wrong                | engine/worker/procgroup, engine/worker/protocol
 //	engine/worker/process      | runs actions as programs, a process for each attempt           | engine/worker, engine/worker/procgroup
 //	engine/worker/httpjob      | runs actions as jobs behind an HTTP API                         | engine/dispatch, engine/worker, internal/clip, internal/pause
 //	engine/worker/httpjob/jobserver | a server of such jobs in memory, with faults, for tests          | –

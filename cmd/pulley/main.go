@@ -38,6 +38,7 @@ type cli struct {
 	Sim       simulate.Cmd          `cmd:"" help:"Play schedulers in simulated worlds, seed by seed, and check every step."`
 	Scenarios scenariosCmd          `cmd:"" help:"List, show, check, import and export what can be run."`
 	Compile   compileCmd            `cmd:"" help:"Check a workflow, and print it in the workflow language, in its canonical form."`
+	Worker    workerCmd             `cmd:"" help:"Help the authors of workers: programs in any language that run actions."`
 	Graph     graphCmd              `cmd:"" help:"Print the graph that a workflow compiles to."`
 	Doctor    doctorCmd             `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
 	Version   versionCmd            `cmd:"" help:"Print the version."`
@@ -47,7 +48,7 @@ type cli struct {
 
 const description = `pulley shows, with evidence, how durable workflow schedulers on Postgres behave.
 
-Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an objective does not hold (bench, knee), a regression was shown (gate), a figure changed for the worse (history --fail-on-change), an invariant was violated (chaos, sim) or no ` +
+Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an objective does not hold (bench, knee), a regression was shown (gate), a figure changed for the worse (history --fail-on-change), an invariant was violated (chaos, sim), a worker does something wrong (worker check) or no ` +
 	`Postgres was found (doctor); 2 for a mistake in the command line, a refused program or input, or an unusable database; ` +
 	`3 for a run of bench, knee, gate, chaos or sim that decides nothing, or a history with too few runs (--fail-on-change); 130 after Ctrl-C.`
 
