@@ -153,13 +153,16 @@ func (e *executions) list(ctx context.Context) error {
 	return nil
 }
 
+// listedFields are those that a listing needs, in the words of a partial response of Google's APIs. A server may give more.
+const listedFields = "nextPageToken,executions(name,createTime,template(containers(env)))"
+
 type executionPage struct {
 	Executions    []execution `json:"executions"`
 	NextPageToken string      `json:"nextPageToken"`
 }
 
 func (e *executions) ask(ctx context.Context, token string) (page executionPage, err error) {
-	query := url.Values{"pageSize": {strconv.Itoa(e.page)}}
+	query := url.Values{"pageSize": {strconv.Itoa(e.page)}, "fields": {listedFields}}
 	if token != "" {
 		query.Set("pageToken", token)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -229,3 +230,17 @@ func says(status int, body string, header ...string) func(http.ResponseWriter, *
 }
 
 const second = time.Second
+
+// synctestAgainst runs a test of a handler in virtual time.
+func synctestAgainst(t *testing.T, d Dialect, handler http.Handler, test func(*bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { against(t, d, handler, nil, test) })
+}
+
+// newTCP serves a handler, and gives its address.
+func newTCP(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}

@@ -3,7 +3,9 @@ package jobserver
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
@@ -60,8 +62,9 @@ func (s *Server) cloudRun(r *http.Request, path string, body []byte) reply {
 		case j == nil:
 			return wrong(http.StatusNotFound, "there is no %s", name)
 		case verb == "" && r.Method == http.MethodGet && j.does.Silent:
-			return reply{silent: make(chan struct{})}
+			return reply{silent: true}
 		case verb == "" && r.Method == http.MethodGet:
+			s.tell(j)
 			return reply{status: http.StatusOK, body: j.execution()}
 		case verb == "cancel" && r.Method == http.MethodPost:
 			if j.state(time.Now()) != "running" {
@@ -114,16 +117,30 @@ func (s *Server) list(r *http.Request, name string) reply {
 	page, next := []map[string]any{}, ""
 	for i := end - 1; i >= 0; i-- {
 		j := s.jobs[i]
-		if j.start.Job != name || now.Sub(j.begun) < s.config.ListLag {
+		if j.start.Job != name || now.Sub(j.begun) < s.lag(j) {
 			continue
 		}
 		if len(page) == size {
 			next = strconv.Itoa(i + 1)
 			break
 		}
-		page = append(page, j.execution())
+		e := j.execution()
+		if r.URL.Query().Get("fields") != "" { // any selection is taken for that of package httpjob
+			e = map[string]any{"name": e["name"], "createTime": e["createTime"], "template": e["template"]}
+		}
+		page = append(page, e)
 	}
 	return reply{status: http.StatusOK, body: map[string]any{"executions": page, "nextPageToken": next}}
+}
+
+// lag is how long a job is not listed.
+func (s *Server) lag(j *job) time.Duration {
+	if s.config.ListUneven <= 0 {
+		return s.config.ListLag
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(j.id))
+	return s.config.ListLag + time.Duration(rand.New(rand.NewPCG(s.config.Seed, h.Sum64())).Int64N(int64(s.config.ListUneven)))
 }
 
 // execution describes a job as an execution.
@@ -167,6 +184,8 @@ func (s *Server) left(escaped string) reply {
 			continue
 		}
 		switch {
+		case j.does.Floods:
+			return reply{floods: true}
 		case j.does.Answer != nil:
 			return reply{status: http.StatusOK, body: j.does.Answer}
 		case j.does.Fails && j.does.Type != "":

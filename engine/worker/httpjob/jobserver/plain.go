@@ -47,7 +47,7 @@ func (s *Server) plain(r *http.Request, body []byte) reply {
 		if j == nil {
 			return wrong(http.StatusNotFound, "no job has that key")
 		}
-		return j.plain()
+		return s.describe(j)
 	}
 	id, isCancel := strings.CutSuffix(strings.TrimPrefix(path, "/"), "/cancel")
 	id, err := url.PathUnescape(id)
@@ -57,9 +57,9 @@ func (s *Server) plain(r *http.Request, body []byte) reply {
 		return wrong(http.StatusNotFound, "there is no job %q", id)
 	case isCancel && r.Method == http.MethodPost:
 		s.stop(j)
-		return j.plain()
+		return s.describe(j)
 	case r.Method == http.MethodGet && !isCancel:
-		return j.plain()
+		return s.describe(j)
 	}
 	return wrong(http.StatusMethodNotAllowed, "%s is not for that", r.Method)
 }
@@ -74,15 +74,21 @@ func (s *Server) startPlain(r *http.Request, body []byte) reply {
 		return wrong(http.StatusBadRequest, "a start is JSON, and has an Idempotency-Key")
 	}
 	if j := s.byKey[key]; j != nil {
-		return j.plain()
+		return s.describe(j)
 	}
 	j := s.begin(fmt.Sprintf("plain job/%d", len(s.jobs)+1), Start{Job: asked.Job, Key: key, Args: asked.Args})
 	s.byKey[key] = j
-	a := j.plain()
-	if a.status == http.StatusOK && a.silent == nil && j.does.Answer == nil {
+	a := s.describe(j)
+	if a.status == http.StatusOK && !a.silent && j.does.Answer == nil {
 		a.status = http.StatusCreated
 	}
 	return a
+}
+
+// describe answers with a job. The caller holds the lock.
+func (s *Server) describe(j *job) reply {
+	s.tell(j)
+	return j.plain()
 }
 
 // plain describes a job.
@@ -104,8 +110,6 @@ func (j *job) plain() reply {
 	if state != "running" && j.does.Answer != nil {
 		a.body = j.does.Answer
 	}
-	if j.does.Silent {
-		a.silent = make(chan struct{})
-	}
+	a.silent, a.floods = j.does.Silent, j.does.Floods && state != "running"
 	return a
 }

@@ -19,8 +19,9 @@ type Config struct {
 	// Behave says what a job does. Nil: it succeeds at once, and gives its arguments.
 	Behave func(Start) Behaviour
 
-	// ListLag is how long a Cloud Run execution is not listed after it was started.
-	ListLag time.Duration
+	// ListLag is how long a Cloud Run execution is not listed after it was started, and ListUneven bounds what is drawn for each
+	// execution in addition.
+	ListLag, ListUneven time.Duration
 
 	// Tokens are those that are taken, each for TokenUses requests; a request with another one, or one too often, is answered with
 	// 401. None: requests need no token.
@@ -60,6 +61,7 @@ type Behaviour struct {
 	Result  json.RawMessage // of its success; nil: it gives none
 	Answer  []byte          // if not nil, looking at it is answered with this, once it has ended
 	Silent  bool            // looking at it is not answered
+	Floods  bool            // looking at it is answered without an end, once it has ended
 }
 
 // job is one that was started.
@@ -80,16 +82,17 @@ type Server struct {
 	byID     map[string]*job // ids have what kind of thing they are in them
 	byKey    map[string]*job // of the plain dialect
 	starts   map[string]int
-	cancels  map[string]int // by key
-	uses     map[string]int // of tokens
-	requests map[string]int // by what they are about
+	cancels  map[string]int  // by key
+	told     map[string]bool // keys of jobs whose end was told
+	uses     map[string]int  // of tokens
+	requests map[string]int  // by what they are about
 	total    int
 }
 
 // New makes a server.
 func New(c Config) *Server {
 	return &Server{
-		config: c, byID: map[string]*job{}, byKey: map[string]*job{}, starts: map[string]int{}, cancels: map[string]int{},
+		config: c, byID: map[string]*job{}, byKey: map[string]*job{}, starts: map[string]int{}, cancels: map[string]int{}, told: map[string]bool{},
 		uses: map[string]int{}, requests: map[string]int{},
 	}
 }
@@ -115,6 +118,20 @@ func (s *Server) Requests() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total
+}
+
+// Progress gives how many jobs were started, and of how many the end was told. It does not fall.
+func (s *Server) Progress() (started, told int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.starts), len(s.told)
+}
+
+// tell notes that a job's state is told. The caller holds the lock.
+func (s *Server) tell(j *job) {
+	if j.state(time.Now()) != "running" {
+		s.told[j.start.Key] = true
+	}
 }
 
 // Active gives how many jobs have not ended.
@@ -168,8 +185,9 @@ func (s *Server) stop(j *job) {
 // reply is what a request is answered with.
 type reply struct {
 	status int
-	body   any           // written as JSON, unless it is []byte
-	silent chan struct{} // not nil: nothing is answered
+	body   any  // written as JSON, unless it is []byte
+	silent bool // nothing is answered
+	floods bool // the body has no end
 }
 
 func wrong(status int, format string, args ...any) reply {
@@ -209,11 +227,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if draw.Float64() < f.Lost {
 		panic(http.ErrAbortHandler) // closes the connection
 	}
-	if answer.silent != nil {
+	switch {
+	case answer.silent:
 		<-r.Context().Done()
-		return
+	case answer.floods:
+		flood(w)
+	default:
+		write(w, answer)
 	}
-	write(w, answer)
 }
 
 // wait waits, and where it is to, for no longer than the client does.
@@ -227,6 +248,17 @@ func wait(r *http.Request, d time.Duration, withClient bool) {
 	select {
 	case <-timer.C:
 	case <-gone:
+	}
+}
+
+// flood writes until the client has gone.
+func flood(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusOK)
+	text := []byte("{\"id\": \"" + strings.Repeat("x", 1<<16))
+	for {
+		if _, err := w.Write(text); err != nil {
+			return
+		}
 	}
 }
 
