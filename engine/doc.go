@@ -71,7 +71,7 @@
 //	engine/worker/process      | runs actions as programs, a process for each attempt           | engine/worker, engine/worker/procgroup
 //	engine/worker/httpjob      | runs actions as jobs behind an HTTP API                         | engine/dispatch, engine/worker, internal/clip, internal/pause
 //	engine/worker/httpjob/jobserver | a server of such jobs in memory, with faults, for tests          | –
-//	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/pool, engine/worker/process, internal/yamlfile
+//	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/httpjob, engine/worker/pool, engine/worker/process, internal/yamlfile
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
@@ -158,6 +158,7 @@
 //	engine/backend/postgres/journal | engine/backend/backendtest, engine/backend/postgres/designtest
 //	engine                     | engine/backend/backendtest, engine/backend/designs
 //	engine/worker              | engine/worker/workertest
+//	engine/worker/manifest     | engine/worker/httpjob/jobserver
 //	engine/worker/process      | engine/worker/workertest, internal/procenv
 //	engine/worker/pool         | engine/worker/workertest
 //	engine/worker/httpjob      | engine/worker/httpjob/jobserver, engine/worker/workertest, engine, engine/backend/designs

@@ -27,6 +27,32 @@
 //	    dir: images                          # as of an action
 //	    env: {MODE: fast}
 //
+//	actions:
+//	  render:
+//	    job: cloud                           # a job on that server, for each attempt, see package httpjob; what follows is optional
+//	    runs: projects/P/locations/L/jobs/J  # the job there; default, but for cloudrun: the action's name
+//	    limit: 1h                            # of a job, which is cancelled then
+//	    at_once: 100                         # jobs of this action
+//	    overrides:                           # for cloudrun; ${image} stands for an argument, $$ for a dollar sign
+//	      args: ["--image=${image}"]
+//	      env: {SIZE: "${size}"}
+//	      tasks: 3
+//	      timeout: 10m                       # of each task
+//	      container: main
+//	      result: https://results.example.com/${pulley.key}   # where the job leaves its result
+//
+//	jobs:                                    # servers of HTTP jobs; what follows is optional, but for the url of a plain one
+//	  cloud:
+//	    url: https://run.googleapis.com
+//	    dialect: cloudrun                    # or plain, which docs/http-jobs.md describes and which is the default
+//	    token: {metadata: google}            # or {metadata: http://…}, {command: [gcloud, auth, print-access-token]}, {env: VARIABLE}
+//	    poll: 2s                             # between looks at a job
+//	    request_timeout: 30s
+//	    patience: 5m                         # how long requests may fail before the attempt does
+//	    settle: 10s                          # how long the server may take to show what it has started
+//	    look_back: 168h                      # how old executions of cloudrun may be that are looked through
+//	    requests: 32                         # in flight at once
+//
 // A worker that no action of the file names gives all actions that it knows, under their names.
 //
 // A program with a slash in its name is below dir, and one without is looked for in PATH. Keys that begin with x- are left to

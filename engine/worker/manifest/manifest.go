@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pulley/engine/worker"
+	"pulley/engine/worker/httpjob"
 	"pulley/engine/worker/pool"
 	"pulley/engine/worker/process"
 	"pulley/engine/worker/procgroup"
@@ -21,7 +22,7 @@ import (
 // Options are what a file does not say.
 type Options struct {
 	// Log is called with each line that an action writes to standard error, from several goroutines. Of a long-lived worker, it is
-	// called with each line for the log, and with what goes wrong with the worker, and action is the worker's name. Nil: nobody is told.
+	// called with each line for the log, and with what goes wrong with the worker, and action is the worker's name; of a server of jobs, with what went wrong beside attempts. Nil: nobody is told.
 	Log func(action, line string)
 
 	// Context ends the start of workers. Nil: nothing does but its own bounds.
@@ -34,6 +35,7 @@ type Manifest struct {
 	actions []worker.Action
 	keeper  *procgroup.Keeper // nil without processes
 	pools   []*pool.Pool
+	jobs    []*httpjob.Jobs
 	grace   time.Duration
 }
 
@@ -52,7 +54,10 @@ func Open(file string, o Options) (*Manifest, error) {
 		}
 		return nil, fmt.Errorf("actions file %s: %w", file, err)
 	}
-	r := &reader{longestGrace: max(process.GraceDefault, pool.GraceDefault), dir: filepath.Dir(file), options: o, workers: map[string]*workerPool{}}
+	r := &reader{
+		longestGrace: max(process.GraceDefault, pool.GraceDefault), dir: filepath.Dir(file), options: o,
+		workers: map[string]*workerPool{}, jobServers: map[string]*jobServer{},
+	}
 	if root := yamlfile.Parse(file, data, &r.Report); root != nil {
 		r.file(root)
 	}
@@ -74,6 +79,7 @@ func Open(file string, o Options) (*Manifest, error) {
 		p.action.Run = run.Run
 		m.actions = append(m.actions, p.action)
 	}
+	m.openJobs(r)
 	if r.Err() == nil { // nobody waits for workers to hear of a mistake elsewhere
 		m.openWorkers(r)
 	}
@@ -96,13 +102,14 @@ func (m *Manifest) Register(reg *worker.Registry) error {
 	return nil
 }
 
-// Actions are those of the file: first its programs, then its workers', each in the order of the file.
+// Actions are those of the file: first its programs, then its jobs, then its workers', each in the order of the file.
 func (m *Manifest) Actions() []worker.Action { return slices.Clone(m.actions) }
 
 // Close lets workers finish, ends what runs, and waits for that until ctx ends.
 func (m *Manifest) Close(ctx context.Context) error {
+	err := m.closeJobs(ctx)
 	if m.keeper == nil {
-		return nil
+		return err
 	}
-	return errors.Join(m.closePools(ctx), m.keeper.Close(ctx))
+	return errors.Join(err, m.closePools(ctx), m.keeper.Close(ctx))
 }

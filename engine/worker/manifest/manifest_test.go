@@ -112,10 +112,10 @@ func TestMistakesAreToldAtOnce(t *testing.T) {
 	for text, want := range map[string]string{
 		"actions:\n  a b: {process: [sh]}\n  b: {proces: [sh]}\n  c: {process: sh -c x}\n  d: 7\n  e: {process: []}\n": `
 2:3: "a b" is not an action's name: write letters, digits, _ and single dots, as in mail.send
-3:3: action b does not say what runs it; write process: [program, argument, …], or worker: NAME
+3:3: action b does not say what runs it; write process: [program, argument, …], worker: NAME, or job: SERVER
 3:7: action b has no key "proces"; did you mean process?
 4:16: process is a list of the program and its arguments, not a text; no shell takes a line apart: write [program, argument, …]
-5:6: action d is a map of keys and values, not a whole number; its keys are process, worker, args, doc, dir, env, limits, at_once, grace
+5:6: action d is a map of keys and values, not a whole number; its keys are process, worker, job, args, doc, dir, env, limits, at_once, grace
 6:16: the command is empty; write [program, argument, …]`,
 		"actions:\n  a:\n    process: [sh, [x]]\n    args: [a.b, 7]\n    dir: nowhere\n    env: {A=B: 1, PULLEY_KEY: x, C: [1]}\n    at_once: 0\n    grace: 5\n": `
 3:19: a word of a command is a text, not a list; write one
@@ -138,7 +138,7 @@ func TestMistakesAreToldAtOnce(t *testing.T) {
 2:16: there is no program nosuchprogram; check the name, and PATH
 3:16: there is no program DIR/none.sh; check the name, and PATH`,
 		"action: {}\n":                  "\n1:1: an actions file has no key \"action\"; did you mean actions?\n1:1: the file has no actions; write some below the key actions",
-		"- 1\n":                         "\n1:1: an actions file is a map of keys and values, not a list; its keys are actions, workers",
+		"- 1\n":                         "\n1:1: an actions file is a map of keys and values, not a list; its keys are actions, workers, jobs",
 		"":                              "\n1:1: the file is empty; it holds a map of keys and values",
 		"actions: {a: {process: ['']}}": "\n1:25: the program's name is empty; write one",
 		"actions: 7":                    "\n1:10: actions are a map of names and what they stand for, not a whole number",

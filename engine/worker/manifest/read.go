@@ -27,6 +27,10 @@ type reader struct {
 	workerNames   []string // in the order of the file
 	workerActions []workerAction
 
+	jobServers     map[string]*jobServer
+	jobServerNames []string // in the order of the file
+	jobActions     []jobAction
+
 	longestGrace time.Duration // that the file names, or the default
 }
 
@@ -52,11 +56,17 @@ func (r *reader) file(root *yamlfile.Value) {
 				r.worker(f)
 			}
 		}},
+		yamlfile.Key{Name: "jobs", Read: func(v *yamlfile.Value) {
+			for _, f := range r.Map(v, "jobs") {
+				r.jobServer(f)
+			}
+		}},
 	)
 	if root.IsMap() && !found {
 		r.Add(root.Pos, "the file has no actions; write some below the key actions")
 	}
 	r.resolveWorkers()
+	r.resolveJobs()
 }
 
 // action reads one action.
@@ -71,6 +81,10 @@ func (r *reader) action(f yamlfile.Field) {
 		r.workerAction(f)
 		return
 	}
+	if hasKey(f.Value, "job") && !hasKey(f.Value, "process") {
+		r.jobAction(f)
+		return
+	}
 	p := processAction{pos: f.Pos, action: worker.Action{Name: f.Name}}
 	p.config.Dir, p.config.Log = r.dir, r.options.Log
 	started := false
@@ -81,6 +95,9 @@ func (r *reader) action(f yamlfile.Field) {
 		}},
 		yamlfile.Key{Name: "worker", Read: func(v *yamlfile.Value) {
 			r.Add(v.Pos, "action %s has both process and worker; write one of them", f.Name)
+		}},
+		yamlfile.Key{Name: "job", Read: func(v *yamlfile.Value) {
+			r.Add(v.Pos, "action %s has both process and job; write one of them", f.Name)
 		}},
 		yamlfile.Key{Name: "args", Read: func(v *yamlfile.Value) { p.action.Args = r.names(v) }},
 		yamlfile.Key{Name: "doc", Read: func(v *yamlfile.Value) { p.action.Doc, _ = r.Line(v, "doc") }},
@@ -93,7 +110,7 @@ func (r *reader) action(f yamlfile.Field) {
 	switch {
 	case !known:
 	case !started:
-		r.Add(f.Pos, "action %s does not say what runs it; write process: [program, argument, …], or worker: NAME", f.Name)
+		r.Add(f.Pos, "action %s does not say what runs it; write process: [program, argument, …], worker: NAME, or job: SERVER", f.Name)
 	case len(p.config.Command) > 0:
 		r.processes = append(r.processes, p)
 	}
