@@ -138,7 +138,7 @@ class Expressions(Function):
     def elements(self, node: ast.expr, elts: Sequence[ast.expr], of: Callable[[Tuple[t.Type, ...]], t.Type]) -> Value:
         starred = [e for e in elts if isinstance(e, ast.Starred)]
         values = self.sequence(elts, lambda e: self.iterable(e.value) if isinstance(e, ast.Starred) else self.value(e))
-        names = frozenset().union(*(v.names for e, v in zip(elts, values) if not isinstance(e, ast.Starred)))
+        names = self.hold(v for e, v in zip(elts, values) if not isinstance(e, ast.Starred))
         raises = frozenset().union(*(v.raises for v in values))
         if not starred:
             kinds = tuple(v.type for v in values)
@@ -169,7 +169,7 @@ class Expressions(Function):
             if k is not None and k.type != t.STR:
                 raise Refused(k_node, f"the keys of a dict are texts in JSON, this one is {self.article(k.type)}; write str(...), or a list of pairs")
         raises = frozenset().union(*(v.raises | (k.raises if k else frozenset()) for k, v in keys))
-        names = frozenset().union(*(v.names for k, v in keys if k is not None))
+        names = self.hold(v for k, v in keys if k is not None)
         kind: t.Type = t.Dict_(t.join([v.type if k is not None else self.dict_value(node, v) for k, v in keys]))
         texts = [k.text for k, _ in keys if k is not None]
         fixed = all(k is None or k.literal for k, _ in keys) and len(set(texts)) == len(texts) or len(keys) == 1
@@ -346,9 +346,10 @@ class Expressions(Function):
                 values = [self.value(e) for e in wanted]
         finally:
             del self.inner[outer:]
+            scope.share(n for n, v in self.known().variables.items() if not v.owned)
             self.scope = scope
         raises |= frozenset().union(*(v.raises for v in values))
-        names = frozenset().union(*(v.names for v in values))
+        names = self.hold(values)
         if len(values) == 1:
             return Value(f"[{values[0].text} {' '.join(clauses)}]", t.List(values[0].type), PRIMARY, raises, True, names)
         if values[0].type != t.STR:

@@ -2,7 +2,7 @@
 
 import ast
 import contextlib
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple, Union
 
 from . import types as t
 from .problems import Refused
@@ -89,6 +89,14 @@ class Function:
         self.known().share(value.names)
         self.changed()
 
+    def hold(self, values: "Iterable[Value]") -> "frozenset[str]":
+        """Notes that values are put into another object, and gives the variables whose objects it then holds."""
+        names = frozenset().union(*(v.names for v in values))
+        if names:
+            self.known().share(names)
+            self.changed()
+        return names
+
     def changed(self) -> None:
         """Lets the handlers around know the state."""
         if self.scope is not None:
@@ -167,10 +175,7 @@ class Function:
         try:
             yield
         finally:
-            inner = self.known()
-            for n, v in inner.variables.items():
-                if not v.owned and n in outer.variables and outer.variables[n].owned:
-                    outer.share([n])
+            outer.share(n for n, v in self.known().variables.items() if not v.owned)
             self.scope = outer
 
     def name(self, text: str) -> str:

@@ -151,7 +151,7 @@ class Functions(Access):
         for k in node.keywords:
             v = next(values)
             raises |= v.raises
-            names |= v.names
+            names |= self.hold([v])
             kinds.append(v.type)
             pieces.append(f"{k.arg}={v.text}")
         return Value(f"dict({', '.join(pieces)})", t.Dict_(t.join(kinds)), PRIMARY, raises, True, names)
@@ -279,6 +279,7 @@ class Functions(Access):
         if len(node.args) > 1:
             values = self.sequence(node.args)
             kind = t.join(v.type for v in values)
+            self.hold(values)
             listed = Value("[" + ", ".join(v.text for v in values) + "]", t.List(kind), PRIMARY, frozenset().union(*(v.raises for v in values)))
             if "default" in keywords:
                 raise Refused(node, f"{what} of several values takes no default")

@@ -107,10 +107,9 @@ class Invocations(Methods):
         names = [n for n, _ in values]
         return self.display([v for _, v in values], lambda texts: "{" + ", ".join(f"{quote(n)}: {x}" for n, x in zip(names, texts)) + "}", kind)
 
-    @staticmethod
-    def display(values: Sequence[Value], write: Any, kind: t.Type) -> Value:
+    def display(self, values: Sequence[Value], write: Any, kind: t.Type) -> Value:
         raises = frozenset().union(*(v.raises for v in values))
-        names = frozenset().union(*(v.names for v in values))
+        names = self.hold(values)
         return Value(write([v.text for v in values]), kind, PRIMARY, raises, True, names)
 
     def need_fields(self, node: ast.Call, cls: type, fields: Dict[str, t.Type], values: Sequence[Tuple[str, Value]]) -> None:
@@ -136,7 +135,7 @@ class Invocations(Methods):
         pairs = [(k.arg or "", x) for k, x in zip(node.keywords, values)]
         self.need_fields(node, v.type.cls, fields, pairs)
         text = f"dict({v.text}.items() + [{', '.join(f'[{quote(n)}, {x.text}]' for n, x in pairs)}])" if v.binding == PRIMARY else f"dict(({v.text}).items() + [{', '.join(f'[{quote(n)}, {x.text}]' for n, x in pairs)}])"
-        return Value(text, v.type, PRIMARY, v.raises.union(*(x.raises for x in values)), True, frozenset().union(*(x.names for x in values)))
+        return Value(text, v.type, PRIMARY, v.raises.union(*(x.raises for x in values)), True, self.hold(values))
 
     # Arguments
 

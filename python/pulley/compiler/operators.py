@@ -52,7 +52,7 @@ class Operators(Expressions):
                 level = PRODUCT if sign == "*" else SUM
                 return Value(f"{a.bound(level)} {sign} {b.bound(level + 1)}", kind, level, raises)
             return self.division(node, sign, a, right, b)
-        names = frozenset().union(*(v.names for n, v in ((left, a), (right, b)) if not isinstance(n, ast.Name)))
+        names: "frozenset[str]" = frozenset()
         text = f"{a.bound(SUM)} + {b.bound(PRODUCT)}"
         if sign == "+" and a.type == b.type == t.STR:
             return Value(text, t.STR, SUM, raises)
@@ -152,6 +152,7 @@ class Operators(Expressions):
     def compared(self, node: ast.expr) -> Value:
         if isinstance(node, ast.Set):
             values = self.sequence(node.elts)
+            self.hold(values)
             if any(isinstance(v.type, (t.List, t.Dict_, t.Record)) for v in values):
                 raise Refused(node, "such values cannot be in a set; write a list")
             return Value("[" + ", ".join(v.text for v in values) + "]", t.List(t.join(v.type for v in values)))
@@ -250,6 +251,7 @@ class Operators(Expressions):
                     v = self.expr(at)
                     values.append(v if last and not condition else self.need_truth(at, v))
         finally:
+            outer.share(n for n, v in self.known().variables.items() if not v.owned)
             self.scope = outer
         if not condition:
             for n, v in zip(node.values, values):
