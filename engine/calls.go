@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"pulley/engine/backend"
@@ -87,7 +88,10 @@ func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 				Type: worker.TypePanic, Message: fmt.Sprintf("action %s ended its goroutine instead of returning", start.Task.Action), Action: start.Task.Action,
 			}
 		}
-		if e.cfg.Observer.Offered != nil && !errors.Is(ctx.why(), dispatch.ErrOverdue) {
+		if worker.IsDeath(done.Failure) {
+			done.Died, done.Rest = true, restAfterDeath(start.Task.Deliveries, rand.Float64())
+		}
+		if e.cfg.Observer.Offered != nil && !done.Died && !errors.Is(ctx.why(), dispatch.ErrOverdue) {
 			e.cfg.Observer.Offered(backend.Completion{
 				Lease: start.Task.Lease, Program: start.Task.Program, Attempt: start.Task.Attempt, Result: done.Result, Failure: done.Failure,
 			}, e.cfg.now())
@@ -99,6 +103,23 @@ func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 	}
 	done.Result, done.Failure = e.cfg.Workers.Execute(ctx, start.Task)
 	returned = true
+}
+
+// deathRestMin and deathRestMax bound the pause before an attempt whose worker died beside this engine is delivered again.
+const (
+	deathRestMin = 100 * time.Millisecond
+	deathRestMax = 30 * time.Second
+)
+
+// restAfterDeath is that pause: twice as long with each delivery, and somewhere between a half and the whole of that, so that
+// attempts which died together do not come back together. random is from 0 to 1.
+func restAfterDeath(deliveries int, random float64) time.Duration {
+	rest := deathRestMin
+	for i := 1; i < deliveries && rest < deathRestMax; i++ {
+		rest *= 2
+	}
+	rest = min(rest, deathRestMax)
+	return rest/2 + time.Duration(random*float64(rest/2))
 }
 
 // listen hears of work that others made ready. Where it cannot, polling is what remains, so it

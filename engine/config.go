@@ -36,6 +36,12 @@ type Config struct {
 	Pending    int // tasks held beyond Slots and Prefetch while completions outrun commits. Zero: as many as both and a Batch. At most 1,000,000
 	Queue      int // submissions that wait; Submit blocks beyond. Zero: 1,024. At most 1,000,000
 
+	// MaxDeliveries is how often an attempt is handed out whose worker, or engine, dies each time: then it fails with the type
+	// WorkerDied, which retry and except of the language match like any other. Deliveries that the store counts although
+	// nobody began them, such as of tasks that waited in an engine that was killed, are among them; an engine that stops in order gives
+	// its tasks back, which does not count. Zero: 5. From 1 to 1,000,000,000
+	MaxDeliveries int
+
 	Lease       time.Duration // of a task; prolonged after a third, and how long a dead engine's work rests. Zero: 10 s. From 30 ms to 1 h
 	Poll        time.Duration // between looks for work that nobody told of. Zero: 250 ms. From 1 ms to 1 h
 	Sweep       time.Duration // between clearings of what ended instances left. Zero: 30 s. From 1 ms to 24 h
@@ -84,6 +90,7 @@ func (c Config) withDefaults() Config {
 	c.Committers = cmp.Or(c.Committers, 4)
 	c.Pending = cmp.Or(c.Pending, c.Slots+c.Prefetch+c.Batch)
 	c.Queue = cmp.Or(c.Queue, 1024)
+	c.MaxDeliveries = cmp.Or(c.MaxDeliveries, 5)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.Poll = cmp.Or(c.Poll, 250*time.Millisecond)
 	c.Sweep = cmp.Or(c.Sweep, 30*time.Second)
@@ -125,6 +132,7 @@ func (c Config) validate() error {
 	number("Committers", c.Committers, 1, 1000)
 	number("Pending", c.Pending, 1, 1_000_000)
 	number("Queue", c.Queue, 1, 1_000_000)
+	number("MaxDeliveries", c.MaxDeliveries, 1, 1_000_000_000)
 	length("Lease", c.Lease, 30*time.Millisecond, time.Hour)
 	length("Poll", c.Poll, time.Millisecond, time.Hour)
 	length("Sweep", c.Sweep, time.Millisecond, 24*time.Hour)
@@ -147,7 +155,8 @@ func (c Config) dispatch() dispatch.Config {
 		Owner: c.Owner, Shards: c.Backend.Shards(),
 		Slots: c.Slots, Prefetch: c.Prefetch,
 		Batch: c.Batch, BatchBytes: c.BatchBytes, Committers: c.Committers, Apart: apart, Pending: c.Pending, Queue: c.Queue,
-		Lease: c.Lease, Grace: c.Grace, Poll: c.Poll, Sweep: c.Sweep,
+		MaxDeliveries: c.MaxDeliveries,
+		Lease:         c.Lease, Grace: c.Grace, Poll: c.Poll, Sweep: c.Sweep,
 		Notify: listens, NotifyEvery: c.NotifyEvery,
 		RetryMin: c.RetryMin, RetryMax: c.RetryMax,
 	}

@@ -234,4 +234,5 @@
 //	I11  No two owners hold a lease that each may believe valid.
 //	I12  A failing, oversized or malformed completion or workflow harms no other instance.
 //	I13  Same seed, same configuration: the same trace (simulator).
+//	I14  Deliveries of an attempt are counted, never too few; none is begun beyond Config.MaxDeliveries.
 package engine

@@ -194,6 +194,10 @@ func (l *loop) do(command dispatch.Command) {
 		if c.Instead != nil && l.cfg.Observer.Offered != nil {
 			l.cfg.Observer.Offered(*c.Instead, l.cfg.now())
 		}
+	case dispatch.Failed:
+		if l.cfg.Observer.Offered != nil {
+			l.cfg.Observer.Offered(c.Completion, l.cfg.now())
+		}
 	case dispatch.Answer:
 		l.answer(c)
 	case dispatch.Report:

@@ -26,7 +26,7 @@ type Observer struct {
 
 	// Offered says that an action has returned, from the goroutine that called it. If the lease was
 	// lost, its completion goes no further. Of an action that did not return after its timeout it
-	// gives the failure instead.
+	// gives the failure instead, and so of one that was delivered as often as it may be.
 	Offered func(completion backend.Completion, at time.Time)
 
 	// Answered gives the store's answer to a completion. Where the call failed, err is set, and the

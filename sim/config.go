@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -52,7 +53,7 @@ type Config struct {
 
 	// Dispatch bounds each engine's machine. Owner, Shards, Slots and Notify are set by the simulator. Of
 	// the others, zero means: Prefetch and NotifyEvery zero, Batch 128, BatchBytes 1 MiB, Committers 4,
-	// Pending 256, Queue 1024, Lease 30 s, Poll 1 s, Sweep 30 s, RetryMin 10 ms, RetryMax 1 s.
+	// Pending 256, Queue 1024, MaxDeliveries without a bound, Lease 30 s, Poll 1 s, Sweep 30 s, RetryMin 10 ms, RetryMax 1 s.
 	Dispatch dispatch.Config
 	Shards   int // of the store; zero: 1
 
@@ -130,6 +131,7 @@ func (c Config) withDefaults() Config {
 	d.Committers = cmp.Or(d.Committers, 4)
 	d.Pending = cmp.Or(d.Pending, 256)
 	d.Queue = cmp.Or(d.Queue, 1024)
+	d.MaxDeliveries = cmp.Or(d.MaxDeliveries, math.MaxInt)
 	d.Lease = cmp.Or(d.Lease, 30*time.Second)
 	d.Poll = cmp.Or(d.Poll, time.Second)
 	d.Sweep = cmp.Or(d.Sweep, 30*time.Second)

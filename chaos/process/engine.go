@@ -135,7 +135,8 @@ func newHost(ctx context.Context, s Setup, out io.Writer, hooks Hooks) (*host, e
 	}
 	h.engine, err = engine.New(engine.Config{
 		Backend: h.store, Workers: h.slow, Owner: s.Source, Batch: spec.Batch(),
-		Slots: s.Case.Slots, Lease: s.Case.Lease(), Poll: s.Case.Sweep() / 2, Sweep: s.Case.Sweep(),
+		MaxDeliveries: maxDeliveries,
+		Slots:         s.Case.Slots, Lease: s.Case.Lease(), Poll: s.Case.Sweep() / 2, Sweep: s.Case.Sweep(),
 		RetryMax: s.Case.Sweep(), CallTimeout: s.Case.Call(), Drain: s.Case.Lease(),
 		Clock: h.clock.now, Observer: h.witness.observer(h.problem),
 	})
@@ -144,6 +145,9 @@ func newHost(ctx context.Context, s Setup, out io.Writer, hooks Hooks) (*host, e
 	}
 	return h, err
 }
+
+// maxDeliveries leaves it to the faults how often attempts are delivered: no action kills its engine, so none may fail by that.
+const maxDeliveries = 1_000_000_000
 
 // open opens the store with what can make it misbehave around it.
 func (h *host) open(ctx context.Context, spec designs.Spec, hooks Hooks) error {

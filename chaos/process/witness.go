@@ -105,14 +105,11 @@ func (w *witness) Complete(ctx context.Context, shard int, done []backend.Comple
 	return out, err
 }
 
-// handedBack is the lease that a task keeps when it is given back; whoever prolongs one wants more.
-const handedBack = time.Millisecond
-
 // Extend implements backend.Backend.
 func (w *witness) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	c := w.begin()
 	asking, answering, operation := oracle.Extending, oracle.Extended, "extend"
-	if grant.Lease <= handedBack {
+	if grant.Lease == 0 { // they are given back
 		asking, answering, operation = oracle.Released, "", "release"
 	}
 	ctx = c.marked(ctx, operation, shard)

@@ -40,7 +40,7 @@ func TestAnswerOfACallOfUnknownOutcome(t *testing.T) {
 
 // TestGivingBackIsARelease has leases given back as the engine does it: nobody may believe in them from then on.
 func TestGivingBackIsARelease(t *testing.T) {
-	for lease, want := range map[time.Duration][]string{time.Millisecond: {"released"}, time.Second: {"extending", "extended"}} {
+	for lease, want := range map[time.Duration][]string{0: {"released"}, time.Second: {"extending", "extended"}} {
 		var out bytes.Buffer
 		w := newWitness(noStore{}, &lines{out: &out}, "engine")
 		g := &graph.Graph{Nodes: []*graph.Node{{Name: "node"}}}

@@ -41,7 +41,8 @@ type Backend interface {
 	Complete(ctx context.Context, shard int, completions []Completion, grant Grant) (Committed, error)
 
 	// Extend prolongs the leases by grant.Lease from now, and gives, for each, whether the lease is
-	// still held.
+	// still held. A Lease of zero gives them back: the node runs are due at once and before what was not handed
+	// out yet, the tokens are stale, and the deliveries do not count.
 	Extend(ctx context.Context, shard int, leases []Lease, grant Grant) ([]bool, error)
 
 	// Sweep removes what instances that ended left behind, a bounded piece per call; More asks for
@@ -127,6 +128,10 @@ type Task struct {
 	Args    json.RawMessage // a JSON object, references resolved
 	Attempt int             // from 1: one more than the retries so far
 	Expires time.Time       // on the local clock, never later than the lease's end on the store's
+
+	// Deliveries is how often the attempt was leased, this time included: from 1. It counts what outlives engines; so does a
+	// lease whose holder never heard of it, unless the store knows that: it may be too high, never too low.
+	Deliveries int
 }
 
 // Completion is the end of an attempt.

@@ -13,6 +13,14 @@ func (g Grant) Check() error {
 	return nil
 }
 
+// CheckExtension says what is wrong with a grant by which leases are to be extended.
+func (g Grant) CheckExtension() error {
+	if g.Lease < 0 {
+		return fmt.Errorf("lease of %s; give a positive duration, or zero to give the leases back", g.Lease)
+	}
+	return nil
+}
+
 // CheckShard says what is wrong with a shard's number in a store of n.
 func CheckShard(shard, n int) error {
 	if shard < 0 || shard >= n {

@@ -22,6 +22,8 @@ type Config struct {
 	Pending    int // held tasks beyond Slots + Prefetch, where completions outrun commits; at least 1
 	Queue      int // submissions that wait or are in flight; at least 1
 
+	MaxDeliveries int // of an attempt; one that is delivered more often fails, as WorkerDied; at least 1
+
 	Lease time.Duration // of a task; prolonged after a third; at least 3 ms
 	Grace time.Duration // in which a task returns after its node's timeout, or after Cancel; zero: without end
 	Poll  time.Duration // between two claims on an idle shard; positive
@@ -58,6 +60,7 @@ func (c Config) Validate() error {
 	atLeast("Apart", c.Apart, 0)
 	atLeast("Pending", c.Pending, 1)
 	atLeast("Queue", c.Queue, 1)
+	atLeast("MaxDeliveries", c.MaxDeliveries, 1)
 	longer("Lease", c.Lease, 3*time.Millisecond)
 	longer("Grace", c.Grace, 0)
 	longer("Poll", c.Poll, 1)

@@ -51,7 +51,7 @@ func (m *Machine) cutOff() {
 func (m *Machine) unreleased() int {
 	n := 0
 	for i := range m.shards {
-		n += len(m.shards[i].release)
+		n += len(m.shards[i].release) + len(m.shards[i].resting)
 	}
 	return n
 }
@@ -82,6 +82,9 @@ func (m *Machine) extend(now time.Time) {
 			s.extending = true
 			continue
 		}
+		if m.shorten(now, s) {
+			continue
+		}
 		if !s.extendPause.over(now) {
 			continue
 		}
@@ -94,6 +97,23 @@ func (m *Machine) extend(now time.Time) {
 			s.extending = true
 		}
 	}
+}
+
+// shorten has the leases of tasks whose workers died end when their pauses do: a later claim delivers them again. Those that
+// go in one call rest for the longest of their pauses.
+func (m *Machine) shorten(now time.Time, s *shard) bool {
+	n := min(len(s.resting), extendBatch)
+	if n == 0 {
+		return false
+	}
+	leases, rest := make([]backend.Lease, n), time.Duration(0)
+	for i, r := range s.resting[:n] {
+		leases[i], rest = r.lease, max(rest, r.rest)
+	}
+	s.resting = s.resting[n:]
+	m.send(now, &call{op: OpExtend, shard: s, shortened: n, until: now.Add(rest)}, Call{Leases: leases, Grant: backend.Grant{Lease: rest}})
+	s.extending = true
+	return true
 }
 
 // renewals takes the leases to prolong that are still ours.

@@ -30,6 +30,14 @@
 // otherwise the task would be delivered and refused for ever. A sleep is offered as soon as it is
 // granted: it was granted because it is over.
 //
+// # Poison
+//
+// An attempt may kill whoever runs it: then its lease runs out, and somebody else gets it. Each task says how often its attempt was
+// delivered. One that comes more often than MaxDeliveries is not run but offered with a failure of type WorkerDied, which retry and
+// except match like any other; a retry is a new attempt, whose deliveries begin anew. A worker that dies beside a living engine
+// (Done.Died) is the same case: the lease is made to end after a pause, so that a claim delivers the attempt again, here or
+// elsewhere, or, at the last delivery, the failure is offered at once. What an engine gives back when it drains was no delivery.
+//
 // # Strays
 //
 // A task that runs longer than its node's timeout is to return, as is one that was cancelled. One that

@@ -36,6 +36,11 @@ type Done struct {
 	Task    TaskID
 	Result  json.RawMessage // where Failure is nil
 	Failure *plan.Failure
+
+	// Died says that whoever ran the task died, so that nobody knows what became of the attempt: it is to be delivered again after
+	// the pause Rest, as if this engine had died with it. It fails with Failure where it has been delivered often enough.
+	Died bool
+	Rest time.Duration
 }
 
 // Reply is the end of a Call. Err is as the backend gave it; where it is set, the rest is empty.
@@ -109,6 +114,9 @@ type Cancel struct {
 	Instead *backend.Completion // that is offered for it; nil: none is
 }
 
+// Failed says that the machine itself ends an attempt whose deliveries have come to nothing: nobody is to run it.
+type Failed struct{ Completion backend.Completion }
+
 // Answer is the end of a submission. Err is set where the machine could not have it stored.
 type Answer struct {
 	Ticket  Ticket
@@ -125,6 +133,7 @@ type Stopped struct{}
 func (Call) command()    {}
 func (*Start) command()  {}
 func (Cancel) command()  {}
+func (Failed) command()  {}
 func (Answer) command()  {}
 func (Report) command()  {}
 func (Stopped) command() {}

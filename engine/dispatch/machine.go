@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/ir"
 	"pulley/engine/plan"
 )
 
@@ -16,6 +17,7 @@ import (
 var (
 	ErrLeaseLost     = errors.New("lease lost")                       // another engine may hold the task now
 	ErrInstanceEnded = errors.New("instance ended")                   // the task's result has no use any more
+	ErrWorkerDied    = errors.New("every delivery's worker died")     // the attempt has failed by it
 	ErrOverdue       = errors.New("the timeout passed")               // the attempt has failed by it; what the task returns has no use
 	ErrStopped       = errors.New("engine is stopping")               // a submission came too late; submit it elsewhere
 	ErrFull          = errors.New("too many submissions are waiting") // wait for answers before submitting more
@@ -25,11 +27,14 @@ var (
 const (
 	RefusedType = "ResultRefused" // of a task whose result the store refused
 	TimeoutType = "Timeout"       // of a task that did not return after its node's timeout
+	DiedType    = "WorkerDied"    // of a task whose attempt was delivered MaxDeliveries times, and ended no time
 )
 
-// handBack is the lease that a task keeps when it is given back: the shortest that a store tells
-// from none. Extend sets the lease's end, so that it is due for others right after.
-const handBack = time.Millisecond
+// handBack is the lease of a task that is given back: none, so that it is due for others at once, and the delivery does not count.
+const handBack time.Duration = 0
+
+// restMin is the shortest pause before an attempt whose worker died is delivered again: a lease that a store tells from none.
+const restMin = time.Millisecond
 
 // extendBatch bounds the leases in one extension; what is over goes into the next one.
 const extendBatch = 1000
@@ -82,6 +87,7 @@ type shard struct {
 	subs    fifo[*submission] // submissions that wait
 	renew   []*task           // leases to prolong; some may have gone meanwhile
 	release []backend.Lease   // leases to hand back
+	resting []resting         // leases to be shortened
 
 	committing                      int
 	submitting, claiming, extending bool
@@ -104,6 +110,12 @@ type shard struct {
 	yieldTasks, yieldOf int
 
 	commitPause, submitPause, claimPause, extendPause, sweepPause pause
+}
+
+// resting is a lease whose task's worker died: it is to end after a pause.
+type resting struct {
+	lease backend.Lease
+	rest  time.Duration
 }
 
 // lane is what a shard's commits are, or its submissions: one goes after the other.
@@ -157,6 +169,9 @@ type call struct {
 	tasks   []*task
 	subs    []*submission
 	release int // leases handed back
+
+	shortened int       // leases that are to end after a pause
+	until     time.Time // when they end
 }
 
 // New makes a machine. It fails where the configuration is out of its bounds.
@@ -286,11 +301,47 @@ func (m *Machine) takeDone(ev *Done) {
 		return
 	}
 	m.running--
-	if t.lost {
+	switch {
+	case t.lost:
 		m.remove(t)
+	case ev.Died:
+		m.died(t, ev)
+	default:
+		m.offer(t, ev.Result, ev.Failure)
+	}
+}
+
+// died has an attempt delivered again whose worker died beside this engine, or fails it, as if the engine had died with it.
+func (m *Machine) died(t *task, ev *Done) {
+	if t.task.Deliveries >= m.cfg.MaxDeliveries {
+		m.fail(t, t.task.Deliveries, ev.Failure)
 		return
 	}
-	m.offer(t, ev.Result, ev.Failure)
+	rest := max(ev.Rest, restMin)
+	m.report(fmt.Errorf("%s: its worker died at delivery %d of %d, the next is due in %v: %w",
+		describe(t.task), t.task.Deliveries, m.cfg.MaxDeliveries, rest, errorOf(ev.Failure)))
+	t.shard.resting = append(t.shard.resting, resting{t.task.Lease, rest})
+	m.remove(t)
+}
+
+// errorOf gives a failure as an error.
+func errorOf(f *plan.Failure) error {
+	if f == nil {
+		return errors.New("nothing says why")
+	}
+	return errors.New(f.Message)
+}
+
+// fail ends an attempt that was delivered so often, which is as often as it may be. cause is what is known of the last one's end, if anything is.
+func (m *Machine) fail(t *task, deliveries int, cause *plan.Failure) {
+	text := fmt.Sprintf("action %s: attempt %d was delivered %d times, and each time whoever ran it died before it ended", t.task.Action, t.task.Attempt, deliveries)
+	if cause != nil && cause.Message != "" {
+		text += ", the last time with: " + cause.Message
+	}
+	text += "; find out what it does to its process, such as taking all memory, or allow more than MaxDeliveries where engines are stopped often"
+	m.report(fmt.Errorf("%s: %w: after %d deliveries the attempt fails as %s", describe(t.task), ErrWorkerDied, deliveries, DiedType))
+	m.offer(t, nil, &plan.Failure{Type: DiedType, Message: text, Action: t.task.Action, Pos: position(t.task)})
+	m.do(Failed{Completion: t.completion()})
 }
 
 // offer hands the end of an attempt to the next commit.
@@ -314,6 +365,14 @@ func timeout(t backend.Task) time.Duration {
 		return 0
 	}
 	return t.Program.Graph().Nodes[t.Lease.Key.Run.Node].Timeout
+}
+
+// position is where the task's call stands in its program.
+func position(t backend.Task) ir.Pos {
+	if t.Program == nil {
+		return ir.Pos{}
+	}
+	return t.Program.Graph().Nodes[t.Lease.Key.Run.Node].Pos
 }
 
 // stray lets go of a task that should have returned and has not. Nothing can end it, so it goes on
@@ -377,11 +436,14 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 		s.held++
 		m.held[t.task.Lease.Key.Instance]++
 		m.watch(t)
-		if tasks[i].Action == "" { // a sleep that is over
+		switch {
+		case tasks[i].Action == "": // a sleep that is over
 			m.offer(t, json.RawMessage("null"), nil)
-			continue
+		case tasks[i].Deliveries > m.cfg.MaxDeliveries:
+			m.fail(t, tasks[i].Deliveries-1, nil)
+		default:
+			m.ready.push(t)
 		}
-		m.ready.push(t)
 	}
 }
 

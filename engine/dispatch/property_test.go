@@ -50,6 +50,8 @@ type row struct {
 	expires time.Time
 	leased  bool
 	done    bool
+
+	deliveries int
 }
 
 const (
@@ -69,7 +71,10 @@ func newWorld(t *rapid.T) *world {
 		Apart:      rapid.IntRange(0, 2).Draw(t, "apart"),
 		Pending:    rapid.IntRange(1, 6).Draw(t, "pending"),
 		Queue:      rapid.IntRange(1, 5).Draw(t, "queue"),
-		Lease:      300 * time.Millisecond, Poll: 50 * time.Millisecond, Sweep: 200 * time.Millisecond,
+
+		MaxDeliveries: rapid.IntRange(1, 3).Draw(t, "deliveries"),
+
+		Lease: 300 * time.Millisecond, Poll: 50 * time.Millisecond, Sweep: 200 * time.Millisecond,
 		Notify: rapid.Bool().Draw(t, "notify"), NotifyEvery: 5 * time.Millisecond,
 		RetryMin: 5 * time.Millisecond, RetryMax: 40 * time.Millisecond,
 		Grace: time.Duration(rapid.IntRange(0, 1).Draw(t, "grace")) * 20 * time.Millisecond,
@@ -133,6 +138,9 @@ func (w *world) command(c Command) {
 	case Call:
 		w.call(c)
 	case *Start:
+		if c.Task.Deliveries > w.cfg.MaxDeliveries {
+			w.t.Fatalf("%+v started at its delivery %d of %d", c.Task.Lease, c.Task.Deliveries, w.cfg.MaxDeliveries)
+		}
 		if w.started[c.Task.Lease] {
 			w.t.Fatalf("%+v started twice", c.Task.Lease)
 		}
@@ -143,6 +151,12 @@ func (w *world) command(c Command) {
 		w.running = append(w.running, *c)
 	case Cancel:
 		w.cancelled[c.ID] = true
+	case Failed:
+		l := c.Completion.Lease
+		if r := w.find(l.Key); c.Completion.Failure.Type != DiedType || r.token == l.Token && r.deliveries < w.cfg.MaxDeliveries {
+			w.t.Fatalf("%+v failed with %+v at its delivery %d of %d", l, c.Completion.Failure, r.deliveries, w.cfg.MaxDeliveries)
+		}
+		w.offered[l] = true
 	case Answer:
 		if w.answered[c.Ticket]++; w.answered[c.Ticket] > 1 || w.forgotten[c.Ticket] {
 			w.t.Fatalf("submission %d was answered %d times, forgotten %v", c.Ticket, w.answered[c.Ticket], w.forgotten[c.Ticket])
@@ -194,8 +208,9 @@ func (w *world) lease(shard, most int) (tasks []backend.Task, more bool) {
 			return tasks, true
 		}
 		r.token++
+		r.deliveries++
 		r.leased, r.expires = true, w.now.Add(w.cfg.Lease)
-		task := backend.Task{Lease: backend.Lease{Key: r.key, Token: r.token}, Action: "work", Expires: r.expires}
+		task := backend.Task{Lease: backend.Lease{Key: r.key, Token: r.token}, Action: "work", Expires: r.expires, Attempt: 1, Deliveries: r.deliveries}
 		if r.key.Run.Node == sleeping {
 			task.Action = ""
 			w.offered[task.Lease] = true
@@ -237,7 +252,12 @@ func (w *world) carryOut(c Call) Reply {
 		for _, l := range c.Leases {
 			r := w.find(l.Key)
 			held := !r.done && r.token == l.Token
-			if held {
+			switch {
+			case held && c.Grant.Lease == 0:
+				r.token++
+				r.deliveries--
+				r.leased = false
+			case held:
 				r.expires = w.now.Add(c.Grant.Lease)
 			}
 			reply.Held = append(reply.Held, held)
@@ -317,13 +337,18 @@ func (w *world) reply(how string) {
 	w.step(reply)
 }
 
-func (w *world) finish() {
+// finish ends a task; died says that its worker has died.
+func (w *world) finish(died bool) {
 	if len(w.running) == 0 {
 		return
 	}
 	i := rapid.IntRange(0, len(w.running)-1).Draw(w.t, "task")
 	s := w.running[i]
 	w.running = slices.Delete(w.running, i, i+1)
+	if died {
+		w.step(Done{Task: s.ID, Died: true, Rest: 7 * time.Millisecond})
+		return
+	}
 	if !w.cancelled[s.ID] {
 		w.offered[s.Task.Lease] = true
 	}
@@ -345,7 +370,7 @@ func (w *world) settle(over func() bool) bool {
 		case len(w.calls) > 0:
 			w.reply("carried out")
 		case len(w.running) > 0:
-			w.finish()
+			w.finish(false)
 		case w.m.Next().IsZero():
 			return over()
 		default:
@@ -391,7 +416,8 @@ func TestMachineKeepsItsPromises(t *testing.T) {
 			"carried out": func(*rapid.T) { w.reply("carried out") },
 			"failed":      func(*rapid.T) { w.reply("failed") },
 			"unknown":     func(*rapid.T) { w.reply("unknown") },
-			"finish":      func(*rapid.T) { w.finish() },
+			"finish":      func(*rapid.T) { w.finish(false) },
+			"died":        func(*rapid.T) { w.finish(true) },
 			"woken":       func(*rapid.T) { w.step(Woken{}) },
 			"ended":       func(t *rapid.T) { w.end(uuid.UUID{byte(rapid.IntRange(0, 20).Draw(t, "id"))}) },
 			"pass": func(t *rapid.T) {

@@ -48,7 +48,7 @@ func (c *call) checkAnswer(ev Reply) error {
 		want, got = len(c.subs)+len(c.tasks), len(ev.Committed.Outcomes)
 	case OpExtend:
 		want, got = len(c.tasks), len(ev.Held)
-		if c.release > 0 {
+		if c.release+c.shortened > 0 {
 			return nil // best effort: whatever was not held is gone already
 		}
 	}
@@ -270,6 +270,14 @@ func (m *Machine) extended(now time.Time, c *call, ev Reply) {
 			m.report(fmt.Errorf("handing back %d tasks of shard %d, which others get only when their leases end: %w", c.release, s.index, ev.Err))
 		}
 		m.wantNotify = true
+		return
+	}
+	if c.shortened > 0 {
+		if ev.Err != nil {
+			m.report(fmt.Errorf("%d tasks of shard %d whose workers died are delivered again only when their leases end: %w", c.shortened, s.index, ev.Err))
+			return
+		}
+		m.merge(s, backend.Committed{NextDue: c.until})
 		return
 	}
 	if ev.Err != nil {

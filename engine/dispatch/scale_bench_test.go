@@ -17,7 +17,7 @@ func BenchmarkNext(b *testing.B) {
 	for _, shards := range []int{16, 128, 1024} {
 		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
 			m, err := New(Config{
-				Owner: "me", Shards: shards, Slots: 16, Batch: 16, BatchBytes: 1 << 20, Committers: 4, Pending: 16, Queue: 16,
+				Owner: "me", Shards: shards, Slots: 16, Batch: 16, BatchBytes: 1 << 20, Committers: 4, Pending: 16, Queue: 16, MaxDeliveries: 5,
 				Lease: time.Second, Poll: time.Second, Sweep: time.Second, RetryMin: time.Millisecond, RetryMax: time.Second,
 			})
 			if err != nil {
@@ -52,7 +52,7 @@ func BenchmarkLose(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				m, err := New(Config{
-					Owner: "me", Shards: 1, Slots: 1, Prefetch: waiting, Batch: 16, BatchBytes: 1 << 20, Committers: 4, Pending: 16, Queue: 16,
+					Owner: "me", Shards: 1, Slots: 1, Prefetch: waiting, Batch: 16, BatchBytes: 1 << 20, Committers: 4, Pending: 16, Queue: 16, MaxDeliveries: 5,
 					Lease: time.Hour, Poll: time.Second, Sweep: time.Second, RetryMin: time.Millisecond, RetryMax: time.Second,
 				})
 				if err != nil {

@@ -137,13 +137,13 @@ func (tr *tracer) step(t *testing.T, events []Event) []string {
 func (tr *tracer) configure(t *testing.T, words []string) {
 	t.Helper()
 	cfg := Config{
-		Owner: "me", Shards: 1, Slots: 2, Prefetch: 0, Batch: 4, BatchBytes: 1000, Committers: 2, Apart: 8, Pending: 8, Queue: 4,
+		Owner: "me", Shards: 1, Slots: 2, Prefetch: 0, Batch: 4, BatchBytes: 1000, Committers: 2, Apart: 8, Pending: 8, Queue: 4, MaxDeliveries: 5,
 		Lease: 3 * time.Second, Poll: 250 * time.Millisecond, Sweep: time.Hour,
 		RetryMin: 10 * time.Millisecond, RetryMax: 40 * time.Millisecond,
 	}
 	ints := map[string]*int{
 		"shards": &cfg.Shards, "slots": &cfg.Slots, "prefetch": &cfg.Prefetch, "batch": &cfg.Batch,
-		"bytes": &cfg.BatchBytes, "committers": &cfg.Committers, "apart": &cfg.Apart, "pending": &cfg.Pending, "queue": &cfg.Queue,
+		"bytes": &cfg.BatchBytes, "committers": &cfg.Committers, "apart": &cfg.Apart, "pending": &cfg.Pending, "queue": &cfg.Queue, "deliveries": &cfg.MaxDeliveries,
 	}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
@@ -195,6 +195,12 @@ func (tr *tracer) event(t *testing.T, words []string) Event {
 		return Forget{Ticket: Ticket(tr.number(t, arg(1)))}
 	case "done":
 		return Done{Task: tr.ids[arg(1)], Result: json.RawMessage(arg(2))}
+	case "died":
+		rest, err := time.ParseDuration(arg(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Done{Task: tr.ids[arg(1)], Died: true, Rest: rest, Failure: &plan.Failure{Type: "Gone", Message: "signal: killed"}}
 	case "ended":
 		return Ended{Instances: []backend.Instance{{ID: tr.id(arg(1)), Status: backend.Canceled}}}
 	case "woken":
@@ -268,7 +274,7 @@ func (tr *tracer) task(name string) backend.Task {
 	tr.ids[fmt.Sprintf("%s#%d", name, tr.token[name])] = tr.granted
 	task := backend.Task{
 		Lease:  backend.Lease{Key: backend.Key{Instance: tr.id(name), Run: graph.Run{Node: 1}}, Token: tr.token[name]},
-		Action: "work", Attempt: 1, Expires: tr.now.Add(tr.cfg.Lease),
+		Action: "work", Attempt: 1, Deliveries: int(tr.token[name]), Expires: tr.now.Add(tr.cfg.Lease),
 	}
 	switch {
 	case strings.HasPrefix(name, "slow"):
@@ -318,6 +324,8 @@ func (tr *tracer) show(c Command) string {
 		return fmt.Sprintf("start %s#%d", tr.names[c.Task.Lease.Key.Instance], c.Task.Lease.Token)
 	case Cancel:
 		return fmt.Sprintf("cancel %s: %v", tr.running[c.ID], c.Cause)
+	case Failed:
+		return fmt.Sprintf("failed %s#%d: %s", tr.names[c.Completion.Lease.Key.Instance], c.Completion.Lease.Token, c.Completion.Failure.Message)
 	case Answer:
 		if c.Err != nil {
 			return fmt.Sprintf("answer %d: %v", c.Ticket, c.Err)

@@ -45,6 +45,7 @@ type Call struct {
 	Path     graph.Path // the run's place in loops and spreads
 	Action   string
 	Attempt  int             // from 1: one more than the retries so far; deliveries after a crash do not count
+	Delivery int             // of the attempt: from 1; one more than the deliveries before, which crashes have ended
 	Args     json.RawMessage // a JSON object; it must not be changed
 
 	valueBytes int          // the limit of one value
@@ -54,7 +55,7 @@ type Call struct {
 func newCall(task backend.Task, node *graph.Node, valueBytes int) Call {
 	call := Call{
 		Instance: task.Lease.Key.Instance, Path: task.Lease.Key.Run.Path,
-		Action: task.Action, Attempt: task.Attempt, Args: task.Args, valueBytes: valueBytes,
+		Action: task.Action, Attempt: task.Attempt, Delivery: task.Deliveries, Args: task.Args, valueBytes: valueBytes,
 	}
 	if node != nil {
 		call.Node = node.Name

@@ -32,6 +32,8 @@
 //	arguments that do not fit         ArgumentError
 //	a result that is not JSON         ResultError
 //	a result beyond the value limit   LimitExceeded
+//	a *DiedError, wrapped or not      it does not: the attempt is delivered again, and fails with
+//	                                  WorkerDied after the engine's Config.MaxDeliveries
 //
 // A function must return soon after its context ends, which it does at the node's timeout, when the
 // lease is lost, when its instance has ended, and when the engine stops. Nothing in Go can end it from

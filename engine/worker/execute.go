@@ -124,6 +124,10 @@ func encode(call Call, value any) (json.RawMessage, error) {
 // failureOf puts an error into the workflow's terms.
 func failureOf(err error) *plan.Failure {
 	failure := &plan.Failure{Type: TypeError, Message: err.Error()}
+	var died *DiedError
+	if errors.As(err, &died) {
+		return DeathOf(died)
+	}
 	var typed *Error
 	if errors.As(err, &typed) {
 		failure.Message = typed.Message
@@ -131,13 +135,19 @@ func failureOf(err error) *plan.Failure {
 			failure.Type = strings.ToValidUTF8(typed.Type, "\uFFFD")
 		}
 	}
-	failure.Message = strings.ToValidUTF8(failure.Message, "\uFFFD")
-	if len(failure.Message) > messageBytes {
-		cut := messageBytes
-		for !utf8.RuneStart(failure.Message[cut]) {
-			cut--
-		}
-		failure.Message = failure.Message[:cut] + "… (shortened)"
-	}
+	failure.Message = clipped(failure.Message)
 	return failure
+}
+
+// clipped gives a message as it may be stored: valid UTF-8, within the bound.
+func clipped(message string) string {
+	message = strings.ToValidUTF8(message, "\uFFFD")
+	if len(message) <= messageBytes {
+		return message
+	}
+	cut := messageBytes
+	for !utf8.RuneStart(message[cut]) {
+		cut--
+	}
+	return message[:cut] + "… (shortened)"
 }

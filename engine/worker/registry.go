@@ -22,7 +22,8 @@ import (
 type Executor interface {
 	// Execute runs one attempt and gives its result, as JSON, or its failure. It ends the attempt at its
 	// node's timeout, with a failure of type Timeout; the engine does if it is long overdue. It returns
-	// soon after ctx ends; what it gives then is dropped if ctx was cancelled.
+	// soon after ctx ends; what it gives then is dropped if ctx was cancelled. Where a worker died with the
+	// attempt, it gives DeathOf.
 	Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure)
 
 	// Check refuses a graph with an action that Execute does not know, by position.

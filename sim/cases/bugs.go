@@ -43,6 +43,7 @@ const (
 	BugNotCalledOff         = "called-off-and-left"
 	BugEndUnlocked          = "ended-without-its-locks"
 	BugReleasedOthers       = "leases-of-others-released"
+	BugDeliveriesForgotten  = "deliveries-not-counted"
 	BugExtendWaits          = "extension-waits-with-rows-in-hand" // in eager a completion gives up waiting in such a circle
 )
 
@@ -101,6 +102,7 @@ var bugs = inBothScans([]Bug{
 	{"push", BugStaleDrops, "one stale completion of a call takes the others with it", "I3"},
 	{"push", BugNoPolling, "an engine waits for a notification, which is lost, and never looks by itself", "I9"},
 	{"push", BugAttemptsForgotten, "who takes a lease over begins to count attempts anew", "I4"},
+	{"push", BugDeliveriesForgotten, "who takes a lease over does not count it as a delivery", "I14"},
 	{"push", BugTidyUnseen, "what an ended instance has left is taken to be gone without another look", "I10"},
 	{"push", BugMapOrder, "completions and counters are locked in any order", "D5"},
 
@@ -115,6 +117,7 @@ var bugs = inBothScans([]Bug{
 	{"eager", BugUnknownIsSuccess, "a commit whose reply was lost counts as one that took place", "I8"},
 	{"eager", BugNoPolling, "an engine waits for a notification, which is lost, and never looks by itself", "I9"},
 	{"eager", BugAttemptsForgotten, "who takes a lease over begins to count attempts anew", "I4"},
+	{"eager", BugDeliveriesForgotten, "who takes a lease over does not count it as a delivery", "I14"},
 	{"eager", BugMapOrder, "rows are locked in any order", "D5"},
 	{"eager", BugHoldsOn, "who calls runs off waits for those at work, and has locked its own before", "D5"},
 	{"eager", BugGatesOpen, "runs that are cancelled are not locked first", "I2 I4 I10 I12"},
@@ -136,6 +139,7 @@ var bugs = inBothScans([]Bug{
 	{"journal", BugNeverReclaimed, "a shard whose owner is gone is never given to anybody else", anyOfThem},
 	{"journal", BugEndedTwice, "an instance that has ended ends again", anyOfThem},
 	{"journal", BugAttemptsForgotten, "that a run is to be tried again is not written down", anyOfThem},
+	{"journal", BugDeliveriesForgotten, "that a run is delivered again is not written down", "I14"},
 	{"journal", BugNoPolling, "an engine waits for a notification, which is lost, and never looks by itself", "I9"},
 
 	{"pull", BugTokenIgnored, "a completion is applied whatever token it has: in the place of another, or of another attempt", "I3 I4"},
@@ -153,6 +157,7 @@ var bugs = inBothScans([]Bug{
 	{"pull", BugUnknownIsSuccess, "a commit whose reply was lost counts as one that took place", "I8"},
 	{"pull", BugLifeIgnored, "what became of a commit is asked for by a number that a crash has given to another", "I8 I12"},
 	{"pull", BugNoPolling, "an engine waits for a notification, which is lost, and never looks by itself", "I9"},
+	{"pull", BugDeliveriesForgotten, "who takes a lease over does not count it as a delivery", "I14"},
 	{"pull", BugAttemptsForgotten, "that a run is to be tried again is not counted", "I4"},
 
 	{"pull:scan=sql", BugLoopReset, "what a round of a loop leaves in the ledger is not taken away", "I2 I4 I10 I12"},

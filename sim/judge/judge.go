@@ -63,6 +63,21 @@ type (
 		Token    int64
 		Attempt  int
 		Snapshot uint64 // the last commit before the transaction began
+
+		Deliveries int // of the attempt, with this one
+	}
+	// GivenBack is a lease that does not count: its holder gave it back, or never heard of it. Token is the run's next; zero: it
+	// keeps the one that it has.
+	GivenBack struct {
+		Inst  *world.Instance
+		Run   graph.Run
+		Token int64
+	}
+	// Delivery is a count of deliveries that is durable before the next one is.
+	Delivery struct {
+		Inst  *world.Instance
+		Run   graph.Run
+		Count int
 	}
 	// Fenced is a new token for what is leased.
 	Fenced struct {
@@ -114,6 +129,11 @@ func (j *Judge) Committed(tx *db.Tx) {
 			touch(n.Inst)
 		case Fenced:
 			touch(n.Inst).retoken(n.Run, n.Token)
+		case GivenBack:
+			w.Note(world.GivesBack, n.Inst.Index, int64(n.Run.Node), n.Token, 0)
+			touch(n.Inst).givenBack(n.Run, n.Token)
+		case Delivery:
+			touch(n.Inst).noted(n.Run, n.Count)
 		case Ended:
 			if m := touch(n.Inst); n.Status != backend.Canceled {
 				m.bear()
@@ -159,7 +179,7 @@ func (j *Judge) lease(m *Model, l Leased, seq uint64) {
 		}
 		j.undone[l.Token] = true
 	case m.End == nil:
-		m.leased(l.Run, l.Token, l.Attempt)
+		m.leased(l.Run, l.Token, l.Attempt, l.Deliveries)
 	}
 }
 
@@ -249,6 +269,9 @@ func (j *Judge) Started(p *world.Process, inst *world.Instance, task *backend.Ta
 	r := m.Runs[l.Key.Run]
 	if r == nil {
 		return // cancelled, or done by another after this lease was lost
+	}
+	if r.Token == l.Token && task.Deliveries != r.Deliveries {
+		m.Wrong("I14", "%s begins as delivery %d of its attempt; it is delivery %d", m.Name(l.Key.Run), task.Deliveries, r.Deliveries)
 	}
 	until := int64(task.Expires.Sub(world.Epoch))
 	slack := world.NS(w.LeaseUS) / 1_000_000 * driftMax

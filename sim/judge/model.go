@@ -33,6 +33,11 @@ type Model struct {
 type runModel struct {
 	Attempt int
 	Token   int64 // of the last lease
+
+	Deliveries int // of the attempt, as the store tells
+	leases     int // of the attempt that were given and not given back
+	noted      int // events that count its deliveries
+
 	args    []plan.Arg
 	action  string
 	holders []holder
@@ -139,7 +144,7 @@ func (m *Model) take(h *Event) {
 	if h.Plan.Retry != nil {
 		w.Note(world.Retried, m.Inst.Index, int64(h.Run.Node), h.Token, 0)
 		r := m.Runs[h.Run]
-		r.Attempt++
+		r.again()
 		r.since = w.Server.Clock() + int64(h.Plan.Retry.After)
 		return
 	}
@@ -257,8 +262,14 @@ func (m *Model) calledOff(run graph.Run) bool {
 	})
 }
 
-// leased is a lease that the store gave: its token, and the attempt that it is for.
-func (m *Model) leased(run graph.Run, token int64, attempt int) {
+// again begins the next attempt.
+func (r *runModel) again() {
+	r.Attempt++
+	r.Deliveries, r.leases, r.noted = 0, 0, 0
+}
+
+// leased is a lease that the store gave: its token, the attempt that it is for, and which of its deliveries it is.
+func (m *Model) leased(run graph.Run, token int64, attempt, deliveries int) {
 	r := m.Runs[run]
 	switch {
 	case m.End != nil:
@@ -272,7 +283,33 @@ func (m *Model) leased(run graph.Run, token int64, attempt int) {
 	case attempt != r.Attempt:
 		m.Wrong("I4", "%s was leased as attempt %d; it is at attempt %d", m.Name(run), attempt, r.Attempt)
 	default:
-		r.Token = token
+		r.leases++
+		if least, most := r.leases, max(r.leases, r.noted+1); deliveries < least || deliveries > most {
+			m.Wrong("I14", "%s was leased as delivery %d of its attempt; it is delivery %d, or at most %d", m.Name(run), deliveries, least, most)
+		}
+		r.Token, r.Deliveries = token, deliveries
+	}
+}
+
+// givenBack is a lease that does not count: the token of its run afterwards, zero for the one before.
+func (m *Model) givenBack(run graph.Run, token int64) {
+	if r := m.Runs[run]; r != nil {
+		r.leases--
+		r.Deliveries--
+		if token != 0 {
+			m.retoken(run, token)
+		}
+	}
+}
+
+// noted is a count of deliveries that a design has written down before it gives the next lease, or since one was given back.
+func (m *Model) noted(run graph.Run, count int) {
+	m.bear()
+	if r := m.Runs[run]; r != nil {
+		if r.noted++; count < r.leases-1 {
+			m.Wrong("I14", "%s is written down as delivered %d times; it was, %d times", m.Name(run), count, r.leases)
+		}
+		r.leases = min(r.leases, count) // the last lease is given back, whether or not its holder will hear of that
 	}
 }
 

@@ -52,7 +52,7 @@ func (m *Model) bear() {
 
 func (m *Model) retry(h *Event, r *runModel) {
 	m.World.Note(world.Retried, m.Inst.Index, int64(h.Run.Node), h.Token, 0)
-	r.Attempt++
+	r.again()
 }
 
 // step plans an event with the values that the model has.
@@ -86,7 +86,7 @@ func (m *Model) planContinuations() {
 }
 
 // Granted is a lease that an owner gave in memory.
-func (j *Judge) Granted(inst *world.Instance, run graph.Run, token int64, attempt int) {
+func (j *Judge) Granted(inst *world.Instance, run graph.Run, token int64, attempt, deliveries int) {
 	j.w.Note(world.Leased, inst.Index, int64(run.Node), token, int64(attempt))
 	m := j.model(inst)
 	m.bear()
@@ -94,5 +94,13 @@ func (j *Judge) Granted(inst *world.Instance, run graph.Run, token int64, attemp
 	if j.clocks && (m.End != nil || r == nil || token < r.Token) {
 		return // who gives it cannot know that the shard is another's; what comes of it is fenced
 	}
-	m.leased(run, token, attempt)
+	m.leased(run, token, attempt, deliveries)
+}
+
+// GivenBack is a lease that its holder gave back to an owner in memory, and how many deliveries of the attempt are left.
+func (j *Judge) GivenBack(inst *world.Instance, run graph.Run, left int) {
+	j.w.Note(world.GivesBack, inst.Index, int64(run.Node), 0, 0)
+	if r := j.model(inst).Runs[run]; r != nil {
+		r.leases, r.Deliveries = min(r.leases, left), left
+	}
 }

@@ -18,6 +18,8 @@ type Queued struct {
 	Due     int64 // on the server's clock
 	Attempt int32
 
+	Redeliveries int32
+
 	place int64 // in the table: later versions stand behind earlier ones
 }
 
@@ -60,7 +62,7 @@ func QueueSQL[S Store, V any, Row QueueRow[V]](of func(S) *Queue[V, Row]) map[st
 	all := map[string]Build[S]{}
 	for name, build := range map[string]func(*Queue[V, Row], *Statement, []any){
 		"claim": (*Queue[V, Row]).claim, "next_due": (*Queue[V, Row]).nextDue, "overdue": (*Queue[V, Row]).overdue,
-		"renew": (*Queue[V, Row]).renew, "release": (*Queue[V, Row]).release,
+		"renew": (*Queue[V, Row]).renew, "give_back": (*Queue[V, Row]).giveBack, "release": (*Queue[V, Row]).release,
 		"leased": (*Queue[V, Row]).leased, "standing": (*Queue[V, Row]).standing, "held": (*Queue[V, Row]).held,
 	} {
 		all[name] = func(s S, a *Statement, args []any) { build(of(s), a, args) }
@@ -160,6 +162,9 @@ func (q *Queue[V, Row]) claim(a *Statement, args []any) {
 // Take leases a row that is locked, for a claim: $3 owner, $4 lease in µs.
 func (q *Queue[V, Row]) Take(x *db.Exec, a *Statement, v *db.Version[RunKey, V], row V, args []any) error {
 	c := Row(&row).Columns()
+	if Row(&row).Leased() && q.base.World.Bug != cases.BugDeliveriesForgotten {
+		c.Redeliveries++
+	}
 	Row(&row).Lease(args[2])
 	c.Due = q.base.Now() + args[3].(int64)*1000
 	if q.base.World.Bug != cases.BugLeaseNotFenced {
@@ -170,8 +175,8 @@ func (q *Queue[V, Row]) Take(x *db.Exec, a *Statement, v *db.Version[RunKey, V],
 		return err
 	}
 	inst, run := q.base.World.Instances[v.Row.Key.Inst], Row(&row).Run(v.Row.Key)
-	x.Note(judge.Leased{Inst: inst, Run: run, Token: c.Token, Attempt: int(c.Attempt), Snapshot: x.Begun()})
-	a.Give([16]byte(inst.ID), int32(run.Node), string(run.Path), c.Token, c.Attempt, int32(1), q.Arguments(x, v.Row.Key, &row))
+	x.Note(judge.Leased{Inst: inst, Run: run, Token: c.Token, Attempt: int(c.Attempt), Deliveries: int(c.Redeliveries) + 1, Snapshot: x.Begun()})
+	a.Give([16]byte(inst.ID), int32(run.Node), string(run.Path), c.Token, c.Attempt, int32(1), q.Arguments(x, v.Row.Key, &row), c.Redeliveries+1)
 	return nil
 }
 
@@ -272,6 +277,23 @@ func (q *Queue[V, Row]) renew(a *Statement, args []any) {
 	})
 }
 
+// giveBack: see queue/renew.sql.
+func (q *Queue[V, Row]) giveBack(a *Statement, args []any) {
+	a.Write = true
+	q.lock(a, args, db.SkipLocked, q.runs, func(x *db.Exec, ord int32, v *db.Version[RunKey, V]) error {
+		row := v.Value
+		Row(&row).Free()
+		c := Row(&row).Columns()
+		c.Token, c.Due = q.base.Tokens.Next(), YearsBefore(q.base.Now(), 100)
+		ok, err := q.Replace(x, v, row)
+		if ok {
+			a.Give(ord)
+			x.Note(judge.GivenBack{Inst: q.base.World.Instances[v.Row.Key.Inst], Run: Row(&row).Run(v.Row.Key), Token: c.Token})
+		}
+		return err
+	})
+}
+
 // release: see queue/release.sql.
 func (q *Queue[V, Row]) release(a *Statement, args []any) {
 	number, err := strconv.ParseUint(args[2].(string), 10, 64)
@@ -296,7 +318,9 @@ func (q *Queue[V, Row]) release(a *Statement, args []any) {
 		Row(&row).Free()
 		Row(&row).Columns().Due = q.base.Now()
 		ok, err := q.Replace(x, v, row)
-		a.Affect(ok)
+		if a.Affect(ok); ok {
+			x.Note(judge.GivenBack{Inst: q.base.World.Instances[v.Row.Key.Inst], Run: Row(&row).Run(v.Row.Key)})
+		}
 		return err
 	})
 }

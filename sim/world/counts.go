@@ -33,6 +33,7 @@ const (
 	ServerUp
 	Stopped
 	Leased
+	GivesBack
 	Applied
 	Stale
 	Retried
@@ -58,7 +59,7 @@ const (
 var whatNames = [whatsMax]string{
 	"process begins", "process dies", "client submits", "client cancels", "call", "answer", "request sent", "statement waits", "statement served",
 	"reply", "commit", "task starts", "task ends", "task cut off", "report", "submission answered", "woken", "notification not heard",
-	"fault", "server is up", "engine stops", "lease", "completion applied", "completion stale", "run tried again", "instance ends", "instance canceled",
+	"fault", "server is up", "engine stops", "lease", "lease given back", "completion applied", "completion stale", "run tried again", "instance ends", "instance canceled",
 	"shard taken", "shard lost", "shard replayed", "instance taken up", "request to the owner", "request withdrawn",
 	"lease handed over", "state written down", "state read", "unknown commit settled", "mark forgotten", "overdue run put first", "cycle", "violation",
 }

@@ -2,6 +2,7 @@ package world
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"pulley/engine/backend"
@@ -91,7 +92,7 @@ func (p *Process) begin() {
 	}
 	m, err := dispatch.New(dispatch.Config{
 		Owner: EngineNames[p.Index], Shards: w.Shards, Slots: w.Slots, Prefetch: w.Prefetch, Batch: w.Batch, BatchBytes: 1 << 20,
-		Committers: w.Committers, Pending: 64, Queue: 64, Lease: us(w.LeaseUS), Grace: us(w.LeaseUS),
+		Committers: w.Committers, Pending: 64, Queue: 64, MaxDeliveries: math.MaxInt, Lease: us(w.LeaseUS), Grace: us(w.LeaseUS),
 		Poll: poll, Sweep: us(w.SweepUS), Notify: w.Engines > 1, RetryMin: retryMin, RetryMax: retryMax,
 	})
 	if err != nil {

@@ -57,7 +57,7 @@ func (s *Step) place() string {
 	switch s.What {
 	case Submits, Cancels, Answered:
 		return "client"
-	case Committed, Waits, Served, ServerUp, Applied, Retried, Ended, Leased, Forgets, PutsFirst:
+	case Committed, Waits, Served, ServerUp, Applied, Retried, Ended, Leased, GivesBack, Forgets, PutsFirst:
 		return "server"
 	case Struck, Violated:
 		return ""
@@ -103,6 +103,8 @@ func (t *Trace) words(s *Step) string {
 		return fmt.Sprintf("%s: %d", s.What, s.A)
 	case Leased:
 		return fmt.Sprintf("lease: instance %d, %s, token %d, attempt %d", s.Who, node(s.A), s.B, s.C)
+	case GivesBack:
+		return fmt.Sprintf("lease given back: instance %d, %s", s.Who, node(s.A))
 	case Applied:
 		return fmt.Sprintf("completion applied: instance %d, %s, token %d, attempt %d", s.Who, node(s.A), s.B, s.C)
 	case Retried:

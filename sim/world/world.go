@@ -372,14 +372,15 @@ type Store interface {
 // judge holds what happens in a world against what must.
 type judge interface {
 	Committed(tx *db.Tx)
-	Offered(completions []backend.Completion)                        // go to the store
-	Reply(p *Process, c *dispatch.Call, r *dispatch.Reply)           // reaches an engine
-	Started(p *Process, inst *Instance, task *backend.Task)          // an attempt begins
-	Dropped(p *Process, l backend.Lease)                             // an engine is not at a task any more
-	Granted(inst *Instance, run graph.Run, token int64, attempt int) // a lease, by an owner in memory
-	Jumped(by int64)                                                 // the server's clock has, by ns
-	Describe(inst *Instance) string                                  // what is still to happen to it
-	Final(inst *Instance)                                            // looks at what is stored of it in the end
+	Offered(completions []backend.Completion)                                    // go to the store
+	Reply(p *Process, c *dispatch.Call, r *dispatch.Reply)                       // reaches an engine
+	Started(p *Process, inst *Instance, task *backend.Task)                      // an attempt begins
+	Dropped(p *Process, l backend.Lease)                                         // an engine is not at a task any more
+	Granted(inst *Instance, run graph.Run, token int64, attempt, deliveries int) // a lease, by an owner in memory
+	GivenBack(inst *Instance, run graph.Run, left int)                           // a lease, to an owner; so many count
+	Jumped(by int64)                                                             // the server's clock has, by ns
+	Describe(inst *Instance) string                                              // what is still to happen to it
+	Final(inst *Instance)                                                        // looks at what is stored of it in the end
 }
 
 // Stored is an instance as the store has it.

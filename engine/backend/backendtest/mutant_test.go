@@ -159,6 +159,26 @@ var mutants = []mutant{
 			}
 		}
 	}},
+	{name: "lost lease not counted as a delivery", catch: "deliveries/leases_that_ran_out_count", plant: func(b *bug) {
+		b.after = func(out *backend.Committed) {
+			for i := range out.Tasks {
+				out.Tasks[i].Deliveries = 1
+			}
+		}
+	}},
+	{name: "deliveries of a retry counted on", catch: "deliveries/retries_begin_anew", plant: func(b *bug) {
+		b.after = func(out *backend.Committed) {
+			for i := range out.Tasks {
+				out.Tasks[i].Deliveries += out.Tasks[i].Attempt - 1
+			}
+		}
+	}},
+	{name: "given back counts as delivered", catch: "deliveries/a_lease_that_is_given_back_does_not_count", plant: func(b *bug) {
+		b.extend = func(ctx context.Context, shard int, leases []backend.Lease, g backend.Grant) ([]bool, error) {
+			g.Lease = max(g.Lease, time.Nanosecond)
+			return b.Backend.Extend(ctx, shard, leases, g)
+		}
+	}},
 	{name: "leased twice at once", catch: "claim/concurrent_claimers_share", plant: func(b *bug) {
 		b.after = func(out *backend.Committed) {
 			if len(b.tasks) > 50 && len(out.Tasks) > 0 {

@@ -63,7 +63,7 @@ const (
 // Run holds a backend against the contract, each case in a subtest with a store of its own. Cases run side by side, as far as
 // -parallel lets them: most of them wait most of the time.
 func Run(t *testing.T, open Open) {
-	for _, group := range [][]testCase{submitCases, claimCases, completeCases, leaseCases, storeCases, languageCases, errorCases, cancelCases, driveCases} {
+	for _, group := range [][]testCase{submitCases, claimCases, deliveryCases, completeCases, leaseCases, storeCases, languageCases, errorCases, cancelCases, driveCases} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -148,11 +149,11 @@ func (t *tx) advance(r *state.Run, c *backend.Completion) error {
 	return t.apply(inst, p)
 }
 
-// Extend prolongs leases; see backend.Backend.
+// Extend prolongs leases, or gives them back; see backend.Backend.
 func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	err := b.check(shard, grant)
-	if err == nil && grant.Lease <= 0 {
-		err = fmt.Errorf("lease of %s; give a positive duration", grant.Lease)
+	if err == nil {
+		err = grant.CheckExtension()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("memory: %s: %w", opExtend, err)
@@ -164,9 +165,13 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 			if r == nil {
 				continue
 			}
-			renewed := r.RunState
-			renewed.Place, renewed.Due = state.Leased, t.Now+int64(grant.Lease)
-			t.Set(r, renewed)
+			next := r.RunState
+			if grant.Lease == 0 {
+				next = state.RunState{Place: state.Ready, Attempt: r.Attempt, Counted: r.Counted - 1, Due: t.Now - int64(handedOutFirst)}
+			} else {
+				next.Place, next.Due = state.Leased, t.Now+int64(grant.Lease)
+			}
+			t.Set(r, next)
 			kept[i] = true
 			if err := t.at(pointLease); err != nil {
 				return backend.Committed{}, err
@@ -179,6 +184,9 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 	}
 	return kept, nil
 }
+
+// handedOutFirst is how much earlier than now a run counts as ready that was given back: it has had its turn.
+const handedOutFirst = 100 * 365 * 24 * time.Hour
 
 // Sweep finds nothing: an instance's end removes all that it held.
 func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {

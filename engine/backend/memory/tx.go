@@ -143,7 +143,7 @@ func (t *tx) lease(r *state.Run, grant *backend.Grant) (backend.Task, error) {
 	}
 	t.s.token++
 	t.leases = append(t.leases, handout{r, state.RunState{
-		Place: state.Leased, Attempt: r.Attempt, Due: t.Now + int64(grant.Lease), Token: t.s.token, Holder: grant.Owner,
+		Place: state.Leased, Attempt: r.Attempt, Counted: r.Counted + 1, Due: t.Now + int64(grant.Lease), Token: t.s.token, Holder: grant.Owner,
 	}})
 	task := backend.Task{
 		Lease:   backend.Lease{Key: backend.Key{Instance: inst.ID, Run: r.Key}, Token: t.s.token},
@@ -152,6 +152,8 @@ func (t *tx) lease(r *state.Run, grant *backend.Grant) (backend.Task, error) {
 		Args:    args,
 		Attempt: int(r.Attempt),
 		Expires: t.time.Add(grant.Lease),
+
+		Deliveries: int(r.Counted) + 1,
 	}
 	return task, t.at(pointLease)
 }

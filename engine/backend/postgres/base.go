@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -32,9 +33,11 @@ func (b *Base) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance,
 
 // Extend implements backend.Backend.
 func (b *Base) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
-	grant.Max = max(grant.Max, 1) // the length of the lease must be sensible
 	if err := b.store.Check(shard, grant); err != nil {
 		return nil, err
+	}
+	if err := grant.CheckExtension(); err != nil {
+		return nil, fmt.Errorf("extend: %w", err)
 	}
 	return b.store.Renew(ctx, b.queue, shard, held, grant.Lease)
 }

@@ -89,6 +89,7 @@ func collectClaimed(rows pgx.Rows, expires time.Time) ([]claimed, error) {
 		run := graph.Run{Node: graph.NodeID(Int4(row[1])), Path: graph.Path(row[2])}
 		c.task.Lease = backend.Lease{Key: backend.Key{Instance: uuid.UUID(row[0]), Run: run}, Token: Int8(row[3])}
 		c.task.Attempt, c.workflow, c.task.Expires = int(Int4(row[4])), Int4(row[5]), expires
+		c.task.Deliveries = int(Int4(row[7]))
 		switch args := row[6]; {
 		case args == nil: // a sleep's
 			c.task.Args = json.RawMessage("{}")

@@ -149,7 +149,7 @@ func fenced(ctx context.Context, conn Conn, held, fence string, parameters []any
 	return out, err
 }
 
-// Renew renews leases on a queue; see backend.Backend.Extend. A try is one statement, however many leases there are. It leaves out those
+// Renew renews leases on a queue, or gives them back where the length is zero; see backend.Backend.Extend. A try is one statement, however many leases there are. It leaves out those
 // whose rows somebody has locked, such as a transaction that completes one: those that still stand are tried again.
 func (s *Store) Renew(ctx context.Context, q *Queue, shard int, held []backend.Lease, length time.Duration) ([]bool, error) {
 	out := make([]bool, len(held))
@@ -195,7 +195,11 @@ func (s *Store) renew(ctx context.Context, q *Queue, shard int, l *Leases, lengt
 	if ask {
 		batch.Queue(q.statements["standing"], l.Parameters(shard)...).Query(func(rows pgx.Rows) error { return takeOrds(rows, standing) })
 	}
-	batch.Queue(q.statements["renew"], append(l.Parameters(shard), length.Microseconds())...).Query(func(rows pgx.Rows) error { return takeOrds(rows, renewed) })
+	statement, parameters := "renew", append(l.Parameters(shard), length.Microseconds())
+	if length == 0 {
+		statement, parameters = "give_back", l.Parameters(shard)
+	}
+	batch.Queue(q.statements[statement], parameters...).Query(func(rows pgx.Rows) error { return takeOrds(rows, renewed) })
 	return renewed, standing, MarkUnknown(conn.SendBatch(ctx, batch).Close())
 }
 

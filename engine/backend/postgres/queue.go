@@ -6,7 +6,8 @@ import (
 )
 
 // Table is what tells the table of a design in which its node runs are while they wait and are leased from those of other designs. Its
-// key is shard, instance_id, node and Path; token fences, and due_at is when a row may be claimed. In conditions, q is a row.
+// key is shard, instance_id, node and Path; token fences, due_at is when a row may be claimed, and redeliveries counts the leases of
+// the attempt that were over when the next began. In conditions, q is a row.
 type Table struct {
 	Name   string
 	Path   string // the column in which a run's path is, or what stands for it
@@ -28,14 +29,15 @@ type Queue struct {
 
 // queueStatements are the statements that are the same.
 var queueStatements = map[string]Variant{
-	"renew":    {File: "queue/renew"},
-	"leased":   {File: "queue/leased", Parts: []string{"seen"}},
-	"standing": {File: "queue/leased", Parts: []string{"seen", "running"}},
-	"held":     {File: "queue/leased", Parts: []string{"locked"}},
-	"claim":    {File: "queue/claim"},
-	"next_due": {File: "queue/next_due"},
-	"overdue":  {File: "queue/overdue"},
-	"release":  {File: "queue/release"},
+	"renew":     {File: "queue/renew", Parts: []string{"renewed"}},
+	"give_back": {File: "queue/renew", Parts: []string{"given back"}},
+	"leased":    {File: "queue/leased", Parts: []string{"seen"}},
+	"standing":  {File: "queue/leased", Parts: []string{"seen", "running"}},
+	"held":      {File: "queue/leased", Parts: []string{"locked"}},
+	"claim":     {File: "queue/claim"},
+	"next_due":  {File: "queue/next_due"},
+	"overdue":   {File: "queue/overdue"},
+	"release":   {File: "queue/release"},
 }
 
 // NewQueue makes the statements for a table. A design's own are files in its directory sql, or variants of those.

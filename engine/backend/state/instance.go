@@ -53,6 +53,8 @@ type Run struct {
 type RunState struct {
 	Place   Place
 	Attempt int32  // from 1
+	Counted int32  // deliveries of the attempt so far
+	Noted   int32  // the highest such count that is durable, where the design keeps it in memory; else zero
 	Due     int64  // when it became ready, is to be handed out, or its lease ends; nanoseconds of the design's clock
 	Token   int64  // of the lease, the last one if it is over; zero where nobody has had one
 	Holder  string // of the lease, where the design keeps that

@@ -132,6 +132,19 @@ func (q *FIFO) Peek() *Run {
 	return nil
 }
 
+// First calls f with up to so many of the oldest runs that are ready, in order; f must not change the queue.
+func (q *FIFO) First(most int, f func(*Run)) {
+	for _, r := range q.runs[q.head:] {
+		if most == 0 {
+			return
+		}
+		if r.Place == Ready {
+			f(r)
+			most--
+		}
+	}
+}
+
 // Pop takes the head away.
 func (q *FIFO) Pop() {
 	q.runs[q.head].queued = false

@@ -157,12 +157,12 @@ func (p *eagerApply) queued(a *pgsim.Statement) {
 		}
 		_, _, err := s.nodes.Upsert(x, s.Key(ids[i], nodes[i], places[i]), row, func(old nodeRow) (nodeRow, bool, error) {
 			null := old.Token != 0 || old.path != "" && old.path != row.path
-			row.soft, row.completed, row.Attempt = old.soft, old.completed, old.Attempt
+			row.soft, row.completed, row.Attempt, row.Redeliveries = old.soft, old.completed, old.Attempt, old.Redeliveries
 			return row, true, row.check(null)
 		})
 		if err == nil && leased[i] {
 			a.Give("leased", ids[i], nodes[i], paths[i], tokens[i], int32(0), int32(0))
-			x.Note(judge.Leased{Inst: s.InstanceOf(ids[i]), Run: pgsim.RunOf(nodes[i], paths[i]), Token: tokens[i], Attempt: 1, Snapshot: x.Begun()})
+			x.Note(judge.Leased{Inst: s.InstanceOf(ids[i]), Run: pgsim.RunOf(nodes[i], paths[i]), Token: tokens[i], Attempt: 1, Deliveries: 1, Snapshot: x.Begun()})
 		}
 		return err
 	})
@@ -241,6 +241,7 @@ func (p *eagerApply) done(a *pgsim.Statement) {
 			row.queued, row.Due = false, row.Due+*wait*1000
 			row.Attempt++
 		}
+		row.Redeliveries = 0
 		_, err := s.nodes.Update(x, v, db.NoKeyUpdate, row)
 		return err
 	})

@@ -26,7 +26,7 @@ var design = shadow.Design{
 	},
 	Cases: 24,
 	Tables: []shadow.Table{
-		shadow.InstanceRows("node_ready_state", "node place path deps_satisfied deps_required soft is_queued is_completed micros(due_at) token attempt owner args",
+		shadow.InstanceRows("node_ready_state", "node place path deps_satisfied deps_required soft is_queued is_completed micros(due_at) token attempt redeliveries owner args",
 			func(s *Store) *db.Table[pgsim.RunKey, nodeRow] { return s.nodes.Table }, columnsOf),
 		shadow.Values("node_pending_context", "node place element payload", func(s *Store) *db.Table[pgsim.ValueKey, json.RawMessage] { return s.pending }),
 		shadow.Values("instance_eval_context", "variable scope element value", func(s *Store) *db.Table[pgsim.ValueKey, json.RawMessage] { return s.context }),
@@ -44,7 +44,7 @@ func columnsOf(k pgsim.RunKey, r nodeRow) []any {
 	if r.required != unknownCount {
 		required = r.required
 	}
-	return []any{k.Node, k.Path, r.path, r.satisfied, required, r.soft, r.queued, r.completed, due, shadow.OrNull(r.Token), r.Attempt, r.owner, r.args}
+	return []any{k.Node, k.Path, r.path, r.satisfied, required, r.soft, r.queued, r.completed, due, shadow.OrNull(r.Token), r.Attempt, r.Redeliveries, r.owner, r.args}
 }
 
 func TestMain(m *testing.M) { shadow.Main(m) }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"slices"
 
@@ -66,7 +67,8 @@ func (s *Store) happenings(a *pgsim.Statement, ap journal.Append, holds *bool) {
 	a.Each(func() int { return len(ap.Events) }, func(x *db.Exec, i int) error {
 		e := &ap.Events[i]
 		if !*holds || e.Seq == 0 || e.Kind == journal.KindRetry && s.World.Bug == cases.BugAttemptsForgotten ||
-			e.Kind == journal.KindSnapshot && s.World.Bug == cases.BugStateForgotten {
+			e.Kind == journal.KindSnapshot && s.World.Bug == cases.BugStateForgotten ||
+			e.Kind == journal.KindDelivery && s.World.Bug == cases.BugDeliveriesForgotten {
 			return nil
 		}
 		row := eventRow{epoch: ap.Epoch, kind: e.Kind, inst: s.InstanceOf(e.Instance), run: e.Run, data: e.Data, happened: pgsim.Never}
@@ -134,7 +136,12 @@ func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap jo
 	a.Wire = answered(ap, 1, ids)
 	for i := range ap.Events {
 		e := &ap.Events[i]
-		if e.Kind == journal.KindSnapshot {
+		switch e.Kind {
+		case journal.KindSnapshot:
+			continue
+		case journal.KindDelivery:
+			n, _ := binary.Varint(e.Data)
+			x.Note(judge.Delivery{Inst: s.InstanceOf(e.Instance), Run: e.Run, Count: int(n)})
 			continue
 		}
 		h := &judge.Event{Inst: s.InstanceOf(e.Instance), Run: e.Run, Token: e.Token, Lease: e.Token, Snapshot: x.Begun(), Retried: e.Kind == journal.KindRetry}

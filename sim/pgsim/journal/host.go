@@ -37,10 +37,13 @@ var (
 func (s *Store) Open(on *world.Host) (world.Backend, error) {
 	h := &host{Host: on, s: s}
 	h.pg = pgsim.NewStore(h.Host, func(_ *pgsim.Conn, sql string, args []any) *pgsim.Statement { return s.Shared(sql, args) })
-	leased := func(id uuid.UUID, run graph.Run, token int64, attempt int) {
-		s.World.Judge.Granted(s.World.InstanceOf(id), run, token, attempt)
+	leased := func(id uuid.UUID, run graph.Run, token int64, attempt, deliveries int) {
+		s.World.Judge.Granted(s.World.InstanceOf(id), run, token, attempt, deliveries)
 	}
-	return journal.On(journal.Host{Store: h, Pool: h, Clock: h, Leased: leased}, journal.Config{
+	given := func(id uuid.UUID, run graph.Run, left int) {
+		s.World.Judge.GivenBack(s.World.InstanceOf(id), run, left)
+	}
+	return journal.On(journal.Host{Store: h, Pool: h, Clock: h, Leased: leased, GivenBack: given}, journal.Config{
 		Jitter: s.World.Rand.Float64, Lease: time.Duration(world.NS(s.World.LeaseUS)), Park: time.Duration(world.NS(s.World.ParkUS)),
 	})
 }

@@ -207,7 +207,7 @@ func (s *Store) cancelFree(a *pgsim.Statement, args []any) {
 	})
 	a.Then(func(x *db.Exec) (err error) {
 		_, fenced, err = s.shards.UpdateWhere(x, shard, db.ForUpdate, func(r shardRow) bool { return r.epoch == epoch }, func(r shardRow) shardRow {
-			r.epoch, r.owner = r.epoch+1, ""
+			r.epoch, r.owner, r.counted = r.epoch+1, "", r.counted && r.owner == ""
 			return r
 		})
 		return err

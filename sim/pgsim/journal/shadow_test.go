@@ -31,9 +31,9 @@ var design = shadow.Design{
 	Own:   map[string]int{"life": 0},
 	Loose: map[string]bool{"take_requests": true, "renew": true, "settle": true, "ended_by": true},
 	Tables: []shadow.Table{
-		shadow.Rows("shards", "shard epoch owner previous micros(expires_at)", func(s *Store) *db.Table[int, shardRow] { return s.shards },
+		shadow.Rows("shards", "shard epoch owner previous micros(expires_at) counted", func(s *Store) *db.Table[int, shardRow] { return s.shards },
 			func(shard int, r shardRow) []any {
-				return []any{shard, r.epoch, r.owner, r.previous, shadow.Micros(r.expires)}
+				return []any{shard, r.epoch, r.owner, r.previous, shadow.Micros(r.expires), r.counted}
 			}),
 		shadow.Rows("owners", "name micros(seen_at)", func(s *Store) *db.Table[string, int64] { return s.owners },
 			func(name string, seen int64) []any { return []any{name, shadow.Micros(seen)} }),

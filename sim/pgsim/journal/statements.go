@@ -80,7 +80,7 @@ func (s *Store) acquire(a *pgsim.Statement, args []any) {
 				if s.World.Bug == cases.BugEpochKept && r.epoch > 0 {
 					raised = r.epoch
 				}
-				return shardRow{raised, name, r.owner, max(r.expires, s.World.Server.Clock()+span)}
+				return shardRow{raised, name, r.owner, max(r.expires, s.World.Server.Clock()+span), r.counted && r.owner == ""}
 			})
 		if ok {
 			a.Give(row.epoch, row.previous == name)
@@ -119,7 +119,7 @@ func (s *Store) release(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) (err error) {
 		_, freed, err = s.shards.UpdateWhere(x, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.owner == owner },
 			func(r shardRow) shardRow {
-				r.owner, r.expires = "", s.World.Server.Clock()
+				r.owner, r.expires, r.counted = "", s.World.Server.Clock(), args[9].(bool)
 				return r
 			})
 		return err
@@ -168,12 +168,13 @@ func (s *Store) takeLeases(a *pgsim.Statement, args []any) {
 		if s.World.Bug != cases.BugLeasesForgotten {
 			found = s.leasesOf(x, shard)
 		}
+		counted := s.shards.Get(x, shard).Value.counted
 		for _, v := range found {
 			latest = max(latest, v.Value.expires)
-			a.Give([16]byte(v.Value.inst.ID), v.Row.Key.Node, v.Row.Key.Path, v.Value.token, -s.micros(v.Value.expires))
+			a.Give([16]byte(v.Value.inst.ID), v.Row.Key.Node, v.Row.Key.Path, v.Value.token, -s.micros(v.Value.expires), counted)
 		}
 		if len(found) == 0 {
-			a.Give(nil, nil, nil, nil, nil)
+			a.Give(nil, nil, nil, nil, nil, counted)
 		}
 		return nil
 	})

@@ -27,9 +27,9 @@ func designOf(name string, scan pull.Scan) shadow.Design {
 		},
 		Cases: 24,
 		Tables: []shadow.Table{
-			shadow.InstanceRows("ledger", "node path status micros(due_at) token attempt owner args done result failure",
+			shadow.InstanceRows("ledger", "node path status micros(due_at) token attempt redeliveries owner args done result failure",
 				func(s *Store) *db.Table[pgsim.RunKey, ledgerRow] { return s.ledger.Table }, func(k pgsim.RunKey, r ledgerRow) []any {
-					return []any{k.Node, k.Path, r.status, shadow.Micros(r.Due), r.Token, r.Attempt, r.owner, r.args, shadow.OrNull(r.done), r.result, r.failure}
+					return []any{k.Node, k.Path, r.status, shadow.Micros(r.Due), r.Token, r.Attempt, r.Redeliveries, r.owner, r.args, shadow.OrNull(r.done), r.result, r.failure}
 				}),
 			shadow.InstanceRows("arrivals", "node path source required reached watched args wait finish",
 				func(s *Store) *db.Table[arrivalKey, arrivalRow] { return s.arrivals }, func(k arrivalKey, r arrivalRow) []any {

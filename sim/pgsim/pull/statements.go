@@ -108,6 +108,7 @@ func (s *Store) complete(a *pgsim.Statement, args []any) {
 			return nil
 		}
 		row := v.Value
+		row.Redeliveries = 0
 		h := &judge.Event{Inst: s.InstanceOf(ids[i]), Run: key.Run(), Token: tokens[i], Lease: tokens[i], Snapshot: x.Begun()}
 		if row.Due = s.Now(); waits[i] != nil {
 			row.status, row.Attempt, row.Due, row.done = ledgerQueued, row.Attempt+1, row.Due+*waits[i]*1000, 0
@@ -214,7 +215,7 @@ func (s *Store) enter(a *pgsim.Statement, args []any) {
 		err := s.ledger.Insert(x, key, row)
 		if err == nil && leased[i] {
 			a.Give(ids[i], nodes[i], paths[i], row.Token)
-			x.Note(judge.Leased{Inst: s.InstanceOf(ids[i]), Run: key.Run(), Token: row.Token, Attempt: 1, Snapshot: x.Begun()})
+			x.Note(judge.Leased{Inst: s.InstanceOf(ids[i]), Run: key.Run(), Token: row.Token, Attempt: 1, Deliveries: 1, Snapshot: x.Begun()})
 		}
 		return err
 	})

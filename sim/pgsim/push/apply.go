@@ -406,7 +406,7 @@ func (p *application) requeue(a *pgsim.Statement) {
 		}
 		if drawn < i {
 			drawn, row = i, o.v.Value
-			row.Token, row.owner, row.Attempt = s.Tokens.Next(), 0, row.Attempt+1
+			row.Token, row.owner, row.Attempt, row.Redeliveries = s.Tokens.Next(), 0, row.Attempt+1, 0
 			row.Due = s.Now() + *waits[o.at]*1000
 		}
 		return s.queue.Insert(x, o.v.Row.Key, row)
@@ -531,7 +531,7 @@ func (p *application) report(x *db.Exec, events []push.Applied) {
 	ids, nodes, paths, waits := given[[][16]byte](p, 41), given[[]int32](p, 42), given[[]string](p, 43), given[[]*int64](p, 45)
 	for i, token := range p.tokens {
 		if token != 0 && *waits[i] < 0 {
-			x.Note(judge.Leased{Inst: s.InstanceOf(ids[i]), Run: pgsim.RunOf(nodes[i], paths[i]), Token: token, Attempt: 1, Snapshot: x.Begun()})
+			x.Note(judge.Leased{Inst: s.InstanceOf(ids[i]), Run: pgsim.RunOf(nodes[i], paths[i]), Token: token, Attempt: 1, Deliveries: 1, Snapshot: x.Begun()})
 		}
 	}
 }

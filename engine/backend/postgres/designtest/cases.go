@@ -137,8 +137,9 @@ func (w *World) LostLeases(p *pgtest.Proxy, c pgtest.Cut, fresh func() backend.B
 		}
 		lost++
 		claimed, err := w.B.Claim(w.Ctx, 0, backendtest.Granted(10))
-		if err != nil || !out.More || len(claimed.Tasks) != 1 || claimed.Tasks[0].Lease.Key.Instance != task.Lease.Key.Instance {
-			w.Fatalf("%s: More is %t, and %d tasks are to be claimed (%v); want the one that was made ready", c, out.More, len(claimed.Tasks), err)
+		if err != nil || !out.More || len(claimed.Tasks) != 1 ||
+			claimed.Tasks[0].Lease.Key.Instance != task.Lease.Key.Instance || claimed.Tasks[0].Deliveries != 1 {
+			w.Fatalf("%s: More is %t, and %d tasks are to be claimed (%v); want the one that was made ready, at its first delivery", c, out.More, len(claimed.Tasks), err)
 		}
 	}
 	if lost == 0 {

@@ -119,5 +119,5 @@ func (e *event) lease(q *plan.Enqueue, token int64) (backend.Task, error) {
 		return backend.Task{}, e.unfit(fmt.Errorf("arguments of %s: %w", e.program.RunName(q.Run), err))
 	}
 	key := backend.Key{Instance: e.instance, Run: q.Run}
-	return backend.Task{Lease: backend.Lease{Key: key, Token: token}, Program: e.program, Action: q.Action, Args: args, Attempt: 1}, nil
+	return backend.Task{Lease: backend.Lease{Key: key, Token: token}, Program: e.program, Action: q.Action, Args: args, Attempt: 1, Deliveries: 1}, nil
 }

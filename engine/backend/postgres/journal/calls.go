@@ -145,6 +145,9 @@ func (sh *shardState) claimTo(ctx context.Context, grant backend.Grant, out *bac
 			return err
 		}
 	}
+	if err := sh.noteNext(ctx, grant.Max); err != nil {
+		return err
+	}
 	now, grant, err := sh.cover(ctx, grant)
 	if err != nil {
 		return err
@@ -262,8 +265,8 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 	if err := b.check(ctx, shard, grant); err != nil {
 		return nil, err
 	}
-	if grant.Lease <= 0 {
-		return nil, fmt.Errorf("journal: extend: lease of %s; give a positive duration", grant.Lease)
+	if err := grant.CheckExtension(); err != nil {
+		return nil, fmt.Errorf("journal: extend: %w", err)
 	}
 	kept := make([]bool, len(leases))
 	if len(leases) == 0 {
@@ -281,8 +284,11 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 	return kept, postgres.Explain(err)
 }
 
-// extend prolongs the leases that are held.
+// extend prolongs the leases that are held, or gives them back.
 func (sh *shardState) extend(ctx context.Context, leases []backend.Lease, grant backend.Grant, kept []bool) error {
+	if grant.Lease == 0 {
+		return sh.giveBack(ctx, leases, kept)
+	}
 	grant.Max = 1
 	now, grant, err := sh.cover(ctx, grant)
 	switch {

@@ -35,14 +35,17 @@
 // instances has a row for each, with its input, and at last its end. events has a row for each completion of an
 // instance that goes on, with what the action gave, under a number that the owner counts; a completion that ends its
 // instance has none, since the end says all. A failure that is tried again is an event with its wait, so that neither
-// attempts nor due times depend on what was in memory. An instance with many events has its state written down as
+// attempts nor due times depend on what was in memory. One that is delivered again is an event with the count. An instance with many events has its state written down as
 // one, which stands for all before it: a loop of ten thousand rounds is not replayed from its first.
 //
 // # Taking over
 //
 // Who takes a shard begins its running instances anew and applies their events in order, through the code that
 // applied them first: the same graph, the same event and the same values give the same plan. Leases on node runs are
-// in memory only, and are over before the owner's on the shard is: what was leased is ready again. An owner that is
+// in memory only, and are over before the owner's on the shard is: what was leased is ready again. How often an attempt was delivered is
+// in memory, too, and each delivery but the first is an event before it is made. Who takes the shard of an owner that is gone
+// presumes the first delivery of all that may have been handed out: so the bound of deliveries holds, the usual
+// delivery writes nothing, and an attempt that only waited while an owner died may lose one delivery of its bound. An owner that is
 // closed gives its shards back with the leases, which then hold. So does one that has more than its part among the engines that look for
 // work, as soon as it hears of another; nobody takes more than that, but for one who has something leased in a shard for
 // which nobody comes. An engine that has shards places there what it submits, where it may choose (backend.Placer), and

@@ -23,7 +23,10 @@ type Host struct {
 	Clock Clock
 
 	// Leased is told of each lease that is given in memory, before anybody else is; nil: nobody.
-	Leased func(instance uuid.UUID, run graph.Run, token int64, attempt int)
+	Leased func(instance uuid.UUID, run graph.Run, token int64, attempt, deliveries int)
+
+	// GivenBack is told of each lease that its holder gives back, and how many deliveries of the attempt count then; nil: nobody.
+	GivenBack func(instance uuid.UUID, run graph.Run, left int)
 }
 
 // Store is what designs on Postgres share, as package postgres has it.

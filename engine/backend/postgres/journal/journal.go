@@ -123,16 +123,17 @@ func (c Config) withDefaults() Config {
 
 // Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
 type Backend struct {
-	store  server
-	desk   *forward.Desk
-	owners *ownership.Registry
-	clock  Clock
-	leased func(uuid.UUID, graph.Run, int64, int) // nil: nobody is told of leases
-	jitter func() float64
-	lease  time.Duration // of a shard, at least
-	span   atomic.Int64  // the lease of a shard, in nanoseconds: longer than any that was granted on a node run
-	begun  time.Time     // where its clock begins
-	shards []*shardState
+	store     server
+	desk      *forward.Desk
+	owners    *ownership.Registry
+	clock     Clock
+	leased    func(id uuid.UUID, run graph.Run, token int64, attempt, deliveries int) // nil: nobody is told of leases
+	givenBack func(id uuid.UUID, run graph.Run, left int)                             // nil: nobody is told
+	jitter    func() float64
+	lease     time.Duration // of a shard, at least
+	span      atomic.Int64  // the lease of a shard, in nanoseconds: longer than any that was granted on a node run
+	begun     time.Time     // where its clock begins
+	shards    []*shardState
 
 	heard   atomic.Int64 // when another engine last told of work that it has no room for, on this one's clock
 	claimed atomic.Int64 // when it last looked for work, on its clock; zero: never
@@ -193,7 +194,7 @@ func On(h Host, cfg Config) (*Backend, error) {
 
 func newBackend(cfg Config, h Host) *Backend {
 	b := &Backend{
-		store: server{h.Store, h.Pool}, clock: h.Clock, leased: h.Leased,
+		store: server{h.Store, h.Pool}, clock: h.Clock, leased: h.Leased, givenBack: h.GivenBack,
 		jitter: cfg.Jitter, lease: cfg.Lease, begun: h.Clock.Now(),
 		bytesMax: cfg.Memory, park: cfg.Park, idle: make(chan struct{}, 1),
 		wakers: map[*waker]struct{}{}, mail: make(chan struct{}, 1), news: make(chan struct{}, 1),

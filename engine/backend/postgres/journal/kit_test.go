@@ -195,7 +195,7 @@ func (sh *shardState) dump() string {
 			if r.Place == state.Waiting && r.Due-sh.b.now() > int64(30*time.Minute) {
 				when = "later"
 			}
-			line("%s run %v %s attempt %d %s args %s", id, a, r.Action, r.Attempt, when, words(r.Args))
+			line("%s run %v %s attempt %d delivered %d %s args %s", id, a, r.Action, r.Attempt, r.Noted, when, words(r.Args))
 		})
 		inst.Barriers.Each(func(a state.Address, bar *state.Barrier) {
 			line("%s barrier %v %d/%d soft %t %s", id, a, bar.Completed, bar.Required, bar.Soft, bytesOf(bar.Elements))

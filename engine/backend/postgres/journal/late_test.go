@@ -44,7 +44,7 @@ func TestLateEpoch(t *testing.T) {
 				sh.epoch.Store(epoch)
 				w.late(b)
 				defer sh.forget()
-				return sh.load(w.ctx, epoch)
+				return sh.load(w.ctx, epoch, false)
 			})
 			if !errors.Is(err, errLost) {
 				w.Errorf("loading in an epoch that is over: %v, want %v", err, errLost)

@@ -61,8 +61,8 @@ func scanEvent(row pgx.CollectableRow) (storedEvent, error) {
 
 // load makes the memory of a shard from what is durable: it begins the running instances and applies what
 // happened to them, in its order, through the code that applied it first. Node runs that somebody was at work on
-// are ready again, but for those whose leases came along.
-func (sh *shardState) load(ctx context.Context, epoch int64) error {
+// are ready again, but for those whose leases came along. mine says that all deliveries are known here which are not in the store.
+func (sh *shardState) load(ctx context.Context, epoch int64, mine bool) error {
 	sh.instances, sh.broken, sh.lot = map[uuid.UUID]*instance{}, map[uuid.UUID]error{}, lot{}
 	sh.tokens, sh.seq = epoch<<tokenBits, 1
 	rows, err := sh.b.store.Pool.Query(ctx, loadInstancesSQL, sh.number)
@@ -77,11 +77,15 @@ func (sh *shardState) load(ctx context.Context, epoch int64) error {
 	if err != nil {
 		return err
 	}
-	if err := sh.takeLeases(ctx, epoch); err != nil {
+	counted, err := sh.takeLeases(ctx, epoch)
+	if err != nil {
 		return err
 	}
+	if !counted && !mine {
+		sh.presumeDelivered()
+	}
 	sh.attach(sh.lost)
-	sh.lost = nil
+	sh.lost, sh.counts = nil, true
 	sh.fileAll(slices.Collect(maps.Values(sh.instances)))
 	sh.weigh()
 	return sh.endAll(ctx, ends)
@@ -272,6 +276,13 @@ func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error
 	}
 	ev := plan.Event{Run: r.Key, Attempt: int(r.Attempt)}
 	switch kind {
+	case kindDelivery:
+		n, ok := readInt(data)
+		if !ok {
+			return fmt.Errorf("instance %s: %s is delivered again, and nothing says how often it was", inst.ID, inst.program.RunName(key))
+		}
+		r.Counted, r.Noted = int32(n), int32(n)
+		return nil
 	case kindResult:
 		ev.Result = data
 	case kindFailure:
@@ -301,26 +312,27 @@ func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error
 
 // takeLeases takes over the leases that came with the shard. They are read first, and removed once they are known here:
 // the reply to either may be lost, and taking the shard again must find them. With errLost the shard has a later epoch,
-// be it of a call of this backend that was given up and came late: what is not seen may still be there.
-func (sh *shardState) takeLeases(ctx context.Context, epoch int64) error {
-	found, owned, err := sh.b.owners.Leases(ctx, sh.number, epoch, sh.b.now)
+// be it of a call of this backend that was given up and came late: what is not seen may still be there. counted says that
+// all deliveries are among them or among the events.
+func (sh *shardState) takeLeases(ctx context.Context, epoch int64) (counted bool, err error) {
+	found, counted, owned, err := sh.b.owners.Leases(ctx, sh.number, epoch, sh.b.now)
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case !owned:
-		return errLost
+		return false, errLost
 	case len(found) == 0:
-		return nil
+		return counted, nil
 	}
 	sh.lost = slices.DeleteFunc(sh.lost, func(l ownership.Lease) bool {
-		return slices.ContainsFunc(found, func(f ownership.Lease) bool { return f.Token == l.Token })
+		return slices.ContainsFunc(found, func(f ownership.Lease) bool { return f.Token == l.Token && f.Instance == l.Instance && f.Key == l.Key })
 	})
 	sh.lost = append(sh.lost, found...)
 	owned, err = sh.b.owners.DropLeases(ctx, sh.number, epoch)
 	if err == nil && !owned {
-		return errLost
+		return false, errLost
 	}
-	return err
+	return counted, err
 }
 
 // fileAll puts the runs of instances where their places say, in the order of their enqueues.

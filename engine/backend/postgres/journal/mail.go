@@ -157,7 +157,7 @@ func (l *letter) applies(t *tx) {
 	}
 	l.tokens = l.tokens[:0]
 	for i := range t.events {
-		if t.events[i].kind != kindSnapshot {
+		if k := t.events[i].kind; k != kindSnapshot && k != kindDelivery {
 			l.tokens = append(l.tokens, t.events[i].token)
 		}
 	}

@@ -68,7 +68,7 @@ func (w *world) twin(b *Backend) {
 	sh := b.shards[0]
 	twin := newShard(b, 0)
 	twin.epoch.Store(sh.epoch.Load())
-	if err := twin.load(w.ctx, sh.epoch.Load()); err != nil {
+	if err := twin.load(w.ctx, sh.epoch.Load(), false); err != nil {
 		w.Fatal(err)
 	}
 	got, seq := twin.dump(), twin.seq

@@ -63,8 +63,9 @@ type shardState struct {
 	spare     []event // memory for the next transaction
 	letter    *letter // the request of another that the shard deals with; nil: it is a call from here
 
-	lost  []ownership.Lease // leases that hold, though what is known of the shard was dropped
-	named bool              // the store may name this backend as the owner, whether or not it is known here
+	lost   []ownership.Lease // leases that hold, though what is known of the shard was dropped
+	counts bool              // deliveries that are not in the store are all among what is known of the shard, or in lost
+	named  bool              // the store may name this backend as the owner, whether or not it is known here
 }
 
 func newShard(b *Backend, number int) *shardState {
@@ -148,10 +149,12 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 	if !mine {
 		sh.lost = nil // what was leased is over
 	}
+	mine = mine && sh.counts
+	sh.counts = false
 	sh.until.Store(sent + span)
 	sh.epoch.Store(epoch) // from here on the lease is prolonged, however long loading takes
 	sh.b.keep()
-	switch err := sh.load(ctx, epoch); {
+	switch err := sh.load(ctx, epoch, mine); {
 	case errors.Is(err, errLost):
 		sh.forget()
 		return false, nil
@@ -179,7 +182,7 @@ func (sh *shardState) forget() {
 	sh.until.Store(0)
 	sh.instances, sh.broken, sh.lot = nil, nil, lot{}
 	sh.ready, sh.waiting, sh.leased = state.FIFO{}, nil, nil
-	sh.pages = pages{}
+	sh.pages, sh.counts = pages{}, false
 	sh.space.Bytes = 0
 	sh.publish()
 }
@@ -187,17 +190,22 @@ func (sh *shardState) forget() {
 // suspend drops the shard where the outcome of an append cannot be found out, or of its giving back. The leases on its
 // node runs hold if nobody else owns it meanwhile.
 func (sh *shardState) suspend() {
+	if sh.epoch.Load() == 0 {
+		return // it has been, and nothing is known
+	}
 	sh.lost = sh.leases()
+	counts := sh.counts
 	sh.forget()
+	sh.counts = counts
 }
 
 // leases gives those that somebody may hold, in the order of their keys: what is leased, and what was, and nobody has
-// taken since.
+// taken since. Without a token they tell that the attempt had been delivered, by an earlier owner.
 func (sh *shardState) leases() []ownership.Lease {
 	var out []ownership.Lease
 	for _, inst := range sh.instances {
 		inst.Runs.Each(func(_ state.Address, r *state.Run) {
-			if r.Token != 0 {
+			if r.Token != 0 || r.Counted > r.Noted {
 				out = append(out, ownership.Lease{Instance: inst.ID, Key: r.Key, Attempt: r.Attempt, Token: r.Token, Due: r.Due})
 			}
 		})
@@ -215,7 +223,11 @@ func (sh *shardState) attach(leases []ownership.Lease) {
 		if inst == nil {
 			continue
 		}
-		if r, ok := inst.Runs.Get(state.OfRun(l.Key)); ok && (l.Attempt == 0 || l.Attempt == r.Attempt) { // else its attempt has ended after all
+		r, ok := inst.Runs.Get(state.OfRun(l.Key))
+		if !ok || l.Attempt != 0 && l.Attempt != r.Attempt { // its attempt has ended after all
+			continue
+		}
+		if r.Counted = max(r.Noted, 1); l.Token != 0 {
 			r.Place, r.Token, r.Due = state.Leased, l.Token, l.Due
 		}
 	}
@@ -231,7 +243,7 @@ func (sh *shardState) release(ctx context.Context) error {
 	if !sh.named {
 		return nil
 	}
-	given, err := sh.b.owners.Release(ctx, sh.number, sh.lost, sh.b.now())
+	given, err := sh.b.owners.Release(ctx, sh.number, sh.lost, sh.counts, sh.b.now())
 	if err != nil {
 		return postgres.Explain(err)
 	}

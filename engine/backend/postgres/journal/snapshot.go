@@ -51,6 +51,7 @@ type stateRun struct {
 	Args    json.RawMessage `json:"args,omitempty"`
 	Attempt int32           `json:"attempt"`
 	After   time.Duration   `json:"after,omitempty"` // from the event; where it waits for its time
+	Noted   int32           `json:"noted,omitempty"` // deliveries
 }
 
 type stateBarrier struct {
@@ -78,7 +79,7 @@ func (t *tx) snapshot(inst *instance, token int64) error {
 		if err != nil {
 			failed = err
 		}
-		out := stateRun{Node: r.Key.Node, Path: r.Key.Path, Action: r.Action, Args: args, Attempt: r.Attempt}
+		out := stateRun{Node: r.Key.Node, Path: r.Key.Path, Action: r.Action, Args: args, Attempt: r.Attempt, Noted: r.Noted}
 		if r.Place == state.Waiting {
 			out.After = max(time.Duration(r.Due-t.Now), 1)
 		}
@@ -124,7 +125,7 @@ func (t *tx) restore(inst *instance, data []byte) error {
 		t.Space.Orders++
 		restored := &state.Run{
 			Inst: &inst.Instance, Key: graph.Run{Node: r.Node, Path: r.Path}, Action: r.Action, Args: args, Order: t.Space.Orders,
-			RunState: state.RunState{Place: state.Ready, Attempt: r.Attempt},
+			RunState: state.RunState{Place: state.Ready, Attempt: r.Attempt, Counted: r.Noted, Noted: r.Noted},
 		}
 		if r.After > 0 {
 			restored.Place, restored.Due = state.Waiting, t.Now+int64(r.After)

@@ -15,6 +15,7 @@ const (
 	kindFailure  = 1
 	kindRetry    = 2
 	kindSnapshot = 3
+	kindDelivery = 4
 )
 
 // event is a row to append.
@@ -113,7 +114,7 @@ func (t *tx) commit(grant backend.Grant) ([]backend.Task, error) {
 	}
 	var failed error
 	for _, r := range t.Moved {
-		if r.Place == state.Ready && !r.Inst.Gone && len(tasks) < grant.Max && !r.Queued() && failed == nil {
+		if r.Place == state.Ready && !r.Inst.Gone && len(tasks) < grant.Max && !r.Queued() && failed == nil && deliverable(r) {
 			sh.lease(r, t.Now, grant)
 			task, err := t.b.task(r)
 			if err == nil {
@@ -159,8 +160,9 @@ func (sh *shardState) file(r *state.Run) {
 func (sh *shardState) lease(r *state.Run, now int64, grant backend.Grant) {
 	sh.tokens++
 	r.Place, r.Token, r.Due = state.Leased, sh.tokens, now+int64(grant.Lease)
+	r.Counted++
 	if told := sh.b.leased; told != nil {
-		told(r.Inst.ID, r.Key, r.Token, int(r.Attempt))
+		told(r.Inst.ID, r.Key, r.Token, int(r.Attempt), int(r.Counted))
 	}
 	sh.file(r)
 }
@@ -180,13 +182,13 @@ func (sh *shardState) promote(now int64) {
 	}
 }
 
-// claim leases what is ready, oldest first.
+// claim leases what is ready, oldest first, up to a run whose delivery is not noted yet.
 func (sh *shardState) claim(now int64, grant backend.Grant) ([]backend.Task, error) {
 	sh.promote(now)
 	var tasks []backend.Task
 	for len(tasks) < grant.Max {
 		r := sh.ready.Peek()
-		if r == nil {
+		if r == nil || !deliverable(r) {
 			break
 		}
 		sh.ready.Pop()

@@ -51,12 +51,13 @@ type AppendedEvent struct {
 	Data     []byte
 }
 
-// Result, failure, a failure that is tried again, and state: the kinds of events.
+// Result, failure, a failure that is tried again, state, and how often an attempt was delivered: the kinds of events.
 const (
 	KindResult   = kindResult
 	KindFailure  = kindFailure
 	KindRetry    = kindRetry
 	KindSnapshot = kindSnapshot
+	KindDelivery = kindDelivery
 )
 
 // AppendedEnd is an instance that ends, or one that is new.

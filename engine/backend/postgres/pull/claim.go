@@ -37,6 +37,7 @@ type claimed struct {
 	key      backend.Key
 	token    int64
 	attempt  int
+	delivery int
 	workflow int32
 	args     []byte
 }
@@ -92,7 +93,7 @@ func (c *cycling) take(ctx context.Context) error {
 			continue
 		}
 		c.tasks = append(c.tasks, handed{backend.Task{
-			Lease: backend.Lease{Key: r.key, Token: r.token}, Program: p, Action: actionOf(p, r.key.Run), Attempt: r.attempt, Expires: sent.Add(c.grant.Lease),
+			Lease: backend.Lease{Key: r.key, Token: r.token}, Program: p, Action: actionOf(p, r.key.Run), Attempt: r.attempt, Deliveries: r.delivery, Expires: sent.Add(c.grant.Lease),
 		}, args})
 	}
 	return nil
@@ -137,7 +138,7 @@ func scanClaimed(row pgx.CollectableRow) (claimed, error) {
 	var instance [16]byte
 	var node int32
 	var path string
-	err := row.Scan(&instance, &node, &path, &r.token, &r.attempt, &r.workflow, &r.args)
+	err := row.Scan(&instance, &node, &path, &r.token, &r.attempt, &r.workflow, &r.args, &r.delivery)
 	r.key = keyOf(instance, node, path)
 	return r, err
 }

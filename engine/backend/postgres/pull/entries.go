@@ -103,7 +103,7 @@ func (c *cycling) entered(rows pgx.Rows, sent time.Time) error {
 			return fmt.Errorf("instance %s: entered a node run that was not runnable", uuid.UUID(instance))
 		}
 		c.out.Tasks = append(c.out.Tasks, backend.Task{
-			Lease: backend.Lease{Key: e.key, Token: token}, Program: e.program, Attempt: 1, Expires: sent.Add(c.grant.Lease),
+			Lease: backend.Lease{Key: e.key, Token: token}, Program: e.program, Attempt: 1, Deliveries: 1, Expires: sent.Add(c.grant.Lease),
 			Action: actionOf(e.program, e.key.Run), Args: e.task,
 		})
 		return nil

@@ -378,6 +378,8 @@ func (c *commit) lease(tokens postgres.Elements) error {
 			Args:    q.args,
 			Attempt: 1,
 			Expires: c.sent.Add(c.grant.Lease),
+
+			Deliveries: 1,
 		})
 	}
 	return nil

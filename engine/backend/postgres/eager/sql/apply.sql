@@ -19,6 +19,7 @@ WITH done AS (
     SET is_completed = d.wait IS NULL,
         is_queued = r.is_queued AND d.wait IS NULL,
         attempt = r.attempt + CASE WHEN d.wait IS NULL THEN 0 ELSE 1 END,
+        redeliveries = 0,
         due_at = clock_timestamp() + coalesce(d.wait, 0) * interval '1 microsecond'
     FROM (
         SELECT r.at, c.wait

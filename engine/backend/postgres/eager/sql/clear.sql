@@ -17,7 +17,7 @@ WITH named AS MATERIALIZED (
     WHERE n.low <> n.high OR r.path <> '' OR r.token IS NOT NULL OR r.deps_satisfied > 0 OR r.is_completed
 ), reset AS (
     UPDATE node_ready_state r
-    SET path = '', deps_satisfied = 0, soft = false, is_queued = false, is_completed = false, due_at = NULL, token = NULL, attempt = 1, owner = NULL,
+    SET path = '', deps_satisfied = 0, soft = false, is_queued = false, is_completed = false, due_at = NULL, token = NULL, attempt = 1, redeliveries = 0, owner = NULL,
         args = NULL
     FROM found f
     WHERE r.ctid = f.at AND f.stays

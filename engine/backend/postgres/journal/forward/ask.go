@@ -77,7 +77,7 @@ func (d *Desk) AskCommitted(ctx context.Context, shard int, req Request, was str
 			break
 		}
 		out.Tasks = append(out.Tasks, backend.Task{
-			Lease: t.Lease, Program: program, Action: t.Action, Args: t.Args, Attempt: t.Attempt,
+			Lease: t.Lease, Program: program, Action: t.Action, Args: t.Args, Attempt: t.Attempt, Deliveries: t.Deliveries,
 			Expires: sent.Add(req.Grant.Lease), // the owner has counted from later
 		})
 	}

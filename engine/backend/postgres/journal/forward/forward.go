@@ -84,6 +84,8 @@ type Task struct {
 	Action  string        `json:"action"`
 	Args    []byte        `json:"args"`
 	Attempt int           `json:"attempt"`
+
+	Deliveries int `json:"deliveries"`
 }
 
 // Store is what a Desk needs of the store.

@@ -68,7 +68,7 @@ func (d *Desk) Fill(ctx context.Context, r *Response, out backend.Committed) err
 		r.Outcomes = append(r.Outcomes, w)
 	}
 	for _, t := range out.Tasks {
-		r.Tasks = append(r.Tasks, Task{Lease: t.Lease, Action: t.Action, Args: t.Args, Attempt: t.Attempt})
+		r.Tasks = append(r.Tasks, Task{Lease: t.Lease, Action: t.Action, Args: t.Args, Attempt: t.Attempt, Deliveries: t.Deliveries})
 	}
 	for i, t := range out.Tasks {
 		var err error

@@ -71,7 +71,7 @@ type Lease struct {
 	Instance uuid.UUID
 	Key      graph.Run
 	Attempt  int32 // zero: the one at hand
-	Token    int64
+	Token    int64 // zero: nobody holds it, it tells of a delivery
 	Due      int64
 }
 
@@ -103,43 +103,45 @@ func (r *Registry) Renew(ctx context.Context, shards []int16, epochs []int64, sp
 	return pgx.CollectRows(rows, pgx.RowTo[int16])
 }
 
-// Release gives a shard back, with leases on its node runs, and says whether it was this owner's. now is the instant of its clock.
-func (r *Registry) Release(ctx context.Context, shard int, leases []Lease, now int64) (given bool, err error) {
+// Release gives a shard back, with leases on its node runs, and says whether it was this owner's. counted says that they tell of every
+// delivery that the store does not know. now is the instant of its clock.
+func (r *Registry) Release(ctx context.Context, shard int, leases []Lease, counted bool, now int64) (given bool, err error) {
 	ids, nodes, paths := make([][16]byte, len(leases)), make([]int32, len(leases)), make([]string, len(leases))
 	tokens, rests := make([]int64, len(leases)), make([]int64, len(leases))
 	for i, l := range leases {
 		ids[i], nodes[i], paths[i] = l.Instance, int32(l.Key.Node), string(l.Key.Path)
 		tokens[i], rests[i] = l.Token, (l.Due-now)/1000
 	}
-	tag, err := r.Pool.Exec(ctx, releaseSQL, shard, r.Name, ids, nodes, paths, tokens, rests, r.Channel, r.News)
+	tag, err := r.Pool.Exec(ctx, releaseSQL, shard, r.Name, ids, nodes, paths, tokens, rests, r.Channel, r.News, counted)
 	return tag.RowsAffected() > 0, err
 }
 
-// Leases reads those that came with a shard, and says whether it is owned in the epoch still. The store says how long each lasts
+// Leases reads those that came with a shard, and says whether they tell of every delivery that the store does not know, and whether
+// the shard is owned in the epoch still. The store says how long each lasts
 // yet; now, this owner's clock, is read when it has answered: a lease must not end here before it ends with its holder.
-func (r *Registry) Leases(ctx context.Context, shard int, epoch int64, now func() int64) (came []Lease, owned bool, err error) {
+func (r *Registry) Leases(ctx context.Context, shard int, epoch int64, now func() int64) (came []Lease, counted, owned bool, err error) {
 	rows, err := r.Pool.Query(ctx, takeLeasesSQL, shard, epoch)
 	if err != nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
 	answered := now()
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Lease, error) { return scanLease(row, answered) })
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Lease, error) { return scanLease(row, answered, &counted) })
 	switch {
 	case err != nil || len(found) == 0:
-		return nil, false, err
+		return nil, false, false, err
 	case found[0].Instance == uuid.Nil: // there are none
-		return nil, true, nil
+		return nil, counted, true, nil
 	}
-	return found, true, nil
+	return found, counted, true, nil
 }
 
-// scanLease reads a lease that came with a shard; without an instance there is none.
-func scanLease(row pgx.CollectableRow, now int64) (Lease, error) {
+// scanLease reads a lease that came with a shard, and what is said of all; without an instance there is none.
+func scanLease(row pgx.CollectableRow, now int64, counted *bool) (Lease, error) {
 	var instance *uuid.UUID
 	var node *graph.NodeID
 	var path *graph.Path
 	var token, micros *int64
-	if err := row.Scan(&instance, &node, &path, &token, &micros); err != nil || instance == nil {
+	if err := row.Scan(&instance, &node, &path, &token, &micros, counted); err != nil || instance == nil {
 		return Lease{}, err
 	}
 	return Lease{Instance: *instance, Key: graph.Run{Node: *node, Path: *path}, Token: *token, Due: now + *micros*1000}, nil

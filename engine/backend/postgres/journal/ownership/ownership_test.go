@@ -63,7 +63,7 @@ func (r *rows) Scan(to ...any) error {
 		return errors.New("no node")
 	}
 	*to[0].(**uuid.UUID), *to[1].(**graph.NodeID), *to[2].(**graph.Path) = r.at.instance, r.at.node, r.at.path
-	*to[3].(**int64), *to[4].(**int64) = r.at.token, r.at.micros
+	*to[3].(**int64), *to[4].(**int64), *to[5].(*bool) = r.at.token, r.at.micros, true
 	return nil
 }
 
@@ -95,9 +95,9 @@ func TestLeasesAreDatedByTheAnswer(t *testing.T) {
 		{"unreadable", []answer{row(7, 5), row(-1, 5)}, nil, false, true},
 	} {
 		s := &store{clock: 100_000, answered: 900_000, leases: c.rows}
-		got, owned, err := (&Registry{Pool: s}).Leases(t.Context(), 3, 4, func() int64 { return s.clock })
-		if !slices.Equal(got, c.want) || owned != c.owned || (err != nil) != c.fails {
-			t.Errorf("%s: %+v, owned %t (%v); want %+v, %t", c.name, got, owned, err, c.want, c.owned)
+		got, counted, owned, err := (&Registry{Pool: s}).Leases(t.Context(), 3, 4, func() int64 { return s.clock })
+		if !slices.Equal(got, c.want) || owned != c.owned || (err != nil) != c.fails || counted != c.owned {
+			t.Errorf("%s: %+v, counted %t, owned %t (%v); want %+v, %t", c.name, got, counted, owned, err, c.want, c.owned)
 		}
 	}
 }
@@ -108,12 +108,12 @@ func TestReleaseHandsLeasesOver(t *testing.T) {
 	for tag, want := range map[string]bool{"UPDATE 1": true, "UPDATE 0": false} {
 		s := &store{tag: tag}
 		r := &Registry{Pool: s, Name: "me", Channel: "c", News: "n"}
-		given, err := r.Release(t.Context(), 3, []Lease{lease(7, 905_000), lease(8, 899_000)}, 900_000)
+		given, err := r.Release(t.Context(), 3, []Lease{lease(7, 905_000), lease(8, 899_000)}, true, 900_000)
 		if err != nil || given != want {
 			t.Errorf("after %s the shard was given back: %t (%v)", tag, given, err)
 		}
 		id := [16]byte{1}
-		sent := []any{3, "me", [][16]byte{id, id}, []int32{7, 8}, []string{"0", "0"}, []int64{7, 8}, []int64{5, -1}, "c", "n"}
+		sent := []any{3, "me", [][16]byte{id, id}, []int32{7, 8}, []string{"0", "0"}, []int64{7, 8}, []int64{5, -1}, "c", "n", true}
 		if got := fmt.Sprint(s.sent); got != fmt.Sprint(sent) {
 			t.Errorf("the store was sent %s; want %s", got, fmt.Sprint(sent))
 		}

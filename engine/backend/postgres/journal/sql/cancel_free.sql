@@ -5,7 +5,7 @@
 WITH nobody AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1 AND (s.owner IS NULL OR s.expires_at <= clock_timestamp()) FOR NO KEY UPDATE
 ), fenced AS (
-    UPDATE shards s SET epoch = s.epoch + 1, owner = NULL FROM nobody n WHERE s.shard = $1 AND s.epoch = n.epoch
+    UPDATE shards s SET epoch = s.epoch + 1, owner = NULL, counted = s.counted AND s.owner IS NULL FROM nobody n WHERE s.shard = $1 AND s.epoch = n.epoch
     RETURNING s.epoch
 ), found AS MATERIALIZED (
     SELECT r.at

@@ -1,6 +1,7 @@
 -- Leases node runs that are due: queued ones and those whose lease is over.
 -- What is due is compared with the time of the statement, which an index can use; the clock, which may
 -- change from row to row, it cannot, and every leased row would be read.
+-- A lease that is over counts as a delivery; one that was given up has left no trace.
 -- $1 shard, $2 most, $3 owner, $4 lease in µs; $5 workflows whose instances rest.
 WITH due AS MATERIALIZED (
     SELECT d.ctid AS at
@@ -15,12 +16,12 @@ WITH due AS MATERIALIZED (
 ), taken AS (
     UPDATE ledger q
     SET status = 'leased', due_at = clock_timestamp() + $4::bigint * interval '1 microsecond',
-        token = nextval('tokens'), owner = $3::text
+        token = nextval('tokens'), redeliveries = q.redeliveries + (q.status = 'leased')::int, owner = $3::text
     FROM due
     WHERE q.ctid = due.at
-    RETURNING q.instance_id, q.node, q.path, q.token, q.attempt, q.args
+    RETURNING q.instance_id, q.node, q.path, q.token, q.attempt, q.redeliveries, q.args
 )
-SELECT t.instance_id, t.node, t.path, t.token, t.attempt, i.workflow, coalesce(t.args, a.args)
+SELECT t.instance_id, t.node, t.path, t.token, t.attempt, i.workflow, coalesce(t.args, a.args), t.redeliveries + 1
 FROM taken t
 CROSS JOIN LATERAL (SELECT i.workflow FROM instances i WHERE i.shard = $1 AND i.id = t.instance_id OFFSET 0) i
 LEFT JOIN LATERAL (

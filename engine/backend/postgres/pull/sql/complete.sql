@@ -23,6 +23,7 @@ WITH offered AS MATERIALIZED (
     UPDATE ledger l
     SET status = CASE WHEN o.wait IS NULL THEN 'completed' ELSE 'queued' END,
         attempt = l.attempt + CASE WHEN o.wait IS NULL THEN 0 ELSE 1 END,
+        redeliveries = 0,
         due_at = clock_timestamp() + coalesce(o.wait, 0) * interval '1 microsecond',
         done = CASE WHEN o.wait IS NULL THEN nextval('tokens') END,
         result = o.result,

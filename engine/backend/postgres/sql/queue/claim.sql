@@ -2,6 +2,7 @@
 -- ended wait to be swept.
 -- What is due is compared with the time of the statement, which an index can use; the clock, which may
 -- change from row to row, it cannot, and every leased row would be read.
+-- A lease that is over counts as a delivery; one that was given up has left no trace.
 -- $1 shard, $2 most, $3 owner, $4 lease in µs.
 WITH due AS MATERIALIZED (
     SELECT q.ctid AS at, i.workflow
@@ -15,7 +16,7 @@ WITH due AS MATERIALIZED (
     FOR UPDATE OF q SKIP LOCKED
 )
 UPDATE {table} q
-SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', token = nextval('tokens'), {lease}
+SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', token = nextval('tokens'), {lease}, redeliveries = q.redeliveries + ({leased})::int
 FROM due
 WHERE q.ctid = due.at
-RETURNING q.instance_id, q.node, q.path, q.token, q.attempt, due.workflow, q.args
+RETURNING q.instance_id, q.node, q.path, q.token, q.attempt, due.workflow, q.args, q.redeliveries + 1

@@ -1,6 +1,6 @@
--- Renews leases that are held, and none of an instance that has ended: the rows of a cancelled one go later. Rows that somebody has locked are
+-- Renews leases that are held, or gives them back, and none of an instance that has ended: the rows of a cancelled one go later. Rows that somebody has locked are
 -- left out: a transaction that waited for one would keep the others locked meanwhile, out of order (D5).
--- $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token; $7 lease in µs.
+-- $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token; of those that are renewed $7 lease in µs.
 WITH held AS MATERIALIZED (
     SELECT l.ord, q.at
     FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[]) AS l (ord, instance_id, node, path, token)
@@ -16,7 +16,12 @@ WITH held AS MATERIALIZED (
     ) q
 )
 UPDATE {table} q
+--[ renewed
 SET due_at = clock_timestamp() + $7::bigint * interval '1 microsecond'
+--]
+--[ given back
+SET {free}, token = nextval('tokens'), due_at = clock_timestamp() - interval '100 years' -- before what has not had its turn, see overdue.sql
+--]
 FROM held h
 WHERE q.ctid = h.at
 RETURNING h.ord

@@ -1,7 +1,8 @@
 -- Gives a shard back, with the leases on its node runs, and tells the others. $1 shard, $2 owner; $3 instance, $4 node, $5 path,
--- $6 token, $7 rest of the lease in µs; $8 channel, $9 what the others hear.
+-- $6 token, $7 rest of the lease in µs; $8 channel, $9 what the others hear;
+-- $10 whether the leases tell of every delivery that no event tells of.
 WITH freed AS (
-    UPDATE shards SET owner = NULL, expires_at = clock_timestamp() WHERE shard = $1 AND owner = $2::text
+    UPDATE shards SET owner = NULL, counted = $10::boolean, expires_at = clock_timestamp() WHERE shard = $1 AND owner = $2::text
     RETURNING epoch
 ), handed AS (
     INSERT INTO leases (shard, instance_id, node, path, token, expires_at)

@@ -1,7 +1,7 @@
 -- Reads the leases that came with a shard, and prolongs that on the shard until they are over. No row: the shard is not
--- owned in the epoch any more. A row without an instance: no leases came. $1 shard, $2 epoch.
+-- owned in the epoch any more. A row without an instance: no leases came. Each row says whether they tell of every delivery that no event tells of. $1 shard, $2 epoch.
 WITH fence AS MATERIALIZED (
-    SELECT s.epoch FROM shards s WHERE s.shard = $1 AND s.epoch = $2 FOR KEY SHARE
+    SELECT s.epoch, s.counted FROM shards s WHERE s.shard = $1 AND s.epoch = $2 FOR KEY SHARE
 ), taken AS MATERIALIZED (
     SELECT instance_id, node, path, token, expires_at FROM leases WHERE shard = $1 AND EXISTS (SELECT FROM fence)
 ), prolonged AS (
@@ -9,5 +9,5 @@ WITH fence AS MATERIALIZED (
     FROM (SELECT max(expires_at) AS latest FROM taken) t
     WHERE s.shard = $1 AND s.epoch = $2 AND s.expires_at < t.latest
 )
-SELECT instance_id, node, path, token, (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint
+SELECT instance_id, node, path, token, (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint, counted
 FROM fence LEFT JOIN taken ON true
