@@ -34,6 +34,9 @@ type ran struct {
 	Status  string
 	Result  json.RawMessage
 	Error   *[2]string // type and message
+	Line    int        // at which it failed
+
+	Positions []python.Position
 }
 
 // ended is how a run ended, with the error as Python has it.
@@ -41,9 +44,12 @@ type ended struct {
 	Status string
 	Result expr.Value
 	Error  string
+	Line   int
 }
 
-func (e ended) String() string { return fmt.Sprintf("%s %v %s", e.Status, e.Result, e.Error) }
+func (e ended) String() string {
+	return fmt.Sprintf("%s %v %s, line %d", e.Status, e.Result, e.Error, e.Line)
+}
 
 // TestSameAsPython holds the interpreter and an engine in memory against CPython: the workflows of tests/workflows must have
 // the same results and errors everywhere.
@@ -122,13 +128,14 @@ func (r *runner) check(t *testing.T, c ran) {
 	want := ended{Status: c.Status, Result: value(t, c.Result)}
 	if c.Error != nil {
 		want.Error = c.Error[0] + ": " + c.Error[1]
+		want.Line = c.Line
 	}
 	for _, by := range []struct {
 		name string
 		run  func(*testing.T, ran) ended
 	}{{"the interpreter", r.interpret}, {"memory", r.inMemory}} {
 		got := by.run(t, c)
-		if got.Status != want.Status || got.Error != want.Error || !expr.Equal(got.Result, want.Result) {
+		if got.Status != want.Status || got.Line != want.Line || got.Error != want.Error || !expr.Equal(got.Result, want.Result) || keys(t, got.Result) != keys(t, want.Result) {
 			t.Errorf("%s\nCPython: %v\n%s: %v\n%s", c.Name, want, by.name, got, c.Program)
 		}
 	}
@@ -154,6 +161,7 @@ func (r *runner) interpret(t *testing.T, c ran) ended {
 	end := ended{Status: string(o.Status), Result: o.Result}
 	if o.Error != nil {
 		end.Error = c.python(o.Error.Type, o.Error.Message)
+		end.Line = c.line(o.Error.Pos)
 	}
 	if end.Result == nil {
 		end.Result = value(t, nil)
@@ -177,6 +185,7 @@ func (r *runner) inMemory(t *testing.T, c ran) ended {
 	end := ended{Status: string(instance.Status), Result: value(t, instance.Result)}
 	if instance.Failure != nil {
 		end.Error = c.python(instance.Failure.Type, instance.Failure.Message)
+		end.Line = c.line(instance.Failure.Pos)
 	}
 	return end
 }
@@ -185,6 +194,25 @@ func (r *runner) inMemory(t *testing.T, c ran) ended {
 func (c ran) python(typ, message string) string {
 	typ, message = (&python.Source{Errors: c.Errors}).Error(typ, message)
 	return typ + ": " + message
+}
+
+// line gives the line in Python of a place in the program.
+func (c ran) line(at ir.Pos) int {
+	s := python.Source{Positions: c.Positions}
+	return s.Place(at).Line
+}
+
+// keys gives the keys of all dicts in a value, in their order, which expr.Equal does not look at.
+func keys(t *testing.T, v expr.Value) string {
+	data, err := expr.Encode(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, text := range regexp.MustCompile(`"(?:[^"\\]|\\.)*":`).FindAll(data, -1) {
+		found = append(found, string(text))
+	}
+	return strings.Join(found, " ")
 }
 
 // value decodes JSON; nothing is None.

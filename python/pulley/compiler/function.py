@@ -198,7 +198,7 @@ def assigned_names(node: ast.AST) -> Set[str]:
             continue
         if isinstance(at, ast.Name) and isinstance(at.ctx, (ast.Store, ast.Del)):
             found.add(at.id)
-        if isinstance(at, ast.ExceptHandler) and at.name:
+        if (isinstance(at, ast.ExceptHandler) or type(at).__name__ == "MatchAs") and at.name:
             found.add(at.name)
         todo.extend(ast.iter_child_nodes(at))
     return found

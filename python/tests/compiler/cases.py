@@ -3,12 +3,14 @@
     PYTHONPATH=. python3 tests/compiler/cases.py [--random SEED COUNT]
 """
 
+import asyncio
 import contextlib
 import io
 import json
 import os
 import sys
 import tempfile
+import traceback
 from typing import Iterator
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -18,6 +20,18 @@ from compiler import generate, support  # noqa: E402
 from pulley.compiler import CompileError  # noqa: E402
 from pulley.loading import workflow_of  # noqa: E402
 from pulley.values import Signature  # noqa: E402
+
+
+def line_of(path: str, given: dict) -> int:
+    """The line of a workflow's file at which it fails."""
+    cls = workflow_of(path)
+    positional, named = Signature("run", cls.run, skip_self=True).decode_arguments(given)
+    try:
+        asyncio.run(cls().run(*positional, **named))
+    except Exception as e:
+        frames = [f.lineno for f in traceback.extract_tb(e.__traceback__) if os.path.realpath(f.filename) == os.path.realpath(path)]
+        return frames[-1] or 0
+    raise AssertionError(f"{path} fails once only")
 
 
 def cases(paths: "list[str]") -> Iterator[dict]:
@@ -32,10 +46,12 @@ def cases(paths: "list[str]") -> Iterator[dict]:
                 "name": f"{os.path.basename(path)} {json.dumps(given)}",
                 "program": made["program"],
                 "errors": made["errors"],
+                "positions": made["positions"],
                 "input": signature.complete(given),
                 "status": status,
                 "result": result,
                 "error": error,
+                "line": 0 if error is None else line_of(path, given),
             }
 
 
