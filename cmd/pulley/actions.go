@@ -33,8 +33,11 @@ const actionsHelp = "A file of actions is YAML. An action is a program, of which
 	"      at_once: 8                         # processes of this action\n" +
 	"      grace: 2s                          # between SIGTERM and SIGKILL\n" +
 	"    shout: {worker: words}               # a worker's action; calls: NAME if it has another name there\n" +
+	"    render: {job: batch, limit: 1h}      # a job on a server, for each attempt\n" +
 	"  workers:                               # long-lived processes, see docs/worker-protocol.md\n" +
-	"    words: {command: [python3, words.py], processes: 2}\n"
+	"    words: {command: [python3, words.py], processes: 2}\n" +
+	"  jobs:                                  # servers of HTTP jobs, see docs/http-jobs.md\n" +
+	"    batch: {url: https://jobs.example.com/v1/jobs, token: {env: JOBS_TOKEN}}\n"
 
 // closeTimeout bounds ending what actions run.
 const closeTimeout = 10 * time.Second
