@@ -32,7 +32,7 @@ class Flow(Workflow):
 
 def pulley(*arguments, input=""):
     return subprocess.run(
-        [sys.executable, "-m", "pulley", *arguments], input=input, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": PACKAGES}
+        [sys.executable, "-m", "pulley", *arguments], input=input, capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": PACKAGES}
     )
 
 

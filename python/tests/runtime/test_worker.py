@@ -15,7 +15,7 @@ from .places import HERE, PACKAGES
 ACTIONS = os.path.join(HERE, "files", "actions.py")
 
 #: How long anything may take, in seconds.
-DEADLINE = 60
+DEADLINE = 300
 
 
 class Engine:
