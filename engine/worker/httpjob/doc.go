@@ -39,7 +39,8 @@
 //	the server deleted the job, or forgot it         JobLost
 //	the limit of Job or the node's timeout passed    Timeout; the job is cancelled
 //	the instance ended                               the job is cancelled
-//	the engine stops, or lost the lease              the job goes on, and is found by the next delivery
+//	the engine stops, dies, or lost the lease        the job goes on, and is found by the next delivery
+//	engines died with it, MaxDeliveries times        WorkerDied, of the engine's Config; the job goes on
 //	the result is missing, or is no JSON             ResultError
 //	an answer is longer than Config.BodyBytes        LimitExceeded
 //	a request is refused (most of 4xx, and 3xx)      HTTPError, with method, address, status and the begin of the answer

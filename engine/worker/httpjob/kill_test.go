@@ -107,7 +107,10 @@ func (c engineConfig) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(engine.Config{Backend: store, Workers: actions, Slots: c.Slots, Lease: lease, Sweep: lease})
+	e, err := engine.New(engine.Config{
+		Backend: store, Workers: actions, Slots: c.Slots, Lease: lease, Sweep: lease,
+		MaxDeliveries: 1_000_000, // it is not the jobs that kill engines
+	})
 	if err != nil {
 		return err
 	}
