@@ -10,7 +10,7 @@ the language or refuses the text with its place and what to write instead: docs/
 How a function is translated: modules statements, loops and tries write statements; expressions, operators, access,
 functions, methods and invocations translate expressions, and write what these need before them.  Each class derives from
 the one below it.  Module scope has what is known of the variables at one place (their types, and whether an
-object is known by one name only), types the types, errors the exceptions, text and program the text.
+object is known by one name only), types the types, floats how floats are printed, errors the exceptions, text and program the text.
 """
 
 import argparse

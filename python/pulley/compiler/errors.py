@@ -48,10 +48,15 @@ MESSAGES = {
 TOO_LARGE = "numbers above 2**53 are rounded in an action"
 
 
+#: The same, for an exponent that is negative: the result is no int then.
+NEGATIVE_POWER = "negative exponents are computed in an action"
+
+
 def translations() -> List[Dict[str, str]]:
     """What the message of an ExpressionError that ends a run means in Python: the first pattern that matches all of it
     gives type and message, in which $1 stands for the first group."""
     rows = [
+        ('key "' + NEGATIVE_POWER + '" not in dict', "ValueError", NEGATIVE_POWER),
         ('key "' + re.escape(TOO_LARGE) + '" not in dict', "OverflowError", TOO_LARGE),
         (r"real division by zero|floating-point division by zero", "ZeroDivisionError", MESSAGES["/"]),
         (r"floored division by zero", "ZeroDivisionError", MESSAGES["//"]),
@@ -63,7 +68,7 @@ def translations() -> List[Dict[str, str]]:
         (r"list index: .*", "IndexError", MESSAGES["list index"]),
         (r"min: argument is an empty sequence", "ValueError", MESSAGES["min"]),
         (r"max: argument is an empty sequence", "ValueError", MESSAGES["max"]),
-        (r"range: step argument must not be zero", "ValueError", MESSAGES["range step"]),
+        (r"range: step argument must not be zero|range: a step of 0 leads nowhere", "ValueError", MESSAGES["range step"]),
         (r"zero is not a valid slice step", "ValueError", MESSAGES["slice step"]),
         (r"split: empty separator", "ValueError", MESSAGES["empty separator"]),
     ]

@@ -87,7 +87,11 @@ class Functions(Access):
                 raise Refused(a, f"range counts with ints, this is {self.article(v.type)}; write int(...), or a hint")
         raises = frozenset().union(*(v.raises for v in values))
         if len(values) == 3 and not (values[2].literal and values[2].text != "0"):
-            raise Refused(node.args[2], "the step of range must be a number in the text, other than 0")
+            if self.is_caught("ValueError") is not None:
+                values[2] = self.simple(node.args[2], values[2])
+                self.guard(node, "ValueError", f"{values[2].bound(UNARY)} == 0", quote(MESSAGES["range step"]))
+            else:
+                raises |= {"ValueError"}
         return Value(f"range({', '.join(v.text for v in values)})", t.Series(t.INT, "range"), PRIMARY, raises)
 
     def call_enumerate(self, node: ast.Call) -> Value:
@@ -195,6 +199,16 @@ class Functions(Access):
         self.only(node, 1, 1)
         v = self.number(node.args[0], "abs")
         return self.twice(v, lambda x: f"({x} if {x} > 0 else 0 - {x})", v.type)
+
+    def whole(self, node: ast.Call, up: bool) -> Value:
+        """math.floor and math.ceil"""
+        self.only(node, 1, 1)
+        v = self.number(node.args[0], "this")
+        if v.type == t.INT:
+            return v
+        if up:
+            return Value(f"-int(-{v.bound(PRIMARY)} // 1)", t.INT, UNARY, v.raises)
+        return Value(f"int({v.bound(PRIMARY)} // 1)", t.INT, PRIMARY, v.raises)
 
     def call_round(self, node: ast.Call) -> Value:
         keywords = self.only(node, 1, 2, ("ndigits",))

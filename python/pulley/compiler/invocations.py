@@ -5,6 +5,7 @@ import asyncio
 import dataclasses
 import enum
 import inspect
+import math
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..definitions import Action
@@ -72,6 +73,8 @@ class Invocations(Methods):
             return self.construct(node, callee)
         if callee is dataclasses.replace:
             return self.replaced(node)
+        if callee in (math.floor, math.ceil):
+            return self.whole(node, callee is math.ceil)
         raise Refused(node, self.unit.instead_of(node, callee))
 
     # Classes

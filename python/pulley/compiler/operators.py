@@ -5,7 +5,7 @@ import enum
 from typing import Optional, Tuple
 
 from . import types as t
-from .errors import MESSAGES, TOO_LARGE
+from .errors import MESSAGES, NEGATIVE_POWER, TOO_LARGE
 from .expressions import Expressions
 from .problems import Refused
 from .scope import AND, COMPARISON, CONDITIONAL, NOT, OR, PRIMARY, PRODUCT, SUM, UNARY, Value
@@ -114,7 +114,11 @@ class Operators(Expressions):
                 return Value("1", t.INT, PRIMARY, a.raises, literal=True)
             n = right.value
             return self.twice(a, lambda x: "(" + " * ".join([x] * n) + ")", t.INT)
-        raise Refused(node, "** is compiled for ints with a literal exponent from 0 to 16; multiply, or compute it in an action")
+        if a.literal and a.type == b.type == t.INT and 2 <= int(a.text) <= 36:
+            # A digit 1 and n zeros, read in the base.
+            wanted = f'{{}}[{quote(NEGATIVE_POWER)}]'
+            return self.twice(b, lambda n: f'(int("1" + "0" * {n}, base={a.text}) if {n} >= 0 else {wanted})', t.INT)
+        raise Refused(node, "** is compiled for ints if the exponent is a number from 0 to 16 that stands here, or the base one from 2 to 36; multiply, or compute it in an action")
 
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):

@@ -4,6 +4,7 @@ import ast
 from typing import Callable, List, Optional, Sequence, Tuple
 
 from . import types as t
+from .coroutines import gathered
 from .invocations import Invocations, Rhs
 from .methods import CHANGERS
 from .operators import _ARITHMETIC
@@ -33,7 +34,7 @@ class Statements(Invocations):
 
     def block(self, body: Sequence[ast.stmt]) -> None:
         """Translates statements, each of which may be refused alone."""
-        for at in body:
+        for at in gathered(body, self.source.node):
             if self.scope is None:
                 return  # nobody comes here
             mark, depth, inner, conditional = self.writer.mark(), self.writer.depth, len(self.inner), self.conditional

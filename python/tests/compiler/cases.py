@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -23,7 +24,10 @@ from pulley.values import Signature  # noqa: E402
 
 
 def line_of(path: str, given: dict) -> int:
-    """The line of a workflow's file at which it fails."""
+    """The line of a workflow's file at which it fails; 0 where errors are raised again, which Python reports at their first line."""
+    with open(path, encoding="utf-8") as f:
+        if re.search(r"^\s+(raise|raise \w|finally:)$", f.read(), re.MULTILINE):
+            return 0
     cls = workflow_of(path)
     positional, named = Signature("run", cls.run, skip_self=True).decode_arguments(given)
     try:
