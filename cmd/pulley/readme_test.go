@@ -36,6 +36,7 @@ func TestTheReadmeIsTrue(t *testing.T) {
 	}
 	sums := file(t, "sums.ir", programs[3][1])
 	const input = `{"fan_out": 6, "loop_iters": 2}`
+	const wordsInput = `{"texts": ["hello there", "hi"]}`
 	for _, c := range []struct {
 		shown string
 		args  []string
@@ -44,6 +45,8 @@ func TestTheReadmeIsTrue(t *testing.T) {
 			[]string{"run", pipeline, "--input", input, "--format", "json"}},
 		{"pulley run examples/pipeline/pipeline.ir --actions examples/pipeline/actions.yaml --input '" + input + "' --format json",
 			[]string{"run", filepath.Join(root, "examples/pipeline/pipeline.ir"), "--actions", filepath.Join(root, "examples/pipeline/actions.yaml"), "--input", input, "--format", "json"}},
+		{"pulley run examples/workers/words.ir --actions examples/workers/actions.yaml --input '" + wordsInput + "' --format json",
+			[]string{"run", filepath.Join(root, "examples/workers/words.ir"), "--actions", filepath.Join(root, "examples/workers/actions.yaml"), "--input", wordsInput, "--format", "json"}},
 		{"pulley graph sums.ir", []string{"graph", sums}},
 		{"pulley sim fanout=500 --workers 16 --service exp:10ms",
 			[]string{"sim", "fanout=500", "--workers", "16", "--service", "exp:10ms", "--out", t.TempDir()}},

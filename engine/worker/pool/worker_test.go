@@ -24,6 +24,13 @@ func TestMain(m *testing.M) {
 		beWorker(text)
 		return
 	}
+	if os.Getenv(engineVariable) != "" {
+		if err := beEngine(); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 
