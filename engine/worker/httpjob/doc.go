@@ -62,7 +62,8 @@
 // Connection errors and the statuses 408, 409, 425, 429 and 5xx are repeated, after a random pause whose bound doubles up to
 // Config.RetryMax, or after what Retry-After says, up to Config.RetryAfterMax; that holds after a success, too. At most
 // Config.Requests are in flight. An attempt has the goroutine that the engine gives it and no other; listing executions is shared
-// by all attempts of one job. Redirects are not followed.
+// by all attempts of one job. Redirects are not followed. Where a server bounds the rate of requests, choose Config.Poll: there is one
+// request for each job in that time.
 //
 // A token is kept until it expires, and replaced a minute before; the status 401 has it replaced once. Tokens, users and queries of
 // addresses are left out of errors.

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +18,8 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/worker"
 	"pulley/engine/worker/httpjob/jobserver"
+	"pulley/internal/depth"
+	"pulley/internal/pause"
 )
 
 // ask runs an attempt of a plain job against scripted answers, in virtual time, and gives its end, how long it took, and what
@@ -189,6 +195,7 @@ func TestTokensAreKept(t *testing.T) {
 
 func TestTokenSources(t *testing.T) {
 	t.Parallel()
+	depth.Needs(t, "other processes")
 	script := &scripted{}
 	server := newTCP(t, script)
 	for _, c := range []struct {
@@ -226,6 +233,49 @@ func TestTokenSources(t *testing.T) {
 			t.Errorf("%v gives a token that lives for %v, want %v", c.source, lives, c.lives)
 		}
 	}
+}
+
+// TestTokenCommandsEnd ends a command that does not, together with what it started.
+func TestTokenCommandsEnd(t *testing.T) {
+	t.Parallel()
+	depth.Needs(t, "other processes")
+	file := filepath.Join(t.TempDir(), "pid")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := CommandToken{"sh", "-c", `sleep 600 & echo $! > "$0.new" && mv "$0.new" "$0"; wait`, file}.Token(ctx)
+		ended <- err
+	}()
+	waiting, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer stop()
+	child := 0
+	for range pause.Tries(waiting, 5*time.Millisecond) {
+		if text, err := os.ReadFile(file); err == nil {
+			if child, err = strconv.Atoi(strings.TrimSpace(string(text))); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	cancel()
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "context canceled") {
+		t.Errorf("the command ends with %v", err)
+	}
+	for range pause.Tries(waiting, 5*time.Millisecond) {
+		if child == 0 || errors.Is(syscall.Kill(child, 0), syscall.ESRCH) || isZombie(child) {
+			break
+		}
+	}
+	if child == 0 || waiting.Err() != nil {
+		t.Errorf("the process %d that the command started is left", child)
+	}
+}
+
+// isZombie says that a process has ended, and that nobody has asked for its end yet.
+func isZombie(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(text), ") Z ")
 }
 
 func TestConfigs(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"pulley/internal/clip"
@@ -53,6 +54,9 @@ func (c CommandToken) Token(ctx context.Context) (Token, error) {
 	defer cancel()
 	begun := time.Now()
 	cmd := exec.CommandContext(ctx, c[0], c[1:]...)
+	// What the program starts ends with it: it leads a group of its own, and the whole group is killed.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	stdout, stderr := &boundedBuffer{most: tokenBytes}, &boundedBuffer{most: 1000}
 	cmd.Stdout, cmd.Stderr = stdout, stderr

@@ -14,11 +14,13 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/worker"
 	"pulley/engine/worker/httpjob/jobserver"
+	"pulley/internal/depth"
 )
 
 // TestJobs opens a file with servers of both dialects, and has jobs run on them.
 func TestJobs(t *testing.T) {
 	t.Parallel()
+	depth.Needs(t, "other processes")
 	server := jobserver.New(jobserver.Config{Tokens: []string{"t0", "t1"}, Behave: func(s jobserver.Start) jobserver.Behaviour {
 		switch {
 		case s.Job == "fails":
