@@ -5,7 +5,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple, Union
 
 from . import types as t
-from .problems import Refused
+from .problems import NeedsStatement, Refused
 from .scope import PRIMARY, Scope, Value, Variable, merged
 from .text import Segment, Writer, name as name_of, quote
 
@@ -141,7 +141,7 @@ class Function:
 
     def need_statement(self, node: ast.AST, why: str) -> None:
         if self.conditional:
-            raise Refused(node, f"{why}, inside {self.conditional}; write it as a statement of its own before, or write if and for as statements")
+            raise NeedsStatement(node, f"{why}, inside {self.conditional}; write it as a statement of its own before, or write if and for as statements")
 
     def hoist(self, node: ast.AST, *segments: Union[str, Segment]) -> str:
         """Writes an assignment to a new variable, and gives its name."""

@@ -2,13 +2,13 @@
 
 import ast
 import enum
-from typing import Optional, Tuple
+from typing import Callable, Optional, Tuple
 
 from . import types as t
 from .errors import MESSAGES, NEGATIVE_POWER, TOO_LARGE
 from .expressions import Expressions
-from .problems import Refused
-from .scope import AND, COMPARISON, CONDITIONAL, NOT, OR, PRIMARY, PRODUCT, SUM, UNARY, Value
+from .problems import NeedsStatement, Refused
+from .scope import AND, COMPARISON, CONDITIONAL, NOT, OR, PRIMARY, PRODUCT, SUM, UNARY, Value, merged
 from .text import quote
 
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}
@@ -242,6 +242,48 @@ class Operators(Expressions):
 
     def bool_op(self, node: ast.BoolOp, condition: bool) -> Value:
         """Translates and, or: as a condition, or as a value, which is one of the operands."""
+        return self.inline_or_not(lambda: self.bool_op_inline(node, condition), lambda: self.bool_op_apart(node, condition))
+
+    def inline_or_not(self, inline: Callable[[], Value], apart: Callable[[], Value]) -> Value:
+        """Translates something as an expression if it can be one, else as statements."""
+        if self.conditional:
+            return inline()
+        mark, before, temporaries = self.writer.mark(), self.known().copy(), self.temporaries
+        inner = len(self.inner)
+        try:
+            return inline()
+        except NeedsStatement:
+            self.writer.cut(mark)
+            del self.inner[inner:]
+            self.scope, self.temporaries = before, temporaries
+            return apart()
+
+    def bool_op_apart(self, node: ast.BoolOp, condition: bool) -> Value:
+        """a and b, where b needs statements: x = a; if x: x = b"""
+        conjunction = isinstance(node.op, ast.And)
+        values = [self.need_truth(node.values[0], self.expr(node.values[0]))]
+        made = self.hoist(node, (values[0].text, node.values[0]))
+        for i, at in enumerate(node.values[1:], 1):
+            outer = self.known().copy()
+            self.writer.line(at, f"if {made}:" if conjunction else f"if not {made}:")
+            self.writer.depth += 1
+            for before in node.values[:i]:
+                self.known().narrow(before, conjunction)
+            v = self.expr(at)
+            values.append(v if at is node.values[-1] and not condition else self.need_truth(at, v))
+            self.writer.line(at, f"{made} = ", (v.text, at))
+            self.writer.depth -= 1
+            self.scope = merged([outer, self.scope])
+        if not condition:
+            for n, v in zip(node.values, values):
+                self.need_value(n, v)
+        kinds = [v.type for v in values]
+        if not conjunction:
+            kinds[:-1] = [t.without_none(k) for k in kinds[:-1]]
+        names = frozenset().union(*(v.names for v in values))
+        return Value(made, t.BOOL if condition else t.join(kinds), fresh=all(v.fresh for v in values), names=names)
+
+    def bool_op_inline(self, node: ast.BoolOp, condition: bool) -> Value:
         conjunction = isinstance(node.op, ast.And)
         level, word = (AND, "and") if conjunction else (OR, "or")
         values = [self.need_truth(node.values[0], self.expr(node.values[0]))]
@@ -269,6 +311,28 @@ class Operators(Expressions):
         return Value(text, t.BOOL if condition else t.join(kinds), level, raises, all(v.fresh for v in values), names)
 
     def expr_IfExp(self, node: ast.IfExp) -> Value:
+        return self.inline_or_not(lambda: self.if_inline(node), lambda: self.if_apart(node))
+
+    def if_apart(self, node: ast.IfExp) -> Value:
+        """a if c else b, where a part needs statements: if c: x = a, else: x = b"""
+        test = self.truth(node.test)
+        made, values, ends = self.temporary(), [], []
+        before = self.known()
+        for word, branch, holds in ((f"if {test.text}:", node.body, True), ("else:", node.orelse, False)):
+            self.writer.line(branch, word)
+            self.writer.depth += 1
+            self.scope = before.copy()
+            self.scope.narrow(node.test, holds)
+            v = self.value(branch)
+            values.append(v)
+            self.writer.line(branch, f"{made} = ", (v.text, branch))
+            self.writer.depth -= 1
+            ends.append(self.scope)
+        self.scope = merged(ends)
+        a, b = values
+        return Value(made, t.join([a.type, b.type]), fresh=a.fresh and b.fresh, names=a.names | b.names)
+
+    def if_inline(self, node: ast.IfExp) -> Value:
         test = self.truth(node.test)
         values = []
         for branch, holds in ((node.body, True), (node.orelse, False)):

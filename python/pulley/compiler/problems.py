@@ -19,6 +19,10 @@ class Refused(Exception):
         self.what = what
 
 
+class NeedsStatement(Refused):
+    """Something that needs a statement before it, where none can stand."""
+
+
 class Problems:
     """Collects what is refused, so that one run names everything."""
 
