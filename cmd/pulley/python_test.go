@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,15 +8,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"pulley/cmd/pulley/console"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 	"pulley/internal/pause"
+	"pulley/python"
 )
 
 const (
@@ -282,16 +285,21 @@ func TestASignalEndsPython(t *testing.T) {
 	}
 }
 
-// awaitLine reads until a line has part in it.
-func awaitLine(t *testing.T, from io.Reader, part string) {
+// awaitLine reads until a line has part in it, byte by byte, so that what comes after it can be read too.
+func awaitLine(t *testing.T, from io.Reader, part string) string {
 	t.Helper()
-	lines := bufio.NewScanner(from)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), part) {
-			return
+	var line []byte
+	for b := make([]byte, 1); ; {
+		if _, err := from.Read(b); err != nil {
+			t.Fatalf("the command ended without saying %q: %v", part, err)
+		}
+		switch line = append(line, b[0]); {
+		case b[0] == '\n' && strings.Contains(string(line), part):
+			return string(line)
+		case b[0] == '\n':
+			line = nil
 		}
 	}
-	t.Fatalf("the command ended without saying %q", part)
 }
 
 // awaitNone waits until no process names the directory.
@@ -325,5 +333,90 @@ func TestTheExampleRuns(t *testing.T) {
 	sim := call(t, nil, "sim", exampleFlow, "--workers", "4", "--service", "const:10ms", "--runs", "1", "--out", t.TempDir())
 	if sim.code != 0 || !strings.Contains(sim.out, exampleFlow) {
 		t.Errorf("%+v", sim)
+	}
+}
+
+const steps = `import os
+from typing import List
+
+from pulley import Workflow, action, workflow
+
+@action
+def step(i: int) -> int:
+    print("step", i, os.getpid(), flush=True)
+    return i * i
+
+@workflow
+class Steps(Workflow):
+    async def run(self, n: int = 12) -> List[int]:
+        done = []
+        for i in range(n):
+            done.append(step(i=i))
+        return done
+`
+
+// TestAWorkflowInPythonSurvivesKills kills engines and workers of Python in the middle of an instance, and has the next ones go on.
+func TestAWorkflowInPythonSurvivesKills(t *testing.T) {
+	t.Parallel()
+	needsPython(t)
+	path := file(t, "steps.py", steps)
+	want := plain(t, nil, path, "--format", "json")
+	dsn := pgtest.DSN(t)
+	for _, backend := range depth.Of([]string{"push"}, []string{"push", "journal", "eager", "pull", "pull:scan=sql"}) {
+		t.Run(backend, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"run", path, "--format", "json", "--backend", backend, "--dsn", dsn, "--schema", pgtest.Schema(t), "--id", uuid.NewString(), "--processes", "1"}
+			engine := command(t, args...)
+			stderr, err := engine.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := engine.Start(); err != nil {
+				t.Fatal(err)
+			}
+			killWorker(t, stderr, "step 3 ")
+			awaitLine(t, stderr, "step 5 ") // of the worker that came after it
+			if err := engine.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = engine.Wait() // it was killed
+			got := runIn(t, nil, args...)
+			if got.code != 0 || got.out != want.out || strings.Contains(got.err, "step 2 ") {
+				t.Errorf("exit status %d, output %q, errors %q; Python gives %q", got.code, got.out, got.err, want.out)
+			}
+		})
+	}
+}
+
+// killWorker kills the worker that says a line with part in it, and its number.
+func killWorker(t *testing.T, from io.Reader, part string) {
+	t.Helper()
+	line := awaitLine(t, from, part)
+	fields := strings.Fields(line)
+	pid, err := strconv.Atoi(fields[len(fields)-1])
+	if err != nil {
+		t.Fatalf("no number of a process in %q: %v", line, err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTheWorkerOfPythonKeepsTheProtocol holds it against what engines do.
+func TestTheWorkerOfPythonKeepsTheProtocol(t *testing.T) {
+	t.Parallel()
+	needsPython(t)
+	i, err := python.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := file(t, "small.py", small)
+	args := append([]string{"worker", "check", "--patience", "1m", "--hello-timeout", "5m", "--run", `charge {"amount": 1}`, "--slow", "forever {}"}, i.Worker(path, 4)...)
+	got := call(t, nil, args...)
+	if got.code != 0 || !strings.Contains(got.out, "0 findings") {
+		t.Errorf("%+v", got)
+	}
+	if err := i.Close(); err != nil {
+		t.Error(err)
 	}
 }
