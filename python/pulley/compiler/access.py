@@ -27,6 +27,8 @@ class Access(Operators):
             raise Refused(node, f"{ast.unparse(node)} is no constant of the class; write it there, or pass it as an argument of run")
         v = self.expr(node.value)
         self.refuse_none(node.value, v)
+        if v.type == t.NEVER:
+            return Value(f"{v.bound(PRIMARY)}[{quote(node.attr)}]", t.NEVER, PRIMARY, v.raises)
         if isinstance(v.type, t.Record):
             return self.field(node, v, v.type)
         if isinstance(v.type, t.Enum_):
@@ -83,6 +85,8 @@ class Access(Operators):
         base, at = self.sequence([node.value, index], self.expr)
         self.refuse_none(node.value, base)
         self.need_value(index, at)
+        if base.type == t.NEVER:
+            return Value(f"{base.bound(PRIMARY)}[{at.text}]", t.NEVER, PRIMARY, base.raises | at.raises)
         if isinstance(base.type, (t.Dict_, t.Keys)) or base.type == t.ANY:
             return self.by_key(node, base, index, at)
         if isinstance(base.type, t.Record):

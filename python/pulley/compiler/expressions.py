@@ -251,7 +251,7 @@ class Expressions(Function):
         if v.type == t.Caught():
             return Value(f'{v.bound(PRIMARY)}["message"]', t.STR, PRIMARY)
         members = v.type.members if isinstance(v.type, t.Union) else (v.type,)
-        if all(m in (t.STR, t.INT, t.BOOL, t.NONE) for m in members):
+        if all(m in (t.STR, t.INT, t.BOOL, t.NONE, t.NEVER) for m in members):
             return Value(f"str({v.text})", t.STR, PRIMARY, v.raises)
         if v.type == t.ANY:
             raise Refused(node, f"it is not known what this is, and {where} may print it otherwise; say it with a hint: x: str = ...")
@@ -289,6 +289,8 @@ class Expressions(Function):
     def as_list(self, node: ast.AST, v: Value) -> Value:
         if isinstance(v.type, (t.List, t.Series)) or isinstance(v.type, t.Tuple_):
             return v
+        if v.type == t.NEVER:
+            return self.retyped(v, t.List(t.NEVER))
         if isinstance(v.type, (t.Dict_, t.Keys)):
             return Value(f"{v.bound(PRIMARY)}.keys()", t.List(t.STR), PRIMARY, v.raises)
         if v.type == t.STR:

@@ -236,7 +236,7 @@ class Functions(Access):
 
     def number(self, node: ast.expr, what: str) -> Value:
         v = self.operand(node)
-        if not t.is_number(v.type):
+        if not t.is_number(v.type) and v.type != t.NEVER:
             raise Refused(node, f"{what} of {self.article(v.type)} is not compiled; say with a hint what it is: x: int = ...")
         return v
 

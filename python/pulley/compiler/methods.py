@@ -34,6 +34,8 @@ class Methods(Functions):
     def method(self, node: ast.Call, func: ast.Attribute) -> Value:
         v = self.expr(func.value)
         self.refuse_none(func.value, v)
+        if v.type == t.NEVER:
+            return Value("None", t.NEVER, PRIMARY, v.raises)
         arguments = node.args + [k.value for k in node.keywords]
         if v.raises and any(self.has_effect(a) or self.all_caught() and not isinstance(a, (ast.Name, ast.Constant)) for a in arguments):
             v = self.simple(func.value, v)
@@ -180,7 +182,7 @@ class Methods(Functions):
             kind = t.keys_of(v.type.cls).get(node.args[0].value, (kind, False))[0]
         other = values[1].type if len(values) > 1 else t.NONE
         raises = v.raises.union(*(x.raises for x in values))
-        names = v.names.union(*(x.names for x in values[1:]))
+        names = frozenset().union(*(x.names for x in values[1:]))
         return Value(f"{v.bound(PRIMARY)}.get({', '.join(x.text for x in values)})", t.join([kind, other]), PRIMARY, raises, False, names)
 
     def view(self, node: ast.Call, v: Value) -> Value:

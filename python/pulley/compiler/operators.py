@@ -46,6 +46,8 @@ class Operators(Expressions):
         if sign is None:
             raise Refused(node, f"the operator of {ast.unparse(node) if isinstance(node, ast.expr) else 'this'} is not compiled; write it in an action")
         raises = a.raises | b.raises
+        if t.NEVER in (a.type, b.type):
+            return Value(f"{a.bound(PRIMARY)} {sign} {b.bound(PRIMARY)}", b.type if a.type == t.NEVER else a.type, SUM, raises)
         if t.is_number(a.type) and t.is_number(b.type):
             if sign in "+-*":
                 kind = t.INT if a.type == b.type == t.INT else t.FLOAT
@@ -351,6 +353,8 @@ def is_small(v: Value) -> bool:
 
 def ordered(a: t.Type, b: t.Type) -> bool:
     """Says whether < and > mean the same for values of two types."""
+    if t.NEVER in (a, b):
+        return True
     if t.is_number(a) and t.is_number(b) or a == b == t.STR or a == b == t.BOOL:
         return True
     if isinstance(a, t.List) and isinstance(b, t.List):

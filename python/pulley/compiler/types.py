@@ -1,7 +1,7 @@
 """What the compiler knows of values: types, made of the codecs by which values travel.
 
 A type says which operations mean the same in Python and in the language.  ANY is a JSON value of which nothing
-is known; NEVER is the element of an empty list.
+is known.
 """
 
 import dataclasses
@@ -24,7 +24,10 @@ class Scalar(Type):
 
 
 NONE, BOOL, INT, FLOAT, STR = (Scalar(n) for n in ("None", "bool", "int", "float", "str"))
-ANY, NEVER = Scalar("value of unknown type"), Scalar("never")
+ANY = Scalar("value of unknown type")
+
+#: The type of the elements of an empty list, and of what cannot be where it stands: nothing is ever done with such a value.
+NEVER = Scalar("value that cannot be here")
 
 #: The type of what was refused already: nothing else is said of it.
 BROKEN = Scalar("broken")
@@ -155,7 +158,9 @@ def join(types: Iterable[Type]) -> Type:
 
 
 def without_none(t: Type) -> Type:
-    """Gives the type of a value that is known not to be None."""
+    """Gives the type of a value that is known not to be None: NEVER if there is no such value."""
+    if t == NONE:
+        return NEVER
     if isinstance(t, Union):
         return join(m for m in t.members if m != NONE)
     return t
