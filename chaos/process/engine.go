@@ -165,7 +165,7 @@ func (h *host) open(ctx context.Context, spec designs.Spec, hooks Hooks) error {
 	if hooks.Wrap != nil {
 		store = hooks.Wrap(store)
 	}
-	h.witness = newWitness(store, h.lines, h.Source)
+	h.witness = newWitness(store, h.Case.Lease(), h.lines, h.Source)
 	h.repeats = newRepeats(h.witness, h.Case.Seed+uint64(h.Index), h.misbehaved)
 	h.store = h.repeats
 	return nil

@@ -25,11 +25,13 @@ type witness struct {
 	Store
 	recorder *oracle.Recorder
 	calls    atomic.Int64
+	lease    time.Duration
 	graphs   sync.Map // by instance, of what was leased here: leases name nodes by number
 }
 
-func newWitness(s Store, out *lines, source string) *witness {
-	return &witness{Store: s, recorder: oracle.NewRecorder(out, oracle.Recording{Source: source})}
+// newWitness makes that of an engine whose leases are so long.
+func newWitness(s Store, lease time.Duration, out *lines, source string) *witness {
+	return &witness{Store: s, lease: lease, recorder: oracle.NewRecorder(out, oracle.Recording{Source: source})}
 }
 
 // observer tells of what happens between calls.
@@ -109,7 +111,7 @@ func (w *witness) Complete(ctx context.Context, shard int, done []backend.Comple
 func (w *witness) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	c := w.begin()
 	asking, answering, operation := oracle.Extending, oracle.Extended, "extend"
-	if grant.Lease == 0 { // they are given back
+	if grant.Lease < w.lease { // they are given back, or are to end since their workers died: nobody believes in them from here on
 		asking, answering, operation = oracle.Released, "", "release"
 	}
 	ctx = c.marked(ctx, operation, shard)

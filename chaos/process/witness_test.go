@@ -40,9 +40,9 @@ func TestAnswerOfACallOfUnknownOutcome(t *testing.T) {
 
 // TestGivingBackIsARelease has leases given back as the engine does it: nobody may believe in them from then on.
 func TestGivingBackIsARelease(t *testing.T) {
-	for lease, want := range map[time.Duration][]string{0: {"released"}, time.Second: {"extending", "extended"}} {
+	for lease, want := range map[time.Duration][]string{0: {"released"}, time.Millisecond: {"released"}, time.Second: {"extending", "extended"}} {
 		var out bytes.Buffer
-		w := newWitness(noStore{}, &lines{out: &out}, "engine")
+		w := newWitness(noStore{}, time.Second, &lines{out: &out}, "engine")
 		g := &graph.Graph{Nodes: []*graph.Node{{Name: "node"}}}
 		l := backend.Lease{Key: backend.Key{Instance: uuid.New()}, Token: 1}
 		w.graphs.Store(l.Key.Instance, g)

@@ -34,9 +34,10 @@ type runModel struct {
 	Attempt int
 	Token   int64 // of the last lease
 
-	Deliveries int // of the attempt, as the store tells
-	leases     int // of the attempt that were given and not given back
-	noted      int // events that count its deliveries
+	Deliveries int  // of the attempt, as the store tells
+	leases     int  // of the attempt that were given and not given back
+	noted      int  // events that count its deliveries
+	waits      bool // for its time, at first
 
 	args    []plan.Arg
 	action  string
@@ -59,7 +60,7 @@ func (m *Model) begin(w *world.World, inst *world.Instance) {
 	m.Instance = model.New(w.Workload.Compiled, model.Watch[*runModel]{
 		Wrong: m.Wrong,
 		Enqueued: func(e *plan.Enqueue) *runModel {
-			return &runModel{Attempt: 1, args: e.Args, action: e.Action, since: w.Server.Clock() + int64(e.After)}
+			return &runModel{Attempt: 1, args: e.Args, action: e.Action, since: w.Server.Clock() + int64(e.After), waits: e.After > 0}
 		},
 	})
 }
@@ -265,7 +266,7 @@ func (m *Model) calledOff(run graph.Run) bool {
 // again begins the next attempt.
 func (r *runModel) again() {
 	r.Attempt++
-	r.Deliveries, r.leases, r.noted = 0, 0, 0
+	r.Deliveries, r.leases, r.noted, r.waits = 0, 0, 0, true
 }
 
 // leased is a lease that the store gave: its token, the attempt that it is for, and which of its deliveries it is.

@@ -60,6 +60,33 @@ func TestInnocentsLoseOneDelivery(t *testing.T) {
 	w.counted(b, 3)
 }
 
+// TestSilentTakeoverCountsNothingAsKnown has an owner that has given its shard back take it again from another that is gone, and not hear
+// the first time that it has it: what it knew before says nothing of what the other delivered.
+func TestSilentTakeoverCountsNothingAsKnown(t *testing.T) {
+	w := newWorld(t, 1)
+	w.lease = briefLease
+	b := w.open()
+	if _, err := b.Claim(w.ctx, 0, w.granted(0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.holding(b, func(sh *shardState) error { return sh.release(w.ctx) }); err != nil {
+		t.Fatal(err)
+	}
+	freeze(b)
+	other := w.open()
+	w.launch(other, alone)
+	freeze(other)
+	sh := b.shards[0]
+	w.await(b, func() bool {
+		standing, err := sh.standing(w.ctx)
+		return err == nil && b.owners.Free(standing)
+	})
+	if _, _, err := sh.acquire(w.ctx, b.span.Load()); err != nil { // whose answer nobody hears
+		t.Fatal(err)
+	}
+	w.counted(b, 2)
+}
+
 // TestFirstDeliveriesCostNothing wants the deliveries of work that nobody dies of to be written nowhere.
 func TestFirstDeliveriesCostNothing(t *testing.T) {
 	w := newWorld(t, 1)

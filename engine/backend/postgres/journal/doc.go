@@ -45,7 +45,8 @@
 // in memory only, and are over before the owner's on the shard is: what was leased is ready again. How often an attempt was delivered is
 // in memory, too, and each delivery but the first is an event before it is made. Who takes the shard of an owner that is gone
 // presumes the first delivery of all that may have been handed out: so the bound of deliveries holds, the usual
-// delivery writes nothing, and an attempt that only waited while an owner died may lose one delivery of its bound. An owner that is
+// delivery writes nothing, and an attempt that only waited while an owner died may lose one delivery of its bound. (Where the server's
+// clock is set back meanwhile, one that had waited for its time may have one more.) An owner that is
 // closed gives its shards back with the leases, which then hold. So does one that has more than its part among the engines that look for
 // work, as soon as it hears of another; nobody takes more than that, but for one who has something leased in a shard for
 // which nobody comes. An engine that has shards places there what it submits, where it may choose (backend.Placer), and

@@ -134,8 +134,8 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 		return false, foreign{s}
 	}
 	sent := sh.b.now()
-	if s.Owner != sh.b.owners.Name {
-		sh.lost = nil
+	if s.Owner != sh.b.owners.Name { // another may have had it since
+		sh.lost, sh.counts = nil, false
 	}
 	span := sh.b.span.Load()
 	sh.named = true
@@ -249,7 +249,7 @@ func (sh *shardState) release(ctx context.Context) error {
 	}
 	sh.named = false
 	if given { // else another has the shard, and nothing was handed over
-		sh.lost = nil
+		sh.lost, sh.counts = nil, false
 	}
 	return nil
 }
