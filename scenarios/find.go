@@ -77,8 +77,11 @@ func shipped(name string) (Scenario, error) {
 	if best := nearest.Word(strings.ToLower(name), names); best != "" {
 		meant = fmt.Sprintf("; did you mean %s?", best)
 	}
-	if strings.HasSuffix(name, ".ir") {
+	switch file, _, _ := strings.Cut(name, ":"); {
+	case strings.HasSuffix(name, ".ir"):
 		meant = "; a program is run by a scenario's file that names it, NAME.yaml"
+	case strings.HasSuffix(file, ".py"):
+		meant = "; pulley compile -o FILE.ir makes a program of a workflow in Python, which a scenario's file names, NAME.yaml"
 	}
 	return Scenario{}, fmt.Errorf("there is no scenario %q%s (scenarios: %s, or the path of a file NAME.yaml)", name, meant, strings.Join(names, ", "))
 }

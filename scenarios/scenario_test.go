@@ -161,6 +161,7 @@ func TestFind(t *testing.T) {
 		"tarce":     `there is no scenario "tarce"; did you mean trace?` + all,
 		"":          `there is no scenario ""` + all,
 		"\nxyzzy":   `there is no scenario "\nxyzzy"` + all,
+		"a.py:Flow": `there is no scenario "a.py:Flow"; pulley compile -o FILE.ir makes a program of a workflow in Python, which a scenario's file names, NAME.yaml` + all,
 		"orders.ir": `there is no scenario "orders.ir"; a program is run by a scenario's file that names it, NAME.yaml` + all,
 	} {
 		if _, err := Find(name); err == nil || err.Error() != want {
