@@ -160,7 +160,7 @@
 //	engine/worker              | engine/worker/workertest
 //	engine/worker/manifest     | engine/worker/httpjob/jobserver
 //	engine/worker/process      | engine/worker/workertest, internal/procenv
-//	engine/worker/pool         | engine/worker/workertest
+//	engine/worker/pool         | engine, engine/backend/memory, engine/worker/workertest
 //	engine/worker/httpjob      | engine/worker/httpjob/jobserver, engine/worker/workertest, engine, engine/backend/designs
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour

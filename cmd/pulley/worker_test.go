@@ -63,6 +63,10 @@ fn main(input: [text], output: [all]):
         @kill(text=back)
     except WorkerDied as e:
         last = e["type"]
+    try:
+        @kill_again(text=back)
+    except WorkerDied as e:
+        last = last + "!"
     all = [loud, back, last]
     return all
 `)
@@ -70,13 +74,15 @@ fn main(input: [text], output: [all]):
 actions:
   words.shout: {worker: python}
   kill: {worker: killer, calls: words.reverse}
+  kill_again: {worker: killer_too, calls: words.reverse}
 workers:
   python: {command: [python3, `+exampleWorker(t, "words.py")+`], processes: 2}
   perl: {command: [perl, `+exampleWorker(t, "words.pl")+`]}
   killer: {command: [perl, -e, 'local @ARGV = shift; undef $/; my $text = <>; $/ = "\n"; $text =~ s/scalar reverse/kill KILL => $$; 1;/; eval $text; die $@ if $@', `+exampleWorker(t, "words.pl")+`], deliveries: 2}
+  killer_too: {command: [perl, -e, 'local @ARGV = shift; undef $/; my $text = <>; $/ = "\n"; $text =~ s/scalar reverse/kill KILL => $$; 1;/; eval $text; die $@ if $@', `+exampleWorker(t, "words.pl")+`]}
 `)
 	got := run(t, nil, "run", prog, "--actions", actions, "--backend", "memory", "--input", `{"text": "für"}`)
-	if got.code != 0 || got.out != `completed: ["FÜR","RÜF","WorkerDied"]`+"\n" || got.err != "" {
+	if got.code != 0 || got.out != `completed: ["FÜR","RÜF","WorkerDied!"]`+"\n" || got.err != "" {
 		t.Errorf("%+v", got)
 	}
 }

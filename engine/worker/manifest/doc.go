@@ -20,7 +20,7 @@
 //	    processes: 2                         # optional, as all that follows
 //	    slots: 4                             # attempts at once in a process; default: what the worker says
 //	    at_once: 1000                        # attempts in all, those that wait for a worker among them
-//	    deliveries: 5                        # after so many workers died with an attempt, it fails with WorkerDied
+//	    deliveries: 3                        # after so many workers died with an attempt, it fails with WorkerDied; default: the engine counts
 //	    hello: 30s                           # how long a worker may take to begin
 //	    silence: 10s                         # how long it may send nothing, if it sends heartbeats
 //	    grace: 2s                            # how long it may take to answer a cancel, and to end

@@ -11,12 +11,11 @@ import (
 
 // What a Config means that does not say.
 const (
-	MaxDeliveriesDefault = 5
-	HelloTimeoutDefault  = 30 * time.Second
-	GraceDefault         = 2 * time.Second
-	AtOnceDefault        = 10_000
-	StartsDefault        = 8
-	PauseMostDefault     = 10 * time.Second
+	HelloTimeoutDefault = 30 * time.Second
+	GraceDefault        = 2 * time.Second
+	AtOnceDefault       = 10_000
+	StartsDefault       = 8
+	PauseMostDefault    = 10 * time.Second
 
 	silenceBeats = 10              // heartbeats that may be missed
 	silenceLeast = 5 * time.Second // a busy machine holds up heartbeats
@@ -50,8 +49,9 @@ type Config struct {
 	// beyond it waits outside, and its timeout runs meanwhile.
 	AtOnce int
 
-	// MaxDeliveries is how many workers may die with an attempt before it fails with TypeWorkerDied; zero means
-	// MaxDeliveriesDefault.
+	// MaxDeliveries is how many workers may die with an attempt, those of engines before this one among them, until it fails with
+	// TypeWorkerDied; the pool delivers it again by itself. Zero: each death is a worker.DiedError, so that the engine delivers the
+	// attempt again, here or elsewhere, and bounds that by its own MaxDeliveries, whose count survives the engine.
 	MaxDeliveries int
 
 	// HelloTimeout is how long a worker may take from its start to its hello; zero means HelloTimeoutDefault.
@@ -103,7 +103,6 @@ func (c *Config) validate() error {
 	c.Name = cmp.Or(c.Name, strings.TrimSuffix(filepath.Base(c.Command[0]), filepath.Ext(c.Command[0])))
 	c.Processes = cmp.Or(c.Processes, 1)
 	c.AtOnce = cmp.Or(c.AtOnce, AtOnceDefault)
-	c.MaxDeliveries = cmp.Or(c.MaxDeliveries, MaxDeliveriesDefault)
 	c.HelloTimeout = cmp.Or(c.HelloTimeout, HelloTimeoutDefault)
 	c.Grace = max(cmp.Or(c.Grace, GraceDefault), 0)
 	c.PauseMost = cmp.Or(c.PauseMost, PauseMostDefault)

@@ -14,7 +14,7 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	workertest.Run(t, workertest.Harness{
 		Func: func(t *testing.T, b workertest.Behaviour) worker.Func {
-			p, _ := start(t, pool.Config{Processes: 2}, workerPlan{Slots: 16, Beat: 1000})
+			p, _ := start(t, pool.Config{Processes: 2, MaxDeliveries: 5}, workerPlan{Slots: 16, Beat: 1000})
 			return p.Func(string(b))
 		},
 		Lacks: map[workertest.Behaviour]string{

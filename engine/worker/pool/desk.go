@@ -27,7 +27,7 @@ type attempt struct {
 	deadline time.Time
 	end      chan outcome // has room for one, and gets one
 
-	deliveries int // to workers, so far
+	deliveries int // to workers, so far, those by engines before among them
 	deaths     int // of those workers, as far as they count
 
 	// One of these says where it is; neither: it has ended.
@@ -38,9 +38,14 @@ type attempt struct {
 	cancelled bool   // nobody wants it any more
 }
 
-// isLast says whether the attempt may not be delivered again. Such a delivery is alone in its worker, so that no other attempt can
-// be the cause if the worker dies; a first delivery is not, since nothing speaks against it.
-func (a *attempt) isLast(most int) bool { return a.deaths > 0 && a.deaths == most-1 }
+// deliveriesUsual is the bound of an engine that says no other.
+const deliveriesUsual = 5
+
+// isLast says whether the attempt is not delivered again if this time fails, or will hardly be. Such a delivery is alone in its worker,
+// so that no other attempt can be the cause if the worker dies; a first delivery is not, since nothing speaks against it.
+func (a *attempt) isLast(most int) bool {
+	return a.deaths > 0 && a.deaths+1 >= cmp.Or(most, deliveriesUsual)
+}
 
 // seat is the place of attempts in one worker, from its hello to its end.
 type seat struct {
@@ -67,7 +72,7 @@ func (s *seat) hasRoom() bool {
 // Invariants: an attempt is in one queue or in one seat, or its end was told. A seat has no more attempts than slots. An attempt
 // that is alone in a seat stays so. While a worker has room, no attempt waits that may go there.
 type desk struct {
-	maxDeliveries int
+	maxDeliveries int       // 0: the engine sees to deliveries after a death
 	waiting       list.List // of *attempt, in their order
 	last          list.List // of *attempt whose next delivery is to be alone
 	seats         []*seat
@@ -76,7 +81,11 @@ type desk struct {
 
 // add takes a new attempt.
 func (d *desk) add(a *attempt, now time.Time) {
-	a.place = d.waiting.PushBack(a)
+	if a.isLast(d.maxDeliveries) {
+		a.place = d.last.PushBack(a)
+	} else {
+		a.place = d.waiting.PushBack(a)
+	}
 	d.deliver(now)
 }
 
@@ -218,7 +227,9 @@ func (d *desk) leave(s *seat, why error, counts bool, now time.Time) {
 		switch {
 		case a.cancelled:
 			a.finish(outcome{err: why})
-		case a.deaths >= d.maxDeliveries:
+		case counts && d.maxDeliveries == 0:
+			a.finish(outcome{err: &worker.DiedError{Cause: why}})
+		case d.maxDeliveries > 0 && a.deaths >= d.maxDeliveries:
 			a.finish(outcome{err: died(a, why)})
 		case a.isLast(d.maxDeliveries):
 			a.seat, a.place = nil, d.last.PushBack(a)

@@ -15,10 +15,10 @@ import (
 func TestDesk(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := &deskWorld{desk: desk{maxDeliveries: rapid.IntRange(1, 4).Draw(t, "maxDeliveries")}}
+		w := &deskWorld{desk: desk{maxDeliveries: rapid.IntRange(0, 4).Draw(t, "maxDeliveries")}}
 		t.Repeat(map[string]func(*rapid.T){
 			"":       w.check,
-			"add":    func(*rapid.T) { w.add() },
+			"add":    func(t *rapid.T) { w.add(rapid.IntRange(0, max(w.desk.maxDeliveries-1, 0)).Draw(t, "deaths")) },
 			"join":   func(t *rapid.T) { w.join(rapid.IntRange(1, 4).Draw(t, "slots")) },
 			"answer": func(t *rapid.T) { w.answer(t) },
 			"cancel": func(t *rapid.T) {
@@ -55,8 +55,9 @@ type deskWorld struct {
 	sent     int // runs
 }
 
-func (w *deskWorld) add() {
-	a := &attempt{end: make(chan outcome, 2)}
+func (w *deskWorld) add(deaths int) {
+	a := &attempt{end: make(chan outcome, 2), deliveries: deaths, deaths: deaths}
+	w.sent += deaths
 	w.attempts = append(w.attempts, a)
 	w.desk.add(a, time.Time{})
 }
@@ -124,13 +125,17 @@ func (w *deskWorld) check(t *rapid.T) {
 		case a.seat.work[a.id] != a:
 			t.Fatal("an attempt is not where it thinks")
 		}
-		if a.deaths > d.maxDeliveries {
+		if a.deaths > max(d.maxDeliveries, 1) {
 			t.Fatalf("%d workers died with an attempt; the bound is %d", a.deaths, d.maxDeliveries)
 		}
 		if len(a.end) == 1 {
 			o := <-a.end
 			a.end <- o
 			var typed *worker.Error
+			var died *worker.DiedError
+			if errors.As(o.err, &died) != (d.maxDeliveries == 0 && a.deaths > 0 && o.err != nil && !a.cancelled) {
+				t.Fatalf("it ends with %v after %d deaths of %d", o.err, a.deaths, d.maxDeliveries)
+			}
 			if errors.As(o.err, &typed) && (typed.Type != TypeWorkerDied || a.deaths != d.maxDeliveries) {
 				t.Fatalf("it failed with %v after %d deaths of %d", o.err, a.deaths, d.maxDeliveries)
 			}

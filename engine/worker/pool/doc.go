@@ -23,9 +23,11 @@
 // A worker ends by itself, or is killed: it was silent although it sends heartbeats, closed its output, wrote an answer that nobody can
 // read, or did not answer a cancel. It is replaced after a pause that grows, with jitter, from 100 ms to
 // Config.PauseMost. What it answered before
-// counts. Its other attempts are delivered again before those that wait, and fail with WorkerDied when Config.MaxDeliveries workers
-// have died with them. Which of the attempts killed the worker is unknown; so the last delivery of one is alone in its
-// worker. A worker that is killed because one attempt did not answer a cancel counts for none of the others.
+// counts. Each other attempt ends with a worker.DiedError, by which the engine delivers it again, a bounded number of times; the count
+// stands in the store. With a Config.MaxDeliveries the pool does so itself, before attempts that wait, and fails the attempt with
+// WorkerDied at the bound. Which of the attempts killed the worker is unknown; so the last delivery of one is alone in its
+// worker (the fifth, where the engine counts). A worker that is killed because one attempt did not answer a cancel counts for none of
+// the others, which the pool delivers again.
 //
 // A worker that says bye finishes what it has, and is replaced at once. One whose start fails Config.Starts times in a row is given
 // up for a while; when all are, attempts fail with StartError, and one of them in each Config.PauseMost

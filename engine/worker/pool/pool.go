@@ -151,7 +151,10 @@ func (p *Pool) run(ctx context.Context, name string, call worker.Call) (any, err
 		return nil, &worker.Error{Type: worker.TypeLimit, Message: fmt.Sprintf(
 			"action %s: its arguments have %d bytes, and a worker takes lines of %d bytes at most", name, len(call.Args), protocol.LineBytes)}
 	}
-	a := &attempt{action: name, fields: fields, end: make(chan outcome, 1)}
+	a := &attempt{action: name, fields: fields, end: make(chan outcome, 1), deliveries: max(call.Delivery-1, 0)}
+	if a.deaths = a.deliveries; p.config.MaxDeliveries > 0 {
+		a.deaths = min(a.deaths, p.config.MaxDeliveries-1) // it is delivered once at least
+	}
 	a.deadline, _ = ctx.Deadline()
 	if err := p.submit(a); err != nil {
 		return nil, err

@@ -13,7 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/backend/memory"
+	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 	"pulley/engine/worker/pool"
@@ -247,7 +250,7 @@ func TestInnocentAttemptsAreNotCounted(t *testing.T) {
 // the others do not.
 func TestPoison(t *testing.T) {
 	t.Parallel()
-	p, n := start(t, pool.Config{}, workerPlan{Slots: 8})
+	p, n := start(t, pool.Config{MaxDeliveries: 5}, workerPlan{Slots: 8})
 	var all sync.WaitGroup
 	for range 7 {
 		all.Go(func() {
@@ -264,6 +267,66 @@ func TestPoison(t *testing.T) {
 	if _, problems := n.all(); strings.Count(problems, "signal: killed") != 5 {
 		t.Errorf("the problems are %s", problems)
 	}
+}
+
+// TestTheEngineSeesToDeliveries has an engine count the deaths, of workers here and of engines before.
+func TestTheEngineSeesToDeliveries(t *testing.T) {
+	t.Parallel()
+	p, n := start(t, pool.Config{}, workerPlan{Slots: 8})
+	var died *worker.DiedError
+	if _, err := p.Func("die")(t.Context(), worker.Call{Args: json.RawMessage("{}"), Delivery: 1}); !errors.As(err, &died) ||
+		err.Error() != "the worker died: test[1]: it ended with signal: killed" {
+		t.Errorf("it gives %v", err)
+	}
+	told, err := p.Func("told")(t.Context(), worker.Call{Args: json.RawMessage("{}"), Delivery: 5})
+	if raw, _ := told.(json.RawMessage); err != nil || !strings.Contains(string(raw), `,0,5,`) {
+		t.Errorf("the fifth delivery is told as %s, %v", raw, err)
+	}
+	reg, err := worker.NewRegistry(p.Actions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := throughEngine(t, reg, "fn main(input: [], output: [x]):\n    try:\n        x = @die()\n    except WorkerDied as e:\n        x = e[\"type\"]\n    return x\n")
+	if got != `"WorkerDied"` {
+		t.Errorf("through an engine it gives %s", got)
+	}
+	if _, problems := n.all(); strings.Count(problems, "signal: killed") != 1+5 {
+		t.Errorf("the problems are %s", problems)
+	}
+}
+
+// throughEngine runs a program to its end.
+func throughEngine(t *testing.T, reg *worker.Registry, text string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	program, err := plan.CompileText("test.ir", []byte(text), ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := memory.New(memory.Options{})
+	defer store.Close()
+	e, err := engine.New(engine.Config{Backend: store, Workers: reg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := e.Stop(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	}()
+	id, err := e.Submit(ctx, engine.SubmitRequest{Program: program, Input: json.RawMessage("{}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := e.Wait(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out.Result)
 }
 
 // TestSilence has workers that stand still.
