@@ -6,7 +6,9 @@ imports, or stand in it.
 """
 
 import builtins
+import os
 import re
+import sys
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple, Type
 
 #: Modules whose errors actions raise without naming them.
@@ -98,13 +100,31 @@ def names_of(cls: Type[BaseException], modules: Iterable[str]) -> List[str]:
         return c.__module__ in wanted or any(c.__module__.startswith(m + ".") for m in wanted)
 
     taken = {c.__name__ for c in _below(Exception) if c.__module__ == "builtins"}  # asyncio's TimeoutError is another one in Python 3.9
-    others = {c.__name__ for c in _below(Exception) if not issubclass(c, cls) and may_come(c) and not (c.__module__ in _USUAL and c.__name__ in taken)}
-    found = {c.__name__ for c in _below(cls) if may_come(c)}
-    found = {n for n in found if n not in others and not n.startswith("_") and n.isidentifier()} - {cls.__name__}
+    others = {c.__name__: c for c in _below(Exception) if not issubclass(c, cls) and may_come(c) and not (c.__module__ in _USUAL and c.__name__ in taken)}
+    found = set()
+    for c in _below(cls):
+        if not may_come(c) or c.__name__.startswith("_") or not c.__name__.isidentifier():
+            continue
+        other = others.get(c.__name__)
+        if other is None:
+            found.add(c.__name__)
+        elif c is cls or not _is_library(c) and not _is_library(other):
+            raise Ambiguous(f"{c.__module__} and {other.__module__} have each an error {c.__name__}, and errors travel by their names; rename one")
+    found -= {cls.__name__}
     names = [cls.__name__] + sorted(found)
     if "TimeoutError" in names:
         names.append(TIMEOUT)
     return names
+
+
+class Ambiguous(Exception):
+    """Two classes of errors have one name, and only one is to be caught."""
+
+
+def _is_library(cls: type) -> bool:
+    """Says whether a class is Python's own, or of a package that is installed."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return not isinstance(file, str) or "site-packages" in file or os.path.dirname(os.path.realpath(os.__file__)) in os.path.realpath(file)
 
 
 def _below(cls: Type[BaseException]) -> Set[Type[BaseException]]:

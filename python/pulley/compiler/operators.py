@@ -394,8 +394,8 @@ def unequal(a: t.Type, b: t.Type) -> Optional[str]:
             return "a tuple is never equal to a list in Python; write list(...)"
         if isinstance(x, (t.Record, t.Keys)) and isinstance(y, (t.Record, t.Keys, t.Dict_)) and x != y and not (isinstance(x, t.Keys) and isinstance(y, (t.Keys, t.Dict_))):
             return f"a {x} is never equal to a {y} in Python; compare their fields"
-        if isinstance(x, t.Record) and x.cls.__eq__ is object.__eq__:
-            return f"two objects of {x} are equal if they are the same one, which JSON does not know; compare their fields"
+        if isinstance(x, t.Record) and not t.compares_fields(x.cls):
+            return f"{x} says itself which of its objects are equal; compare their fields"
         if isinstance(x, t.Series):
             return f"{x} is not compared in the same way; write list(...)"
     if isinstance(a, (t.Record, t.Keys)) and a == b:
@@ -422,7 +422,7 @@ def _inside(kind: t.Type) -> "list[t.Type]":
 def _unequal_part(kind: t.Type) -> Optional[str]:
     """Says why two values of a type that objects hold are not compared in the same way."""
     if isinstance(kind, (t.Record, t.Keys)):
-        return f"two objects of {kind} are equal if they are the same one; compare their fields" if isinstance(kind, t.Record) and kind.cls.__eq__ is object.__eq__ else None
+        return f"{kind} says itself which of its objects are equal; compare their fields" if isinstance(kind, t.Record) and not t.compares_fields(kind.cls) else None
     if isinstance(kind, t.Union):
         return "a bool and a number are equal in Python only: True == 1; compare the fields" if t.BOOL in kind.members and {t.INT, t.FLOAT} & set(kind.members) else None
     return unequal(kind, kind) if not t.parts_of(kind) else None

@@ -5,7 +5,7 @@ import builtins
 from typing import Any, FrozenSet, List, Optional, Sequence
 
 from . import types as t
-from .errors import is_plain, names_of
+from .errors import Ambiguous, is_plain, names_of
 from .function import Try
 from .loops import Loops
 from .problems import Refused
@@ -93,7 +93,11 @@ class Tries(Loops):
     def error_names(self, node: ast.expr) -> List[str]:
         names: List[str] = []
         for c in self.classes_of(node):
-            names += [n for n in names_of(c, self.unit.error_modules()) if n not in names]
+            try:
+                found = names_of(c, self.unit.error_modules())
+            except Ambiguous as e:
+                raise Refused(node, str(e)) from None
+            names += [n for n in found if n not in names]
         return ["Exception"] if "Exception" in names else names
 
     def handled_by(self, h: ast.ExceptHandler) -> List[str]:

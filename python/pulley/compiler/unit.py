@@ -154,18 +154,23 @@ class Unit:
         return Source(node, callee, module, callee.__globals__, self_name)
 
     def error_modules(self) -> Set[str]:
-        """The modules that the user's files know, from which errors may come."""
+        """The modules that the workflow's file and the user's others that it imports know, from which errors may come."""
         if not self.known_modules:
             root = os.path.realpath(self.root) + os.sep
-            for module in list(sys.modules.values()):
+            todo = [self.cls.__module__]
+            while todo:
+                name = todo.pop()
+                if name in self.known_modules:
+                    continue
+                self.known_modules.add(name)
+                module = sys.modules.get(name)
                 file = getattr(module, "__file__", None)
-                if isinstance(file, str) and os.path.realpath(file).startswith(root) and "site-packages" not in file:
-                    self.known_modules.add(module.__name__)
-                    for value in list(vars(module).values()):
-                        if isinstance(value, python_types.ModuleType):
-                            self.known_modules.add(value.__name__)
-                        elif isinstance(value, type):
-                            self.known_modules.add(value.__module__)
+                if not isinstance(file, str) or not os.path.realpath(file).startswith(root) or "site-packages" in file:
+                    continue
+                for value in list(vars(module).values()):
+                    named = value.__name__ if isinstance(value, python_types.ModuleType) else getattr(value, "__module__", None)
+                    if isinstance(named, str):
+                        todo.append(named)
         return self.known_modules
 
     # Names
