@@ -80,48 +80,50 @@ func TestGoodWorkers(t *testing.T) {
 	}
 }
 
+// mistakes are of workers, by what goes wrong.
+var mistakes = map[string]mistake{
+	"no hello":          {`    send("hello", `, `    over.wait(); dict(x=1, `, `hello: expected a hello within 2s; came nothing for 2s; write`},
+	"crash":             {`    send("hello", `, `    sys.exit("no license"); dict(`, `hello: expected a hello within 2s; came its end with exit status 1, and on standard error: no license; write`},
+	"version":           {`version=1`, `version=2`, `hello: expected a hello that is right; came one where its version of the protocol is 2; pulley speaks version 1; correct`},
+	"no flush":          {`messages.flush()`, `pass`, `hello: expected a hello within 2s; came nothing`},
+	"heartbeat first":   {`    send("hello", `, `    send("heartbeat"); send("hello", `, `hello: expected hello as the first message; came heartbeat; send`},
+	"hello twice":       {`    threads = []`, `    send("hello", version=1); threads = []`, `output: expected hello once; came {"pulley": "hello", "version": 1}; send`},
+	"unknown ignored":   {`        if action not in ACTIONS:`, "        if action not in ACTIONS:\n            return\n        elif 0:", `unknown action: sent .*; expected an error of type UnknownAction; came nothing for 2s; answer each run`},
+	"unknown dies":      {`        if action not in ACTIONS:`, "        if action not in ACTIONS:\n            os._exit(4)\n        elif 0:", `unknown action: sent .*; came its end with exit status 4; answer each run`},
+	"other type":        {`"UnknownAction"`, `"KeyError"`, `unknown action: .*; came an error of type KeyError; give it the type UnknownAction`},
+	"unknown succeeds":  {`        if action not in ACTIONS:`, "        if action not in ACTIONS:\n            answer = {'kind': 'result', 'value': None}\n        elif 0:", `unknown action: .*; came a result; fail attempts`},
+	"number":            {`    send(id=id, **answer)`, `    send(id=int(id), **answer)`, `answers: expected ids that are texts, as they came; came .*; do not make a number of the id`},
+	"other id":          {`    send(id=id, **answer)`, `    send(id=id + "0", **answer)`, `answers: expected answers with the id of an attempt; came .*; give the id of run back`},
+	"twice":             {`    send(id=id, **answer)`, `    send(id=id, **answer); send(id=id, **answer)`, `answers: expected one answer to each attempt; came a second one`},
+	"prints":            {`messages, _ = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n"), os.dup2(2, 1)`, "messages = sys.stdout; print('starting')", `output: expected nothing but messages on standard output; came "starting"; print to standard error`},
+	"prints before":     {`messages, _ = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n"), os.dup2(2, 1)`, "messages = sys.stdout; print('starting', end='')", `output: expected nothing but messages on standard output; came "starting"; print to standard error`},
+	"key last":          {`{"pulley": kind, **fields}`, `{**fields, "pulley": kind}`, `output: expected messages that begin with {"pulley":; came .*; write the key pulley first`},
+	"other kind":        {`        send("heartbeat"`, `        send("alive"`, `output: expected messages of the kinds hello, .*; came {"pulley": "alive", .*; pulley ignores`},
+	"several lines":     {`ensure_ascii=False`, `indent=1`, `(?s)hello: expected a hello within 2s; came nothing`},
+	"no beats":          {`target=beat`, `target=lambda o: 0`, `heartbeats while idle: expected a heartbeat each 100ms, as hello says; came nothing for .*; send heartbeats all the time`},
+	"no beats at work":  {`        send("heartbeat", ids=list(running))`, `        running or send("heartbeat")`, `heartbeats while busy: .*expected a heartbeat each 100ms, as hello says; came nothing for .*; send heartbeats from a thread`},
+	"one at a time":     {`        threads[-1].start()` + "\n", "        threads[-1].start()\n            threads[-1].join()\n", `attempts beside each other: .* came nothing for 2s; work on as many attempts`},
+	"no cancel":         {`kind == "cancel" and`, `kind == "stop" and`, `cancel: sent .*; expected an answer to the attempt within 2s; came nothing for 2s; end what was cancelled`},
+	"cancel is unknown": {` and message["id"] in running:`, `:`, `cancel of what is not there: .* came its end with exit status 1.*KeyError.*; ignore cancels`},
+	"cancel is the end": {`            running[message["id"]].set()`, `            os._exit(0)`, `cancel: .* came its end with exit status 0; end what was cancelled`},
+	"later dies":        {`        if kind == "run":`, "        assert kind in ('hello', 'run', 'cancel', 'bye')\n        if kind == 'run':", `later versions: .* came its end with exit status 1.*; ignore kinds`},
+	"long dies":         {`        message = json.loads(line)`, "        assert len(line) < 65536\n        message = json.loads(line)", `a long line: sent a run of \d+ bytes; .* came its end with exit status 1`},
+	"pieces":            {`open(0, encoding="utf-8", newline="\n")`, `iter(lambda: os.read(0, 1 << 21).decode().split("\n")[0], "")`, `(two lines at once|a line in pieces): `},
+	"arguments taken":   {`        elif sorted(args) != sorted(ACTIONS[action][1]):`, "        elif action == 'words.shout':\n            answer = {'kind': 'result', 'value': 1}\n        elif 0:", `arguments: .* came a result; refuse arguments`},
+	"arguments raise":   {`        elif sorted(args) != sorted(ACTIONS[action][1]):`, "        elif 0:", `arguments: .* came an error of type TypeError: .*; give it the type ArgumentError`},
+	"run fails":         {`return text.upper()`, `return text.uper()`, `a run: .*expected a result; came an error of type AttributeError`},
+	"result is no JSON": {`return text.upper()`, `return float("nan")`, `output: expected messages that can be read; came .*NaN.*; write each message`},
+	"bye ignored":       {`    for thread in threads:`, "    import time; time.sleep(1000)\n    for thread in threads:", `bye: sent bye; expected its end with status 0; came nothing for 2s; after bye`},
+	"bye fails":         {`    over.set()`, `    sys.exit(5)`, `bye: sent bye; expected its end with status 0; came its end with exit status 5; after bye`},
+	"bye drops":         {`        elif kind == "bye":`, "        elif kind == 'bye':\n            os._exit(0)\n        elif 0:", `bye behind an attempt: .* came its end with exit status 0; answer what came before bye`},
+	"end ignored":       {`    for thread in threads:`, "    import time\n    if kind != 'bye': time.sleep(1000)\n    for thread in threads:", `end of standard input: sent the end of standard input; expected its end with status 0; came nothing for 2s; exit when standard input ends`},
+}
+
 // TestWrongWorkers plants one mistake in a worker, and wants it to be told.
 func TestWrongWorkers(t *testing.T) {
 	t.Parallel()
 	_, good := example(t, "words.py")
 	shout, nap := call(t, `words.shout {"text": "x"}`), call(t, `words.nap {"seconds": 600}`)
-	mistakes := map[string]mistake{
-		"no hello":          {`    send("hello", `, `    over.wait(); dict(x=1, `, `hello: expected a hello within 2s; came nothing for 2s; write`},
-		"crash":             {`    send("hello", `, `    sys.exit("no license"); dict(`, `hello: expected a hello within 2s; came its end with exit status 1, and on standard error: no license; write`},
-		"version":           {`version=1`, `version=2`, `hello: expected a hello that is right; came one where its version of the protocol is 2; pulley speaks version 1; correct`},
-		"no flush":          {`messages.flush()`, `pass`, `hello: expected a hello within 2s; came nothing`},
-		"heartbeat first":   {`    send("hello", `, `    send("heartbeat"); send("hello", `, `hello: expected hello as the first message; came heartbeat; send`},
-		"hello twice":       {`    threads = []`, `    send("hello", version=1); threads = []`, `output: expected hello once; came {"pulley": "hello", "version": 1}; send`},
-		"unknown ignored":   {`        if action not in ACTIONS:`, "        if action not in ACTIONS:\n            return\n        elif 0:", `unknown action: sent .*; expected an error of type UnknownAction; came nothing for 2s; answer each run`},
-		"unknown dies":      {`        if action not in ACTIONS:`, "        if action not in ACTIONS:\n            os._exit(4)\n        elif 0:", `unknown action: sent .*; came its end with exit status 4; answer each run`},
-		"other type":        {`"UnknownAction"`, `"KeyError"`, `unknown action: .*; came an error of type KeyError; give it the type UnknownAction`},
-		"unknown succeeds":  {`        if action not in ACTIONS:`, "        if action not in ACTIONS:\n            answer = {'kind': 'result', 'value': None}\n        elif 0:", `unknown action: .*; came a result; fail attempts`},
-		"number":            {`    send(id=id, **answer)`, `    send(id=int(id), **answer)`, `answers: expected ids that are texts, as they came; came .*; do not make a number of the id`},
-		"other id":          {`    send(id=id, **answer)`, `    send(id=id + "0", **answer)`, `answers: expected answers with the id of an attempt; came .*; give the id of run back`},
-		"twice":             {`    send(id=id, **answer)`, `    send(id=id, **answer); send(id=id, **answer)`, `answers: expected one answer to each attempt; came a second one`},
-		"prints":            {`messages, _ = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n"), os.dup2(2, 1)`, "messages = sys.stdout; print('starting')", `output: expected nothing but messages on standard output; came "starting"; print to standard error`},
-		"prints before":     {`messages, _ = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n"), os.dup2(2, 1)`, "messages = sys.stdout; print('starting', end='')", `output: expected nothing but messages on standard output; came "starting"; print to standard error`},
-		"key last":          {`{"pulley": kind, **fields}`, `{**fields, "pulley": kind}`, `output: expected messages that begin with {"pulley":; came .*; write the key pulley first`},
-		"other kind":        {`        send("heartbeat"`, `        send("alive"`, `output: expected messages of the kinds hello, .*; came {"pulley": "alive", .*; pulley ignores`},
-		"several lines":     {`ensure_ascii=False`, `indent=1`, `(?s)hello: expected a hello within 2s; came nothing`},
-		"no beats":          {`target=beat`, `target=lambda o: 0`, `heartbeats while idle: expected a heartbeat each 100ms, as hello says; came nothing for .*; send heartbeats all the time`},
-		"no beats at work":  {`        send("heartbeat", ids=list(running))`, `        running or send("heartbeat")`, `heartbeats while busy: .*expected a heartbeat each 100ms, as hello says; came nothing for .*; send heartbeats from a thread`},
-		"one at a time":     {`        threads[-1].start()` + "\n", "        threads[-1].start()\n            threads[-1].join()\n", `attempts beside each other: .* came nothing for 2s; work on as many attempts`},
-		"no cancel":         {`kind == "cancel" and`, `kind == "stop" and`, `cancel: sent .*; expected an answer to the attempt within 2s; came nothing for 2s; end what was cancelled`},
-		"cancel is unknown": {` and message["id"] in running:`, `:`, `cancel of what is not there: .* came its end with exit status 1.*KeyError.*; ignore cancels`},
-		"cancel is the end": {`            running[message["id"]].set()`, `            os._exit(0)`, `cancel: .* came its end with exit status 0; end what was cancelled`},
-		"later dies":        {`        if kind == "run":`, "        assert kind in ('hello', 'run', 'cancel', 'bye')\n        if kind == 'run':", `later versions: .* came its end with exit status 1.*; ignore kinds`},
-		"long dies":         {`        message = json.loads(line)`, "        assert len(line) < 65536\n        message = json.loads(line)", `a long line: sent a run of \d+ bytes; .* came its end with exit status 1`},
-		"pieces":            {`open(0, encoding="utf-8", newline="\n")`, `iter(lambda: os.read(0, 1 << 21).decode().split("\n")[0], "")`, `(two lines at once|a line in pieces): `},
-		"arguments taken":   {`        elif sorted(args) != sorted(ACTIONS[action][1]):`, "        elif action == 'words.shout':\n            answer = {'kind': 'result', 'value': 1}\n        elif 0:", `arguments: .* came a result; refuse arguments`},
-		"arguments raise":   {`        elif sorted(args) != sorted(ACTIONS[action][1]):`, "        elif 0:", `arguments: .* came an error of type TypeError: .*; give it the type ArgumentError`},
-		"run fails":         {`return text.upper()`, `return text.uper()`, `a run: .*expected a result; came an error of type AttributeError`},
-		"result is no JSON": {`return text.upper()`, `return float("nan")`, `output: expected messages that can be read; came .*NaN.*; write each message`},
-		"bye ignored":       {`    for thread in threads:`, "    import time; time.sleep(1000)\n    for thread in threads:", `bye: sent bye; expected its end with status 0; came nothing for 2s; after bye`},
-		"bye fails":         {`    over.set()`, `    sys.exit(5)`, `bye: sent bye; expected its end with status 0; came its end with exit status 5; after bye`},
-		"bye drops":         {`        elif kind == "bye":`, "        elif kind == 'bye':\n            os._exit(0)\n        elif 0:", `bye behind an attempt: .* came its end with exit status 0; answer what came before bye`},
-		"end ignored":       {`    for thread in threads:`, "    import time\n    if kind != 'bye': time.sleep(1000)\n    for thread in threads:", `end of standard input: sent the end of standard input; expected its end with status 0; came nothing for 2s; exit when standard input ends`},
-	}
 	dir := t.TempDir()
 	turns := make(chan struct{}, 12) // they wait more than they work
 	var all sync.WaitGroup
