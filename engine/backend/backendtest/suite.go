@@ -42,7 +42,8 @@ type Store struct {
 	// Advance moves the store's clock forward. Nil: the clock runs by itself, in real time.
 	Advance func(d time.Duration)
 
-	// Patience bounds every case: what has not happened by then will not. Zero: five minutes, for a machine with other work.
+	// Patience bounds every case: what has not happened by then will not. Zero: fifteen minutes, for a machine with other work. A case
+	// ends before go test's -timeout does in any case, so that it can say what it waited for.
 	Patience time.Duration
 }
 
@@ -115,12 +116,19 @@ func start(t *testing.T, open Open, shards int) *rig {
 	return r.in(t)
 }
 
+// lastWords is how long before the end of all tests a case ends.
+const lastWords = 15 * time.Second
+
 // in gives a test the use of the store, with a deadline of its own.
 func (r *rig) in(t *testing.T) *rig {
 	t.Helper()
 	sub := *r
 	sub.T = t
-	ctx, cancel := context.WithTimeout(context.Background(), r.Patience)
+	ends := time.Now().Add(r.Patience)
+	if all, ok := t.Deadline(); ok && ends.After(all.Add(-lastWords)) {
+		ends = all.Add(-lastWords)
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), ends)
 	t.Cleanup(cancel)
 	sub.ctx = ctx
 	return &sub
