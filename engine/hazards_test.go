@@ -20,6 +20,7 @@ import (
 	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
+	"pulley/internal/depth"
 )
 
 // The hazards are mistakes that were read in the code of other schedulers. Each has a test, named after
@@ -73,7 +74,7 @@ func newSite(t *testing.T, design designs.Spec) *site {
 // siteIn is a store for a test, in the database of another that lasts longer.
 func siteIn(of, t *testing.T, design designs.Spec) *site {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), hazardDeadline)
+	ctx, cancel := depth.Within(context.WithoutCancel(t.Context()), t, hazardDeadline)
 	t.Cleanup(cancel)
 	s := &site{T: t, ctx: ctx, design: design}
 	if !design.NeedsPostgres() {

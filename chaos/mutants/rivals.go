@@ -102,7 +102,7 @@ func laterRivals() []mutant {
 	return []mutant{{
 		Name: "waymark-132-queue-drained-before-dispatch", What: "what is claimed is out of the queue before it has been done", Invariant: "I8",
 		Edits: []edit{{claimSQL, `SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', token`, `SET due_at = CASE WHEN $4::bigint > 0 THEN clock_timestamp() + interval '100 years' END, token`}},
-		Check: onPush("claim/tokens_grow"), Says: "Claim: .*deadline exceeded",
+		Check: endless(onPush("claim/tokens_grow")), Says: "Claim: .*deadline exceeded",
 	}, {
 		Name: "waymark-149-ready-never-queued", What: "of the barriers that a commit fills, only one goes on", Invariant: "I2",
 		Edits: []edit{{pushFolder + "/commit.go", `	for _, r := range c.reached {
@@ -112,7 +112,7 @@ func laterRivals() []mutant {
 	}, {
 		Name: "waymark-152-kept-by-its-lease", What: "a lease that is over goes back to nobody but its holder, which hangs", Invariant: "I9",
 		Edits: []edit{{claimSQL, `WHERE q.shard = $1 AND {ready}`, `WHERE q.shard = $1 AND (q.owner IS NULL OR q.owner = $3::int)`}},
-		Check: hazard("TestHazardStalledInstanceKeptForEverByItsLease"), Says: "stays with the host that leased it",
+		Check: endless(hazard("TestHazardStalledInstanceKeptForEverByItsLease")), Says: "stays with the host that leased it",
 	}, {
 		Name: "awa-246-hot-row", What: "every completion updates its instance's row", Invariant: "D5",
 		Edits: []edit{{applySQL, `--]

@@ -49,6 +49,21 @@ func Needs(t testing.TB, what string) {
 	}
 }
 
+// lastWords is how long before the end of all tests a test ends that waits for something.
+const lastWords = 15 * time.Second
+
+// Within gives a context for a test that waits for something, which ends after a time, and a little before go test ends all tests
+// (-timeout), so that the test can say what it waited for.
+func Within(ctx context.Context, t testing.TB, patience time.Duration) (context.Context, context.CancelFunc) {
+	ends := time.Now().Add(patience)
+	if tests, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if all, ok := tests.Deadline(); ok && ends.After(all.Add(-lastWords)) {
+			ends = all.Add(-lastWords)
+		}
+	}
+	return context.WithDeadline(ctx, ends)
+}
+
 // Checks sets how many cases package rapid tries in the rest of a test, unless the command line says it. The test must
 // not run beside others of its binary.
 func Checks(t testing.TB, everyChange, night int) {

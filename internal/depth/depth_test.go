@@ -3,6 +3,7 @@ package depth
 import (
 	"flag"
 	"testing"
+	"time"
 )
 
 var checks = flag.Int("rapid.checks", 100, "what stands for package rapid's")
@@ -60,5 +61,23 @@ func TestSeed(t *testing.T) {
 	t.Setenv(SeedVariable, "")
 	if a, b := Seed(t), Seed(t); a == 0 || b == 0 {
 		t.Error("without the variable, there is none")
+	}
+}
+
+// TestWithin wants a context to end with its patience, and before all tests do.
+func TestWithin(t *testing.T) {
+	ctx, cancel := Within(t.Context(), t, time.Second)
+	defer cancel()
+	if ends, ok := ctx.Deadline(); !ok || time.Until(ends) > time.Second {
+		t.Errorf("a second ends at %v", ends)
+	}
+	all, ok := t.Deadline()
+	if !ok {
+		return // -timeout=0
+	}
+	late, cancel := Within(t.Context(), t, 1000*time.Hour)
+	defer cancel()
+	if ends, ok := late.Deadline(); !ok || !ends.Before(all) {
+		t.Errorf("it ends at %v, and all tests at %v", ends, all)
 	}
 }

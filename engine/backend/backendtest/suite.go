@@ -116,19 +116,12 @@ func start(t *testing.T, open Open, shards int) *rig {
 	return r.in(t)
 }
 
-// lastWords is how long before the end of all tests a case ends.
-const lastWords = 15 * time.Second
-
 // in gives a test the use of the store, with a deadline of its own.
 func (r *rig) in(t *testing.T) *rig {
 	t.Helper()
 	sub := *r
 	sub.T = t
-	ends := time.Now().Add(r.Patience)
-	if all, ok := t.Deadline(); ok && ends.After(all.Add(-lastWords)) {
-		ends = all.Add(-lastWords)
-	}
-	ctx, cancel := context.WithDeadline(context.Background(), ends)
+	ctx, cancel := depth.Within(context.Background(), t, r.Patience)
 	t.Cleanup(cancel)
 	sub.ctx = ctx
 	return &sub
