@@ -20,6 +20,15 @@ type actionsFlag struct {
 	Actions []string `placeholder:"FILE" sep:"none" help:"A file that says which programs are actions, see below. They replace built-in ones of the same name. May be repeated."`
 }
 
+// actionsLimits bound what actions do.
+type actionsLimits struct {
+	MaxDeliveries int `default:"5" placeholder:"N" help:"How often an attempt is given to a worker that dies with it, or to an engine, before it fails as WorkerDied. Default: 5."`
+}
+
+func errDeliveries(n int) error {
+	return fmt.Errorf("--max-deliveries %d: choose 1 or more", n)
+}
+
 // actionsHelp tells what such a file is.
 const actionsHelp = "A file of actions is YAML. An action is a program, of which each attempt runs a process: the arguments are JSON on standard input, the result " +
 	"is JSON on standard output, and a failure is an exit status with text, or with {\"type\": …, \"message\": …}, on standard error:\n\n" +

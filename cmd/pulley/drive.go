@@ -28,8 +28,10 @@ type drive struct {
 	job     *job
 	workers int
 	timeout time.Duration
-	tell    func(string)
-	trace   *traceRecorder // nil: nobody wants to know what ran when
+
+	deliveries int // of an attempt, at most
+	tell       func(string)
+	trace      *traceRecorder // nil: nobody wants to know what ran when
 }
 
 // run submits the instance and waits for its end, for the timeout, or until the database has failed
@@ -47,7 +49,7 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: d.job.own.registry, Slots: d.workers, Batch: d.job.spec.Batch(),
 		CallTimeout: callTimeout, RetryMax: retryMax,
-		Grace:    d.job.own.grace(),
+		Grace: d.job.own.grace(), MaxDeliveries: d.deliveries,
 		Drain:    -1, // nobody waits for actions of an instance that has ended, or that is given up
 		Observer: observer,
 	})

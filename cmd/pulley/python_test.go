@@ -420,3 +420,28 @@ func TestTheWorkerOfPythonKeepsTheProtocol(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWorkflowsWithoutActions run without any process of Python, also where they raise an error.
+func TestWorkflowsWithoutActions(t *testing.T) {
+	t.Parallel()
+	needsPython(t)
+	flow := file(t, "count.py", `from pulley import Workflow, workflow
+
+
+@workflow
+class Count(Workflow):
+    async def run(self, n: int = 3) -> int:
+        total = 0
+        for i in range(n):
+            total += i
+        if total > 10:
+            raise ValueError(f"{total} is too much")
+        return total
+`)
+	if got := run(t, nil, "run", flow, "--backend", "memory"); got.code != 0 || got.out != "completed: 3\n" || got.err != "" {
+		t.Errorf("exit status %d, %q, %q", got.code, got.out, got.err)
+	}
+	if got := run(t, nil, "run", flow, "--backend", "memory", "--input", `{"n": 9}`); got.code != console.ExitFailed || !strings.HasPrefix(got.out, "failed: ValueError: 36 is too much") {
+		t.Errorf("exit status %d, %q, %q", got.code, got.out, got.err)
+	}
+}

@@ -28,6 +28,7 @@ type runCmd struct {
 	console.ProgramArg
 	console.ServerFlags
 	actionsFlag
+	actionsLimits
 	Input     string        `default:"{}" placeholder:"JSON" help:"What main takes, as a JSON object; @FILE reads it from a file, - from standard input. Default: {}."`
 	Backend   string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons: push, journal, pull:scan=sql, eager, memory, … Default: push."`
 	Schema    string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_journal, pulley_eager, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
@@ -113,6 +114,8 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 		return nil, fmt.Errorf("--processes %d: choose from 1 to %d", r.Processes, pool.ProcessesMost)
 	case r.Processes > 0 && !r.IsPython():
 		return nil, errors.New("--processes is for the actions of a FILE.py; leave it out")
+	case r.MaxDeliveries < 1:
+		return nil, errDeliveries(r.MaxDeliveries)
 	case r.Timeout <= 0:
 		return nil, fmt.Errorf("--timeout %s: choose a positive time, such as 30s", r.Timeout)
 	case r.File == "-" && r.Input == "-":
@@ -133,7 +136,7 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	}
 	var workers *console.PythonWorkers
 	if r.IsPython() {
-		if workers, err = r.startWorkers(c); err != nil {
+		if workers, err = r.startWorkers(c, j.program.Graph().Actions()); err != nil {
 			return nil, err
 		}
 	}
@@ -145,8 +148,8 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 const processesDefault = 8
 
 // startWorkers starts what runs the actions of a Python file. What they print goes to standard error.
-func (r *runCmd) startWorkers(c *console.Console) (*console.PythonWorkers, error) {
-	return r.StartWorkers(console.WorkersConfig{
+func (r *runCmd) startWorkers(c *console.Console, actions []string) (*console.PythonWorkers, error) {
+	return r.StartWorkers(actions, console.WorkersConfig{
 		Processes: min(cmp.Or(r.Processes, min(runtime.NumCPU(), processesDefault)), r.Workers), AtOnce: r.Workers,
 		Log: func(line string) { c.Say("%s", line) }, Problem: func(err error) { c.Say("pulley: %v", err) },
 	})
@@ -265,7 +268,7 @@ func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backe
 		return backend.Instance{}, console.Ended(ctx, err)
 	}
 	defer store.Close()
-	d := &drive{job: j, workers: r.Workers, timeout: r.Timeout, tell: tell}
+	d := &drive{job: j, workers: r.Workers, deliveries: r.MaxDeliveries, timeout: r.Timeout, tell: tell}
 	if r.TraceOut != "" {
 		d.trace = newTraceRecorder(j.id)
 		j.trace = d.trace

@@ -19,10 +19,11 @@ import (
 // workCmd is pulley work.
 type workCmd struct {
 	actionsFlag
-	DSN      string        `name:"dsn" placeholder:"DSN" help:"The Postgres that the instances are in. Default: PULLEY_DSN."`
-	Backend  string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons, the same for all who work on a schema. Default: push."`
-	Schema   string        `placeholder:"NAME" help:"The schema that holds the instances. Default: that of pulley run."`
-	Workers  int           `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
+	DSN     string `name:"dsn" placeholder:"DSN" help:"The Postgres that the instances are in. Default: PULLEY_DSN."`
+	Backend string `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons, the same for all who work on a schema. Default: push."`
+	Schema  string `placeholder:"NAME" help:"The schema that holds the instances. Default: that of pulley run."`
+	Workers int    `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
+	actionsLimits
 	IdleExit time.Duration `placeholder:"TIME" help:"End when there was nothing to do for so long, such as 30s. Default: go on until interrupted."`
 	Drain    time.Duration `default:"30s" placeholder:"TIME" help:"How long actions at work may go on after the first interruption. Default: 30s."`
 	Verbose  bool          `short:"v" help:"Tell on standard error what actions write there."`
@@ -50,6 +51,8 @@ func (r *workCmd) Run(c *console.Console) error {
 		return fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, schemaMost)
 	case r.Workers < 1 || r.Workers > 100_000:
 		return fmt.Errorf("--workers %d: choose from 1 to 100000", r.Workers)
+	case r.MaxDeliveries < 1:
+		return errDeliveries(r.MaxDeliveries)
 	case r.IdleExit < 0:
 		return fmt.Errorf("--idle-exit %s: choose a time that is not negative, such as 30s", r.IdleExit)
 	case r.Drain < 0 || r.Drain > 24*time.Hour:
@@ -99,7 +102,7 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 	}
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: own.registry, Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: callTimeout, Drain: drain,
-		Grace: own.grace(), Observer: watch.observer(),
+		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Observer: watch.observer(),
 	})
 	if err != nil {
 		return err

@@ -37,9 +37,13 @@ type PythonWorkers struct {
 }
 
 // StartWorkers starts processes that run the actions of the program's Python file. The caller closes them, and nothing is left
-// then; nothing is left either when this process dies.
-// A signal ends its wait for them.
-func (p *ProgramArg) StartWorkers(o WorkersConfig) (*PythonWorkers, error) {
+// then; nothing is left either when this process dies. A signal ends its wait for them. Where the actions that the program calls
+// need none, none is started.
+func (p *ProgramArg) StartWorkers(actions []string, o WorkersConfig) (*PythonWorkers, error) {
+	if !slices.ContainsFunc(actions, func(name string) bool { return name != raiseAction }) {
+		registry, err := worker.NewRegistry(raise())
+		return &PythonWorkers{Actions: registry}, err
+	}
 	ctx, stop := Interruptible()
 	defer stop()
 	w := &PythonWorkers{}
@@ -69,7 +73,7 @@ func (p *ProgramArg) startWorkers(ctx context.Context, w *PythonWorkers, o Worke
 	}
 	actions := w.pool.Actions()
 	if !slices.ContainsFunc(actions, isRaise) {
-		actions = append(actions, worker.Builtins()[slices.IndexFunc(worker.Builtins(), isRaise)])
+		actions = append(actions, raise())
 	}
 	if w.Actions, err = worker.NewRegistry(actions...); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
@@ -77,8 +81,15 @@ func (p *ProgramArg) startWorkers(ctx context.Context, w *PythonWorkers, o Worke
 	return nil
 }
 
-// isRaise says whether an action is the one that a raise in Python is translated to.
-func isRaise(a worker.Action) bool { return a.Name == "fail" }
+// raiseAction is what a raise in Python is translated to.
+const raiseAction = "fail"
+
+func isRaise(a worker.Action) bool { return a.Name == raiseAction }
+
+// raise gives the built-in action of that name.
+func raise() worker.Action {
+	return worker.Builtins()[slices.IndexFunc(worker.Builtins(), isRaise)]
+}
 
 // Close ends the workers.
 func (w *PythonWorkers) Close() error {

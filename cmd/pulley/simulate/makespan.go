@@ -328,7 +328,7 @@ func (o *Cmd) program(c *console.Console) (scenarios.Workload, error) {
 	}
 	if arg.IsPython() {
 		// One at a time: in a simulated world nothing else goes on meanwhile.
-		o.workers, err = arg.StartWorkers(console.WorkersConfig{
+		o.workers, err = arg.StartWorkers(w.Actions, console.WorkersConfig{
 			Processes: 1, AtOnce: 1, Log: func(line string) { c.Say("%s", line) }, Problem: func(err error) { c.Say("pulley: %v", err) },
 		})
 		if err != nil {
