@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import traceback
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Union
 
 from ..attempt import Attempt, set_current
 from ..definitions import Action
@@ -44,6 +44,7 @@ class Service:
         self._wire, self._served, self._slots, self._name = wire, served, slots, name
         self._threads = Threads(slots)
         self._running: Dict[Any, Union[Job, "asyncio.Task[Message]"]] = {}
+        self._sending: Set[Job] = set()  # of plain functions: their answers are being written
         self._out: List[bytes] = []  # answers of this turn of the loop
         self._ending = False
 
@@ -138,7 +139,7 @@ class Service:
         self._end_if_idle()
 
     def _end_if_idle(self) -> None:
-        if self._ending and not self._running and not self._done.done():
+        if self._ending and not self._running and not self._sending and not self._done.done():
             self._done.set_result(self._status)
 
     # Attempts at coroutines.
@@ -172,8 +173,11 @@ class Service:
             answer = _failure(e)
         if answer is None:
             return
-        self._write(_line(number, message, answer))
+        # Whoever has read the answer may give the id to another attempt.
+        self._sending.add(job)
         del self._running[number]
+        self._write(_line(number, message, answer))
+        self._sending.discard(job)
         if self._ending:
             try:
                 self._loop.call_soon_threadsafe(self._end_if_idle)
