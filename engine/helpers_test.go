@@ -21,7 +21,6 @@ import (
 	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
-	"pulley/internal/depth"
 )
 
 // withServer stops the tests' database, if they used one, before leaks are looked for.
@@ -109,7 +108,7 @@ func start(t testing.TB, cfg Config) *Engine {
 // stop stops an engine, which may have been stopped before.
 func stop(t testing.TB, e *Engine) {
 	t.Helper()
-	ctx, cancel := depth.Within(context.WithoutCancel(t.Context()), t, patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
 	if err := e.Stop(ctx); err != nil {
 		t.Errorf("stopping the engine: %v", err)
@@ -119,7 +118,7 @@ func stop(t testing.TB, e *Engine) {
 // run submits an instance and waits for its end.
 func run(t testing.TB, e *Engine, p *plan.Program, input string) backend.Instance {
 	t.Helper()
-	ctx, cancel := depth.Within(t.Context(), t, patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	id, err := e.Submit(ctx, SubmitRequest{Program: p, Input: json.RawMessage(input)})
 	if err != nil {

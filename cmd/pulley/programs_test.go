@@ -31,7 +31,7 @@ func TestProgramsOnEveryBackend(t *testing.T) {
 	for _, design := range designs.All() {
 		t.Run(design.String(), func(t *testing.T) {
 			t.Parallel()
-			cmd := runCmd{Backend: design.String(), Workers: 64, Timeout: deadline, Format: "json"}
+			cmd := runCmd{actionsLimits: actionsLimits{MaxDeliveries: 5}, Backend: design.String(), Workers: 64, Timeout: deadline, Format: "json"}
 			if design.NeedsPostgres() { // with few connections, since each run makes its own
 				cmd.Backend += ":connections=2"
 				cmd.DSN, cmd.Schema = pgtest.DSN(t), pgtest.SchemaOf(t, design.String())

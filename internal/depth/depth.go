@@ -53,7 +53,7 @@ func Needs(t testing.TB, what string) {
 const lastWords = 15 * time.Second
 
 // Within gives a context for a test that waits for something, which ends after a time, and a little before go test ends all tests
-// (-timeout), so that the test can say what it waited for.
+// (-timeout), so that the test can say what it waited for. It is not for tests in a bubble of testing/synctest, where time stands still.
 func Within(ctx context.Context, t testing.TB, patience time.Duration) (context.Context, context.CancelFunc) {
 	ends := time.Now().Add(patience)
 	if tests, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
