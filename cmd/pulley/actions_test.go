@@ -64,7 +64,7 @@ func TestActionsFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    x = @mine(a=1)\n")
 	good, same := file(t, "good.yaml", "actions: {mine: {process: [echo, '1']}}"), file(t, "same.yaml", "actions: {mine: {process: [echo, '2']}}")
-	bad, worse := file(t, "bad.yaml", "actions:\n  mine: {proces: [echo]}\n"), file(t, "worse.yaml", "actions:\n  other: {process: [nosuchprogram]}\n")
+	bad, worse := file(t, "bad.yaml", "actions:\n  mine: {pocess: [echo]}\n"), file(t, "worse.yaml", "actions:\n  other: {process: [nosuchprogram]}\n")
 	for name, c := range map[string]struct {
 		files []string
 		want  string
@@ -82,7 +82,7 @@ func TestActionsFilesThatAreRefused(t *testing.T) {
 		if got := call(t, nil, args...); got.code != console.ExitUsage || got.out != "" || !strings.HasPrefix(got.err, c.want) {
 			t.Errorf("%s: exit status %d, %q, got\n%s\nwant\n%s", name, got.code, got.out, got.err, c.want)
 		} else if name == "mistakes" {
-			wantParts(t, got.err, bad+":2:10: action mine has no key \"proces\"; did you mean process?\n"+worse+":2:20: there is no program nosuchprogram; check the name, and PATH\n")
+			wantParts(t, got.err, bad+":2:10: action mine has no key \"pocess\"; did you mean process?\n"+worse+":2:20: there is no program nosuchprogram; check the name, and PATH\n")
 		}
 	}
 }

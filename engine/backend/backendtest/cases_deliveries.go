@@ -60,9 +60,9 @@ func deliveriesClaimed(r *rig) {
 		}
 	}
 	id, _ := r.launch(chain, `{"v": 5}`, grant(0))
-	first := r.again(brief(1), 1, 1)
-	first = r.again(grant(1), 1, 2)
-	next := r.applied(grant(1), done(first, `5`)).Tasks
+	r.again(brief(1), 1, 1)
+	again := r.again(grant(1), 1, 2)
+	next := r.applied(grant(1), done(again, `5`)).Tasks
 	if len(next) != 1 || next[0].Lease.Key.Instance != id {
 		r.Fatalf("%d tasks; want the one that follows", len(next))
 	}

@@ -110,10 +110,10 @@ func TestMistakesAreToldAtOnce(t *testing.T) {
 	depth.Needs(t, "other processes")
 	t.Parallel()
 	for text, want := range map[string]string{
-		"actions:\n  a b: {process: [sh]}\n  b: {proces: [sh]}\n  c: {process: sh -c x}\n  d: 7\n  e: {process: []}\n": `
+		"actions:\n  a b: {process: [sh]}\n  b: {pocess: [sh]}\n  c: {process: sh -c x}\n  d: 7\n  e: {process: []}\n": `
 2:3: "a b" is not an action's name: write letters, digits, _ and single dots, as in mail.send
 3:3: action b does not say what runs it; write process: [program, argument, …], worker: NAME, or job: SERVER
-3:7: action b has no key "proces"; did you mean process?
+3:7: action b has no key "pocess"; did you mean process?
 4:16: process is a list of the program and its arguments, not a text; no shell takes a line apart: write [program, argument, …]
 5:6: action d is a map of keys and values, not a whole number; its keys are process, worker, job, args, doc, dir, env, limits, at_once, grace
 6:16: the command is empty; write [program, argument, …]`,

@@ -57,13 +57,12 @@ type member struct {
 
 	heard   atomic.Uint64 // messages
 	inLog   atomic.Bool   // whoever reads the log holds up the reader
-	mu      sync.Mutex
-	tail    []byte // of standard error
-	busy    bool   // it had attempts when it ended
-	answers int    // that it gave
-	greeted bool   // of the reader of standard output
-	saidBye bool   // of the reader, too
-	strays  int    // answers that nobody waited for; of the reader
+	tail    []byte        // of standard error
+	busy    bool          // it had attempts when it ended
+	answers int           // that it gave
+	greeted bool          // of the reader of standard output
+	saidBye bool          // of the reader, too
+	strays  int           // answers that nobody waited for; of the reader
 }
 
 func (p *Pool) newMember(number int) *member {
