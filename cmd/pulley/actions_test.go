@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +20,7 @@ import (
 	"pulley/engine/ir"
 	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
+	"pulley/engine/worker"
 )
 
 // thumbnails is a program that calls actions of a person's own, one of which has the name of a built-in one.
@@ -146,6 +148,44 @@ func TestWork(t *testing.T) {
 			}
 		})
 	}
+}
+
+// waiting is an action that says that it has begun, and waits to be let go.
+type waiting struct {
+	worker.Executor
+	begun, goOn chan struct{}
+}
+
+func (w *waiting) Execute(context.Context, backend.Task) (json.RawMessage, *plan.Failure) {
+	close(w.begun)
+	<-w.goOn
+	return nil, worker.DeathOf(&worker.DiedError{})
+}
+
+// TestIdleWork wants work not to be idle while an action is at work, also where an attempt has failed that never ran, and to be so
+// once the worker of the only one has died, of which the observer does not hear.
+func TestIdleWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkWatch(func(string, ...any) {})
+		w.observer().Offered(backend.Completion{Failure: &plan.Failure{Type: "WorkerDied"}}, time.Now())
+		action := &waiting{begun: make(chan struct{}), goOn: make(chan struct{})}
+		go w.around(action).Execute(t.Context(), backend.Task{})
+		<-action.begun
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if w.await(ctx, time.Minute) {
+			t.Error("work is idle while an action is at work")
+		}
+		close(action.goOn)
+		synctest.Wait()
+		if !w.await(t.Context(), time.Minute) {
+			t.Error("work is not idle once nothing is at work")
+		}
+		if got := w.sum(); got != "1 attempt done, 1 of them failed; 0 instances ended" {
+			t.Errorf("it sums up %q", got)
+		}
+	})
 }
 
 // TestInterruptedWork interrupts work on an action that goes on for long: its process ends, and the instance stays.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
 	"pulley/internal/plural"
 )
 
@@ -101,7 +104,7 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 		drain = -1
 	}
 	e, err := engine.New(engine.Config{
-		Backend: store, Workers: own.registry, Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: callTimeout, Drain: drain,
+		Backend: store, Workers: watch.around(own.registry), Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: callTimeout, Drain: drain,
 		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Observer: watch.observer(),
 	})
 	if err != nil {
@@ -129,10 +132,11 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 type workWatch struct {
 	say func(format string, args ...any)
 
-	mu                    sync.Mutex
-	running, done, failed int // attempts
-	ended                 int // instances, in transactions of this engine
-	latest                time.Time
+	mu           sync.Mutex
+	running      int // attempts that are at work
+	done, failed int // attempts that came to an end
+	ended        int // instances, in transactions of this engine
+	latest       time.Time
 
 	told   string // the problem that was told last
 	toldAt time.Time
@@ -146,10 +150,8 @@ func (w *workWatch) observer() engine.Observer {
 	return engine.Observer{
 		Submitted: func(uuid.UUID, time.Time) { w.note(func() {}) },
 		Leased:    func(backend.Task, time.Time) { w.note(func() {}) },
-		Started:   func(backend.Task, time.Time) { w.note(func() { w.running++ }) },
 		Offered: func(c backend.Completion, _ time.Time) {
 			w.note(func() {
-				w.running--
 				w.done++
 				if c.Failure != nil {
 					w.failed++
@@ -160,6 +162,25 @@ func (w *workWatch) observer() engine.Observer {
 		Ended:     func(backend.Instance, time.Time) { w.note(func() { w.ended++ }) },
 		Problem:   w.problem,
 	}
+}
+
+// watchedActions are actions of which each attempt that is at work is counted. What an engine's observer hears is no count of them:
+// an attempt may fail without having run, and one whose worker died is not offered.
+type watchedActions struct {
+	worker.Executor
+	watch *workWatch
+}
+
+// around gives the actions as an engine is to run them.
+func (w *workWatch) around(actions worker.Executor) worker.Executor {
+	return &watchedActions{actions, w}
+}
+
+// Execute implements worker.Executor.
+func (a *watchedActions) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
+	a.watch.note(func() { a.watch.running++ })
+	defer a.watch.note(func() { a.watch.running-- })
+	return a.Executor.Execute(ctx, task)
 }
 
 func (w *workWatch) note(what func()) {

@@ -95,7 +95,7 @@ func (j *Judge) Granted(inst *world.Instance, run graph.Run, token int64, attemp
 		return // who gives it cannot know that the shard is another's; what comes of it is fenced
 	}
 	if j.clocks && r != nil && m.End == nil && r.waits {
-		r.leases = min(r.leases, deliveries-1) // who takes a shard over takes it that a wait which is not over by the clock never was
+		r.leases = min(r.leases, deliveries-1) // an owner that takes a shard over assumes that a wait which is not over by the clock never was
 	}
 	m.leased(run, token, attempt, deliveries)
 }

@@ -149,7 +149,7 @@ func (t *tx) advance(r *state.Run, c *backend.Completion) error {
 	return t.apply(inst, p)
 }
 
-// Extend prolongs leases, or gives them back; see backend.Backend.
+// Extend renews leases, or gives them back; see backend.Backend.
 func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	err := b.check(shard, grant)
 	if err == nil {

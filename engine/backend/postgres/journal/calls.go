@@ -284,7 +284,7 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 	return kept, postgres.Explain(err)
 }
 
-// extend prolongs the leases that are held, or gives them back.
+// extend renews the leases that are held, or gives them back.
 func (sh *shardState) extend(ctx context.Context, leases []backend.Lease, grant backend.Grant, kept []bool) error {
 	if grant.Lease == 0 {
 		return sh.giveBack(ctx, leases, kept)
