@@ -64,16 +64,16 @@
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause
 //	engine/worker/workertest   | the contract suite of all executors of actions                 | engine/worker, internal/pause
-//	engine/worker/procgroup    | processes that end with us, and take their children along      | internal/pause, internal/procenv
+//	engine/worker/procgroup    | processes that end with us, and take their children along      | internal/pause, internal/procenv, internal/watchdog
 //	engine/worker/protocol     | reads and writes the lines of the worker protocol               | engine/worker
 //	engine/worker/pool         | runs actions in long-lived workers, in any language            | engine/worker/procgroup, engine/worker/protocol
 //	engine/worker/pool/check   | tells the author of a worker what it does wrong                | engine/worker/procgroup, engine/worker/protocol
-//	engine/worker/process      | runs actions as programs, a process for each attempt           | engine/worker, engine/worker/procgroup
+//	engine/worker/process      | runs actions as programs, a process for each attempt           | engine/worker, engine/worker/procgroup, internal/cause
 //	engine/worker/httpjob      | runs actions as jobs behind an HTTP API                         | engine/dispatch, engine/worker, internal/clip, internal/pause
 //	engine/worker/httpjob/jobserver | a server of such jobs in memory, with faults, for tests          | –
-//	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/httpjob, engine/worker/pool, engine/worker/process, internal/yamlfile
+//	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/httpjob, engine/worker/pool, engine/worker/process, internal/cause, internal/yamlfile
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
-//	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause
+//	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause, internal/watchdog
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
 //	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | internal/pause
 //	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage, internal/depth
@@ -139,6 +139,7 @@
 //	internal/pause             | waits                                                          | –
 //	internal/plural            | writes numbers of things                                       | –
 //	internal/procenv           | finds processes by a variable in their environment             | internal/pause
+//	internal/watchdog          | shells that clean up when this process is gone                 | –
 //	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/bytesize, internal/clip, internal/nearest
 //
 // A package's tests may import what the package itself may, and besides:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pulley/internal/pause"
+	"pulley/internal/watchdog"
 )
 
 // cluster is a server that runs from binaries, in a place of its own.
@@ -23,7 +24,7 @@ type cluster struct {
 	o        Options
 	bin      binaries
 	who      *account
-	watchdog *watchdog
+	watchdog *watchdog.Watchdog
 	settings map[string]string // of the server, without its address
 
 	place *place // of the server that leads; under mu once there may be a standby
@@ -226,7 +227,7 @@ func (c *cluster) close(ctx context.Context) error {
 		c.standby.proc.kill()
 		c.standby = nil
 	}
-	err = errors.Join(err, c.watchdog.release(ctx))
+	err = errors.Join(err, c.watchdog.Release(ctx, ""))
 	c.place.drop()
 	if len(c.place.left()) > 0 { // somebody killed the watchdog
 		err = errors.Join(err, clearLeftovers(ctx, c.place.dirs()))

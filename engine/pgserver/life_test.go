@@ -358,10 +358,10 @@ func TestCloseWithoutWatchdog(t *testing.T) {
 	t.Parallel()
 	s := openLocalTest(t)
 	c := s.cluster
-	if err := syscall.Kill(c.watchdog.pid, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(c.watchdog.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	<-c.watchdog.done
+	<-c.watchdog.Done()
 	if _, err := inspect(t.Context(), s.DSN()); err != nil {
 		t.Errorf("the server went with its watchdog: %v", err)
 	}

@@ -120,7 +120,7 @@ func runChild(mode string) int {
 	}
 	report := childReport{DSN: s.DSN(), Describe: s.Describe()}
 	if c := s.cluster; c != nil {
-		report.Dirs, report.Watchdog, report.Server = c.place.dirs(), c.watchdog.pid, c.proc.cmd.Process.Pid
+		report.Dirs, report.Watchdog, report.Server = c.place.dirs(), c.watchdog.PID(), c.proc.cmd.Process.Pid
 	} else {
 		if os.Getenv("CHILD_RESTARTS") != "" {
 			if err := s.restarted(ctx); err != nil {

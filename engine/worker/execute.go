@@ -71,16 +71,23 @@ func (r *Registry) run(ctx context.Context, call Call, node *graph.Node) (json.R
 	}
 	defer cancel()
 	value, err := protect(ctx, action.Run, call, onPanic)
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		var late *Error
-		if errors.As(context.Cause(ctx), &late) {
-			return nil, late
-		}
+	if late := (*Error)(nil); errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.As(EndOf(ctx), &late) {
+		return nil, late
 	}
 	if err != nil {
 		return nil, err
 	}
 	return encode(call, value)
+}
+
+// EndOf tells why the context of an attempt has ended: with a type where it has one, such as the node's timeout. It is nil while the context
+// lasts.
+func EndOf(ctx context.Context) error {
+	var typed *Error
+	if errors.As(context.Cause(ctx), &typed) {
+		return typed
+	}
+	return ctx.Err()
 }
 
 // protect turns a panic into an error.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"pulley/engine/worker/pool"
 	"pulley/engine/worker/process"
 	"pulley/engine/worker/procgroup"
+	"pulley/internal/cause"
 	"pulley/internal/yamlfile"
 )
 
@@ -48,11 +48,7 @@ func (m *Manifest) Grace() time.Duration { return m.grace }
 func Open(file string, o Options) (*Manifest, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
-			err = path.Err
-		}
-		return nil, fmt.Errorf("actions file %s: %w", file, err)
+		return nil, fmt.Errorf("actions file %s: %w", file, cause.Of(err))
 	}
 	r := &reader{
 		longestGrace: max(process.GraceDefault, pool.GraceDefault), dir: filepath.Dir(file), options: o,

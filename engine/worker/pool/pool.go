@@ -137,7 +137,7 @@ func (p *Pool) run(ctx context.Context, name string, call worker.Call) (any, err
 	select {
 	case p.tickets <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ended(ctx)
+		return nil, worker.EndOf(ctx)
 	}
 	defer func() { <-p.tickets }()
 	fields, err := protocol.Run{
@@ -167,17 +167,8 @@ func (p *Pool) run(ctx context.Context, name string, call worker.Call) (any, err
 		return o.value, nil
 	case <-ctx.Done():
 		p.cancel(a)
-		return nil, ended(ctx)
+		return nil, worker.EndOf(ctx)
 	}
-}
-
-// ended tells why an attempt had to end.
-func ended(ctx context.Context) error {
-	var typed *worker.Error
-	if err := context.Cause(ctx); errors.As(err, &typed) {
-		return typed
-	}
-	return ctx.Err()
 }
 
 func (p *Pool) submit(a *attempt) error {

@@ -2,13 +2,12 @@ package process
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"pulley/engine/worker"
 	"pulley/engine/worker/procgroup"
+	"pulley/internal/cause"
 )
 
 // quiet is how long what a program writes stays in its pipes, which hold some of it. One that has ended by then, as most have that are
@@ -18,7 +17,7 @@ const quiet = 50 * time.Millisecond
 // attempt runs the program once.
 func (a *Action) attempt(ctx context.Context, call worker.Call) (any, error) {
 	if ctx.Err() != nil {
-		return nil, ended(ctx)
+		return nil, worker.EndOf(ctx)
 	}
 	p, err := openPipes(call.Args, a.config.Limits.Output, func(line string) {
 		if a.config.Log != nil {
@@ -36,7 +35,7 @@ func (a *Action) attempt(ctx context.Context, call worker.Call) (any, error) {
 	group, err := a.keeper.Start(program, procgroup.Limits{Processes: a.config.Limits.Processes})
 	p.closeChild()
 	if err != nil {
-		return nil, &worker.Error{Type: TypeStart, Message: fmt.Sprintf("the program %s cannot be started: %v", a.argv[0], cause(err))}
+		return nil, &worker.Error{Type: TypeStart, Message: fmt.Sprintf("the program %s cannot be started: %v", a.argv[0], cause.Of(err))}
 	}
 	p.begin()
 	a.await(ctx, group, p)
@@ -50,7 +49,7 @@ func (a *Action) attempt(ctx context.Context, call worker.Call) (any, error) {
 	case state != nil && state.Success(): // also if it was just asked to end
 		return p.result()
 	case ctx.Err() != nil:
-		return nil, ended(ctx)
+		return nil, worker.EndOf(ctx)
 	}
 	return nil, p.failure(state)
 }
@@ -74,22 +73,4 @@ func (a *Action) await(ctx context.Context, group *procgroup.Group, p *pipes) {
 		group.Stop(a.config.Grace)
 	}
 	<-group.Done() // soon after it was killed
-}
-
-// ended tells why an attempt had to end.
-func ended(ctx context.Context) error {
-	var typed *worker.Error
-	if err := context.Cause(ctx); errors.As(err, &typed) {
-		return typed
-	}
-	return ctx.Err()
-}
-
-// cause leaves out of an error what its reader is told already.
-func cause(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }

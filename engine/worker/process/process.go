@@ -132,7 +132,7 @@ func (a *Action) Run(ctx context.Context, call worker.Call) (any, error) {
 	select {
 	case a.slots <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ended(ctx)
+		return nil, worker.EndOf(ctx)
 	}
 	defer func() { <-a.slots }()
 	if a.config.Limits.Time > 0 {

@@ -3,6 +3,7 @@ package procgroup
 import (
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -17,7 +18,11 @@ import (
 
 	"pulley/internal/pause"
 	"pulley/internal/procenv"
+	"pulley/internal/watchdog"
 )
+
+//go:embed watchdog.sh
+var watchdogScript string
 
 // Variable is the environment variable that has the mark: the keeper's, a dot, and the number of the group.
 const Variable = "PULLEY_PROCESS"
@@ -34,7 +39,7 @@ var errClosed = errors.New("procgroup: the keeper of processes is closed")
 // Keeper starts groups, and ends what is left of them. It is safe for concurrent use.
 type Keeper struct {
 	mark   string
-	dog    *watchdog
+	dog    *watchdog.Watchdog
 	wake   chan struct{} // has room for one
 	cancel context.CancelFunc
 	over   chan struct{} // closed when nobody looks for processes any more
@@ -58,7 +63,7 @@ func New() (*Keeper, error) {
 		over: make(chan struct{}), groups: map[uint64]*Group{},
 	}
 	var err error
-	if k.dog, err = startWatchdog(k.mark); err != nil {
+	if k.dog, err = watchdog.Start(watchdogScript, "PULLEY_MARK="+k.mark); err != nil {
 		cancel()
 		return nil, err
 	}
@@ -223,7 +228,11 @@ func (k *Keeper) Close(ctx context.Context) error {
 	if err != nil {
 		err = fmt.Errorf("procgroup: processes that were started did not all end in time: %w", err)
 	}
-	return errors.Join(err, k.dog.release(ctx, err == nil))
+	word := ""
+	if err == nil {
+		word = "done" // without it, the watchdog looks by itself for what is left
+	}
+	return errors.Join(err, k.dog.Release(ctx, word))
 }
 
 // shut lets nothing be started any more, and gives what was. It says whether it is the first to do so.
