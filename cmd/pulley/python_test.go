@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	seedFlow    = "testdata/python/data_pipeline.py" // of the description of the push design, but for its import line
+	seedFlow    = "../../python/tests/workflows/pipeline.py" // of the description of the push design, but for its import line
 	exampleFlow = "../../examples/python/pipeline.py"
 )
 

@@ -1,4 +1,4 @@
-"""As much of pydantic as data_pipeline.py needs, for machines without it."""
+"""As much of pydantic as the pipeline of the tests needs, for machines without it."""
 
 import dataclasses
 
