@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"pulley/engine/backend"
 	"pulley/engine/dispatch"
@@ -27,14 +30,45 @@ func (e *Engine) call(c *dispatch.Call) {
 	ctx, cancel := context.WithTimeoutCause(e.work, e.cfg.CallTimeout,
 		fmt.Errorf("no answer within the %v of CallTimeout", e.cfg.CallTimeout))
 	defer cancel()
-	skew := e.skew()
+	begun, skew := time.Now(), e.skew()
 	reply := e.ask(ctx, c)
 	reply.Call = c.ID
+	ev := event{call: c, reply: &reply}
+	if c.Op == dispatch.OpExtend && c.Grant.Lease == e.cfg.Lease && reply.Err == nil { // a renewal
+		ev.ended = e.endedElsewhere(ctx, c.Leases, reply.Held, begun.Add(c.Grant.Lease/2))
+	}
 	shift(&reply.Committed, skew)
 	if reply.Err != nil && ctx.Err() != nil {
 		reply.Err = fmt.Errorf("%w (%w)", context.Cause(ctx), reply.Err)
 	}
-	e.mail.put(event{call: c, reply: &reply, at: e.cfg.now()}) // the loop reads until the last call has ended
+	ev.at = e.cfg.now()
+	e.mail.put(ev) // the loop reads until the last call has ended
+}
+
+// endedElsewhere looks up the instances of leases that are not held any more, and gives those that have ended: another engine
+// cancelled them, or brought them to their end. What runs of them here is of no use to anybody, and its context says so; of any
+// other instance the task may be another engine's now. The reply, which prolongs the leases that are held, waits for this: so it
+// takes until the deadline at most, and where it fails, all that is known is that the leases are lost.
+func (e *Engine) endedElsewhere(ctx context.Context, leases []backend.Lease, held []bool, deadline time.Time) (ended []backend.Instance) {
+	var ids []uuid.UUID
+	for i, lease := range leases {
+		if i < len(held) && !held[i] && !slices.Contains(ids, lease.Key.Instance) {
+			ids = append(ids, lease.Key.Instance)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, deadline, errors.New("no answer within half a lease"))
+	defer cancel()
+	for some := range slices.Chunk(ids, lookupBatch) {
+		for _, inst := range e.lookUp(ctx, some, "whose leases were lost, which may be another engine's now") {
+			if inst.Status != "" && inst.Status != backend.Running {
+				ended = append(ended, inst)
+			}
+		}
+	}
+	return ended
 }
 
 // skew is how far Clock is from the clock by which the backend tells this process when leases end.

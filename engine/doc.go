@@ -159,7 +159,7 @@
 //	engine/backend/postgres/journal | engine/backend/backendtest, engine/backend/postgres/designtest
 //	engine                     | engine/backend/backendtest, engine/backend/designs
 //	engine/worker              | engine/worker/workertest
-//	engine/worker/manifest     | engine/worker/httpjob/jobserver
+//	engine/worker/manifest     | engine/worker/httpjob/jobserver, engine, engine/backend/designs
 //	engine/worker/process      | engine/worker/workertest, internal/procenv
 //	engine/worker/pool         | engine, engine/backend/memory, engine/worker/workertest
 //	engine/worker/httpjob      | engine/worker/httpjob/jobserver, engine/worker/workertest, engine, engine/backend/designs

@@ -14,10 +14,11 @@ const eventsAtOnce = 512
 
 // event is what a goroutine of the engine tells the loop at its end.
 type event struct {
-	done  dispatch.Done   // of a task, if there is no call
-	call  *dispatch.Call  // that ended
-	reply *dispatch.Reply // to the call
-	at    time.Time       // of the reply
+	done  dispatch.Done      // of a task, if there is no call
+	call  *dispatch.Call     // that ended
+	reply *dispatch.Reply    // to the call
+	ended []backend.Instance // by others, as the call found out
+	at    time.Time          // of the reply
 }
 
 // mailbox holds what the loop has not taken yet: at most an event for each task and call under way, since
@@ -167,6 +168,9 @@ func (l *loop) take(ev *event) {
 			delete(l.actions, ev.done.Task)
 		}
 		return
+	}
+	if len(ev.ended) > 0 { // before the reply, by which their leases are merely lost
+		l.batch = append(l.batch, dispatch.Ended{Instances: ev.ended})
 	}
 	l.batch = append(l.batch, *ev.reply)
 	if ev.call.Op == dispatch.OpComplete {

@@ -246,7 +246,7 @@ func (e *Engine) pollWaits() {
 	for {
 		ids, next := e.waits.due(e.cfg.now())
 		if len(ids) > 0 {
-			e.lookUp(ids)
+			e.askFor(ids)
 		}
 		timer.Stop()
 		if !next.IsZero() {
@@ -261,18 +261,29 @@ func (e *Engine) pollWaits() {
 	}
 }
 
-func (e *Engine) lookUp(ids []uuid.UUID) {
+// askFor looks up instances that are waited for.
+func (e *Engine) askFor(ids []uuid.UUID) {
 	ctx, cancel := context.WithTimeout(e.life, e.cfg.CallTimeout)
 	defer cancel()
+	e.lookUp(ctx, ids, "that are waited for, tried again")
+}
+
+// lookUp asks the store for instances, and tells who waits for them. What they are is for the problem that it reports where the
+// store does not answer; then it gives none.
+func (e *Engine) lookUp(ctx context.Context, ids []uuid.UUID, what string) []backend.Instance {
 	found, err := e.cfg.Backend.Lookup(ctx, ids)
 	if err == nil && len(found) != len(ids) {
 		err = fmt.Errorf("the backend gave %d answers for %d", len(found), len(ids))
 	}
 	if err != nil {
-		if e.life.Err() == nil {
-			e.cfg.Observer.problem(fmt.Errorf("looking up %d instances that are waited for, tried again: %w", len(ids), err))
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 		}
-		return
+		if e.life.Err() == nil {
+			e.cfg.Observer.problem(fmt.Errorf("looking up %d instances %s: %w", len(ids), what, err))
+		}
+		return nil
 	}
 	e.waits.learn(ids, found)
+	return found
 }

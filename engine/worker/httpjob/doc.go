@@ -48,8 +48,9 @@
 //	no token can be had                              TokenError
 //
 // Cancelling is done in the background, once per job, and within Config.CancelTimeout: a server that is down does not hear of it, nor
-// does one whose engine dies first. An instance that is cancelled by another engine looks like a lost lease to the one that runs
-// its job: that job goes on to its own end. A job should therefore have a time limit of its own.
+// does one whose engine dies first. An engine learns of an instance that another one cancelled when it next prolongs the lease, within
+// a third of the lease; if it cannot reach the store by then, the lease is lost, and the job goes on to its own end. A job should
+// therefore have a time limit of its own.
 //
 // A plain job gives its result and its failure in its status. A Cloud Run job has nothing but an exit status: without
 // Overrides.ResultURL the result is an object of the execution's name, its counts succeeded, failed and cancelled, and its log_uri.
