@@ -24,6 +24,7 @@
 //	    hello: 30s                           # how long a worker may take to begin
 //	    silence: 10s                         # how long it may send nothing, if it sends heartbeats
 //	    grace: 2s                            # how long it may take to answer a cancel, and to end
+//	    limits: {memory: 512MB, open_files: 64, processes: 16}  # of each process, and, of the last, with what it starts
 //	    dir: images                          # as of an action
 //	    env: {MODE: fast}
 //

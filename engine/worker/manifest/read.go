@@ -10,6 +10,7 @@ import (
 	"pulley/engine/ir"
 	"pulley/engine/worker"
 	"pulley/engine/worker/process"
+	"pulley/engine/worker/procgroup"
 	"pulley/internal/yamlfile"
 )
 
@@ -193,29 +194,37 @@ func (r *reader) environment(v *yamlfile.Value) map[string]string {
 }
 
 func (r *reader) limits(v *yamlfile.Value) (l process.Limits) {
-	r.Fields(v, "limits",
-		yamlfile.Key{Name: "time", Read: func(v *yamlfile.Value) { l.Time = r.positive(v, "time") }},
-		yamlfile.Key{Name: "output", Read: func(v *yamlfile.Value) {
+	var group procgroup.Limits
+	r.Fields(v, "limits", append([]yamlfile.Key{
+		{Name: "time", Read: func(v *yamlfile.Value) { l.Time = r.positive(v, "time") }},
+		{Name: "output", Read: func(v *yamlfile.Value) {
 			n, ok := r.Size(v, "output")
 			if ok && (n == 0 || n > math.MaxInt32) {
 				r.Add(v.Pos, "output is %d bytes; choose from 1 to %d", n, math.MaxInt32)
 			}
 			l.Output = int(n)
 		}},
-		yamlfile.Key{Name: "memory", Read: func(v *yamlfile.Value) {
+	}, r.groupLimits(&group)...)...)
+	l.Processes, l.Memory, l.OpenFiles = group.Processes, group.Memory, group.OpenFiles
+	return l
+}
+
+// groupLimits are the keys of limits that programs have and workers, too.
+func (r *reader) groupLimits(l *procgroup.Limits) []yamlfile.Key {
+	return []yamlfile.Key{
+		{Name: "memory", Read: func(v *yamlfile.Value) {
 			n, ok := r.Size(v, "memory")
 			if ok && n == 0 {
 				r.Add(v.Pos, "memory is 0 bytes; no program runs in that, so choose more")
 			}
 			l.Memory = n
 		}},
-		yamlfile.Key{Name: "open_files", Read: func(v *yamlfile.Value) {
+		{Name: "open_files", Read: func(v *yamlfile.Value) {
 			n, _ := r.Int(v, "open_files", 1, math.MaxInt32)
 			l.OpenFiles = int64(n)
 		}},
-		yamlfile.Key{Name: "processes", Read: func(v *yamlfile.Value) { l.Processes, _ = r.Int(v, "processes", 1, math.MaxInt32) }},
-	)
-	return l
+		{Name: "processes", Read: func(v *yamlfile.Value) { l.Processes, _ = r.Int(v, "processes", 1, math.MaxInt32) }},
+	}
 }
 
 // positive reads a time that is not zero.

@@ -42,6 +42,9 @@ func (r *reader) worker(f yamlfile.Field) {
 		}},
 		yamlfile.Key{Name: "dir", Read: func(v *yamlfile.Value) { c.Dir = r.directory(v) }},
 		yamlfile.Key{Name: "env", Read: func(v *yamlfile.Value) { c.Env = r.environment(v) }},
+		yamlfile.Key{Name: "limits", Read: func(v *yamlfile.Value) {
+			r.Fields(v, "limits of worker "+f.Name, r.groupLimits(&c.Limits)...)
+		}},
 		yamlfile.Key{Name: "processes", Read: func(v *yamlfile.Value) { c.Processes, _ = r.Int(v, "processes", 1, pool.ProcessesMost) }},
 		yamlfile.Key{Name: "slots", Read: func(v *yamlfile.Value) { c.Slots, _ = r.Int(v, "slots", 1, atOnceMost) }},
 		yamlfile.Key{Name: "at_once", Read: func(v *yamlfile.Value) { c.AtOnce, _ = r.Int(v, "at_once", 1, atOnceMost) }},

@@ -33,7 +33,7 @@ actions:
   words.nap: {worker: python}
   echo: {process: [cat]}
 workers:
-  x-shared: &shared {dir: `+examples(t)+`, deliveries: 2, hello: 1m, silence: 1m, grace: 1s, at_once: 20, env: {MODE: fast}}
+  x-shared: &shared {dir: `+examples(t)+`, deliveries: 2, hello: 1m, silence: 1m, grace: 1s, at_once: 20, env: {MODE: fast}, limits: {memory: 1GiB, open_files: 100, processes: 20}}
   perl: {<<: *shared, command: [perl, words.pl]}
   python: {<<: *shared, command: [python3, words.py], processes: 2, slots: 3}
 `)
@@ -88,7 +88,7 @@ func TestMistakesOfWorkers(t *testing.T) {
 	t.Parallel()
 	words := `{command: [perl, ` + examples(t) + `/words.pl]}`
 	for text, want := range map[string]string{
-		"actions:\n  a: {worker: word}\n  b: {worker: words, dir: .}\n  c: {worker: words, process: [sh]}\nworkers:\n  words: {comand: [sh]}\n  a.b: {command: sh}\n  d: {command: [sh], processes: 0, slots: 0, silence: 1, deliveries: 0, hello: 0s}\n": `
+		"actions:\n  a: {worker: word}\n  b: {worker: words, dir: .}\n  c: {worker: words, process: [sh]}\nworkers:\n  words: {comand: [sh]}\n  a.b: {command: sh}\n  d: {command: [sh], processes: 0, slots: 0, silence: 1, deliveries: 0, hello: 0s}\n  e: {command: [sh], limits: {time: 1s, memory: 0}}\n": `
 2:15: there is no worker word; did you mean words?
 3:22: action b of a worker has no key "dir"; did you mean doc?
 4:15: action c has both process and worker; write one of them
@@ -100,7 +100,9 @@ func TestMistakesOfWorkers(t *testing.T) {
 8:43: slots is 0; choose from 1 to 100000
 8:55: silence is a time, not a whole number "1"; write one like 30s or 100ms
 8:70: deliveries is 0; choose from 1 to 100000
-8:80: hello is zero; choose more`,
+8:80: hello is zero; choose more
+9:31: limits of worker e has no key "time"; its keys are memory, open_files, processes
+9:49: memory is 0 bytes; no program runs in that, so choose more`,
 		"actions:\n  a: {worker: words, calls: words.coun}\n  b: {worker: words}\nworkers:\n  words: " + words + "\n": `
 2:15: worker words has no action words.coun; did you mean words.count?
 3:15: worker words has no action b; its actions are words.count, words.reverse`,

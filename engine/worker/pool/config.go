@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"pulley/engine/worker/procgroup"
 )
 
 // What a Config means that does not say.
@@ -38,6 +40,10 @@ type Config struct {
 
 	// Env is added to this process's environment, and replaces what it has.
 	Env map[string]string
+
+	// Limits bound each worker; their Processes are the worker and what it starts. A worker that ends by one of them has died, and is
+	// replaced as any other.
+	Limits procgroup.Limits
 
 	// Processes is how many workers there are; zero means 1.
 	Processes int
@@ -99,6 +105,9 @@ func (c *Config) validate() error {
 		return fmt.Errorf("%d starts; choose one at least", c.Starts)
 	case c.HelloTimeout < 0 || c.Silence < 0 || c.PauseMost < 0:
 		return errors.New("a time is below zero; leave it out for the default")
+	}
+	if err := c.Limits.Check(); err != nil {
+		return err
 	}
 	c.Name = cmp.Or(c.Name, strings.TrimSuffix(filepath.Base(c.Command[0]), filepath.Ext(c.Command[0])))
 	c.Processes = cmp.Or(c.Processes, 1)

@@ -21,7 +21,7 @@
 // # When a worker ends
 //
 // A worker ends by itself, or is killed: it was silent although it sends heartbeats, closed its output, wrote an answer that nobody can
-// read, or did not answer a cancel. It is replaced after a pause that grows, with jitter, from 100 ms to
+// read, did not answer a cancel, or came to one of Config.Limits. It is replaced after a pause that grows, with jitter, from 100 ms to
 // Config.PauseMost. What it answered before
 // counts. Each other attempt ends with a worker.DiedError, by which the engine delivers it again, a bounded number of times; the count
 // stands in the store. With a Config.MaxDeliveries the pool does so itself, before attempts that wait, and fails the attempt with

@@ -142,11 +142,11 @@ func (w *member) start() error {
 	w.group, err = w.pool.keeper.Start(procgroup.Program{
 		Path: w.pool.argv[0], Argv: w.pool.argv, Dir: w.pool.config.Dir, Env: procgroup.Environ(w.pool.config.Env),
 		Stdin: in.reader, Stdout: out.writer, Stderr: errs.writer,
-	}, procgroup.Limits{})
+	}, w.pool.config.Limits)
 	closeFiles(in.reader, out.writer, errs.writer) // the worker has its own
 	if err != nil {
 		closeFiles(w.stdin, w.stdout, w.stderr)
-		return fmt.Errorf("the program %s cannot be started: %w", w.pool.argv[0], err)
+		return fmt.Errorf("the program %s cannot be started: %w", w.pool.program, err)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (w *member) awaitHello() (*protocol.Greeting, ending) {
 		}
 		return g, ending{}
 	case <-w.group.Done():
-		end := failedStart("it ended with %v before it said hello", w.group.State())
+		end := failedStart("%w before it said hello", w.howItEnded())
 		end.refused = w.group.State() != nil && w.group.State().ExitCode() == exitRefused
 		return nil, end
 	case <-timer.C:
@@ -242,7 +242,7 @@ func (w *member) serve(g *protocol.Greeting) ending {
 		case e := <-w.ends:
 			return e
 		case <-w.group.Done():
-			return ending{why: fmt.Errorf("it ended with %v", w.group.State())}
+			return ending{why: w.howItEnded()}
 		case <-w.over:
 			select {
 			case e := <-w.ends: // why it is not read any more
@@ -258,13 +258,21 @@ func (w *member) serve(g *protocol.Greeting) ending {
 	}
 }
 
+// howItEnded tells how the process ended, after it has.
+func (w *member) howItEnded() error {
+	if w.group.Overrun() {
+		return fmt.Errorf("it was killed, since it had more than its limit of %d processes", w.pool.config.Limits.Processes)
+	}
+	return fmt.Errorf("it ended with %v", w.group.State())
+}
+
 // awaitExit gives how the process ended, or another reason if it does not.
 func (w *member) awaitExit(otherwise error) ending {
 	timer := time.NewTimer(w.pool.config.Grace)
 	defer timer.Stop()
 	select {
 	case <-w.group.Done():
-		return ending{why: fmt.Errorf("it ended with %v", w.group.State())}
+		return ending{why: w.howItEnded()}
 	case <-timer.C:
 		return ending{why: otherwise}
 	case <-w.pool.alive.Done():
@@ -280,7 +288,7 @@ func (w *member) dismiss() ending {
 	w.out.finish(protocol.Bye())
 	select {
 	case <-w.group.Done():
-		return ending{why: fmt.Errorf("it ended with %v", w.group.State()), orderly: true}
+		return ending{why: w.howItEnded(), orderly: !w.group.Overrun()}
 	case e := <-w.ends:
 		return e
 	case <-w.pool.alive.Done():

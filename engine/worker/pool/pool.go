@@ -23,9 +23,10 @@ var errClosed = errors.New("the pool of workers is closed")
 
 // Pool runs attempts in workers. Its methods are safe for concurrent use.
 type Pool struct {
-	config Config
-	argv   []string
-	keeper *procgroup.Keeper
+	config  Config
+	program string   // its file
+	argv    []string // with what sets the limits before it
+	keeper  *procgroup.Keeper
 
 	tickets chan struct{} // one for each attempt in the pool
 	retry   chan struct{} // has room for one: an attempt has come while the pool had given up
@@ -56,8 +57,12 @@ func New(c Config, keeper *procgroup.Keeper) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
+	argv, err := c.Limits.Command(append([]string{program}, c.Command[1:]...))
+	if err != nil {
+		return nil, err
+	}
 	p := &Pool{
-		config: c, argv: append([]string{program}, c.Command[1:]...), keeper: keeper,
+		config: c, program: program, argv: argv, keeper: keeper,
 		tickets: make(chan struct{}, c.AtOnce), retry: make(chan struct{}, 1),
 		greeted: make(chan struct{}), changed: make(chan struct{}), desk: desk{maxDeliveries: c.MaxDeliveries},
 	}

@@ -511,6 +511,7 @@ func TestConfigsThatCannotBe(t *testing.T) {
 		"-1 deliveries; choose one at least":                          {Command: sh, MaxDeliveries: -1},
 		"-1 starts; choose one at least":                              {Command: sh, Starts: -1},
 		"a time is below zero; leave it out for the default":          {Command: sh, Silence: -1},
+		"a limit is below zero; leave it out for none":                {Command: sh, Limits: procgroup.Limits{OpenFiles: -1}},
 	} {
 		if _, err := pool.New(c, nil); err == nil || err.Error() != want {
 			t.Errorf("New gives %v, want %s", err, want)

@@ -32,7 +32,7 @@ func (a *Action) attempt(ctx context.Context, call worker.Call) (any, error) {
 		Path: a.argv[0], Argv: a.argv, Dir: a.config.Dir, Env: a.environment(call),
 		Stdin: p.child[0], Stdout: p.child[1], Stderr: p.child[2],
 	}
-	group, err := a.keeper.Start(program, procgroup.Limits{Processes: a.config.Limits.Processes})
+	group, err := a.keeper.Start(program, a.config.Limits.group())
 	p.closeChild()
 	if err != nil {
 		return nil, &worker.Error{Type: TypeStart, Message: fmt.Sprintf("the program %s cannot be started: %v", a.argv[0], cause.Of(err))}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,8 +65,7 @@ type Limits struct {
 	// Processes bounds the program and what it starts; beyond it the attempt fails with LimitExceeded. See procgroup.Limits.
 	Processes int
 
-	// Memory and OpenFiles are the system's limits of data, in bytes, and of open files, of each process. They need the program
-	// prlimit, which Linux systems have in util-linux.
+	// Memory, in bytes, and OpenFiles bound each process. See procgroup.Limits.
 	Memory, OpenFiles int64
 }
 
@@ -87,7 +85,7 @@ func New(c Config, keeper *procgroup.Keeper) (*Action, error) {
 		return nil, errors.New("no program; name one and its arguments")
 	case c.AtOnce < 0:
 		return nil, fmt.Errorf("%d processes at once; choose one at least", c.AtOnce)
-	case c.Limits.Time < 0 || c.Limits.Output < 0 || c.Limits.Memory < 0 || c.Limits.OpenFiles < 0 || c.Limits.Processes < 0:
+	case c.Limits.Time < 0 || c.Limits.Output < 0 || c.Limits.group().Check() != nil:
 		return nil, errors.New("a limit is below zero; leave it out for none")
 	}
 	if c.AtOnce == 0 {
@@ -103,28 +101,16 @@ func New(c Config, keeper *procgroup.Keeper) (*Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	argv := append([]string{program}, c.Command[1:]...)
-	if limits := c.Limits.arguments(); len(limits) > 0 {
-		prlimit, err := exec.LookPath("prlimit")
-		if err != nil {
-			return nil, errors.New("limits of memory and open files need the program prlimit; install util-linux, or leave them out")
-		}
-		argv = slices.Concat([]string{prlimit}, limits, []string{"--"}, argv)
+	argv, err := c.Limits.group().Command(append([]string{program}, c.Command[1:]...))
+	if err != nil {
+		return nil, err
 	}
 	return &Action{config: c, argv: argv, env: baseEnvironment(c.Env), keeper: keeper, slots: make(chan struct{}, c.AtOnce)}, nil
 }
 
-// arguments are those of prlimit.
-func (l Limits) arguments() (arguments []string) {
-	for _, limit := range []struct {
-		option string
-		most   int64
-	}{{"--data=", l.Memory}, {"--nofile=", l.OpenFiles}} {
-		if limit.most > 0 {
-			arguments = append(arguments, limit.option+strconv.FormatInt(limit.most, 10))
-		}
-	}
-	return arguments
+// group are the limits of the program and what it starts.
+func (l Limits) group() procgroup.Limits {
+	return procgroup.Limits{Processes: l.Processes, Memory: l.Memory, OpenFiles: l.OpenFiles}
 }
 
 // Run implements worker.Func.

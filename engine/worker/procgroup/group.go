@@ -1,17 +1,56 @@
 package procgroup
 
 import (
+	"errors"
 	"os"
+	"os/exec"
+	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// Limits bound a group.
+// Limits bound a group. Zero leaves a limit out.
 type Limits struct {
 	// Processes is how many processes with the group's mark there may be at once; 0: any number. The keeper counts every
-	// 100 ms or so, and kills a group that has more; [Group.Overrun] says so. It counts nobody where there is no /proc.
+	// 100 ms or so, which takes a twentieth of a processor at most, and kills a group that has more; [Group.Overrun] says so. It
+	// counts nobody where there is no /proc.
 	Processes int
+
+	// Memory and OpenFiles are the system's limits of data, in bytes, and of open files, of each process of the group. They need the
+	// program prlimit, which Linux systems have in util-linux, and hold where [Limits.Command] made the command.
+	Memory, OpenFiles int64
+}
+
+// Check refuses limits below zero.
+func (l Limits) Check() error {
+	if l.Processes < 0 || l.Memory < 0 || l.OpenFiles < 0 {
+		return errors.New("a limit is below zero; leave it out for none")
+	}
+	return nil
+}
+
+// Command gives the command that runs a program within the system's limits: the program's own, where there are none. It
+// fails where there is no program to set them.
+func (l Limits) Command(argv []string) ([]string, error) {
+	var arguments []string
+	for _, limit := range []struct {
+		option string
+		most   int64
+	}{{"--data=", l.Memory}, {"--nofile=", l.OpenFiles}} {
+		if limit.most > 0 {
+			arguments = append(arguments, limit.option+strconv.FormatInt(limit.most, 10))
+		}
+	}
+	if len(arguments) == 0 {
+		return argv, nil
+	}
+	prlimit, err := exec.LookPath("prlimit")
+	if err != nil {
+		return nil, errors.New("limits of memory and open files need the program prlimit; install util-linux, or leave them out")
+	}
+	return slices.Concat([]string{prlimit}, arguments, []string{"--"}, argv), nil
 }
 
 // Group is a process that a Keeper started, and what that starts. Its methods are safe for concurrent use.
