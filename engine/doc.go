@@ -41,7 +41,7 @@
 //
 //	package                    | purpose                                                        | may import
 //	engine/ir                  | text to syntax tree, with positions and limits; printer        | –
-//	engine/ir/programs         | programs of the whole language, at random                      | engine/ir
+//	engine/ir/programs         | programs of the whole language, at random; printed as Python   | engine/ir
 //	engine/expr                | JSON values and Starlark expressions, both bounded             | engine/ir
 //	engine/graph               | the compiled workflow; builder; DOT and Mermaid                | engine/expr
 //	engine/reference           | the definition of a workflow's result: a direct interpreter    | engine/expr, internal/clip
@@ -165,7 +165,7 @@
 //	engine/worker/httpjob      | engine/worker/httpjob/jobserver, engine/worker/workertest, engine, engine/backend/designs
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour
-//	python                     | engine, engine/backend/memory, engine/reference
+//	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference
 //	bench/ceiling              | bench
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
 //	sim/pgsim                  | sim/pgsim/fingerprint

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/memory"
@@ -36,8 +38,24 @@ type ran struct {
 	Result  json.RawMessage
 	Error   *[2]string // type and message
 	Line    int        // at which it failed; 0: not compared
+	Refused string     // why the compiler refuses the file; then the rest is empty
 
 	Positions []python.Position
+}
+
+// file is the name of the workflow's file.
+func (c ran) file() string {
+	file, _, _ := strings.Cut(c.Name, " ")
+	return file
+}
+
+// wanted is how CPython ended.
+func (c ran) wanted(t *testing.T) ended {
+	want := ended{Status: c.Status, Result: value(t, c.Result), Line: c.Line}
+	if c.Error != nil {
+		want.Error = c.Error[0] + ": " + c.Error[1]
+	}
+	return want
 }
 
 // ended is how a run ended, with the error as Python has it.
@@ -52,6 +70,12 @@ func (e ended) String() string {
 	return fmt.Sprintf("%s %v %s, line %d", e.Status, e.Result, e.Error, e.Line)
 }
 
+// same says whether a run ended as it should; its line counts if there is one that is wanted.
+func (e ended) same(t *testing.T, want ended) bool {
+	return e.Status == want.Status && e.Error == want.Error && (want.Line == 0 || e.Line == want.Line) &&
+		expr.Equal(e.Result, want.Result) && keys(t, e.Result) == keys(t, want.Result)
+}
+
 // TestSameAsPython holds the interpreter and an engine in memory against CPython: the workflows of tests/workflows must have
 // the same results and errors everywhere.
 func TestSameAsPython(t *testing.T) {
@@ -59,21 +83,46 @@ func TestSameAsPython(t *testing.T) {
 	holdAgainstPython(t, 100)
 }
 
+// patience bounds what is waited for: it is some minutes only where the machine has much else to do.
+const patience = 20 * time.Minute
+
 // seedVariable names workflows at random to be tried: the first seed, and how many.
 const seedVariable = "PULLEY_PYTHON_SEEDS"
 
 // TestSameAtRandom does so with workflows that are written at random.
 func TestSameAtRandom(t *testing.T) {
 	t.Parallel()
-	seeds := strings.Fields(cmp.Or(os.Getenv(seedVariable), "1 "+strconv.Itoa(depth.Of(40, 400))))
-	if len(seeds) != 2 {
-		t.Fatalf("%s must be two numbers", seedVariable)
+	first, count := seeds(t, depth.Of(40, 400))
+	holdAgainstPython(t, 1, "--random", strconv.Itoa(first), strconv.Itoa(count))
+}
+
+// seeds gives the first seed of a test and how many there are: those of the environment, else so many from 1 on.
+func seeds(t *testing.T, count int) (first, n int) {
+	t.Helper()
+	text := cmp.Or(os.Getenv(seedVariable), "1 "+strconv.Itoa(count))
+	if found, err := fmt.Sscanf(text, "%d %d", &first, &n); found != 2 {
+		t.Fatalf("%s is %q; write the first seed and how many: %v", seedVariable, text, err)
 	}
-	holdAgainstPython(t, 1, "--random", seeds[0], seeds[1])
+	return first, n
 }
 
 func holdAgainstPython(t *testing.T, least int, args ...string) {
-	cmd := exec.CommandContext(t.Context(), find(t), append([]string{"tests/compiler/cases.py"}, args...)...)
+	cases := byPython(t, args...)
+	if len(cases) < least {
+		t.Fatalf("%d cases", len(cases))
+	}
+	run := newRunner(t)
+	for _, c := range cases {
+		run.check(t, c)
+	}
+}
+
+// byPython gives what CPython makes of workflows, all in one process: those that the arguments of tests/compiler/cases.py name.
+func byPython(t *testing.T, args ...string) []ran {
+	t.Helper()
+	ctx, cancel := depth.Within(t.Context(), t, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, find(t), append([]string{"tests/compiler/cases.py"}, args...)...)
 	cmd.Env = append(os.Environ(), "PYTHONPATH=.", "PYTHONDONTWRITEBYTECODE=1")
 	cmd.WaitDelay = 10 * time.Second
 	var complaints bytes.Buffer
@@ -82,32 +131,35 @@ func holdAgainstPython(t *testing.T, least int, args ...string) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, complaints.String())
 	}
-	run := newRunner(t)
-	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
-	if len(lines) < least {
-		t.Fatalf("%d cases", len(lines))
-	}
-	for _, line := range lines {
+	var cases []ran
+	for line := range bytes.Lines(out) {
 		var c ran
 		if err := json.Unmarshal(line, &c); err != nil {
 			t.Fatal(err)
 		}
-		run.check(t, c)
+		cases = append(cases, c)
 	}
+	return cases
 }
 
-// runner runs programs by the interpreter and by an engine in memory, with the actions that are built in.
+// runner runs programs by the interpreter and by an engine, with the actions that are built in.
 type runner struct {
 	actions *worker.Registry
 	engine  *engine.Engine
 }
 
+// newRunner gives one with an engine in memory.
 func newRunner(t *testing.T) *runner {
+	store := memory.New(memory.Options{})
+	t.Cleanup(store.Close)
+	return newRunnerOn(t, store)
+}
+
+func newRunnerOn(t *testing.T, store backend.Backend) *runner {
 	actions, err := worker.NewRegistry(worker.Builtins()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := memory.New(memory.Options{})
 	e, err := engine.New(engine.Config{Backend: store, Workers: actions})
 	if err != nil {
 		t.Fatal(err)
@@ -119,46 +171,53 @@ func newRunner(t *testing.T) *runner {
 		if err := e.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
-		store.Close()
 	})
 	return &runner{actions, e}
 }
 
 func (r *runner) check(t *testing.T, c ran) {
 	t.Helper()
-	want := ended{Status: c.Status, Result: value(t, c.Result)}
-	if c.Error != nil {
-		want.Error = c.Error[0] + ": " + c.Error[1]
-		want.Line = c.Line
-	}
+	want := c.wanted(t)
 	for _, by := range []struct {
 		name string
 		run  func(*testing.T, ran) ended
-	}{{"the interpreter", r.interpret}, {"memory", r.inMemory}} {
-		got := by.run(t, c)
-		if got.Status != want.Status || want.Line != 0 && got.Line != want.Line || got.Error != want.Error || !expr.Equal(got.Result, want.Result) || keys(t, got.Result) != keys(t, want.Result) {
+	}{{"the interpreter", r.interpret}, {"memory", r.onEngine}} {
+		if got := by.run(t, c); !got.same(t, want) {
 			t.Errorf("%s\nCPython: %v\n%s: %v\n%s", c.Name, want, by.name, got, c.Program)
 		}
 	}
 }
 
 func (r *runner) interpret(t *testing.T, c ran) ended {
-	p, err := ir.Parse("case.ir", []byte(c.Program), ir.Limits{})
+	return c.ended(t, r.interpreter(t, c.Program).Run(c.Input, r.act(t), reference.Options{}))
+}
+
+func (r *runner) interpreter(t *testing.T, program string) *reference.Interpreter {
+	t.Helper()
+	p, err := ir.Parse("case.ir", []byte(program), ir.Limits{})
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", c.Name, err, c.Program)
+		t.Fatalf("%v\n%s", err, program)
 	}
 	i, err := reference.NewInterpreter(p, ir.Limits{})
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", c.Name, err, c.Program)
+		t.Fatalf("%v\n%s", err, program)
 	}
-	act := reference.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
+	return i
+}
+
+// act has the interpreter run the actions.
+func (r *runner) act(t *testing.T) reference.Action {
+	return reference.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
 		result, failure := r.actions.Execute(t.Context(), backend.Task{Action: name, Args: args, Attempt: attempt})
 		if failure != nil {
 			return nil, &reference.Error{Type: failure.Type, Message: failure.Message}
 		}
 		return result, nil
 	})
-	o := i.Run(c.Input, act, reference.Options{})
+}
+
+// ended words an outcome as Python does.
+func (c ran) ended(t *testing.T, o reference.Outcome) ended {
 	end := ended{Status: string(o.Status), Result: o.Result}
 	if o.Error != nil {
 		end.Error = c.python(o.Error.Type, o.Error.Message)
@@ -170,7 +229,9 @@ func (r *runner) interpret(t *testing.T, c ran) ended {
 	return end
 }
 
-func (r *runner) inMemory(t *testing.T, c ran) ended {
+func (r *runner) onEngine(t *testing.T, c ran) ended { return r.wait(t, c, r.submit(t, c)) }
+
+func (r *runner) submit(t *testing.T, c ran) uuid.UUID {
 	ready, err := plan.CompileText("case.ir", []byte(c.Program), ir.Limits{})
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", c.Name, err, c.Program)
@@ -179,7 +240,13 @@ func (r *runner) inMemory(t *testing.T, c ran) ended {
 	if err != nil {
 		t.Fatalf("%s: %v", c.Name, err)
 	}
-	instance, err := r.engine.Wait(t.Context(), id)
+	return id
+}
+
+func (r *runner) wait(t *testing.T, c ran, id uuid.UUID) ended {
+	ctx, cancel := depth.Within(t.Context(), t, patience)
+	defer cancel()
+	instance, err := r.engine.Wait(ctx, id)
 	if err != nil {
 		t.Fatalf("%s: %v", c.Name, err)
 	}

@@ -45,7 +45,7 @@ func parts() []part {
 		{"tests", "every test as before a change, and how long each package took", 14, runTests},
 		{"seeds", "simulated worlds of every design, seed after seed, each step checked", 16, runSeeds},
 		{"worlds", "simulated worlds replayed on a real Postgres, step by step", 9, runWorlds},
-		{"language", "generated programs on every backend, held against the reference interpreter", 7, runLanguage},
+		{"language", "generated programs on every backend, held against the reference interpreter, and printed as Python, against CPython", 7, runLanguage},
 		{"fuzz", "texts and programs that no grammar made, for the parser and the compiler", 5, runFuzz},
 		{"chaos", "every backend while connections, processes and Postgres fail", 12, runChaos},
 		{"bugs", "bugs planted in the engine, of which the checks must find each", 11, runBugs},

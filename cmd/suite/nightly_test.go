@@ -195,3 +195,16 @@ func TestHistoryNamesCommits(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFigure reads what tests say that they have done.
+func TestFigure(t *testing.T) {
+	const said = "=== RUN   TestA\ndone: TestA programs=12 tried=15\ndone: TestAll programs=100\ndone: TestA/push programs=3\ndone: TestA/pull programs=x\n"
+	for _, c := range []struct {
+		test, name string
+		want       int64
+	}{{"TestA", "programs", 15}, {"TestA", "tried", 15}, {"TestAll", "programs", 100}, {"TestB", "programs", 0}} {
+		if got := figure(said, c.test, c.name); got != c.want {
+			t.Errorf("%s of %s: %d, want %d", c.name, c.test, got, c.want)
+		}
+	}
+}

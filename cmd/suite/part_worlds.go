@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -85,7 +87,8 @@ func runWorlds(ctx context.Context, n *night, until time.Time, o *outcome) error
 // The package that holds backends against the reference.
 const languagePackage = "engine/backend/differ"
 
-// runLanguage generates programs in memory, and a tenth as many on each design on Postgres, with a new seed for each chunk.
+// runLanguage generates programs in memory, and a tenth as many on each design on Postgres, with a new seed for each chunk. Besides,
+// programs are printed as Python.
 func runLanguage(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	return n.withServer(ctx, func(env map[string]string) error {
 		c := chunks{first: 1000, least: 500, begun: 2 * time.Second}
@@ -98,9 +101,53 @@ func runLanguage(ctx context.Context, n *night, until time.Time, o *outcome) err
 			n.state.Next["language"] = seed + 1
 			o.add("programs in memory", int64(amount))
 			o.add("programs on each design on Postgres", int64(amount/10))
-			return nil
+			return n.printPrograms(ctx, amount/5, env, o)
 		})
 	})
+}
+
+// The package whose tests hold workflows in Python against CPython.
+const pythonPackage = "python"
+
+// printPrograms holds programs that are printed as Python against CPython, and a tenth as many workflows in Python on each design
+// on Postgres, from where the last night stopped.
+func (n *night) printPrograms(ctx context.Context, amount int, env map[string]string, o *outcome) error {
+	first := n.state.next("python")
+	for _, test := range []struct {
+		name, what, figure string
+		count              int
+	}{
+		{"TestPrinted", "programs printed as Python", "programs", amount},
+		{"TestOnEveryDesign", "runs of workflows in Python on Postgres", "workflows", amount / 10},
+	} {
+		seeded := maps.Clone(env)
+		seeded["PULLEY_PYTHON_SEEDS"] = fmt.Sprintf("%d %d", first, test.count)
+		out, err := n.runTest(ctx, pythonPackage, seeded, o, "-test.run", "^"+test.name+"$")
+		if err != nil {
+			return err
+		}
+		o.add(test.what, figure(out, test.name, test.figure))
+	}
+	n.state.Next["python"] = first + uint64(amount)
+	return nil
+}
+
+// figure adds up what a test and those within it say in lines of depth.Done: "done: NAME figure=N …".
+func figure(output, test, name string) int64 {
+	var sum int64
+	for line := range strings.Lines(output) {
+		words := strings.Fields(line)
+		if len(words) < 2 || words[0] != "done:" || words[1] != test && !strings.HasPrefix(words[1], test+"/") {
+			continue
+		}
+		for _, word := range words[2:] {
+			if text, ok := strings.CutPrefix(word, name+"="); ok {
+				n, _ := strconv.ParseInt(text, 10, 64) // what is no number counts as nothing
+				sum += n
+			}
+		}
+	}
+	return sum
 }
 
 // fuzzed are the fuzz targets, by package.

@@ -32,19 +32,44 @@ func (g *generator) act() []ir.Stmt {
 
 // action writes an action that gives a value of a kind, or fails where that is caught.
 func (g *generator) action(k kind) *ir.Action {
-	if g.n(4) > 1 && (len(g.caught) > 0 || g.wild && g.seldom(3)) {
+	if g.n(4) > 1 && (len(g.caught) > 0 || g.fails && g.seldom(3)) {
 		if typ, ok := g.failing(); ok {
-			return g.fail(typ)
+			return g.fail(k, typ)
 		}
 	}
 	a := g.succeeding(k)
+	if g.python {
+		g.follow(a)
+		return a
+	}
 	if g.n(8) == 7 {
 		a.Timeout = time.Hour
 	}
 	if len(a.Retries) == 0 && g.n(8) == 7 {
-		a.Retries = g.policies()
+		a.Retries = g.anyPolicies()
 	}
 	return a
+}
+
+// follow gives an action the policy that all calls of it have.
+func (g *generator) follow(a *ir.Action) {
+	p, known := g.policies[a.Name]
+	if !known {
+		switch {
+		case a.Name == "flaky": // it can fail twice and succeed then
+			p.retries = []ir.Retry{{Types: [][]ir.Name{nil, names([]string{"Flaky"}), names([]string{"Other", "Flaky"})}[g.n(3)], Count: 2}}
+		case g.n(8) == 7:
+			p.retries = []ir.Retry{{Types: [][]ir.Name{nil, names([]string{"Boom"}), names([]string{"Other", "Boom"})}[g.n(3)], Count: 1}}
+		}
+		if len(p.retries) > 0 && g.n(2) == 1 {
+			p.retries[0].Backoff = time.Millisecond
+		}
+		if g.n(8) == 7 {
+			p.timeout = time.Hour
+		}
+		g.policies[a.Name] = p
+	}
+	a.Retries, a.Timeout = p.retries, p.timeout
 }
 
 func action(name string, args ...string) *ir.Action {
@@ -64,7 +89,9 @@ func (g *generator) succeeding(k kind) *ir.Action {
 		return action("sum", "values", g.expr(numbers, 1))
 	case k == number && way == 3:
 		a := action("flaky", "times", g.expr(number, 1)+" % 3")
-		a.Retries = g.enough()
+		if !g.python {
+			a.Retries = g.enough()
+		}
 		return a
 	case k == text && way == 1:
 		return action("hash", "data", g.expr(text, 1), "rounds", "1")
@@ -93,8 +120,8 @@ func (g *generator) enough() []ir.Retry {
 	return []ir.Retry{{Count: 2}}
 }
 
-// policies writes any policies.
-func (g *generator) policies() []ir.Retry {
+// anyPolicies writes any policies.
+func (g *generator) anyPolicies() []ir.Retry {
 	switch g.n(4) {
 	case 1:
 		return []ir.Retry{{Types: names([]string{g.one(errorTypes...)}), Count: 1}}
@@ -110,7 +137,7 @@ func (g *generator) policies() []ir.Retry {
 func (g *generator) failing() (string, bool) {
 	var types []string
 	for _, typ := range errorTypes {
-		if g.wild && g.n(8) == 7 || g.catches(typ) {
+		if g.fails && g.n(8) == 7 || g.catches(typ) {
 			types = append(types, typ)
 		}
 	}
@@ -125,17 +152,28 @@ func (g *generator) failing() (string, bool) {
 func (g *generator) catches(typ string) bool { return g.caught[typ] || g.caught["Exception"] }
 
 // fail writes an action that fails with a type, always or, as Flaky, for some arguments.
-func (g *generator) fail(typ string) *ir.Action {
+func (g *generator) fail(k kind, typ string) *ir.Action {
+	if g.python {
+		a := action("fail", "type", `"`+typ+`"`, "message", g.expr(text, 1))
+		switch {
+		case typ == "Flaky" && (k == number || k == anything):
+			a = action("flaky", "times", g.expr(number, 1)+" % "+g.one("2", "3")+" * 3")
+		case typ == "Flaky": // what it gives is a number
+			a = action("flaky", "times", "3")
+		}
+		g.follow(a)
+		return a
+	}
 	if typ == "Flaky" {
 		a := action("flaky", "times", g.expr(number, 1)+" % "+g.one("2", "3"))
 		if g.n(2) == 1 {
-			a.Retries = g.policies()
+			a.Retries = g.anyPolicies()
 		}
 		return a
 	}
 	a := action("fail", "type", `"`+typ+`"`, "message", g.expr(text, 1))
 	if g.n(4) == 3 {
-		a.Retries = g.policies()
+		a.Retries = g.anyPolicies()
 	}
 	return a
 }
@@ -148,7 +186,14 @@ func (g *generator) invocation(k kind) ir.Invocation {
 		}
 	}
 	if !g.afford(1) {
-		return action("noop")
+		a := action("noop")
+		if g.python {
+			if k != anything { // what is known of a name must hold
+				a = action("echo", "value", g.expr(k, 0))
+			}
+			g.follow(a)
+		}
+		return a
 	}
 	return g.action(k)
 }
@@ -198,7 +243,10 @@ func (g *generator) existing(k kind) *function {
 	for _, f := range g.functions {
 		uncaught := func(typ string) bool { return !g.catches(typ) }
 		raises := slices.ContainsFunc(slices.Collect(maps.Keys(f.raised)), uncaught)
-		if f.result == k && g.calls+f.depth < callsMax && (g.wild || !raises) && g.spent+f.cost*g.rounds <= spentMax {
+		if f.raised[expressionError] && len(g.caught) > 0 {
+			continue
+		}
+		if f.result == k && g.calls+f.depth < callsMax && (g.fails || !raises) && g.spent+f.cost*g.rounds <= spentMax {
 			fit = append(fit, f)
 		}
 	}

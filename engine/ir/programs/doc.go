@@ -11,6 +11,9 @@
 // exceeded and errors may go uncaught. Loops end, since each goes over few elements or counts its rounds,
 // and what a program may cost is bounded by a budget of action calls.
 //
+// [Python] prints a program as a workflow in Python that means the same, so that CPython, which knows nothing of us, says what
+// comes out. Options.Python makes only programs for which it can do so.
+//
 // [Census] counts what a program is made of, so that a test can show that nothing of the language is left
 // out.
 package programs

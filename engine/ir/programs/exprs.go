@@ -38,7 +38,7 @@ func (g *generator) assigned(name string) { g.have[name], g.maybe[name] = true, 
 func (g *generator) known() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(g.have)) {
-		if g.have[name] && !strings.HasPrefix(name, "k") {
+		if g.have[name] && !strings.HasPrefix(name, "k") && !(g.python && kindOf(name) == failure) {
 			out = append(out, name)
 		}
 	}
@@ -73,8 +73,10 @@ func (g *generator) anyKind() kind {
 
 // expr writes an expression of a kind.
 func (g *generator) expr(k kind, depth int) string {
-	if g.wild && g.seldom(50) {
-		return g.wrong()
+	if g.fails && g.seldom(50) {
+		if wrong := g.wrong(k); wrong != "" {
+			return wrong
+		}
 	}
 	if g.n(3) > 0 {
 		if name, ok := g.variable(k); ok {
@@ -99,8 +101,20 @@ func (g *generator) expr(k kind, depth int) string {
 	return g.anything(depth)
 }
 
-// wrong is an expression that fails, or is over a limit.
-func (g *generator) wrong() string {
+// wrong is an expression that fails, or is over a limit; empty where none can stand. Python would catch it where errors are caught,
+// and wants to know its kind.
+func (g *generator) wrong(k kind) string {
+	if g.python {
+		if len(g.caught) > 0 {
+			return ""
+		}
+		g.raised[expressionError] = true
+		in := [kinds]string{"1", `"x"`, "[1]", "[None]", "{}", "", "None"}[k]
+		if k == number && g.n(2) == 1 {
+			return "(1 // 0)"
+		}
+		return g.one("["+in+"][1]", `{"x": `+in+`}["k"]`)
+	}
 	return g.one("(1 // 0)", "[][0]", `{}["k"]`, `int("x")`, `("x" + 1)`, `("0123456789" * 200000)`)
 }
 
@@ -135,9 +149,15 @@ func (g *generator) sized() kind { return []kind{list, numbers, text, dict}[g.n(
 
 func (g *generator) text(depth int) string {
 	if name, ok := g.variable(failure); ok && g.n(3) == 2 {
+		if g.python { // an exception does not know its action
+			return name + g.one(`["type"]`, `["message"]`)
+		}
 		return name + g.one(`["type"]`, `["message"]`, `["action"]`)
 	}
 	if depth == 0 {
+		if g.python { // its texts are of characters, ours are of bytes
+			return g.one(`"x"`, `""`, `"y z"`, `"two\nlines"`)
+		}
 		return g.one(`"x"`, `""`, `"é"`, `"two\nlines"`)
 	}
 	switch g.n(5) {
@@ -146,6 +166,9 @@ func (g *generator) text(depth int) string {
 	case 2:
 		return "(" + g.expr(text, depth-1) + " + " + g.expr(text, depth-1) + ")[:20]"
 	case 3:
+		if g.python {
+			return g.expr(text, depth-1) + g.one(`.replace("x", "yy")`, ".strip()")
+		}
 		return g.expr(text, depth-1) + ".upper()"
 	case 4:
 		return `("0123456789abcdef" * 80)`
@@ -239,13 +262,13 @@ func (g *generator) cond(depth int) string {
 	case 1:
 		return g.one("True", "False")
 	case 2:
-		return "(" + g.expr(anything, depth) + " == " + g.expr(anything, depth) + ")"
+		return g.equality(depth)
 	case 3:
 		return "(" + g.expr(number, depth) + " in " + g.expr(numbers, depth) + ")"
 	case 4:
 		return "(len(" + g.expr(list, depth) + ") " + g.one("< 2", "> 1") + ")"
 	case 5:
-		return "isexception(" + g.expr(failureOr(g), depth) + `, "` + g.one(errorTypes...) + `")`
+		return g.errorTest(depth)
 	case 6:
 		if depth > 0 {
 			return "(" + g.cond(depth-1) + g.one(" and ", " or ") + g.cond(depth-1) + ")"
@@ -256,6 +279,30 @@ func (g *generator) cond(depth int) string {
 		}
 	}
 	return "(" + g.expr(number, depth) + " % " + g.one("2", "3") + g.one(" == 0", " != 1", " < 1") + ")"
+}
+
+// equality compares two values. In Python True is 1, so that their kinds must be known, or one be None or a text.
+func (g *generator) equality(depth int) string {
+	a, b := anything, anything
+	if g.python {
+		kinds := [][2]kind{{number, number}, {text, text}, {numbers, numbers}, {anything, text}, {anything, anything}}[g.n(5)]
+		a, b = kinds[0], kinds[1]
+		if b == anything {
+			return "(" + g.expr(a, depth) + " == None)"
+		}
+	}
+	return "(" + g.expr(a, depth) + " == " + g.expr(b, depth) + ")"
+}
+
+// errorTest asks for the type of an error; in Python, of one that was caught.
+func (g *generator) errorTest(depth int) string {
+	if !g.python {
+		return "isexception(" + g.expr(failureOr(g), depth) + `, "` + g.one(errorTypes...) + `")`
+	}
+	if name, ok := g.variable(failure); ok {
+		return "isexception(" + name + `, "` + g.one(errorTypes...) + `")`
+	}
+	return "(" + g.expr(text, depth) + " == " + g.expr(text, depth) + ")"
 }
 
 // failureOr is the kind of an error where one has been bound.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -26,20 +27,30 @@ func (p Program) GoString() string {
 type Options struct {
 	// Tame programs complete: no name lacks a value, and nothing fails that is not caught.
 	Tame bool
+
+	// Python keeps to what Python has, too, and means the same by, so that [Python] prints the programs. Unless they are Tame, errors
+	// may go uncaught in them, and expressions may fail where nothing would catch that in Python.
+	Python bool
 }
 
 // Generator gives the generator of programs.
 func Generator(opts Options) *rapid.Generator[Program] {
 	return rapid.Custom(func(t *rapid.T) Program {
-		g := &generator{t: t, wild: !opts.Tame && rapid.IntRange(0, 4).Draw(t, "wild") == 4}
+		g := &generator{t: t, python: opts.Python, policies: map[string]policy{}}
+		g.fails = !opts.Tame && rapid.IntRange(0, 4).Draw(t, "wild") == 4
+		g.wild = g.fails && !opts.Python
 		return g.program()
 	})
 }
 
 // generator is one program in the making. It holds what is known at the place that is being written.
 type generator struct {
-	t    *rapid.T
-	wild bool
+	t      *rapid.T
+	fails  bool // expressions may fail, and errors may go uncaught
+	wild   bool // names may lack a value, besides, and limits be exceeded
+	python bool // it keeps to what Python has
+
+	policies map[string]policy // of the actions that were called; in Python, each action has one
 
 	have  map[string]bool // names of this function that hold a value on every path to here
 	maybe map[string]bool // names of this function that hold one on some path
@@ -66,6 +77,12 @@ type function struct {
 	cost   int // action calls of one call at most
 	depth  int // of calls below it
 	raised map[string]bool
+}
+
+// policy is what follows the call of an action.
+type policy struct {
+	retries []ir.Retry
+	timeout time.Duration
 }
 
 // What bounds a program.

@@ -1,6 +1,7 @@
 package programs_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -72,7 +73,7 @@ func TestTheWholeLanguage(t *testing.T) {
 // same draws to give the same program.
 func TestEveryProgramIsValid(t *testing.T) {
 	depth.Checks(t, 50, 2000)
-	for _, opts := range []programs.Options{{}, {Tame: true}} {
+	for _, opts := range []programs.Options{{}, {Tame: true}, {Python: true}} {
 		all := programs.Generator(opts)
 		rapid.Check(t, func(t *rapid.T) { compiled(t, all.Draw(t, "program")) })
 	}
@@ -80,6 +81,66 @@ func TestEveryProgramIsValid(t *testing.T) {
 	for seed := range depth.Of(20, 200) {
 		if a, b := all.Example(seed), all.Example(seed); a.Source != b.Source || string(a.Input) != string(b.Input) {
 			t.Fatalf("seed %d gives %#v\nand then %#v", seed, a, b)
+		}
+	}
+}
+
+// TestPython wants every program that keeps to what Python has to be printed, and those programs to be made of the whole of
+// that.
+func TestPython(t *testing.T) {
+	total := programs.Count{}
+	all := programs.Generator(programs.Options{Python: true})
+	const most = 300
+	for seed := 1; seed <= most; seed++ {
+		p := all.Example(seed)
+		text, err := programs.Python(p)
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%#v", seed, err, p)
+		}
+		if !strings.Contains(text, "async def run(self") {
+			t.Fatalf("seed %d has no run:\n%s", seed, text)
+		}
+		prog, err := ir.Parse("case.ir", []byte(p.Source), ir.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, n := range programs.Census(prog) {
+			total[what] += n
+		}
+	}
+	for _, what := range programs.Constructs {
+		if total[what] == 0 {
+			t.Errorf("%d programs have no %s", most, what)
+		}
+	}
+}
+
+// TestUnprintable wants what Python does not have, or means something else by, to be refused and not printed.
+func TestUnprintable(t *testing.T) {
+	for _, c := range [][2]string{
+		{`s = "é"[:1]`, "a text that is not ASCII"},
+		{`s = "x".upper()`, "the method upper"},
+		{`a = int("1")`, "the function int"},
+		{`a = max(enumerate([1]))`, "a list that has tuples in Python"},
+		{`a, b = range(2)`, "unpacking what may have another length"},
+		{"sleep -1", "a sleep that fails"},
+		{`s = "x" * 200000`, "a value that is over a limit"},
+		{"@trains()", "the action trains"},
+		{"@noop() [retry: 1]\n    @noop()", "calls of one action with different policies"},
+		{"@noop() [Boom -> retry: 1] [retry: 2]", "several policies of one call"},
+		{"try:\n        a = [1][2]\n    except:\n        pass", "an expression that may fail where errors are caught"},
+		{"try:\n        a = 1 // a\n    except:\n        pass", "an expression that may fail where errors are caught"},
+		{"try:\n        a = f()\n    except:\n        pass", "an expression that may fail where errors are caught"},
+		{"try:\n        pass\n    except as e:\n        v = e", "an error as a value"},
+		{"try:\n        pass\n    except as v:\n        pass", "an error as a value"},
+		{"try:\n        pass\n    except as e:\n        s = e[\"action\"]", "the action of an error"},
+		{"v = isexception(v)", "isexception of what may be no error"},
+	} {
+		source := "fn f(input: [], output: [a]):\n    a = [1][2]\n\nfn main(input: [a, v], output: []):\n    " + c[0] + "\n"
+		text, err := programs.Python(programs.Program{Source: source, Input: []byte(`{"a": 1, "v": 1}`)})
+		var unprintable *programs.Unprintable
+		if !errors.As(err, &unprintable) || !strings.HasPrefix(unprintable.Construct, c[1]) {
+			t.Errorf("%s\n%v, want %s\n%s", c[0], err, c[1], text)
 		}
 	}
 }

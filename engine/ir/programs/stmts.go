@@ -282,6 +282,9 @@ func (g *generator) whileLoop() []ir.Stmt {
 // errorTypes are those that actions fail with.
 var errorTypes = []string{"Boom", "Flaky", "Other"}
 
+// expressionError stands among the types that a function raises for an expression that fails.
+const expressionError = "ExpressionError"
+
 func (g *generator) try() []ir.Stmt {
 	s := &ir.Try{}
 	s.Handlers = several(g, 1, 3, func() ir.Handler {
@@ -336,11 +339,11 @@ func (g *generator) handled() []ir.Name {
 
 // handler writes what an except binds, and its body.
 func (g *generator) handler(h *ir.Handler) {
-	switch g.n(4) {
-	case 1, 2:
+	switch way := g.n(4); {
+	case way == 1, way == 2, way == 3 && g.python: // an exception is no value
 		as := name("e")
 		h.As = &as
-	case 3:
+	case way == 3:
 		as := name(g.one("v", "d"))
 		h.As = &as
 	}

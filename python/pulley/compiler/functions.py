@@ -118,7 +118,10 @@ class Functions(Access):
 
     def call_reversed(self, node: ast.Call) -> Value:
         self.only(node, 1, 1)
-        v = self.iterable(node.args[0])
+        over = node.args[0]
+        v = self.iterable(over)
+        if isinstance(over, ast.GeneratorExp) or isinstance(v.type, t.Series) and v.type.name in ("enumerate", "zip", "reversed"):
+            raise Refused(over, f"Python cannot reverse {'a generator' if isinstance(over, ast.GeneratorExp) else self.article(v.type)}; write reversed(list(...))")
         return Value(f"reversed({v.text})", t.Series(self.element_of(v.type), "reversed"), PRIMARY, v.raises)
 
     def call_list(self, node: ast.Call) -> Value:

@@ -1,6 +1,8 @@
-"""Prints the workflows of tests/workflows, and some at random, as CPython runs them: a line of JSON for each input.
+"""Prints the workflows of tests/workflows, some at random, or those of a folder, as CPython runs them: a line of JSON for each input.
 
-    PYTHONPATH=. python3 tests/compiler/cases.py [--random SEED COUNT]
+    PYTHONPATH=. python3 tests/compiler/cases.py [--random SEED COUNT | --printed FOLDER]
+
+Of a folder, a file that the compiler refuses has a line, too: with its name and why.
 """
 
 import asyncio
@@ -38,7 +40,8 @@ def line_of(path: str, given: dict) -> int:
     raise AssertionError(f"{path} fails once only")
 
 
-def cases(paths: "list[str]") -> Iterator[dict]:
+def cases(paths: "list[str]", lines: bool = True) -> Iterator[dict]:
+    """What CPython makes of files; without lines, it is not looked where they fail, for which each must run twice."""
     for path in paths:
         made = support.compiled(path)
         cls = workflow_of(path)
@@ -55,7 +58,7 @@ def cases(paths: "list[str]") -> Iterator[dict]:
                 "status": status,
                 "result": result,
                 "error": error,
-                "line": 0 if error is None else line_of(path, given),
+                "line": 0 if error is None or not lines else line_of(path, given),
             }
 
 
@@ -78,9 +81,21 @@ def generated(first: int, count: int) -> Iterator[dict]:
         raise AssertionError(f"{refused} of {count} workflows at random are refused")
 
 
+def printed(folder: str) -> Iterator[dict]:
+    """The workflows that were printed into a folder."""
+    sys.path.insert(0, os.path.join(support.TESTS, "printed"))
+    for name in sorted(os.listdir(folder)):
+        try:
+            yield from cases([os.path.join(folder, name)], lines=False)
+        except CompileError as e:
+            yield {"name": name, "refused": str(e)}
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--random"]:
         found = generated(int(sys.argv[2]), int(sys.argv[3]))
+    elif sys.argv[1:2] == ["--printed"]:
+        found = printed(sys.argv[2])
     else:
         found = cases(support.files("workflows"))
     for case in found:
