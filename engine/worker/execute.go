@@ -16,8 +16,11 @@ import (
 	"pulley/engine/plan"
 )
 
-// messageBytes bounds a failure's message, which is stored and shown.
-const messageBytes = 16 << 10
+// Bounds of a failure's message and type, which are stored and shown.
+const (
+	messageBytes = 16 << 10
+	typeBytes    = 1000
+)
 
 // Execute runs one attempt of a task in the calling goroutine; the package's doc tells how what the
 // function does becomes a result or a failure.
@@ -138,23 +141,27 @@ func failureOf(err error) *plan.Failure {
 	var typed *Error
 	if errors.As(err, &typed) {
 		failure.Message = typed.Message
-		if typed.Type != "" {
-			failure.Type = strings.ToValidUTF8(typed.Type, "\uFFFD")
+		switch typed.Type {
+		case "", typeDied: // the latter may be what a program, a worker or a server writes, and does not make its attempt one that died
+		default:
+			failure.Type = clippedTo(typeBytes, typed.Type)
 		}
 	}
 	failure.Message = clipped(failure.Message)
 	return failure
 }
 
-// clipped gives a message as it may be stored: valid UTF-8, within the bound.
-func clipped(message string) string {
-	message = strings.ToValidUTF8(message, "\uFFFD")
-	if len(message) <= messageBytes {
-		return message
+// clipped gives a message as it may be stored.
+func clipped(message string) string { return clippedTo(messageBytes, message) }
+
+// clippedTo gives a text as it may be stored: valid UTF-8, within a bound.
+func clippedTo(bytes int, text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= bytes {
+		return text
 	}
-	cut := messageBytes
-	for !utf8.RuneStart(message[cut]) {
-		cut--
+	for !utf8.RuneStart(text[bytes]) {
+		bytes--
 	}
-	return message[:cut] + "… (shortened)"
+	return text[:bytes] + "… (shortened)"
 }

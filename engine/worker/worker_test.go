@@ -193,6 +193,8 @@ func TestHowFunctionsEnd(t *testing.T) {
 		{"typed", func(context.Context, Call) (any, error) {
 			return nil, fmt.Errorf("wrapped: %w", &Error{Type: "Declined", Message: "no"})
 		}, "Declined: no"},
+		{"typed as a death", func(context.Context, Call) (any, error) { return nil, &Error{Type: typeDied, Message: "no"} }, "Error: no"},
+		{"long type", func(context.Context, Call) (any, error) { return nil, &Error{Type: long, Message: "no"} }, long[:typeBytes] + "… (shortened): no"},
 		{"panic", func(context.Context, Call) (any, error) { panic("oh") }, "Panic: action act panicked: oh"},
 		{"out of range", func(_ context.Context, call Call) (any, error) { return []int{}[call.Attempt], nil },
 			"Panic: action act panicked: runtime error: index out of range [1] with length 0"},

@@ -3,7 +3,6 @@ package httpjob
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -276,16 +275,12 @@ func (d *cloudRun) start(ctx context.Context, s *start) (status, error) {
 		if err == nil {
 			return d.begun(s.request, a)
 		}
-		var e *sendError
-		if isSend := errors.As(err, &e); isSend && !e.unclear() {
-			s.open = false
-		} else if isSend {
+		if s.open = isUnclear(err); s.open {
 			unclearSince = time.Now()
 		}
 		if err := b.wait(ctx, err); err != nil {
 			return status{}, err
 		}
-		s.open = true
 	}
 }
 
@@ -354,9 +349,22 @@ func (d *cloudRun) look(ctx context.Context, id string) (status, error) {
 	return s, nil
 }
 
+// cancel cancels an execution. Of an operation it waits until that says which execution it starts.
 func (d *cloudRun) cancel(ctx context.Context, id string) error {
-	if !strings.Contains(id, "/executions/") {
-		return fmt.Errorf("the operation %s has not said which execution it started", id)
+	for !strings.Contains(id, "/executions/") {
+		seen, err := d.look(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case seen.state != active && seen.id == id:
+			return nil // none was created
+		case seen.id != id:
+			id = seen.id
+			continue
+		}
+		if err := pause.For(ctx, d.client.config.CancelTimeout/8); err != nil {
+			return fmt.Errorf("the operation %s does not say which execution it started: %w", id, err)
+		}
 	}
 	_, err := d.client.repeat(ctx, request{method: http.MethodPost, url: d.url(id) + ":cancel", body: []byte("{}")})
 	if isStatus(err, http.StatusNotFound) || isStatus(err, http.StatusBadRequest) { // the latter: it has ended

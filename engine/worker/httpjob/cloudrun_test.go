@@ -52,6 +52,8 @@ func TestOverrides(t *testing.T) {
 				b.Errorf("the request %s has no %s", body, part)
 			}
 		}
+		elsewhere := b.action(Job{Overrides: Overrides{ResultURL: "http://jobs.test/results/${image}/x"}})
+		b.wants(newCall(`{"image": ".."}`), elsewhere, `ArgumentError: action act: argument image is "..", which leads to another place in an address`)
 		b.wants(newCall(`{"image": 1}`), f, "ArgumentError: action act: argument size is missing, which the job's overrides name")
 		b.wants(newCall(`{"image": "`+strings.Repeat("x", 33_000)+`"}`), f, "ArgumentError: action act: the arguments have 33013 bytes, and Cloud Run takes 32768")
 		b.startedOnce(1)

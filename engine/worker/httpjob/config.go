@@ -52,7 +52,7 @@ type Config struct {
 	RetryMin       time.Duration // the longest pause after a first request that failed; doubled for each in a row. Zero: 200 ms. From 1 ms to 1 h
 	RetryMax       time.Duration // the longest such pause. Zero: 30 s. From RetryMin to 1 h
 	RetryAfterMax  time.Duration // the longest pause that a server may ask for; more counts as this. Zero: 5 min. From 1 ms to 24 h
-	Patience       time.Duration // how long requests in a row may fail before the attempt does. Zero: 5 min. From 1 ms to 24 h
+	Patience       time.Duration // how long requests in a row, and asking for a token, may fail before the attempt does. Zero: 5 min. From 1 ms to 24 h
 
 	// Settle is how long the server may take to show what it has started: a job that was just started may be unknown for so long,
 	// and a start whose answer was lost is only repeated after the job was looked for in vain for so long. Zero: 10 s. From 1 ms to 1 h
@@ -62,7 +62,7 @@ type Config struct {
 	// to 1,000 days
 	LookBack time.Duration
 
-	CancelTimeout time.Duration // of cancelling one job, with all its requests. Zero: 10 s. From 1 ms to 1 h
+	CancelTimeout time.Duration // of cancelling one job, with all its requests, once it is known which it is. Zero: 10 s. From 1 ms to 1 h
 
 	Requests  int // in flight at once. Zero: 32. At most 10,000
 	BodyBytes int // of one answer. Zero: 4 MiB. From 1 kB to 1 GiB

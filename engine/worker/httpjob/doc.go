@@ -44,8 +44,8 @@
 //	the result is missing, or is no JSON             ResultError
 //	an answer is longer than Config.BodyBytes        LimitExceeded
 //	a request is refused (most of 4xx, and 3xx)      HTTPError, with method, address, status and the begin of the answer
-//	no answer for Config.Patience                    Unavailable
-//	no token can be had                              TokenError
+//	no answer for Config.Patience                    Unavailable; at once, where the first request finds no TLS, or no trusted certificate
+//	no token can be had                              TokenError; for Config.Patience, if there was one before
 //
 // Cancelling is done in the background, once per job, and within Config.CancelTimeout: a server that is down does not hear of it, nor
 // does one whose engine dies first. An engine learns of an instance that another one cancelled when it next prolongs the lease, within
@@ -61,11 +61,13 @@
 // # Requests
 //
 // Connection errors and the statuses 408, 409, 425, 429 and 5xx are repeated, after a random pause whose bound doubles up to
-// Config.RetryMax, or after what Retry-After says, up to Config.RetryAfterMax; that holds after a success, too. At most
+// Config.RetryMax, and which begins after what Retry-After says, up to Config.RetryAfterMax; that holds after a success, too. The last
+// time is at the end of Config.Patience. At most
 // Config.Requests are in flight. An attempt has the goroutine that the engine gives it and no other; listing executions is shared
 // by all attempts of one job. Redirects are not followed. Where a server bounds the rate of requests, choose Config.Poll: there is one
 // request for each job in that time.
 //
-// A token is kept until it expires, and replaced a minute before; the status 401 has it replaced once. Tokens, users and queries of
+// A token is kept until it expires, and replaced a minute before, or when a quarter of its life is left; while a source fails, it serves to
+// its end. The status 401 has it replaced once. Tokens, users and queries of
 // addresses are left out of errors.
 package httpjob

@@ -164,6 +164,7 @@ func (a *action) run(ctx context.Context, call worker.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.open = call.Delivery > 1 // the one before may have started it
 	seen, err := a.dialect.start(ctx, &s)
 	if err == nil {
 		seen, err = a.follow(ctx, seen)
@@ -183,7 +184,11 @@ func (a *action) follow(ctx context.Context, seen status) (status, error) {
 	c := a.jobs.client.config
 	begun := time.Now()
 	for seen.state == active {
-		if err := pause.For(ctx, max(jittered(c.Poll), seen.retryAfter)); err != nil {
+		wait := jittered(c.Poll)
+		if seen.retryAfter > 0 {
+			wait = max(wait, seen.retryAfter+rand.N(c.Poll/4+1))
+		}
+		if err := pause.For(ctx, wait); err != nil {
 			return seen, err
 		}
 		now, err := a.dialect.look(ctx, seen.id)
@@ -225,10 +230,13 @@ func (a *action) letGo(s start, id string) {
 		log(fmt.Sprintf("%d others are being cancelled", cancelsMost))
 		return
 	}
+	limit := j.client.config.CancelTimeout
+	if id == "" {
+		limit += j.client.config.Settle // it is looked for first
+	}
 	begun := j.begin(func() {
 		defer func() { <-j.cancel }()
-		ctx, stop := context.WithTimeoutCause(j.life, j.client.config.CancelTimeout,
-			fmt.Errorf("not done within the %v of CancelTimeout", j.client.config.CancelTimeout))
+		ctx, stop := context.WithTimeoutCause(j.life, limit, fmt.Errorf("not done within %v", limit))
 		defer stop()
 		if err := a.cancelJob(ctx, s, id); err != nil {
 			log(err)
@@ -266,11 +274,16 @@ func (a *action) cancelJob(ctx context.Context, s start, id string) error {
 func asFailure(err error) error {
 	var typed *worker.Error
 	var e *sendError
+	var noToken *tokenError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &typed):
 		return typed
+	case errors.As(err, &noToken):
+		return &worker.Error{Type: TypeToken, Message: noToken.Error()}
+	case errors.As(err, &e) && e.status == 0:
+		return &worker.Error{Type: TypeUnavailable, Message: e.Error()}
 	case errors.As(err, &e):
 		return &worker.Error{Type: TypeHTTP, Message: e.Error()}
 	}

@@ -3,7 +3,6 @@ package httpjob
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -52,12 +51,19 @@ func (p *plain) prepare(call worker.Call, key string) (start, error) {
 	return start{key: key, request: request{method: http.MethodPost, url: p.client.config.URL, key: key, body: body}}, nil
 }
 
-// start may be repeated: the server knows the key.
+// start may be repeated: the server knows the key. A request that is refused says nothing of those before it, which may have been served.
 func (p *plain) start(ctx context.Context, s *start) (status, error) {
-	seen, err := p.ask(ctx, s.request)
-	var e *sendError
-	s.open = !errors.As(err, &e) || e.unclear()
-	return seen, err
+	b := backoff{config: p.client.config}
+	for {
+		a, err := p.client.once(ctx, s.request)
+		s.open = s.open || err == nil || isUnclear(err)
+		if err == nil {
+			return p.read(s.request, a)
+		}
+		if err := b.wait(ctx, err); err != nil {
+			return status{}, err
+		}
+	}
 }
 
 func (p *plain) find(ctx context.Context, key string) (status, error) {
@@ -94,6 +100,11 @@ func (p *plain) ask(ctx context.Context, r request) (status, error) {
 	if err != nil {
 		return status{}, err
 	}
+	return p.read(r, a)
+}
+
+// read reads the job that a request was answered with.
+func (p *plain) read(r request, a answer) (status, error) {
 	var job plainJob
 	if err := json.Unmarshal(a.body, &job); err != nil {
 		return status{}, badAnswer(r, "it is no JSON of a job: %v", err)

@@ -3,6 +3,7 @@ package httpjob
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"pulley/engine/worker"
@@ -64,6 +66,8 @@ type sendError struct {
 	retryAfter time.Duration // zero: the server does not say
 	err        error         // without an answer
 	unsent     bool          // the request cannot have reached the server
+	lasts      bool          // it is not of those that pass, although there was no answer
+	hadToken   bool          // the request had a token
 }
 
 func (e *sendError) Error() string {
@@ -71,6 +75,12 @@ func (e *sendError) Error() string {
 		return fmt.Sprintf("%v: %v", e.request, e.err)
 	}
 	text := fmt.Sprintf("%v: %d %s", e.request, e.status, http.StatusText(e.status))
+	switch {
+	case e.status == http.StatusUnauthorized && e.hadToken:
+		text += " (the server takes none of the tokens that the source gives)"
+	case e.status == http.StatusUnauthorized:
+		text += " (no token was sent: name what gives tokens)"
+	}
 	if e.excerpt != "" {
 		text += ": " + e.excerpt
 	}
@@ -82,7 +92,9 @@ func (e *sendError) Unwrap() error { return e.err }
 // passes says that repeating the request may help.
 func (e *sendError) passes() bool {
 	switch e.status {
-	case 0, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
+	case 0:
+		return !e.lasts
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
 	}
 	return e.status >= 500
@@ -96,12 +108,31 @@ func (e *sendError) unclear() bool {
 	return e.status >= 500 || e.status == http.StatusRequestTimeout
 }
 
+// isUnclear says that the server may have done what a request that failed asked for.
+func isUnclear(err error) bool {
+	var e *sendError
+	var t *tokenError
+	return !errors.As(err, &t) && (!errors.As(err, &e) || e.unclear())
+}
+
+// tokenError says that a request was not sent, since no token could be had.
+type tokenError struct {
+	request request
+	err     error
+	passes  bool // the source has given a token before
+}
+
+func (e *tokenError) Error() string { return fmt.Sprintf("no token for %v: %v", e.request, e.err) }
+
+func (e *tokenError) Unwrap() error { return e.err }
+
 // client sends requests.
 type client struct {
-	config Config
-	http   http.Client
-	tokens *tokens
-	slots  chan struct{}
+	config   Config
+	http     http.Client
+	tokens   *tokens
+	slots    chan struct{}
+	answered atomic.Bool // the server has answered a request
 }
 
 func newClient(c Config) *client {
@@ -122,8 +153,8 @@ func newClient(c Config) *client {
 	}
 }
 
-// once sends a request, and once more with another token where the server refuses the first. The error is a *sendError, the
-// *worker.Error of a token that cannot be had or of an answer that is too long, or the cause of ctx.
+// once sends a request, and once more with another token where the server refuses the first. The error is a *sendError, a
+// *tokenError, the *worker.Error of an answer that is too long, or the cause of ctx.
 func (c *client) once(ctx context.Context, r request) (answer, error) {
 	select {
 	case c.slots <- struct{}{}:
@@ -138,7 +169,7 @@ func (c *client) once(ctx context.Context, r request) (answer, error) {
 			if ctx.Err() != nil {
 				return answer{}, context.Cause(ctx)
 			}
-			return answer{}, &worker.Error{Type: TypeToken, Message: fmt.Sprintf("no token for %v: %v", r, err)}
+			return answer{}, &tokenError{request: r, err: err, passes: c.tokens.hasGiven()}
 		}
 		a, err := c.send(ctx, r, token)
 		var wrong *sendError
@@ -173,13 +204,14 @@ func (c *client) send(ctx context.Context, r request, token string) (answer, err
 		return answer{}, c.broken(ctx, sending, r, err)
 	}
 	defer response.Body.Close()
+	c.answered.Store(true)
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(c.config.BodyBytes)+1))
 	if err != nil {
 		return answer{}, c.broken(ctx, sending, r, err)
 	}
-	after := c.retryAfter(response.Header.Get("Retry-After"))
+	after := c.retryAfter(response.Header)
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		e := &sendError{request: r, status: response.StatusCode, excerpt: excerpt(body, token), retryAfter: after}
+		e := &sendError{request: r, status: response.StatusCode, excerpt: excerpt(body, token), retryAfter: after, hadToken: token != ""}
 		if response.StatusCode < 400 {
 			e.excerpt = "it sends elsewhere, which is not followed; name the address where the API is"
 		}
@@ -201,7 +233,17 @@ func (c *client) broken(ctx, sending context.Context, r request, err error) erro
 		e.err = fmt.Errorf("no answer within %v", c.config.RequestTimeout)
 	}
 	var op *net.OpError
-	e.unsent = errors.As(err, &op) && op.Op == "dial"
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect"):
+		e.unsent = true
+	case errors.As(err, &untrusted):
+		e.unsent, e.lasts = true, !c.answered.Load()
+		e.err = fmt.Errorf("%w; where an authority of your own has signed it, name the file of its certificate in SSL_CERT_FILE", e.err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		e.unsent, e.lasts = true, !c.answered.Load()
+		e.err = errors.New("the server does not speak TLS; write http:// in the URL, or the port where it does")
+	}
 	return e
 }
 
@@ -214,8 +256,9 @@ func excerpt(body []byte, token string) string {
 	return clip.Runes(strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 10*excerptRunes)], "\uFFFD")), " "), excerptRunes)
 }
 
-// retryAfter reads a Retry-After, in seconds or as a date, within its bound. What cannot be read is none.
-func (c *client) retryAfter(text string) time.Duration {
+// retryAfter reads a Retry-After, in seconds or as a date by the server's clock, within its bound. What cannot be read is none.
+func (c *client) retryAfter(header http.Header) time.Duration {
+	text := header.Get("Retry-After")
 	if text == "" {
 		return 0
 	}
@@ -224,7 +267,11 @@ func (c *client) retryAfter(text string) time.Duration {
 		return min(time.Duration(min(max(seconds, 0), most))*time.Second, c.config.RetryAfterMax)
 	}
 	if at, err := http.ParseTime(text); err == nil {
-		return min(max(time.Until(at), 0), c.config.RetryAfterMax)
+		now, err := http.ParseTime(header.Get("Date"))
+		if err != nil {
+			now = time.Now()
+		}
+		return min(max(at.Sub(now), 0), c.config.RetryAfterMax)
 	}
 	return 0
 }
@@ -250,25 +297,31 @@ type backoff struct {
 	pause  time.Duration
 }
 
-// wait waits before a request is repeated that failed by err. It fails where that does not help, where there is no more patience
-// for it, and where ctx ends.
+// wait waits before a request is repeated that failed by err: a random time, after what the server asked for, so that those that it
+// sent away together do not come back together. The last time is at the end of Patience. It fails where repeating does not help, where
+// Patience is over, and where ctx ends.
 func (b *backoff) wait(ctx context.Context, err error) error {
 	var e *sendError
-	if !errors.As(err, &e) {
+	var noToken *tokenError
+	kind, asked := TypeUnavailable, time.Duration(0)
+	switch {
+	case errors.As(err, &noToken) && noToken.passes:
+		kind = TypeToken
+	case errors.As(err, &e) && e.passes():
+		asked = e.retryAfter
+	default:
 		return err
-	}
-	if !e.passes() {
-		return e
 	}
 	if b.begun.IsZero() {
 		b.begun, b.pause = time.Now(), b.config.RetryMin
 	}
-	pausing := max(rand.N(b.pause)+1, e.retryAfter)
-	b.pause = min(2*b.pause, b.config.RetryMax)
-	if time.Since(b.begun)+pausing > b.config.Patience {
-		return &worker.Error{Type: TypeUnavailable, Message: fmt.Sprintf("no answer for %v, and the last time: %v", b.config.Patience, e)}
+	left := b.config.Patience - time.Since(b.begun)
+	if left <= 0 {
+		return &worker.Error{Type: kind, Message: fmt.Sprintf("no answer for %v, and the last time: %v", b.config.Patience, err)}
 	}
-	return pause.For(ctx, pausing)
+	pausing := asked + rand.N(b.pause) + 1
+	b.pause = min(2*b.pause, b.config.RetryMax)
+	return pause.For(ctx, min(pausing, left))
 }
 
 // isStatus says that the server answered with a status.

@@ -49,12 +49,16 @@ func TestRetryAfter(t *testing.T) {
 		answers     []func(http.ResponseWriter, *http.Request)
 		least, most time.Duration
 	}{
-		"of a start":     {[]func(http.ResponseWriter, *http.Request){says(429, "", "Retry-After", "20"), says(200, done)}, 20 * second, 20 * second},
-		"of a look":      {[]func(http.ResponseWriter, *http.Request){says(201, running, "Retry-After", "50"), says(200, running), says(200, done)}, 51 * second, 53 * second},
-		"as a date":      {[]func(http.ResponseWriter, *http.Request){says(503, "", "Retry-After", "Sat, 01 Jan 2000 00:01:00 GMT"), says(200, done)}, 60 * second, 60 * second}, // the bubble begins at midnight
-		"too long":       {[]func(http.ResponseWriter, *http.Request){says(201, running, "Retry-After", "86400"), says(200, done)}, 5 * time.Minute, 5 * time.Minute},
-		"without number": {[]func(http.ResponseWriter, *http.Request){says(429, "", "Retry-After", "soon"), says(200, done)}, 0, 200 * time.Millisecond},
-		"of the past":    {[]func(http.ResponseWriter, *http.Request){says(429, "", "Retry-After", "-5"), says(200, done)}, 0, 200 * time.Millisecond},
+		"of a start": {[]func(http.ResponseWriter, *http.Request){says(429, "", "Retry-After", "20"), says(200, done)}, 20 * second, 20*second + 200*time.Millisecond},
+		"of a look":  {[]func(http.ResponseWriter, *http.Request){says(201, running, "Retry-After", "50"), says(200, running), says(200, done)}, 51 * second, 53 * second},
+		"as a date":  {[]func(http.ResponseWriter, *http.Request){says(503, "", "Retry-After", "Sat, 01 Jan 2000 00:01:00 GMT"), says(200, done)}, 60 * second, 60*second + 200*time.Millisecond}, // the bubble begins at midnight
+		"as a date of a clock that is ahead": {[]func(http.ResponseWriter, *http.Request){
+			says(503, "", "Retry-After", "Sat, 01 Jan 2000 01:01:00 GMT", "Date", "Sat, 01 Jan 2000 01:00:00 GMT"), says(200, done),
+		}, 60 * second, 60*second + 200*time.Millisecond},
+		"longer than patience lasts": {[]func(http.ResponseWriter, *http.Request){says(500, ""), says(503, "", "Retry-After", "300"), says(200, done)}, 5 * time.Minute, 5 * time.Minute},
+		"too long":                   {[]func(http.ResponseWriter, *http.Request){says(201, running, "Retry-After", "86400"), says(200, done)}, 5 * time.Minute, 5*time.Minute + second/2},
+		"without number":             {[]func(http.ResponseWriter, *http.Request){says(429, "", "Retry-After", "soon"), says(200, done)}, 0, 200 * time.Millisecond},
+		"of the past":                {[]func(http.ResponseWriter, *http.Request){says(429, "", "Retry-After", "-5"), says(200, done)}, 0, 200 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,12 +156,15 @@ func TestTokens(t *testing.T) {
 	})
 	dialects(t, jobserver.Config{Tokens: []string{"another"}}, func(c *Config) { c.Token = StaticToken("my-secret") }, func(b *bench) {
 		end := ended(b.action(Job{})(b.Context(), newCall(`{}`)))
-		if !strings.HasPrefix(end, "HTTPError: ") || !strings.Contains(end, "401 Unauthorized") || !strings.Contains(end, "[token]") || strings.Contains(end, "my-secret") {
+		if !strings.HasPrefix(end, "HTTPError: ") || !strings.Contains(end, "401 Unauthorized") || !strings.Contains(end, "[token]") || !strings.Contains(end, "takes none of the tokens that the source gives") || strings.Contains(end, "my-secret") {
 			b.Errorf("it ends with %s", end)
 		}
 		if n := b.server.Requests(); n != 2 {
 			b.Errorf("there were %d requests, want 2", n)
 		}
+	})
+	virtual(t, Plain, jobserver.Config{Tokens: []string{"another"}}, nil, func(b *bench) {
+		b.wants(newCall(`{}`), b.action(Job{}), "HTTPError: POST http://jobs.test/jobs: 401 Unauthorized (no token was sent: name what gives tokens)")
 	})
 }
 
@@ -188,8 +195,11 @@ func TestTokensAreKept(t *testing.T) {
 		broken = true
 		time.Sleep(59*time.Minute + 30*second)
 		want("", "t3", 4)
+		want("", "t3", 4) // the source is left alone for some seconds
+		time.Sleep(11 * second)
+		want("", "t3", 5)
 		time.Sleep(time.Minute)
-		want("", "", 5)
+		want("", "", 6)
 	})
 }
 

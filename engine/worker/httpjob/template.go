@@ -64,6 +64,9 @@ func (t template) fill(args map[string]json.RawMessage, key string, escaped bool
 			}
 		}
 		if escaped {
+			if value == "." || value == ".." {
+				return "", fmt.Errorf("argument %s is %q, which leads to another place in an address", name, value)
+			}
 			value = url.PathEscape(value)
 		}
 		b.WriteString(value)

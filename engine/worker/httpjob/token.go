@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,7 +33,8 @@ type TokenSource interface {
 const (
 	tokenTimeout = 30 * time.Second // of asking once
 	tokenBytes   = 64 << 10         // of what a source says
-	tokenMargin  = time.Minute      // before its end, a token is replaced
+	tokenMargin  = time.Minute      // before its end a token is replaced, or a quarter of its life, if that is less
+	tokenAgain   = 10 * time.Second // after a source failed, while the token that is there serves
 )
 
 // StaticToken is a source of one token.
@@ -83,6 +85,13 @@ type MetadataToken string
 // MetadataURL is where machines of Google Cloud get the tokens of their account.
 const MetadataURL = "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token"
 
+// metadataClient asks metadata servers. They are this machine's own: no proxy gets to see a token, and no connection is kept for a
+// question that comes once in an hour.
+var metadataClient = http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
 // Token implements TokenSource.
 func (m MetadataToken) Token(ctx context.Context) (Token, error) {
 	address := string(m)
@@ -97,8 +106,7 @@ func (m MetadataToken) Token(ctx context.Context) (Token, error) {
 		return Token{}, errors.New("the address of the metadata server is no URL")
 	}
 	request.Header.Set("Metadata-Flavor", "Google")
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	answer, err := client.Do(request)
+	answer, err := metadataClient.Do(request)
 	if err != nil {
 		return Token{}, fmt.Errorf("the metadata server at %s: %w", request.URL.Host, withoutURL(err))
 	}
@@ -155,11 +163,15 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tokens keeps a source's token until it expires. One at a time asks the source; the others wait for it.
+// tokens keeps a source's token until it is about to expire. One at a time asks the source for the next; the others wait for that, unless
+// the token that is there still serves.
 type tokens struct {
 	source TokenSource
-	turn   chan struct{} // has room for who holds the rest
-	now    Token
+	turn   chan struct{} // has room for who asks the source
+
+	mu    sync.Mutex
+	now   Token
+	renew time.Time // when the source is to be asked for the next one; zero: only if this one is refused
 }
 
 func newTokens(source TokenSource) *tokens {
@@ -171,25 +183,67 @@ func (t *tokens) get(ctx context.Context, refused string) (string, error) {
 	if t.source == nil {
 		return "", nil
 	}
+	value, serves, isFresh := t.held(refused)
+	if isFresh {
+		return value, nil
+	}
 	select {
 	case t.turn <- struct{}{}:
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
+	default:
+		if serves {
+			return value, nil // somebody asks for the next one
+		}
+		select {
+		case t.turn <- struct{}{}:
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
 	}
 	defer func() { <-t.turn }()
-	valid := t.now.Value != "" && t.now.Value != refused && (t.now.Expires.IsZero() || time.Now().Before(t.now.Expires))
-	if valid && (t.now.Expires.IsZero() || time.Until(t.now.Expires) > tokenMargin) {
-		return t.now.Value, nil
+	if value, serves, isFresh = t.held(refused); isFresh {
+		return value, nil
 	}
 	next, err := t.source.Token(ctx)
 	if err == nil {
 		next, err = checkToken(next, "the source")
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch {
 	case err == nil:
-		t.now = next
-	case !valid:
-		return "", err
+		t.now, t.renew = next, renewal(next, time.Now())
+		return next.Value, nil
+	case serves:
+		t.renew = time.Now().Add(tokenAgain)
+		return value, nil
 	}
-	return t.now.Value, nil
+	return "", err
+}
+
+// held gives the token that is there, if it serves: it has not expired, and is not the one that was refused. A fresh one is not to be
+// replaced yet.
+func (t *tokens) held(refused string) (value string, serves, isFresh bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	if t.now.Value == "" || t.now.Value == refused || !t.now.Expires.IsZero() && !now.Before(t.now.Expires) {
+		return "", false, false
+	}
+	return t.now.Value, true, t.renew.IsZero() || now.Before(t.renew)
+}
+
+// hasGiven says that the source has given a token before.
+func (t *tokens) hasGiven() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now.Value != ""
+}
+
+// renewal is when a token is to be replaced, which was given now: some time before it expires, so that it lives as long as a request
+// takes, and not too large a part of its life before.
+func renewal(t Token, now time.Time) time.Time {
+	if t.Expires.IsZero() {
+		return time.Time{}
+	}
+	return t.Expires.Add(-min(tokenMargin, t.Expires.Sub(now)/4))
 }
