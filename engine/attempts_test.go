@@ -1,13 +1,9 @@
 package engine_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +11,6 @@ import (
 
 	"pulley/engine"
 	"pulley/engine/backend"
-	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
@@ -24,91 +19,42 @@ import (
 // What makes this test binary an engine whose one action always fails, and at which attempt it kills its
 // process instead.
 const (
-	attemptsEnv = "PULLEY_TEST_ATTEMPTS" // design, schema and DSN, with spaces between
+	attemptsEnv = "PULLEY_TEST_ATTEMPTS" // where the store is
 	diesEnv     = "PULLEY_TEST_DIES"
 )
 
 // TestChildAttempts is not a test but the other process of the one below, and does nothing by itself.
 func TestChildAttempts(t *testing.T) {
-	design, rest, ok := strings.Cut(os.Getenv(attemptsEnv), " ")
-	if !ok {
+	c := childOf(t, attemptsEnv)
+	if c == nil {
 		return
 	}
-	schema, dsn, _ := strings.Cut(rest, " ")
-	spec, err := designs.Parse(design)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := spec.Open(t.Context(), designs.OpenOptions{DSN: dsn, Schema: schema, Lease: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	actions, err := worker.NewRegistry(worker.Action{Name: "attempt", Run: attempt})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.New(engine.Config{
-		Backend: store, Workers: actions, Batch: spec.Batch(), Lease: time.Second,
+	c.run(engine.Config{
+		Lease: time.Second,
 		Observer: engine.Observer{ // each line is written before anything else happens
 			Started: func(task backend.Task, _ time.Time) { fmt.Println("started", task.Attempt, task.Lease.Token) },
 			Ended:   func(inst backend.Instance, _ time.Time) { fmt.Println("ended", inst.Status, inst.Failure) },
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(context.WithoutCancel(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it, or dies
-	if err := e.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	}, worker.Action{Name: "attempt", Run: attempt})
 }
 
 func attempt(_ context.Context, call worker.Call) (any, error) {
 	if fmt.Sprint(call.Attempt) != os.Getenv(diesEnv) {
 		return nil, &worker.Error{Type: "Flaky", Message: fmt.Sprintf("attempt %d", call.Attempt)}
 	}
-	self, err := os.FindProcess(os.Getpid())
-	if err == nil {
-		err = self.Kill()
-	}
-	if err != nil {
-		return nil, err
-	}
-	select {}
+	return nil, killSelf()
 }
 
 // attempts runs such an engine until it dies or ends an instance, and gives what it said.
 func (s *site) attempts(dies string) (starts [][2]int64, end string) {
 	s.Helper()
-	cmd := exec.CommandContext(s.ctx, os.Args[0], "-test.run=^TestChildAttempts$", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), attemptsEnv+"="+s.design.String()+" "+s.schema+" "+s.dsn, diesEnv+"="+dies)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		s.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		s.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		s.Fatal(err)
-	}
-	for scan := bufio.NewScanner(stdout); scan.Scan(); {
+	end, err := s.runChild("TestChildAttempts", attemptsEnv, diesEnv+"="+dies, func(said string) {
 		var start [2]int64
-		if n, _ := fmt.Sscanf(scan.Text(), "started %d %d", &start[0], &start[1]); n == 2 {
+		if n, _ := fmt.Sscanf(said, "started %d %d", &start[0], &start[1]); n == 2 {
 			starts = append(starts, start)
 		}
-		if text, ok := strings.CutPrefix(scan.Text(), "ended "); ok {
-			end = text
-			_ = stdin.Close() // it stops now
-		}
-	}
-	if err := cmd.Wait(); (err != nil) != (dies != "") {
+	})
+	if (err != nil) != (dies != "") {
 		s.Errorf("the engine that dies at attempt %q: %v", dies, err)
 	}
 	return starts, end

@@ -95,7 +95,7 @@
 //	reports/record             | the schema of results, units in its names                      | internal/cause
 //	reports                    | renders records                                                | reports/record, internal/aligned
 //	bench/stats                | medians, intervals, ratios, slopes                             | reports/record, internal/plural
-//	bench/measure              | Postgres' own counters; histograms                             | reports/record, internal/pause, internal/plural
+//	bench/measure              | Postgres' own counters; histograms                             | reports/record, internal/pause, internal/plural, internal/procstatus
 //	bench/ceiling              | what raw SQL can do for the rows of the designs                | engine/backend/postgres, engine/backend/postgres/*, bench/stats, bench/measure
 //	bench/pressure             | what production puts on a store beside the load                | engine/pgserver/pgwire, scenarios
 //	bench/changepoint          | where the distribution of a series changes                     | –
@@ -124,8 +124,8 @@
 //	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
 //	python                     | carries the Python package, and asks it about workflows in Python  | engine/expr, internal/cause
-//	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*
-//	examples/processes         | a program that embeds the engine, and whose tasks are processes | engine, engine/backend/postgres/*, engine/worker/process
+//	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*, internal/procstatus
+//	examples/processes         | a program that embeds the engine, and whose tasks are processes | engine, engine/backend/postgres/*, engine/worker/process, internal/procstatus
 //	examples/pipeline          | the pipeline of the push design's description, as programs      | –
 //	cmd/pulley                 | flags to configuration to run                                  | any
 //	cmd/pulley/*               | a group of pulley's commands each, and the console that they share | any
@@ -139,6 +139,7 @@
 //	internal/pause             | waits                                                          | –
 //	internal/plural            | writes numbers of things                                       | –
 //	internal/procenv           | finds processes by a variable in their environment             | internal/pause
+//	internal/procstatus        | reads what the kernel says of this process's memory             | –
 //	internal/watchdog          | shells that clean up when this process is gone                 | –
 //	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/bytesize, internal/clip, internal/nearest
 //

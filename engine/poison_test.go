@@ -1,12 +1,9 @@
 package engine_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,13 +11,11 @@ import (
 
 	"pulley/engine"
 	"pulley/engine/backend"
-	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
 	"pulley/engine/worker"
 )
 
-// What makes this test binary an engine whose one action kills it: design, schema and DSN, with spaces between, and how often
-// an attempt may be delivered.
+// What makes this test binary an engine whose one action kills it: where the store is, and how often an attempt may be delivered.
 const (
 	poisonEnv = "PULLEY_TEST_POISON"
 	boundEnv  = "PULLEY_TEST_BOUND"
@@ -28,44 +23,20 @@ const (
 
 // TestChildPoison is not a test but the other process of those below, and does nothing by itself.
 func TestChildPoison(t *testing.T) {
-	design, rest, ok := strings.Cut(os.Getenv(poisonEnv), " ")
-	if !ok {
+	c := childOf(t, poisonEnv)
+	if c == nil {
 		return
-	}
-	schema, dsn, _ := strings.Cut(rest, " ")
-	spec, err := designs.Parse(design)
-	if err != nil {
-		t.Fatal(err)
 	}
 	bound, err := strconv.Atoi(os.Getenv(boundEnv))
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := spec.Open(t.Context(), designs.OpenOptions{DSN: dsn, Schema: schema, Lease: poisonLease})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	actions, err := worker.NewRegistry(worker.Action{Name: "poison", Run: poison}, worker.Action{Name: "harmless", Run: harmless})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.New(engine.Config{
-		Backend: store, Workers: actions, Batch: spec.Batch(), Lease: poisonLease, Poll: 20 * time.Millisecond, MaxDeliveries: bound,
+	c.run(engine.Config{
+		Lease: poisonLease, Poll: 20 * time.Millisecond, MaxDeliveries: bound,
 		Observer: engine.Observer{Ended: func(inst backend.Instance, _ time.Time) {
 			fmt.Println("ended", inst.Status, string(inst.Result), inst.Failure)
 		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(context.WithoutCancel(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it, or dies
-	if err := e.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	}, worker.Action{Name: "poison", Run: poison}, worker.Action{Name: "harmless", Run: harmless})
 }
 
 // poisonLease is short, since the attempt of an engine that dies rests for so long.
@@ -74,14 +45,7 @@ const poisonLease = 300 * time.Millisecond
 // poison kills its engine as nothing can be kept from doing.
 func poison(_ context.Context, call worker.Call) (any, error) {
 	fmt.Println("begun", call.Attempt, call.Delivery) // written before anything else happens
-	self, err := os.FindProcess(os.Getpid())
-	if err == nil {
-		err = self.Kill()
-	}
-	if err != nil {
-		return nil, err
-	}
-	select {}
+	return nil, killSelf()
 }
 
 func harmless(context.Context, worker.Call) (any, error) { return "harmless", nil }
@@ -89,30 +53,12 @@ func harmless(context.Context, worker.Call) (any, error) { return "harmless", ni
 // poisoned runs such an engine until it dies or ends an instance, and gives what it said.
 func (s *site) poisoned(bound int) (begun []string, end string) {
 	s.Helper()
-	cmd := exec.CommandContext(s.ctx, os.Args[0], "-test.run=^TestChildPoison$", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), poisonEnv+"="+s.design.String()+" "+s.schema+" "+s.dsn, boundEnv+"="+strconv.Itoa(bound))
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		s.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		s.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		s.Fatal(err)
-	}
-	for scan := bufio.NewScanner(stdout); scan.Scan(); {
-		if text, ok := strings.CutPrefix(scan.Text(), "begun "); ok {
+	end, err := s.runChild("TestChildPoison", poisonEnv, boundEnv+"="+strconv.Itoa(bound), func(said string) {
+		if text, ok := strings.CutPrefix(said, "begun "); ok {
 			begun = append(begun, text)
 		}
-		if text, ok := strings.CutPrefix(scan.Text(), "ended "); ok {
-			end = text
-			_ = stdin.Close() // it stops now
-		}
-	}
-	if err := cmd.Wait(); (err != nil) != (end == "") {
+	})
+	if (err != nil) != (end == "") {
 		s.Errorf("the engine that said %q and %q: %v", begun, end, err)
 	}
 	return begun, end

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"pulley/internal/procstatus"
 )
 
 // cpuName is the processor's name; empty on machines whose kernel does not tell, as on many ARM ones.
@@ -42,19 +44,11 @@ func residentReset() (bytes int64, ok bool) {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte(forgetPeak), 0); err != nil {
 		return 0, false
 	}
-	return statusBytes("VmRSS"), true
+	return procstatus.Bytes(procstatus.Resident), true
 }
 
 // residentPeak is the most resident memory since the last reset.
-func residentPeak() int64 { return statusBytes("VmHWM") }
+func residentPeak() int64 { return procstatus.Bytes(procstatus.ResidentPeak) }
 
 // residentFiles is how much of the resident memory is pages of files.
-func residentFiles() int64 { return statusBytes("RssFile") }
-
-func statusBytes(name string) int64 {
-	kib, err := strconv.ParseInt(strings.TrimSuffix(procField("/proc/self/status", name), " kB"), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return kib << 10
-}
+func residentFiles() int64 { return procstatus.Bytes(procstatus.ResidentFiles) }

@@ -8,7 +8,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +16,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +28,7 @@ import (
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
+	"pulley/internal/procstatus"
 )
 
 const workflow = `
@@ -79,7 +78,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(out).Encode(report{Completed: completed, PeakBytes: peak()})
+	return json.NewEncoder(out).Encode(report{Completed: completed, PeakBytes: procstatus.Bytes(procstatus.ResidentPeak)})
 }
 
 // serve starts an engine, has so many instances run, and stops it.
@@ -152,21 +151,4 @@ func (m *meeting) square(ctx context.Context, call worker.Call) (any, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-// peak is the most resident memory that the process has had, in bytes; zero where the kernel is not Linux.
-func peak() int64 {
-	f, err := os.Open("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		if name == "VmHWM" {
-			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-			return kib << 10
-		}
-	}
-	return 0
 }

@@ -17,7 +17,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +31,7 @@ import (
 	"pulley/engine/worker"
 	"pulley/engine/worker/process"
 	"pulley/engine/worker/procgroup"
+	"pulley/internal/procstatus"
 )
 
 const workflow = `
@@ -185,17 +185,5 @@ func (t *taskTimes) report(elapsed time.Duration) report {
 	ms := func(share int) float64 {
 		return float64(t.took[(len(t.took)*share+99)/100-1]) / float64(time.Millisecond)
 	}
-	return report{Tasks: len(t.took), PerS: float64(len(t.took)) / elapsed.Seconds(), P50MS: ms(50), P99MS: ms(99), PeakBytes: peak()}
-}
-
-// peak is the most resident memory that this process has had, in bytes; zero where the kernel is not Linux.
-func peak() int64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	_, value, _ := strings.Cut(string(status), "VmHWM:")
-	value, _, _ = strings.Cut(value, "kB")
-	kib, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-	return kib << 10
+	return report{Tasks: len(t.took), PerS: float64(len(t.took)) / elapsed.Seconds(), P50MS: ms(50), P99MS: ms(99), PeakBytes: procstatus.Bytes(procstatus.ResidentPeak)}
 }

@@ -1,0 +1,104 @@
+package engine_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"pulley/engine"
+	"pulley/engine/backend/designs"
+	"pulley/engine/worker"
+)
+
+// childProcess is what this test binary is where it was started to be an engine on a store of other tests.
+type childProcess struct {
+	*testing.T
+	design      designs.Spec
+	schema, dsn string
+}
+
+// childOf gives what a variable of the environment makes of this process: design, schema and DSN, with spaces between. It is nil
+// where there is no such variable.
+func childOf(t *testing.T, variable string) *childProcess {
+	t.Helper()
+	design, rest, ok := strings.Cut(os.Getenv(variable), " ")
+	if !ok {
+		return nil
+	}
+	spec, err := designs.Parse(design)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &childProcess{T: t, design: spec}
+	c.schema, c.dsn, _ = strings.Cut(rest, " ")
+	return c
+}
+
+// run runs an engine until the parent closes the standard input, or dies.
+func (c *childProcess) run(cfg engine.Config, actions ...worker.Action) {
+	c.Helper()
+	store, err := c.design.Open(c.Context(), designs.OpenOptions{DSN: c.dsn, Schema: c.schema, Lease: cfg.Lease})
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer store.Close()
+	cfg.Backend, cfg.Batch = store, c.design.Batch()
+	if cfg.Workers, err = worker.NewRegistry(actions...); err != nil {
+		c.Fatal(err)
+	}
+	e, err := engine.New(cfg)
+	if err != nil {
+		c.Fatal(err)
+	}
+	if err := e.Start(context.WithoutCancel(c.Context())); err != nil {
+		c.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	if err := e.Stop(c.Context()); err != nil {
+		c.Error(err)
+	}
+}
+
+// killSelf kills this process, as nothing can be kept from doing. It returns only where that fails.
+func killSelf() error {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		return err
+	}
+	select {}
+}
+
+// runChild starts such a process, as which it runs a test, and lets it stop once it says "ended": it gives what followed, and how the
+// process ended. Hear gets each line that it says.
+func (s *site) runChild(test, variable, setting string, hear func(said string)) (end string, err error) {
+	s.Helper()
+	cmd := exec.CommandContext(s.ctx, os.Args[0], "-test.run=^"+test+"$", "-test.timeout=5m")
+	cmd.Env = append(os.Environ(), variable+"="+s.design.String()+" "+s.schema+" "+s.dsn, setting)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	for scan := bufio.NewScanner(stdout); scan.Scan(); {
+		hear(scan.Text())
+		if text, ok := strings.CutPrefix(scan.Text(), "ended "); ok {
+			end = text
+			_ = stdin.Close() // it stops now
+		}
+	}
+	return end, cmd.Wait()
+}
