@@ -36,15 +36,13 @@ func TestLimits(t *testing.T) {
 	p, n := start(t, pool.Config{Command: command, Limits: limits, MaxDeliveries: 2}, workerPlan{})
 	pids := map[string]bool{execute(t.Context(), p, "pid", `{}`): true}
 	for _, c := range []struct{ action, want, why string }{
-		{"eat", "WorkerDied: action eat: 2 workers died with the attempt, at the last: test[1]: it ended with ", ""},
+		{"eat", "WorkerDied: action eat: 2 workers died with the attempt, at the last: test[1]: it ended with ", "it ended with "},
 		{"spawn", "WorkerDied: action spawn: 2 workers died with the attempt, at the last: test[1]: it was killed, since it had more than its limit of 4 processes", "more than its limit of 4 processes"},
 	} {
 		if got := execute(t.Context(), p, c.action, `{}`); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s gives %s, want %s", c.action, got, c.want)
 		}
-		if _, problems := n.all(); c.why != "" && strings.Count(problems, c.why) != 2 {
-			t.Errorf("after %s, the problems are %s", c.action, problems)
-		}
+		n.wants(t, c.why, 2)
 		pids[execute(t.Context(), p, "pid", `{}`)] = true
 	}
 	if len(pids) != 3 {

@@ -41,6 +41,18 @@ func (n *notes) all() (logs, problems string) {
 	return strings.Join(n.logs, "\n"), strings.Join(n.problems, "\n")
 }
 
+// wants waits until so many problems have a text. An attempt has its end before the pool tells of the worker's.
+func (n *notes) wants(t *testing.T, text string, count int) {
+	t.Helper()
+	await(t, fmt.Sprintf("%d problems have %q in them", count, text), func() bool {
+		_, problems := n.all()
+		return strings.Count(problems, text) >= count
+	})
+	if _, problems := n.all(); strings.Count(problems, text) != count {
+		t.Errorf("the problems are %s; want %d with %q", problems, count, text)
+	}
+}
+
 // open makes a pool of the test's workers; Start is the caller's.
 func open(t testing.TB, c pool.Config, p workerPlan) (*pool.Pool, *notes) {
 	t.Helper()
@@ -264,9 +276,7 @@ func TestPoison(t *testing.T) {
 		t.Errorf("it gives %s, want %s", got, want)
 	}
 	all.Wait()
-	if _, problems := n.all(); strings.Count(problems, "signal: killed") != 5 {
-		t.Errorf("the problems are %s", problems)
-	}
+	n.wants(t, "signal: killed", 5)
 }
 
 // TestTheEngineSeesToDeliveries has an engine count the deaths, of workers here and of engines before.
@@ -290,9 +300,7 @@ func TestTheEngineSeesToDeliveries(t *testing.T) {
 	if got != `"WorkerDied"` {
 		t.Errorf("through an engine it gives %s", got)
 	}
-	if _, problems := n.all(); strings.Count(problems, "signal: killed") != 1+5 {
-		t.Errorf("the problems are %s", problems)
-	}
+	n.wants(t, "signal: killed", 1+5)
 }
 
 // throughEngine runs a program to its end.
