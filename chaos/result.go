@@ -80,7 +80,7 @@ type Violation struct {
 func newResult(c cases.Case) *Result {
 	named := slices.Clone(c.Workloads) // their texts are in the case
 	for i := range named {
-		named[i].Bundle = nil
+		named[i].Bundle, named[i].Program = nil, nil
 	}
 	return &Result{
 		Why: []string{}, Faults: map[string]int{}, Missed: map[string]int{}, LeftOut: map[string]string{}, Judged: map[string]int{},

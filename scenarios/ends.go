@@ -45,11 +45,7 @@ func (b *building) interpreter(f flow) (*interpreter, error) {
 // Act has the reference interpreter call actions, without the time that they take.
 func Act(actions *behaviour.Actions, limits ir.Limits) reference.Action {
 	return reference.OnJSON(limits, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
-		result, failed := actions.Instant().Execute(context.Background(), backend.Task{Action: name, Args: args, Attempt: attempt})
-		if failed != nil {
-			return nil, &reference.Error{Type: failed.Type, Message: failed.Message}
-		}
-		return result, nil
+		return inReference(actions.Instant().Execute(context.Background(), backend.Task{Action: name, Args: args, Attempt: attempt}))
 	})
 }
 

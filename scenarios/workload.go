@@ -33,6 +33,7 @@ type Workload struct {
 	Unchecked Unchecked
 	Actions   []string           // names that must be registered, sorted
 	Behaviour *behaviour.Actions // that the workflow calls; nil: those that need no description
+	Answers   []Answer           // what all calls come to, of actions that are not run; nil: they are
 	Warnings  []string           // of the trace, or of what cannot be known beforehand; one line each
 	Bundle    *Bundle            // the scenario as text, of one that was read from a file; nil otherwise
 }

@@ -18,6 +18,9 @@ type Workload struct {
 
 	// Bundle is the text of a scenario that does not ship: a case can be run again when the scenario's files have changed.
 	Bundle *scenarios.Bundle `json:"bundle,omitempty"`
+
+	// Program is what is run instead of a scenario; Scenario is its name then, FILE.py:Class.
+	Program *Program `json:"program,omitempty"`
 }
 
 // Streams are what the instances of a case run: each of several mixes in turn.
@@ -25,6 +28,7 @@ type Streams struct {
 	mixes     []*scenarios.Mix
 	first     []int                // of each mix, where its workloads begin among all
 	Workloads []scenarios.Workload // of all mixes
+	Programs  []*Program           // of each of them, whose actions run in processes; nil: the engine runs them itself
 }
 
 // Of gives the i-th instance's workload, by its place among all.
@@ -52,6 +56,9 @@ func (c Case) Build(unjudged bool) (*Streams, error) {
 		}
 		s.mixes, s.first = append(s.mixes, m), append(s.first, len(s.Workloads))
 		s.Workloads = append(s.Workloads, m.Workloads...)
+		for range m.Workloads {
+			s.Programs = append(s.Programs, l.Program)
+		}
 	}
 	return s, nil
 }
@@ -69,11 +76,19 @@ func (l Workload) judgeable(w *scenarios.Workload, timeout time.Duration) error 
 		return fmt.Errorf("scenario %s says that results are not checked, and here they are what is judged; choose another", w.Name)
 	}
 	for _, n := range w.Graph.Nodes {
-		if n.Timeout > 0 && n.Timeout < timeout && l.Bundle != nil {
-			return fmt.Errorf("%s: @%s has a timeout of %v, which may pass while processes stand still, and how the instance ends then is not known beforehand; give it %v or more, or leave it out", n.Pos, n.Action, n.Timeout, timeout)
+		if n.Timeout > 0 && n.Timeout < timeout && (l.Bundle != nil || l.Program != nil) {
+			return fmt.Errorf("%s: @%s has a timeout of %v, which may pass while processes stand still, and how the instance ends then is not known beforehand; give it %v or more, or leave it out", place(l, n.Pos), n.Action, n.Timeout, timeout)
 		}
 	}
 	return nil
+}
+
+// place says where a node is. Places in the text that a program was translated to are of no use to a person.
+func place(l Workload, at ir.Pos) string {
+	if l.Program != nil {
+		return l.Scenario
+	}
+	return at.String()
 }
 
 // Name is the scenario as a person names it.
@@ -85,6 +100,9 @@ func (l Workload) Name() string {
 }
 
 func (l Workload) build(unjudged bool) (*scenarios.Mix, error) {
+	if l.Program != nil {
+		return l.Program.workload(l.Scenario)
+	}
 	var s scenarios.Scenario
 	var err error
 	if l.Bundle != nil {

@@ -103,6 +103,7 @@ type World interface {
 	Container() (Container, error)                // the server's; an error says why it is in none
 	Host(i int) (Container, error)                // an engine's; an error says why engines are in none
 	Disk() (Disk, error)                          // the server's; an error says why it has none of its own
+	HasWorkers() bool                             // engines run actions in processes of their own
 	Failed() map[string]int                       // errors that have reached engines, by SQLSTATE
 	Admin(ctx context.Context) (*pgx.Conn, error) // a superuser's connection past all wires; the caller closes it
 }
@@ -158,10 +159,11 @@ type Disk interface {
 
 // Order is what a process is told to do. One field is set.
 type Order struct {
-	SlowMS int `json:"slow_ms,omitempty"` // every action takes so much longer, until the next order
-	Die    int `json:"die,omitempty"`     // it kills itself at this edge of a statement, from 1
-	JumpMS int `json:"jump_ms,omitempty"` // its clock is so far ahead, or behind, until the next order
-	Repeat int `json:"repeat,omitempty"`  // completions are offered in another order and again, in so many of a hundred calls, until the next order
+	SlowMS     int  `json:"slow_ms,omitempty"`     // every action takes so much longer, until the next order
+	Die        int  `json:"die,omitempty"`         // it kills itself at this edge of a statement, from 1
+	JumpMS     int  `json:"jump_ms,omitempty"`     // its clock is so far ahead, or behind, until the next order
+	KillWorker bool `json:"kill_worker,omitempty"` // it kills one of the processes that run its actions, which has some
+	Repeat     int  `json:"repeat,omitempty"`      // completions are offered in another order and again, in so many of a hundred calls, until the next order
 }
 
 // Kinds lists all kinds, by group.
@@ -173,6 +175,7 @@ func Kinds() []Kind {
 		postgresRestart, postgresImmediate, postgresKill, postgresPromote, postgresDisk,
 		containerPause, containerKill, containerDisconnect,
 		hostPause, hostKill, hostDisconnect,
+		workerKill,
 	}
 }
 

@@ -28,9 +28,12 @@ import (
 // EngineVariable is set in the environment of a process that is to call Engine.
 const EngineVariable = "PULLEY_CHAOS_ENGINE"
 
-// Hooks change an engine, for tests that plant a bug in it.
+// Hooks say what an engine is made of: for tests that plant a bug in it, and for programs whose actions are not its own.
 type Hooks struct {
 	Wrap func(Store) Store // what the engine works on; nil: as it is
+
+	// Workers starts what runs the actions of a program of the case. Nil: nothing does, and no case may have one.
+	Workers func(WorkersConfig) (*Workers, error)
 }
 
 // Store is what an engine of a run works on.
@@ -48,7 +51,7 @@ const setupMost = 256 << 20
 
 // Engine is the main function of an engine's process: it reads what it is and what it shall do from in, and
 // writes what it sees to out, until in ends. It is no use but to chaos.Run.
-func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) error {
+func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) (err error) {
 	input := bufio.NewScanner(in)
 	input.Buffer(nil, setupMost)
 	if !input.Scan() {
@@ -63,6 +66,7 @@ func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) error
 		return err
 	}
 	defer h.store.Close()
+	defer func() { err = errors.Join(err, h.closeWorkers()) }()
 	if err := h.engine.Start(ctx); err != nil {
 		return err
 	}
@@ -99,6 +103,8 @@ type host struct {
 	engine   *engine.Engine
 	edges    *edges
 	slow     *slowness
+	kills    *kills
+	workers  []*Workers // of the case's programs
 	clock    *clock
 	repeats  *repeats
 	submits  sync.WaitGroup
@@ -120,18 +126,31 @@ func newHost(ctx context.Context, s Setup, out io.Writer, hooks Hooks) (*host, e
 		}
 		h.programs, h.inputs = append(h.programs, compiled[w.Graph]), append(h.inputs, w.Input)
 	}
+	if err := h.startWorkers(built, hooks.Workers); err != nil {
+		return nil, errors.Join(err, h.closeWorkers())
+	}
+	if err := h.begin(ctx, built, hooks); err != nil {
+		return nil, errors.Join(err, h.closeWorkers())
+	}
+	return h, nil
+}
+
+// begin makes the engine and its store, with what can make them misbehave around them.
+func (h *host) begin(ctx context.Context, built *cases.Streams, hooks Hooks) error {
+	s := h.Setup
 	actions, err := scenarios.Executor(built.Workloads...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	h.slow = &slowness{Executor: actions, told: h.misbehaved}
+	h.kills = &kills{Executor: actions, kill: h.killWorker, told: h.misbehaved}
+	h.slow = &slowness{Executor: h.kills, told: h.misbehaved}
 	h.clock = &clock{told: h.misbehaved}
 	spec, err := s.Case.Spec()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := h.open(ctx, spec, hooks); err != nil {
-		return nil, err
+		return err
 	}
 	h.engine, err = engine.New(engine.Config{
 		Backend: h.store, Workers: h.slow, Owner: s.Source, Batch: spec.Batch(),
@@ -143,7 +162,7 @@ func newHost(ctx context.Context, s Setup, out io.Writer, hooks Hooks) (*host, e
 	if err != nil {
 		h.store.Close()
 	}
-	return h, err
+	return err
 }
 
 // maxDeliveries leaves it to the faults how often attempts are delivered: no action kills its engine, so none may fail by that.
@@ -198,6 +217,7 @@ func (h *host) follow(ctx context.Context, o Order) {
 		h.clock.jump(time.Duration(o.Fault.JumpMS) * time.Millisecond)
 		h.slow.set(time.Duration(o.Fault.SlowMS) * time.Millisecond)
 		h.repeats.set(o.Fault.Repeat)
+		h.kills.set(o.Fault.KillWorker)
 	}
 }
 

@@ -54,8 +54,7 @@ type run struct {
 func (h *engineHost) Start(ctx context.Context) error {
 	h.mu.Lock()
 	h.runs++
-	s := process.Setup{Case: h.kase, DSN: h.wire.DSN(), Index: h.index, Source: fmt.Sprintf("engine %d.%d", h.index, h.runs)}
-	s.Case.Faults = nil
+	s := process.Setup{Case: h.kase.ForEngines(), DSN: h.wire.DSN(), Index: h.index, Source: fmt.Sprintf("engine %d.%d", h.index, h.runs)}
 	h.mu.Unlock()
 	h.wire.Starting(true)
 	defer h.wire.Starting(false)

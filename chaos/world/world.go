@@ -29,6 +29,7 @@ type World struct {
 	disk    *Disk         // the server's; nil: it has none of its own, and noDisk says why
 	noDisk  error
 	hosted  bool // engines are in containers
+	workers bool // engines run actions in processes of their own
 	hosts   *hosts.Hosts
 	ledger  *fault.Ledger
 	engines []*engineHost
@@ -64,6 +65,9 @@ func (w *World) Disk() (fault.Disk, error) {
 	return w.disk, nil
 }
 
+// HasWorkers implements fault.World.
+func (w *World) HasWorkers() bool { return w.workers }
+
 // Failed implements fault.World.
 func (w *World) Failed() map[string]int { return w.ledger.Failed() }
 
@@ -90,7 +94,7 @@ type Config struct {
 
 // Open makes a wire and a place for each engine; Start starts them.
 func Open(ctx context.Context, cfg Config) (*World, error) {
-	w := &World{server: cfg.Server, front: cfg.Front, disk: cfg.Disk, ledger: cfg.Ledger, hosted: cfg.Case.Hosts == cases.HostsDocker}
+	w := &World{server: cfg.Server, front: cfg.Front, disk: cfg.Disk, ledger: cfg.Ledger, hosted: cfg.Case.Hosts == cases.HostsDocker, workers: cfg.Case.HasPrograms()}
 	err := w.openHosts(ctx, cfg.Say) // which may take its time, for an image
 	ctx, cancel := context.WithTimeout(ctx, StartWithin)
 	defer cancel()
@@ -149,7 +153,7 @@ func (w *World) Restart(ctx context.Context, c cases.Case) error {
 }
 
 // Lacking says of each kind that a run of a case on this machine cannot have, why not. It starts a server as the case
-// names it to find out, if it has to; of the case nothing else counts but its hosts.
+// names it to find out, if it has to; of the case nothing else counts but its hosts, and whether it has programs.
 func Lacking(ctx context.Context, c cases.Case, kinds []fault.Kind, log func(string)) (map[string]string, error) {
 	if !slices.ContainsFunc(kinds, func(k fault.Kind) bool { return k.Lacks != nil }) {
 		return map[string]string{}, nil
@@ -158,7 +162,7 @@ func Lacking(ctx context.Context, c cases.Case, kinds []fault.Kind, log func(str
 	if err != nil {
 		return nil, err
 	}
-	w := &World{server: opened, hosted: c.Hosts == cases.HostsDocker}
+	w := &World{server: opened, hosted: c.Hosts == cases.HostsDocker, workers: c.HasPrograms()}
 	w.disk, w.noDisk = mountDisk()
 	return w.Lacks(kinds), errors.Join(opened.Close(context.WithoutCancel(ctx)), w.disk.Close())
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -29,6 +31,12 @@ func errDeliveries(n int) error {
 	return fmt.Errorf("--max-deliveries %d: choose 1 or more", n)
 }
 
+var errNoPython = errors.New("--processes is for the actions of a FILE.py; leave it out")
+
+func errProcesses(n int) error {
+	return fmt.Errorf("--processes %d: choose from 1 to %d", n, pool.ProcessesMost)
+}
+
 // actionsHelp tells what such a file is.
 const actionsHelp = "A file of actions is YAML. An action is a program, of which each attempt runs a process: the arguments are JSON on standard input, the result " +
 	"is JSON on standard output, and a failure is an exit status with text, or with {\"type\": …, \"message\": …}, on standard error:\n\n" +
@@ -50,6 +58,18 @@ const actionsHelp = "A file of actions is YAML. An action is a program, of which
 
 // closeTimeout bounds ending what actions run.
 const closeTimeout = 10 * time.Second
+
+// processesDefault bounds the processes of Python that are started if nobody says how many.
+const processesDefault = 8
+
+// workersConfig says how the actions of a Python file run: in so many processes, 0 for as many as is usual, and so many at once. What
+// they print goes to standard error.
+func workersConfig(c *console.Console, processes, atOnce int) console.WorkersConfig {
+	return console.WorkersConfig{
+		Processes: min(cmp.Or(processes, min(runtime.NumCPU(), processesDefault)), atOnce), AtOnce: atOnce,
+		Log: func(line string) { c.Say("%s", line) }, Problem: func(err error) { c.Say("pulley: %v", err) },
+	}
+}
 
 // ownActions are the built-in actions, or those of a Python file, and those of files of actions.
 type ownActions struct {

@@ -33,28 +33,30 @@ const engineCommand = "chaos-engine"
 
 // chaosCmd is pulley chaos.
 type chaosCmd struct {
-	Scenarios []string      `arg:"" optional:"" help:"What to run, as NAME or NAME=SIZE: ${scenarios}. Or a program of scenarios/programs, or a scenario's file, as in orders.yaml. Default: fanout chain loop spread, small, and retry_in_spread."`
-	Set       []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
-	Backend   string        `default:"push" help:"The scheduler, with its options after colons. Default: push."`
-	Faults    []string      `default:"all" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas. Default: all."`
-	Server    string        `enum:"any,docker" default:"any" help:"any: Postgres from binaries of this machine, or what else there is; docker: in a container, as faults of containers need it. Default: docker if --faults names container, any otherwise."`
-	Hosts     string        `enum:"none,docker" default:"none" help:"none: engines are processes of this machine; docker: each is in a container of its own, as faults of hosts need it. Default: docker if --faults names host, none otherwise."`
-	Seed      uint64        `default:"1" help:"Of the plan of faults. Default: 1."`
-	Duration  time.Duration `default:"30s" help:"How long things go wrong, about; every kind happens at least once. Default: 30s."`
-	Engines   int           `default:"2" help:"Engines, each a process of its own. Default: 2."`
-	InFlight  int           `default:"0" help:"Instances at once. Default: 8; 400 with --rate."`
-	Cancel    int           `default:"10" help:"Of so many instances one is canceled while it runs; 0 for none, as with --soak. Default: 10."`
-	Slots     int           `default:"16" help:"Actions that an engine runs at once. Default: 16."`
-	Rate      string        `placeholder:"RATE" help:"Instances submitted in a second, evenly, with --in-flight as the most at once; 60% for a share of the highest rate, which is then found first. Default: whenever one ends."`
-	Every     time.Duration `placeholder:"TIME" help:"From one fault's begin to the next, at least. Default: no longer than the plan says."`
-	Soak      bool          `help:"Look for growth: memory, goroutines, connections, tables. The load is --rate 60% if nothing else is said, faults are --every 10s, for --duration; ended instances are removed."`
-	Instances int           `placeholder:"N" help:"The load goes on until so many have ended, even if no fault is left. Default: 0."`
-	Lease     time.Duration `default:"2s" help:"Of tasks. Default: 2s."`
-	Messages  time.Duration `default:"5m" help:"How much longer wire.every, process.every and process.start may go on until they were at every message. Default: 5m."`
-	Format    string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
-	Replay    string        `placeholder:"FILE" help:"Run the case of a file again; other flags but --format, --out and --shrink count for nothing."`
-	Out       string        `default:"out/chaos" placeholder:"DIR" help:"Where case.json, result.json, report.html and history.ndjson are written. Default: out/chaos."`
-	Shrink    time.Duration `default:"2m" help:"How long a smaller case is looked for that fails too; 0 for not at all. Default: 2m."`
+	Scenarios []string                  `arg:"" optional:"" help:"What to run, as NAME or NAME=SIZE: ${scenarios}. Or a program of scenarios/programs, or a scenario's file, as in orders.yaml. Or a workflow in Python, FILE.py[:Class]. Default: fanout chain loop spread, small, and retry_in_spread."`
+	Input     string                    `default:"{}" placeholder:"JSON" help:"What the run of a workflow in Python takes, as a JSON object; @FILE reads it from a file. Default: {}."`
+	Set       []string                  `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
+	Backend   string                    `default:"push" help:"The scheduler, with its options after colons. Default: push."`
+	Faults    []string                  `default:"all" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas. Default: all."`
+	Server    string                    `enum:"any,docker" default:"any" help:"any: Postgres from binaries of this machine, or what else there is; docker: in a container, as faults of containers need it. Default: docker if --faults names container, any otherwise."`
+	Hosts     string                    `enum:"none,docker" default:"none" help:"none: engines are processes of this machine; docker: each is in a container of its own, as faults of hosts need it. Default: docker if --faults names host, none otherwise."`
+	Seed      uint64                    `default:"1" help:"Of the plan of faults. Default: 1."`
+	Duration  time.Duration             `default:"30s" help:"How long things go wrong, about; every kind happens at least once. Default: 30s."`
+	Engines   int                       `default:"2" help:"Engines, each a process of its own. Default: 2."`
+	InFlight  int                       `default:"0" help:"Instances at once. Default: 8; 400 with --rate."`
+	Cancel    int                       `default:"10" help:"Of so many instances one is canceled while it runs; 0 for none, as with --soak. Default: 10."`
+	Slots     int                       `default:"16" help:"Actions that an engine runs at once. Default: 16."`
+	Rate      string                    `placeholder:"RATE" help:"Instances submitted in a second, evenly, with --in-flight as the most at once; 60% for a share of the highest rate, which is then found first. Default: whenever one ends."`
+	Every     time.Duration             `placeholder:"TIME" help:"From one fault's begin to the next, at least. Default: no longer than the plan says."`
+	Soak      bool                      `help:"Look for growth: memory, goroutines, connections, tables. The load is --rate 60% if nothing else is said, faults are --every 10s, for --duration; ended instances are removed."`
+	Instances int                       `placeholder:"N" help:"The load goes on until so many have ended, even if no fault is left. Default: 0."`
+	Lease     time.Duration             `default:"2s" help:"Of tasks. Default: 2s."`
+	Messages  time.Duration             `default:"5m" help:"How much longer wire.every, process.every and process.start may go on until they were at every message. Default: 5m."`
+	Format    string                    `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	Replay    string                    `placeholder:"FILE" help:"Run the case of a file again; other flags but --format, --out and --shrink count for nothing."`
+	Out       string                    `default:"out/chaos" placeholder:"DIR" help:"Where case.json, result.json, report.html and history.ndjson are written. Default: out/chaos."`
+	programs  map[string]*cases.Program `kong:"-"` // of FILE.py, by how they are named
+	Shrink    time.Duration             `default:"2m" help:"How long a smaller case is looked for that fails too; 0 for not at all. Default: 2m."`
 }
 
 // Help is the end of the command's help.
@@ -64,7 +66,7 @@ func (chaosCmd) Help() string {
 		"Then all must end, and what every process saw is held against the invariants of the engine's documentation.\n\n" +
 		"A case that fails is made smaller, by running smaller ones, and written to DIR/case.json; --replay runs it again.\n\n" +
 		"Exit status: 0 pass; 1 fail; 3 inconclusive: a planned fault did not happen, or there was too little load; " +
-		"2 for a mistake in the command line, or where no Postgres can be started.\n\nFaults:\n\n")
+		"2 for a mistake in the command line, or where no Postgres can be started.\n\n" + chaosPythonHelp + "Faults:\n\n")
 	for _, k := range fault.Kinds() {
 		fmt.Fprintf(&b, "  %-20s %s\n", k.Name, k.Doc)
 	}
@@ -78,6 +80,9 @@ func (o *chaosCmd) Run(c *console.Console) error {
 	cfg, err := engineConfig(c)
 	if err != nil {
 		return err
+	}
+	if err := o.preparePrograms(c); err != nil {
+		return console.Refuse(err)
 	}
 	if _, _, err := o.kase(); err != nil {
 		return console.Refuse(err)
@@ -176,7 +181,7 @@ func (o *chaosCmd) kase() (cases.Case, []fault.Kind, error) {
 		kase.InFlight = inFlightPaced
 	}
 	kase = kase.WithDefaults()
-	if kase.Workloads, err = workloads(o.Scenarios, o.Set); err != nil {
+	if kase.Workloads, err = o.workloads(); err != nil {
 		return kase, nil, err
 	}
 	return kase, kinds, kase.Validate()
@@ -207,7 +212,8 @@ func rate(text string) (perS, share float64, err error) {
 }
 
 // workloads reads NAME or NAME=SIZE, where NAME may be that of a file. A case has the text of files.
-func workloads(words, setting []string) ([]cases.Workload, error) {
+func (o *chaosCmd) workloads() ([]cases.Workload, error) {
+	words, setting := o.Scenarios, o.Set
 	if len(words) == 0 {
 		words = []string{"fanout", "chain", "loop", "spread", "retry_in_spread"}
 	}
@@ -218,6 +224,10 @@ func workloads(words, setting []string) ([]cases.Workload, error) {
 	taken := map[string]bool{}
 	var out []cases.Workload
 	for _, word := range words {
+		if p := o.programs[word]; p != nil {
+			out = append(out, cases.Workload{Scenario: word, Program: p})
+			continue
+		}
 		name, size, sized, err := scenarios.ParseName(word)
 		if err != nil {
 			return nil, err
@@ -329,5 +339,5 @@ type chaosEngineCmd struct{}
 
 // Run is the engine's life.
 func (chaosEngineCmd) Run(c *console.Console) error {
-	return process.Engine(context.Background(), c.In, c.Out, process.Hooks{})
+	return process.Engine(context.Background(), c.In, c.Out, process.Hooks{Workers: startChaosWorkers})
 }

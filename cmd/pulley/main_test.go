@@ -47,7 +47,13 @@ type result struct {
 // command makes a command that is killed if the test ends first.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	return commandWithin(t, deadline, args...)
+}
+
+// commandWithin is command for one that may take so long.
+func commandWithin(t *testing.T, within time.Duration, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	// The race detector's runtime waits for a second at the end of every process unless it is told not to.

@@ -107,11 +107,7 @@ func TestThePipelineOfTheSeedGivesWhatPythonGives(t *testing.T) {
 // runIn runs a command in a process of its own with more variables.
 func runIn(t *testing.T, env []string, args ...string) result {
 	t.Helper()
-	var out, stderr strings.Builder
-	cmd := command(t, args...)
-	cmd.Env = append(cmd.Env, env...)
-	cmd.Stdout, cmd.Stderr = &out, &stderr
-	return result{code: exitStatus(t, cmd.Run()), out: out.String(), err: stderr.String()}
+	return runWithin(t, deadline, env, args...)
 }
 
 // TestTheGraphOfThePipeline has the edges that the drawing in the push design's description has.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -111,9 +110,9 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	case r.Workers < 1 || r.Workers > 100_000:
 		return nil, fmt.Errorf("--workers %d: choose from 1 to 100000", r.Workers)
 	case r.Processes < 0 || r.Processes > pool.ProcessesMost:
-		return nil, fmt.Errorf("--processes %d: choose from 1 to %d", r.Processes, pool.ProcessesMost)
+		return nil, errProcesses(r.Processes)
 	case r.Processes > 0 && !r.IsPython():
-		return nil, errors.New("--processes is for the actions of a FILE.py; leave it out")
+		return nil, errNoPython
 	case r.MaxDeliveries < 1:
 		return nil, errDeliveries(r.MaxDeliveries)
 	case r.Timeout <= 0:
@@ -136,23 +135,12 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	}
 	var workers *console.PythonWorkers
 	if r.IsPython() {
-		if workers, err = r.startWorkers(c, j.program.Graph().Actions()); err != nil {
+		if workers, err = r.StartWorkers(j.program.Graph().Actions(), workersConfig(c, r.Processes, r.Workers)); err != nil {
 			return nil, err
 		}
 	}
 	j.own, err = r.open(j.program, workers, r.logger(c))
 	return j, err
-}
-
-// processesDefault bounds the processes of Python that are started if nobody says how many.
-const processesDefault = 8
-
-// startWorkers starts what runs the actions of a Python file. What they print goes to standard error.
-func (r *runCmd) startWorkers(c *console.Console, actions []string) (*console.PythonWorkers, error) {
-	return r.StartWorkers(actions, console.WorkersConfig{
-		Processes: min(cmp.Or(r.Processes, min(runtime.NumCPU(), processesDefault)), r.Workers), AtOnce: r.Workers,
-		Log: func(line string) { c.Say("%s", line) }, Problem: func(err error) { c.Say("pulley: %v", err) },
-	})
 }
 
 // logger gives what hears the lines that actions write to standard error.

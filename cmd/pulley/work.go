@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,16 +17,20 @@ import (
 	"pulley/engine/pgserver"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
+	"pulley/engine/worker/pool"
 	"pulley/internal/plural"
+	"pulley/python"
 )
 
 // workCmd is pulley work.
 type workCmd struct {
+	File string `arg:"" optional:"" name:"file" help:"A FILE.py, whose actions are run, as pulley run FILE.py runs them. Default: only the built-in actions, and those of --actions."`
 	actionsFlag
-	DSN     string `name:"dsn" placeholder:"DSN" help:"The Postgres that the instances are in. Default: PULLEY_DSN."`
-	Backend string `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons, the same for all who work on a schema. Default: push."`
-	Schema  string `placeholder:"NAME" help:"The schema that holds the instances. Default: that of pulley run."`
-	Workers int    `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
+	DSN       string `name:"dsn" placeholder:"DSN" help:"The Postgres that the instances are in. Default: PULLEY_DSN."`
+	Backend   string `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons, the same for all who work on a schema. Default: push."`
+	Schema    string `placeholder:"NAME" help:"The schema that holds the instances. Default: that of pulley run."`
+	Workers   int    `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
+	Processes int    `placeholder:"N" help:"Processes of Python that run the actions of a FILE.py. Default: one for each CPU, at most 8."`
 	actionsLimits
 	IdleExit time.Duration `placeholder:"TIME" help:"End when there was nothing to do for so long, such as 30s. Default: go on until interrupted."`
 	Drain    time.Duration `default:"30s" placeholder:"TIME" help:"How long actions at work may go on after the first interruption. Default: 30s."`
@@ -38,32 +43,26 @@ func (workCmd) Help() string {
 		"that do so. All of them must know the same actions: whoever gets an action that it does not know fails the attempt with UnknownAction.\n\n" +
 		"Interrupted, it takes nothing more, lets actions at work go on for --drain, and leaves the rest to others, as a kill does when the leases end. A second " +
 		"interruption ends it at once. Where the database cannot be reached, it goes on trying, and says so.\n\n" +
+		"The actions of a FILE.py run in processes of Python, of which none is left. It is the file that counts, whichever of its workflows is submitted.\n\n" +
 		"Exit status: 0 after --idle-exit; 2 if it cannot begin; 130 after Ctrl-C.\n\n" + actionsHelp +
-		"\nExample: pulley work --actions actions.yaml --dsn postgres://me@localhost/work --idle-exit 1m"
+		"\nExamples:\n\n  pulley work flow.py --dsn postgres://me@localhost/work\n  pulley work --actions actions.yaml --dsn postgres://me@localhost/work --idle-exit 1m"
 }
 
 // Run works until it is interrupted or idle.
 func (r *workCmd) Run(c *console.Console) error {
-	spec, err := designs.Parse(r.Backend)
-	switch {
-	case err != nil:
+	spec, err := r.check()
+	if err != nil {
 		return err
-	case !spec.NeedsPostgres():
-		return fmt.Errorf("backend %s keeps nothing that others could submit; choose another backend", spec)
-	case len(r.Schema) > schemaMost:
-		return fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, schemaMost)
-	case r.Workers < 1 || r.Workers > 100_000:
-		return fmt.Errorf("--workers %d: choose from 1 to 100000", r.Workers)
-	case r.MaxDeliveries < 1:
-		return errDeliveries(r.MaxDeliveries)
-	case r.IdleExit < 0:
-		return fmt.Errorf("--idle-exit %s: choose a time that is not negative, such as 30s", r.IdleExit)
-	case r.Drain < 0 || r.Drain > 24*time.Hour:
-		return fmt.Errorf("--drain %s: choose a time up to 24h; 0s cancels what is at work", r.Drain)
-	case r.Schema == "":
-		r.Schema = schemaOf(spec)
 	}
-	own, err := r.open(nil, nil, r.logger(c))
+	ctx, stop := console.Interruptible()
+	defer stop()
+	var workers *console.PythonWorkers
+	if r.File != "" {
+		if workers, err = console.StartWorkersOf(ctx, r.File, workersConfig(c, r.Processes, r.Workers)); err != nil {
+			return console.Ended(ctx, err)
+		}
+	}
+	own, err := r.open(nil, workers, r.logger(c))
 	if err != nil {
 		return err
 	}
@@ -72,9 +71,51 @@ func (r *workCmd) Run(c *console.Console) error {
 			c.Say("pulley: ending the actions: %v", err)
 		}
 	}()
-	ctx, stop := console.Interruptible()
-	defer stop()
 	return r.work(ctx, c, spec, own)
+}
+
+// check checks what is given, and fills in what is not.
+func (r *workCmd) check() (designs.Spec, error) {
+	spec, err := designs.Parse(r.Backend)
+	if err != nil {
+		return spec, err
+	}
+	if r.File != "" {
+		if err := checkActionsFile(r.File); err != nil {
+			return spec, err
+		}
+	}
+	switch {
+	case !spec.NeedsPostgres():
+		return spec, fmt.Errorf("backend %s keeps nothing that others could submit; choose another backend", spec)
+	case len(r.Schema) > schemaMost:
+		return spec, fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, schemaMost)
+	case r.Workers < 1 || r.Workers > 100_000:
+		return spec, fmt.Errorf("--workers %d: choose from 1 to 100000", r.Workers)
+	case r.Processes < 0 || r.Processes > pool.ProcessesMost:
+		return spec, errProcesses(r.Processes)
+	case r.Processes > 0 && r.File == "":
+		return spec, errNoPython
+	case r.MaxDeliveries < 1:
+		return spec, errDeliveries(r.MaxDeliveries)
+	case r.IdleExit < 0:
+		return spec, fmt.Errorf("--idle-exit %s: choose a time that is not negative, such as 30s", r.IdleExit)
+	case r.Drain < 0 || r.Drain > 24*time.Hour:
+		return spec, fmt.Errorf("--drain %s: choose a time up to 24h; 0s cancels what is at work", r.Drain)
+	}
+	r.Schema = cmp.Or(r.Schema, schemaOf(spec))
+	return spec, nil
+}
+
+// checkActionsFile wants a FILE.py. Which workflow of it is submitted makes no difference to its actions.
+func checkActionsFile(name string) error {
+	switch file, class, is := python.SplitTarget(name); {
+	case !is:
+		return fmt.Errorf("%s: pulley work takes a FILE.py, whose actions it runs; for other programs, write --actions FILE.yaml", name)
+	case class != "":
+		return fmt.Errorf("%s: pulley work runs all actions of a file, whichever workflow calls them; write %s", name, file)
+	}
+	return nil
 }
 
 func (r *workCmd) logger(c *console.Console) func(action, line string) {

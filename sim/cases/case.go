@@ -23,6 +23,8 @@ type Case struct {
 	Graph json.RawMessage `json:"graph,omitempty"`
 	// Scenario describes the program's actions, as text; nil: they need no description.
 	Scenario *scenarios.Bundle `json:"scenario,omitempty"`
+	// Answers are what the program's actions come to, of a program whose actions are not run; nil: they are.
+	Answers []scenarios.Answer `json:"answers,omitempty"`
 
 	Shards     int `json:"shards"`
 	Engines    int `json:"engines"`

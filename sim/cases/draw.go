@@ -32,7 +32,7 @@ func (d *Programs) Of(seed uint64, backend string) (*Workload, error) {
 	generator := programs.Generator(programs.Options{})
 	var load *Workload
 	for try := range 50 {
-		w, err := interpreted(stretched(number, generator.Example(int(number*50+uint64(try)))), nil)
+		w, err := interpreted(Case{Program: stretched(number, generator.Example(int(number*50+uint64(try))))})
 		if errors.Is(err, errUndecided) {
 			continue
 		}
@@ -81,7 +81,7 @@ func Draw(seed uint64, backend string, w *Workload) Case {
 	r := rand.New(rand.NewPCG(seed, 0x6361736573))
 	pick := func(of ...int) int { return of[r.IntN(len(of))] }
 	c := Case{
-		Backend: backend, Seed: seed, Program: w.Program, Graph: w.definition, Scenario: w.scenario,
+		Backend: backend, Seed: seed, Program: w.Program, Graph: w.definition, Scenario: w.scenario, Answers: w.given,
 		Shards: pick(1, 1, 2), Engines: pick(1, 2, 2, 3, 4), Slots: pick(1, 2, 4), Prefetch: pick(0, 0, 1, 3),
 		Batch: pick(1, 4, 128, 128), Committers: pick(1, 2, 4),
 		LeaseUS: int64(pick(300_000, 1_000_000, 3_000_000)), PollUS: int64(pick(100_000, 500_000, 1_000_000)),

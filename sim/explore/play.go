@@ -86,7 +86,7 @@ func (d *Drawing) workload(seed uint64) (*cases.Workload, error) {
 	var err error
 	if d.mixed == nil {
 		w := d.Mix.Of(int(seed / cases.SeedsPerProgram % uint64(len(d.Mix.Order))))
-		d.mixed, err = cases.Prepare(cases.Case{Program: programs.Program{Source: w.Source, Input: w.Input}, Scenario: w.Bundle})
+		d.mixed, err = cases.Prepare(cases.Case{Program: programs.Program{Source: w.Source, Input: w.Input}, Scenario: w.Bundle, Answers: w.Answers})
 	}
 	return d.mixed, err
 }

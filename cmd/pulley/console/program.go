@@ -27,31 +27,28 @@ type ProgramArg struct {
 
 // Compile reads, checks and compiles the program.
 func (p *ProgramArg) Compile(c *Console) (*plan.Program, error) {
-	limits, err := limitsOf(p.Limit)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := p.parse(c, limits)
-	if err != nil {
-		return nil, err
-	}
-	return compileTree(tree, limits)
+	program, _, err := p.Translate(c)
+	return program, err
 }
 
 // Text checks the program, as Compile does, and gives its canonical text.
 func (p *ProgramArg) Text(c *Console) (string, error) {
+	_, text, err := p.Translate(c)
+	return text, err
+}
+
+// Translate does what Compile and Text do, at once.
+func (p *ProgramArg) Translate(c *Console) (program *plan.Program, text string, err error) {
 	limits, err := limitsOf(p.Limit)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	tree, err := p.parse(c, limits)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
-	if _, err := compileTree(tree, limits); err != nil {
-		return "", err
-	}
-	return ir.Print(tree), nil
+	program, err = compileTree(tree, limits)
+	return program, ir.Print(tree), err
 }
 
 // parse reads the program. Places in a Python file stand for those of what it is translated to.

@@ -63,8 +63,25 @@ func (p *ProgramArg) Failure(f *plan.Failure) *plan.Failure {
 		return f
 	}
 	in := *f
-	in.Type, in.Message = p.source.Error(f.Type, f.Message)
+	in.Type, in.Message = p.Error(f.Type, f.Message)
 	return &in
+}
+
+// Error gives type and message of an error of the compiled program as Python has them.
+func (p *ProgramArg) Error(typ, message string) (string, string) {
+	if p.source == nil {
+		return typ, message
+	}
+	return p.source.Error(typ, message)
+}
+
+// RunPlain runs the workflow of a Python file in Python itself, without any engine.
+func (p *ProgramArg) RunPlain(input []byte) (outcome *python.Outcome, err error) {
+	err = AskPython(func(ctx context.Context, i *python.Interpreter) (err error) {
+		outcome, err = i.Run(ctx, p.File, input)
+		return err
+	})
+	return outcome, err
 }
 
 // completeInput checks an input by the type hints of the workflow's run, and fills in defaults.

@@ -46,21 +46,27 @@ func (p *ProgramArg) StartWorkers(actions []string, o WorkersConfig) (*PythonWor
 	}
 	ctx, stop := Interruptible()
 	defer stop()
+	file, _, _ := python.SplitTarget(p.File)
+	w, err := StartWorkersOf(ctx, file, o)
+	return w, Ended(ctx, err)
+}
+
+// StartWorkersOf starts processes that run the actions of a Python file, FILE.py. The caller closes them, as those of StartWorkers.
+func StartWorkersOf(ctx context.Context, file string, o WorkersConfig) (*PythonWorkers, error) {
 	w := &PythonWorkers{}
-	if err := p.startWorkers(ctx, w, o); err != nil {
-		return nil, Ended(ctx, errors.Join(err, w.Close()))
+	if err := w.start(ctx, file, o); err != nil {
+		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
 }
 
-func (p *ProgramArg) startWorkers(ctx context.Context, w *PythonWorkers, o WorkersConfig) (err error) {
+func (w *PythonWorkers) start(ctx context.Context, file string, o WorkersConfig) (err error) {
 	if w.interpreter, err = python.Open(); err != nil {
 		return err
 	}
 	if w.keeper, err = procgroup.New(); err != nil {
 		return err
 	}
-	file, _, _ := python.SplitTarget(p.File)
 	w.pool, err = pool.New(pool.Config{
 		Name: file, Command: w.interpreter.Worker(file, (o.AtOnce+o.Processes-1)/o.Processes), Env: w.interpreter.Environ(),
 		Processes: o.Processes, HelloTimeout: helloMost, Log: func(_, line string) { o.Log(line) }, Problem: o.Problem,
@@ -90,6 +96,9 @@ func isRaise(a worker.Action) bool { return a.Name == raiseAction }
 func raise() worker.Action {
 	return worker.Builtins()[slices.IndexFunc(worker.Builtins(), isRaise)]
 }
+
+// Kill kills one of the processes that has attempts, as if it had died by itself, and says whether there was one.
+func (w *PythonWorkers) Kill() bool { return w.pool != nil && w.pool.Kill() }
 
 // Close ends the workers.
 func (w *PythonWorkers) Close() error {

@@ -32,6 +32,11 @@ func (o *Cmd) planned(c *console.Console) (planned []search.Search, err error) {
 	case o.Twice:
 		return nil, errors.New("--twice is for one search; leave it or --searches out")
 	}
+	if o.Scenario != "" { // once for all
+		if o.mix, err = o.searched(c); err != nil {
+			return nil, console.Refuse(err)
+		}
+	}
 	backends := []string{o.Backend}
 	if o.Backend == "all" {
 		backends = explore.Backends()

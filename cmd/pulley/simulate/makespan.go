@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"pulley/internal/plural"
 	"pulley/reports/record"
 	"pulley/scenarios"
-	"pulley/scenarios/behaviour"
 	"pulley/scenarios/dist"
 	"pulley/scenarios/wfformat"
 	"pulley/sim"
@@ -33,7 +31,7 @@ type makespanFlags struct {
 	Instances int                       `group:"Makespan and waiting:" placeholder:"N" help:"How many instances. Default: 1, or each of several workloads once, or 1000 with arrivals."`
 	Runs      int                       `group:"Makespan and waiting:" placeholder:"N" help:"Independent runs, from 1 to 10000; six or more give 95 % intervals. Default: 10, or 1 for 200,000 node runs and more."`
 	Seed      uint64                    `group:"Makespan and waiting:" default:"1" help:"Of the first run; each further one has the next. Also of generated traces. Default: 1."`
-	Input     string                    `group:"Makespan and waiting:" placeholder:"JSON" help:"What a FILE.ir or a FILE.py takes; @FILE reads it from a file. Default: {}."`
+	Input     string                    `group:"Makespan and waiting:" placeholder:"JSON" help:"What a FILE.ir or a FILE.py takes; @FILE reads it from a file. Also without --workers. Default: {}."`
 	Trace     string                    `group:"Makespan and waiting:" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace. Default: a generated one."`
 	Shape     string                    `group:"Makespan and waiting:" placeholder:"NAME" help:"Of a generated trace: scatter, forkjoin, montage, pipelines or layered. Default: montage."`
 	TimeScale float64                   `group:"Makespan and waiting:" default:"1" help:"Multiplies the run times of a trace's tasks. Default: 1."`
@@ -45,7 +43,7 @@ type makespanFlags struct {
 }
 
 const makespanHelp = "With --workers nothing fails, and services take the times of a distribution: " + dist.Help +
-	", where FILE is a trace in WfFormat, whose run times are drawn. SCENARIO may then be FILE.ir or FILE.py:Class as well; the actions of the latter are run for what they give. The same work is done " +
+	", where FILE is a trace in WfFormat, whose run times are drawn. The same work is done " +
 	"whatever the number of workers. Written to DIR are forecast.json, and of the first run schedule.csv, gantt.svg and gantt.png.\n\n"
 
 // PlannedMost is how large a trace may be to be planned by the core; of larger ones readiness is counted in arrays, which
@@ -60,7 +58,7 @@ func (o *Cmd) alone() error {
 	if o.Workers == 0 {
 		for flag, given := range map[string]bool{
 			"service": len(o.Service) > 0, "arrivals": o.Arrivals != "", "latency": o.Latency != "", "instances": o.Instances != 0,
-			"runs": o.Runs != 0, "input": o.Input != "", "trace": o.Trace != "", "shape": o.Shape != "", "format json": o.Format != "text" && !o.severalTimes(),
+			"runs": o.Runs != 0, "input": o.Input != "" && !o.isProgram(), "trace": o.Trace != "", "shape": o.Shape != "", "format json": o.Format != "text" && !o.severalTimes(),
 		} {
 			if given {
 				return fmt.Errorf("--%s is for forecasts; give --workers too", flag)
@@ -86,11 +84,7 @@ func (o *Cmd) alone() error {
 
 // makespan simulates, writes and prints.
 func (o *Cmd) makespan(c *console.Console) (err error) {
-	defer func() {
-		if o.workers != nil {
-			err = errors.Join(err, o.workers.Close())
-		}
-	}()
+	defer func() { err = errors.Join(err, o.closeWorkers()) }()
 	cfg, about, err := o.world(c)
 	if err != nil {
 		return console.Refuse(err)
@@ -254,9 +248,6 @@ func (o *Cmd) workload(c *console.Console, cfg *sim.Config) (string, error) {
 		return "", fmt.Errorf("--time-scale %v: choose from 0 to 1000000", o.TimeScale)
 	}
 	if o.isProgram() {
-		if len(o.Set) > 0 {
-			return "", errors.New("--set is for a scenario's parameters; write --input for a program")
-		}
 		var err error
 		cfg.Workload, err = o.program(c)
 		return o.Scenario, err
@@ -303,43 +294,6 @@ func (o *Cmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (string, er
 	}
 	cfg.Workload, err = s.Build(0, scenarios.Options{Trace: t, TimeScale: o.TimeScale})
 	return about, err
-}
-
-// isProgram says whether a workflow is simulated that is no scenario.
-func (o *Cmd) isProgram() bool {
-	arg := console.ProgramArg{File: o.Scenario}
-	return strings.HasSuffix(o.Scenario, ".ir") || o.Scenario == "-" || arg.IsPython()
-}
-
-// program reads FILE.ir or FILE.py and its input. The actions of a FILE.py are run, for what they give, by a worker.
-func (o *Cmd) program(c *console.Console) (scenarios.Workload, error) {
-	arg := console.ProgramArg{File: o.Scenario}
-	program, err := arg.Compile(c)
-	if err != nil {
-		return scenarios.Workload{}, err
-	}
-	w := scenarios.Workload{Name: o.Scenario, Graph: program.Graph(), Actions: program.Graph().Actions()}
-	o.Input = cmp.Or(o.Input, "{}")
-	if o.Input == "-" {
-		return w, errors.New("--input -: standard input is for the program; write --input @FILE")
-	}
-	if w.Input, err = arg.ReadInput(c, o.Input, program); err != nil {
-		return w, err
-	}
-	if arg.IsPython() {
-		// One at a time: in a simulated world nothing else goes on meanwhile.
-		o.workers, err = arg.StartWorkers(w.Actions, console.WorkersConfig{
-			Processes: 1, AtOnce: 1, Log: func(line string) { c.Say("%s", line) }, Problem: func(err error) { c.Say("pulley: %v", err) },
-		})
-		if err != nil {
-			return w, err
-		}
-		w.Behaviour = behaviour.Of(o.workers.Actions)
-	}
-	if registry := w.Calls().Instant(); registry.Check(w.Graph) != nil {
-		return w, console.Refuse(registry.Check(w.Graph), "pulley: the actions are "+console.ActionNames(registry))
-	}
-	return w, nil
 }
 
 // drawings writes the schedule of the first run.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
 	"pulley/scenarios"
@@ -45,7 +46,13 @@ func (o *Cmd) mixed(s scenarios.Scenario, size int, opts scenarios.Options) (*sc
 }
 
 // searched builds the workloads of a search, which must be programs whose ends the reference interpreter knows.
-func (o *Cmd) searched() (*scenarios.Mix, error) {
+func (o *Cmd) searched(c *console.Console) (*scenarios.Mix, error) {
+	if o.isProgram() {
+		return o.answered(c)
+	}
+	if o.Input != "" {
+		return nil, errors.New("--input is for a program; name a FILE.ir or a FILE.py")
+	}
 	s, size, err := o.named()
 	if err != nil {
 		return nil, err

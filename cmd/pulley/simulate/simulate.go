@@ -20,7 +20,7 @@ import (
 
 // Cmd is pulley sim.
 type Cmd struct {
-	Scenario string        `arg:"" optional:"" help:"The workload, as NAME or NAME=SIZE, of those that are written as a program; NAME may be a scenario's file, as in orders.yaml. Default: random programs."`
+	Scenario string        `arg:"" optional:"" help:"The workload, as NAME or NAME=SIZE, of those that are written as a program; NAME may be a scenario's file, as in orders.yaml. Or a FILE.ir, or FILE.py[:Class]. Default: random programs."`
 	Set      []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenario another value; may be repeated."`
 	Backend  string        `default:"push" help:"The scheduler's design: push, eager, journal, pull or pull:scan=sql; with --bug all, also all. Default: push."`
 	Seeds    string        `default:"0..9999" placeholder:"A..B" help:"From A to B, both included. Default: 0..9999."`
@@ -40,7 +40,7 @@ func (Cmd) Help() string {
 		"transactions, locks and crashes, and a network, processes and clocks that fail. What a design commits is held against the " +
 		"invariants of the engine's documentation, step by step; at the end nothing fails any more, and all must end.\n\n" +
 		"The search stops at a violation. Its case is made smaller and written to DIR/case.json; --replay plays it again. " +
-		"With --searches a table says how many seeds each planted bug took: the exit status is 0 if all searches found it by an invariant that it breaks.\n\n" + makespanHelp +
+		"With --searches a table says how many seeds each planted bug took: the exit status is 0 if all searches found it by an invariant that it breaks.\n\n" + programHelp + makespanHelp +
 		"Exit status: 0 without a violation; 1 with one; 3 if a kind of fault or step never happened, in 1,000 seeds or more; 2 for a mistake in the command line."
 }
 
@@ -115,11 +115,12 @@ func (o *Cmd) search(c *console.Console) (search.Search, error) {
 	if o.Shrink < 0 {
 		return s, errors.New("--shrink must not be negative")
 	}
-	if o.Scenario != "" {
-		if s.Mix, err = o.searched(); err != nil {
+	if o.Scenario != "" && o.mix == nil {
+		if o.mix, err = o.searched(c); err != nil {
 			return s, console.Refuse(err)
 		}
 	}
+	s.Mix = o.mix
 	s.Progress = func(p *explore.Coverage) { c.Say("%s", p) }
 	return s, nil
 }

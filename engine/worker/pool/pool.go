@@ -132,6 +132,20 @@ func (p *Pool) AtWork() (n int) {
 	return n
 }
 
+// Kill kills a worker that has attempts, as if it had died by itself, and says whether there was one. It is for who wants to see what
+// comes of that.
+func (p *Pool) Kill() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.desk.seats {
+		if len(s.work) > 0 {
+			s.owner.group.Kill()
+			return true
+		}
+	}
+	return false
+}
+
 // Func gives an action that workers of the pool run. Name is what they call it, whatever the workflow does.
 func (p *Pool) Func(name string) worker.Func {
 	return func(ctx context.Context, call worker.Call) (any, error) { return p.run(ctx, name, call) }

@@ -279,6 +279,28 @@ func TestPoison(t *testing.T) {
 	n.wants(t, "signal: killed", 5)
 }
 
+// TestKill kills a worker that has an attempt, which is as if it had died, and none that has nothing to do.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	p, _ := start(t, pool.Config{MaxDeliveries: 1}, workerPlan{})
+	before := execute(t.Context(), p, "pid", `{}`)
+	if p.Kill() {
+		t.Error("a worker is killed that has nothing to do")
+	}
+	ended := make(chan string)
+	go func() { ended <- execute(t.Context(), p, "hang", `{}`) }()
+	await(t, "a worker has the attempt", func() bool { return p.AtWork() == 1 })
+	if !p.Kill() {
+		t.Error("no worker is killed")
+	}
+	if got := <-ended; !strings.HasPrefix(got, "WorkerDied: ") {
+		t.Errorf("its attempt gives %s", got)
+	}
+	if after := execute(t.Context(), p, "pid", `{}`); after == before {
+		t.Errorf("worker %s goes on", after)
+	}
+}
+
 // TestTheEngineSeesToDeliveries has an engine count the deaths, of workers here and of engines before.
 func TestTheEngineSeesToDeliveries(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,69 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"pulley/engine/backend"
+	"pulley/engine/plan"
+	"pulley/engine/worker"
+)
+
+// during is an action's executor that does something.
+type during struct {
+	worker.Executor
+	do func(ctx context.Context)
+}
+
+func (d during) Execute(ctx context.Context, _ backend.Task) (json.RawMessage, *plan.Failure) {
+	d.do(ctx)
+	return nil, nil
+}
+
+// TestKills kills one worker for an order, while it has an attempt, and none without an order.
+func TestKills(t *testing.T) {
+	killed, told := 0, 0
+	working, died := make(chan struct{}), make(chan struct{})
+	k := &kills{told: func() { told++ }}
+	k.kill = func() bool {
+		select {
+		case <-working:
+			killed++
+			close(died)
+			return true
+		default:
+			return false
+		}
+	}
+	k.Executor = during{do: func(context.Context) {
+		close(working)
+		<-died // or the test ends it
+	}}
+	k.set(true)
+	k.Execute(t.Context(), backend.Task{})
+	if killed != 1 || told != 1 {
+		t.Errorf("%d were killed, %d told; want one", killed, told)
+	}
+	k.kill = func() bool {
+		t.Error("a worker is killed that nobody wants killed")
+		return true
+	}
+	k.Executor = during{do: func(context.Context) {}}
+	k.Execute(t.Context(), backend.Task{}) // the order was followed
+	k.set(true)
+	k.set(false)
+	k.Execute(t.Context(), backend.Task{}) // it was taken back
+}
+
+// TestKillsGiveUp waits for no worker that has work beyond the attempt that looks for one.
+func TestKillsGiveUp(t *testing.T) {
+	looked := 0
+	k := &kills{told: func() { t.Error("it was told of a kill") }, kill: func() bool { looked++; return false }}
+	k.Executor = during{do: func(context.Context) {}}
+	k.set(true)
+	k.Execute(t.Context(), backend.Task{})
+	if looked == 0 || !k.wanted {
+		t.Errorf("it was looked %d times; an order stands until it was followed: %t", looked, k.wanted)
+	}
+}

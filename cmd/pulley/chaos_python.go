@@ -1,0 +1,205 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pulley/chaos/cases"
+	"pulley/chaos/process"
+	"pulley/cmd/pulley/console"
+	"pulley/engine/expr"
+	"pulley/engine/reference"
+	"pulley/internal/clip"
+	"pulley/python"
+	"pulley/scenarios"
+	"pulley/scenarios/behaviour"
+)
+
+// chaosPythonHelp says what is done with a workflow in Python.
+const chaosPythonHelp = "A scenario may be a workflow in Python, FILE.py[:Class]. Its actions run in processes of Python that each engine starts, which die with it, and of " +
+	"which worker.kill kills some. What is right is found out before: plain Python runs the workflow once, and the reference interpreter runs it twice. Ends and arguments are compared with that. " +
+	"Where an action gave different values when it was asked twice, they are compared with nothing, and the run is inconclusive.\n\n"
+
+// workersOfAnEngine is how many processes of Python an engine has at most.
+const workersOfAnEngine = 2
+
+// startChaosWorkers has an engine run the actions of a Python file. What they print is told to nobody.
+func startChaosWorkers(o process.WorkersConfig) (*process.Workers, error) {
+	arg := console.ProgramArg{File: o.Program.File}
+	w, err := arg.StartWorkers(o.Actions, console.WorkersConfig{
+		Processes: min(workersOfAnEngine, o.AtOnce), AtOnce: o.AtOnce, Log: func(string) {}, Problem: o.Problem,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &process.Workers{Actions: w.Actions, Kill: w.Kill, Close: w.Close}, nil
+}
+
+// preparePrograms makes the workflows in Python ready that are among the scenarios, or in the case of a file.
+func (o *chaosCmd) preparePrograms(c *console.Console) error {
+	if o.Replay != "" {
+		return o.recheckPrograms(c)
+	}
+	named := 0
+	for _, word := range o.Scenarios {
+		if _, _, is := python.SplitTarget(word); !is {
+			continue
+		}
+		named++
+		if o.programs[word] != nil {
+			continue
+		}
+		p, err := readChaosProgram(c, word, o.Input)
+		if err != nil {
+			return err
+		}
+		if o.programs == nil {
+			o.programs = map[string]*cases.Program{}
+		}
+		o.programs[word] = p
+	}
+	if o.Input != "{}" && named == 0 {
+		return errors.New("--input is for a workflow in Python; name a FILE.py")
+	}
+	if len(o.Set) > 0 && named > 0 {
+		return errors.New("--set is for a scenario's parameters; write --input for a workflow in Python")
+	}
+	return nil
+}
+
+// readChaosProgram translates a workflow, and finds out what is right for it.
+func readChaosProgram(c *console.Console, target, input string) (*cases.Program, error) {
+	arg := console.ProgramArg{File: target}
+	program, text, err := arg.Translate(c)
+	if err != nil {
+		return nil, err
+	}
+	p := &cases.Program{Text: text}
+	if p.Input, err = arg.ReadInput(c, input, program); err != nil {
+		return nil, err
+	}
+	file, _, _ := python.SplitTarget(target)
+	if p.File, err = filepath.Abs(file); err != nil {
+		return nil, err
+	}
+	w := scenarios.Workload{Name: target, Graph: program.Graph(), Source: text, Input: p.Input, Actions: program.Graph().Actions()}
+	outcomes, err := askTwice(c, p, w)
+	if err != nil || len(p.Unsteady) > 0 {
+		return p, err
+	}
+	plain, err := arg.RunPlain(p.Input)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(outcomes, func(o reference.Outcome) bool { return sameAsPlain(&arg, o, plain) }) {
+		return nil, fmt.Errorf("%s: plain Python %s, and the workflow that it is translated to %s; where the file does nothing else in another process, this is a bug in pulley, please report it",
+			target, describePlain(plain), outcomes[0].Describe())
+	}
+	c.Say("%s: plain Python %s; so do two runs of the reference interpreter", target, describePlain(plain))
+	return p, nil
+}
+
+// askTwice has the reference interpreter call the actions, and once more, and notes what they gave.
+func askTwice(c *console.Console, p *cases.Program, w scenarios.Workload) (outcomes []reference.Outcome, err error) {
+	err = withAnswers(c, p, w, func(ask func() ([]scenarios.Answer, error)) error {
+		if p.Answers, err = ask(); err != nil {
+			return err
+		}
+		again, err := ask()
+		if err != nil {
+			return err
+		}
+		p.Unsteady, err = scenarios.Changed(p.Answers, again)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.Answers = p.Answers
+	if outcomes, err = w.Possible(); err != nil {
+		return nil, err
+	}
+	if len(p.Unsteady) > 0 {
+		c.Say("%s: asked twice, @%s gave different values; how instances end, and what actions receive, will be compared with nothing", w.Name, strings.Join(p.Unsteady, ", @"))
+	}
+	return outcomes, nil
+}
+
+// withAnswers starts workers for as long as use asks for what the actions of a workload give.
+func withAnswers(c *console.Console, p *cases.Program, w scenarios.Workload, use func(ask func() ([]scenarios.Answer, error)) error) (err error) {
+	arg := console.ProgramArg{File: p.File}
+	workers, err := arg.StartWorkers(w.Actions, console.WorkersConfig{
+		Processes: 1, AtOnce: 1, Log: func(line string) { c.Say("%s", line) }, Problem: func(err error) { c.Say("pulley: %v", err) },
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closing := workers.Close(); err == nil {
+			err = closing
+		}
+	}()
+	if unknown := workers.Actions.Check(w.Graph); unknown != nil {
+		return console.Refuse(unknown, "pulley: the actions are "+console.ActionNames(workers.Actions))
+	}
+	w.Behaviour = behaviour.Of(workers.Actions)
+	ctx, stop := console.Interruptible()
+	defer stop()
+	return console.Ended(ctx, use(func() ([]scenarios.Answer, error) { return w.Ask(ctx) }))
+}
+
+// sameAsPlain says whether an outcome is that of plain Python.
+func sameAsPlain(arg *console.ProgramArg, o reference.Outcome, plain *python.Outcome) bool {
+	if o.Status == reference.Completed || plain.Error == nil {
+		got, err := expr.Decode(plain.Result, expr.Unlimited)
+		return err == nil && plain.Error == nil && o.Status == reference.Completed && reference.Same(o.Result, got)
+	}
+	typ, message := arg.Error(o.Error.Type, o.Error.Message)
+	return typ == plain.Error.Type && message == plain.Error.Message
+}
+
+// describePlain tells how plain Python ended, in a line.
+func describePlain(o *python.Outcome) string {
+	if o.Error != nil {
+		return "fails with " + o.Error.Type + ": " + clip.Runes(console.OneLine(o.Error.Message), plainMost)
+	}
+	return "gives " + clip.Runes(string(o.Result), plainMost)
+}
+
+// plainMost keeps what is quoted to a line, in characters.
+const plainMost = 200
+
+// recheckPrograms looks whether the files of a case that is to be run again still give what they gave.
+func (o *chaosCmd) recheckPrograms(c *console.Console) error {
+	kase, err := cases.Load(o.Replay)
+	if err != nil {
+		return err
+	}
+	built, err := kase.Build(true)
+	if err != nil {
+		return err
+	}
+	for i, p := range built.Programs {
+		if p == nil || len(p.Unsteady) > 0 {
+			continue
+		}
+		err := withAnswers(c, p, built.Workloads[i], func(ask func() ([]scenarios.Answer, error)) error {
+			now, err := ask()
+			if err != nil {
+				return err
+			}
+			changed, err := scenarios.Changed(p.Answers, now)
+			if err == nil && len(changed) > 0 {
+				err = fmt.Errorf("%s: @%s gives other values than when the case was written; run the workflow anew, without --replay", p.File, strings.Join(changed, ", @"))
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
