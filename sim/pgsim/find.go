@@ -69,6 +69,15 @@ func LockOne[K, V any](x *db.Exec, t *db.Table[K, V], key K, mode db.Mode, holds
 // LockAll adds the steps of a statement that locks the rows which it finds, in their order, and counts those of which a condition
 // holds then.
 func LockAll[K, V any](a *Statement, t *db.Table[K, V], policy db.Policy, find func(*db.Exec) []*db.Version[K, V], holds func(V) bool) {
+	lockAll(a, t, policy, find, holds, func(_, locked int64) any { return locked })
+}
+
+// Hold is LockAll, and says whether all that was found is locked, and the condition holds of it.
+func Hold[K, V any](a *Statement, t *db.Table[K, V], policy db.Policy, find func(*db.Exec) []*db.Version[K, V], holds func(V) bool) {
+	lockAll(a, t, policy, find, holds, func(found, locked int64) any { return found == locked })
+}
+
+func lockAll[K, V any](a *Statement, t *db.Table[K, V], policy db.Policy, find func(*db.Exec) []*db.Version[K, V], holds func(V) bool, give func(found, locked int64) any) {
 	var found []*db.Version[K, V]
 	count := int64(0)
 	a.Then(func(x *db.Exec) error {
@@ -83,7 +92,7 @@ func LockAll[K, V any](a *Statement, t *db.Table[K, V], policy db.Policy, find f
 		return err
 	})
 	a.Then(func(*db.Exec) error {
-		a.Give(count)
+		a.Give(give(int64(len(found)), count))
 		return nil
 	})
 }

@@ -92,7 +92,7 @@ func (c *commit) transaction(ctx context.Context, events []*event) error {
 func (c *commit) begin(ctx context.Context, events []*event, g gates) ([]*event, error) {
 	clear(c.live)
 	batch := &pgx.Batch{}
-	var before, after int64
+	held := true
 	if len(g) > 0 {
 		batch.Queue("ROLLBACK")
 	}
@@ -101,7 +101,7 @@ func (c *commit) begin(ctx context.Context, events []*event, g gates) ([]*event,
 		batch.Queue(c.b.store.AnyOf(lockTimeoutSQL))
 	}
 	if len(g) > 0 {
-		g.queue(batch, c.shard, &before, &after)
+		g.queue(batch, c.shard, &held)
 	}
 	var l postgres.Leases
 	var n newborn
@@ -132,7 +132,7 @@ func (c *commit) begin(ctx context.Context, events []*event, g gates) ([]*event,
 	if err := c.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}
-	if err := c.hold(ctx, g, before, after); err != nil {
+	if err := c.hold(ctx, g, held); err != nil {
 		return nil, err
 	}
 	var planned []*event

@@ -48,8 +48,8 @@
 //
 // Rows are locked in key order (D5): first those of completions, then the barriers at which they arrive. What
 // calls off runs that may be at work begins with locks on all of them and on its own, in that order, and so
-// waits for what is being completed there; what that has made ready is then locked without waiting, until there
-// is nothing new. What follows from events locks behind what those hold, and waits for nobody: where another
+// waits for what is being completed there; what that has made ready is then locked without waiting, until a
+// statement has got hold of all that it saw. What follows from events locks behind what those hold, and waits for nobody: where another
 // has such a row, the transaction begins again, with it in its place in the order. Rows that are reset or removed
 // are not waited for either. Where a round of a loop can end while runs of it are at work, a row that was waited for may stand
 // for the next round by then; it stays locked, out of the order. There no row is waited for longer than a commit takes, and a

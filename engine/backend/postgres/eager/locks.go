@@ -101,24 +101,26 @@ func (g gates) parameters(shard int) []any {
 
 // queue adds the statements that lock the gates: first in order, waiting for what is being completed there,
 // and then, without waiting, what that has made ready.
-func (g gates) queue(batch *pgx.Batch, shard int, before, after *int64) {
+func (g gates) queue(batch *pgx.Batch, shard int, held *bool) {
 	parameters := g.parameters(shard)
-	batch.Queue(gatesSQL, parameters...).QueryRow(func(row pgx.Row) error { return row.Scan(before) })
-	batch.Queue(gatesMoreSQL, parameters...).QueryRow(func(row pgx.Row) error { return row.Scan(after) })
+	batch.Queue(gatesSQL, parameters...)
+	batch.Queue(gatesMoreSQL, parameters...).QueryRow(func(row pgx.Row) error { return row.Scan(held) })
 }
 
-// hold locks what has become ready behind the gates since, without waiting, until there is nothing new: from
-// then on nobody else changes anything there.
-func (c *commit) hold(ctx context.Context, g gates, before, after int64) error {
+// hold locks what has become ready behind the gates since, without waiting, until a statement has got hold of all that it saw: whoever
+// changes anything there must have held a part of that before, so that nobody does from then on.
+func (c *commit) hold(ctx context.Context, g gates, held bool) error {
 	parameters := g.parameters(c.shard)
 	for range gatesPasses {
-		if before == after {
+		if held {
 			return nil
 		}
-		before = after
-		if err := c.conn.QueryRow(ctx, gatesMoreSQL, parameters...).Scan(&after); err != nil {
+		if err := c.conn.QueryRow(ctx, gatesMoreSQL, parameters...).Scan(&held); err != nil {
 			return err
 		}
+	}
+	if held {
+		return nil
 	}
 	return fmt.Errorf("instance %s: %w", g[0].instance, errGates)
 }
@@ -131,7 +133,7 @@ func (c *commit) holdNext(ctx context.Context, events []*event) error {
 		return nil
 	}
 	c.contest.gates = append(c.contest.gates, g...)
-	return c.hold(ctx, g, -1, -2)
+	return c.hold(ctx, g, false)
 }
 
 // queueBarriers adds the statement that locks the barriers at which events arrive, where apply.sql does not

@@ -75,10 +75,10 @@ func (c *commit) callOff(ctx context.Context, conn postgres.Conn, events []*even
 		}
 	}
 	sortSpans(all)
-	batch, before := &pgx.Batch{}, int64(0)
+	batch := &pgx.Batch{}
 	batch.Queue("BEGIN")
-	batch.Queue(callOffSQL, append([]any{c.shard}, columns(all)[1:]...)...).QueryRow(func(row pgx.Row) error { return row.Scan(&before) })
-	if err := c.hold(ctx, conn, all, batch, &before); err != nil {
+	batch.Queue(callOffSQL, append([]any{c.shard}, columns(all)[1:]...)...)
+	if err := c.hold(ctx, conn, all, batch); err != nil {
 		return true, err
 	}
 	return true, c.holdCounters(ctx, conn)
@@ -133,24 +133,23 @@ func (c *commit) callOffNext(ctx context.Context, conn postgres.Conn, events []*
 	}
 	sortSpans(all)
 	c.locks.runs = append(c.locks.runs, all...)
-	before := int64(-1)
-	return c.hold(ctx, conn, all, &pgx.Batch{}, &before)
+	return c.hold(ctx, conn, all, &pgx.Batch{})
 }
 
-// hold locks what has been queued since as well, until there is nothing new: from then on nobody can add to
-// the regions.
-func (c *commit) hold(ctx context.Context, conn postgres.Conn, all []span, batch *pgx.Batch, before *int64) error {
+// hold locks what has been queued since as well, until a statement has got hold of all that it saw: whoever adds to the regions must have
+// held a part of that before, so that nobody can from then on.
+func (c *commit) hold(ctx context.Context, conn postgres.Conn, all []span, batch *pgx.Batch) error {
 	parameters := append([]any{c.shard}, columns(all)[1:]...)
 	for range callOffPasses {
-		var after int64
-		batch.Queue(callOffMoreSQL, parameters...).QueryRow(func(row pgx.Row) error { return row.Scan(&after) })
+		var held bool
+		batch.Queue(callOffMoreSQL, parameters...).QueryRow(func(row pgx.Row) error { return row.Scan(&held) })
 		if err := conn.SendBatch(ctx, batch).Close(); err != nil {
 			return err
 		}
-		if after == *before {
+		if held {
 			return nil
 		}
-		*before, batch = after, &pgx.Batch{}
+		batch = &pgx.Batch{}
 	}
 	return fmt.Errorf("instance %s: %w", all[0].instance, errCallOff)
 }

@@ -56,7 +56,7 @@
 // An error that leads out of a spread or parallel calls its siblings off. Such a completion is alone of its
 // instance in its transaction, which begins with locks on all runs of the region, its own among them, in key
 // order. So it waits for what is being completed there, and then locks what that has queued, without waiting,
-// until there is nothing new; whoever completes a sibling afterwards finds no row, and is stale. What a run
+// until it has got hold of all that it sees; whoever completes a sibling afterwards finds no row, and is stale. What a run
 // that goes on calls off, of which nothing was known before, is locked without waiting as well; where that
 // cannot be, the transaction begins again with those locks.
 //

@@ -1,14 +1,23 @@
--- Locks the node runs of regions that are called off, in key order, and counts them: what is being completed
--- there is so waited for. What it has queued meanwhile, that does not see. So it is done again, now: what is locked already by
+-- Locks the node runs of regions that are called off, in key order, and says whether it got hold of all that it saw. What is being
+-- completed there is so waited for, and gone then. What that has queued, the statement does not see. So it is done again, now: what is locked already by
 -- somebody else may be on its way to a lock of ours, and then the transaction is given up and begun again, since locks that are
 -- taken out of order are not waited for.
 -- $1 shard; ranges: $2 instance, $3 node, $4 low, $5 high
-WITH locked AS MATERIALIZED (
-    SELECT t.at
-    FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[]) AS r (instance_id, node, low, high)
+WITH ranges AS MATERIALIZED (
+    SELECT * FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[]) AS r (instance_id, node, low, high)
+), seen AS MATERIALIZED (
+    SELECT count(*) AS runs
+    FROM ranges r
     CROSS JOIN LATERAL (
-        SELECT t.ctid AS at
-        FROM queue t
+        SELECT FROM queue t
+        WHERE t.shard = $1 AND t.instance_id = r.instance_id AND t.node = r.node AND t.path >= r.low AND t.path < r.high
+        OFFSET 0
+    ) t
+), locked AS MATERIALIZED (
+    SELECT count(*) AS runs
+    FROM ranges r
+    CROSS JOIN LATERAL (
+        SELECT FROM queue t
         WHERE t.shard = $1 AND t.instance_id = r.instance_id AND t.node = r.node AND t.path >= r.low AND t.path < r.high
         ORDER BY t.path
         FOR UPDATE
@@ -17,4 +26,4 @@ WITH locked AS MATERIALIZED (
 --]
     ) t
 )
-SELECT count(*) FROM locked
+SELECT s.runs = l.runs FROM seen s, locked l
