@@ -75,8 +75,8 @@ func (c *commit) rivals(events []*event) []*event {
 	return kept
 }
 
-// trim takes from a plan what it would begin in a round of a loop that it ends: the row of a node stands for
-// one round, and nothing that comes of the other counts any more.
+// trim takes from a plan what it would begin or write in what it clears: the row of a node stands for one round of a loop, nothing that comes
+// of a round that ends counts any more, and rows are cleared before values are written.
 func (e *event) trim(s *calls) {
 	p := &e.plan
 	p.Enqueues = slices.DeleteFunc(p.Enqueues, func(q plan.Enqueue) bool { return s.off(q.Run) })
@@ -84,6 +84,15 @@ func (e *event) trim(s *calls) {
 	p.Opens = slices.DeleteFunc(p.Opens, func(o plan.Open) bool { return s.off(o.Run) })
 	p.Elements = slices.DeleteFunc(p.Elements, func(el plan.Element) bool { return s.off(el.Barrier) })
 	p.Resumes = slices.DeleteFunc(p.Resumes, s.off)
+	p.Writes = slices.DeleteFunc(p.Writes, func(w plan.Write) bool { return e.clearsValue(w.Slot) })
+	p.Appends = slices.DeleteFunc(p.Appends, func(a plan.Append) bool { return e.clearsValue(a.Slot) })
+}
+
+// clearsValue says whether the event's plan takes away what a slot holds.
+func (e *event) clearsValue(slot plan.Slot) bool {
+	return slices.ContainsFunc(e.plan.Clears, func(c plan.Clear) bool {
+		return slot.Scope.Under(c.Path) && slices.Contains(e.program.Cleared(c.Region).Vars, slot.Var)
+	})
 }
 
 // reach orders events by how much they call off: the whole instance comes first, then outer regions.
