@@ -31,9 +31,9 @@ var design = shadow.Design{
 	Own:   map[string]int{"life": 0},
 	Loose: map[string]bool{"take_requests": true, "renew": true, "settle": true, "ended_by": true},
 	Tables: []shadow.Table{
-		shadow.Rows("shards", "shard epoch owner previous micros(expires_at) counted", func(s *Store) *db.Table[int, shardRow] { return s.shards },
+		shadow.Rows("shards", "shard epoch since owner micros(expires_at) counted", func(s *Store) *db.Table[int, shardRow] { return s.shards },
 			func(shard int, r shardRow) []any {
-				return []any{shard, r.epoch, r.owner, r.previous, shadow.Micros(r.expires), r.counted}
+				return []any{shard, r.epoch, r.since, r.owner, shadow.Micros(r.expires), r.counted}
 			}),
 		shadow.Rows("owners", "name micros(seen_at)", func(s *Store) *db.Table[string, int64] { return s.owners },
 			func(name string, seen int64) []any { return []any{name, shadow.Micros(seen)} }),
@@ -73,7 +73,7 @@ func TestShadow(t *testing.T) { shadow.Test(t, design) }
 func TestNoticed(t *testing.T) {
 	shadow.TestNoticed(t, design, []shadow.Difference{
 		{What: "a shard", Want: "simulated: shards", Plant: shadow.On(func(w *world.World, s *Store) bool {
-			return shadow.Planted(w, s.shards, func(r shardRow) shardRow { r.previous += "!"; return r })
+			return shadow.Planted(w, s.shards, func(r shardRow) shardRow { r.since++; return r })
 		})},
 		{What: "an owner", Want: "simulated: owners", Plant: shadow.On(func(w *world.World, s *Store) bool {
 			return shadow.Planted(w, s.owners, func(seen int64) int64 { return seen + 1000 })

@@ -64,7 +64,7 @@ func (s *Store) standing(a *pgsim.Statement, args []any) {
 }
 
 func (s *Store) acquire(a *pgsim.Statement, args []any) {
-	shard, name, span := args[0].(int), args[1].(string), args[2].(int64)*1000
+	shard, name, span, known := args[0].(int), args[1].(string), args[2].(int64)*1000, args[3].(int64)
 	mode := db.ForUpdate // the epoch is part of a key
 	if s.World.Bug == cases.BugEpochNoKey {
 		mode = db.NoKeyUpdate
@@ -80,10 +80,14 @@ func (s *Store) acquire(a *pgsim.Statement, args []any) {
 				if s.World.Bug == cases.BugEpochKept && r.epoch > 0 {
 					raised = r.epoch
 				}
-				return shardRow{raised, name, r.owner, max(r.expires, s.World.Server.Clock()+span), r.counted && r.owner == ""}
+				since := raised
+				if r.owner == name {
+					since = r.since
+				}
+				return shardRow{raised, since, name, max(r.expires, s.World.Server.Clock()+span), r.counted && r.owner == ""}
 			})
 		if ok {
-			a.Give(row.epoch, row.previous == name)
+			a.Give(row.epoch, row.since <= known)
 			x.Note(judge.Step{What: world.Owns, Shard: int64(shard), Epoch: row.epoch})
 		}
 		return err
@@ -114,18 +118,20 @@ func (s *Store) release(a *pgsim.Statement, args []any) {
 	shard, owner := args[0].(int), args[1].(string)
 	ids, nodes, paths := args[2].([][16]byte), args[3].([]int32), args[4].([]string)
 	tokens, rests := args[5].([]int64), args[6].([]int64)
+	known := args[10].(int64)
+	var row shardRow
 	freed := false
 	a.Write = true
 	a.Then(func(x *db.Exec) (err error) {
-		_, freed, err = s.shards.UpdateWhere(x, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.owner == owner },
+		row, freed, err = s.shards.UpdateWhere(x, shard, db.NoKeyUpdate, func(r shardRow) bool { return r.owner == owner },
 			func(r shardRow) shardRow {
-				r.owner, r.expires, r.counted = "", s.World.Server.Clock(), args[9].(bool)
+				r.owner, r.expires, r.counted = "", s.World.Server.Clock(), args[9].(bool) && r.since <= known
 				return r
 			})
 		return err
 	})
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
-		if !freed {
+		if !freed || row.since > known {
 			return nil
 		}
 		inst := s.InstanceOf(ids[i])

@@ -21,10 +21,10 @@ import (
 // The tables of the journal.
 type (
 	shardRow struct {
-		epoch           int64
-		owner, previous string // empty: null
-		expires         int64
-		counted         bool
+		epoch, since int64
+		owner        string // empty: null
+		expires      int64
+		counted      bool
 	}
 	eventKey struct {
 		shard int
@@ -89,7 +89,7 @@ func New(w *world.World, memory *pgsim.Memory) *Store {
 	}
 	j.requests.Unlogged = true
 	w.Server.SetUp((&pgsim.Statement{}).Each(func() int { return w.Shards }, func(x *db.Exec, i int) error {
-		return j.shards.Insert(x, i, shardRow{counted: true})
+		return j.shards.Insert(x, i, shardRow{since: 1, counted: true})
 	}))
 	return j
 }

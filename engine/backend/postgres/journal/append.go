@@ -178,9 +178,8 @@ func isNotSent(err error) bool {
 func (sh *shardState) settle(ctx context.Context, t *tx) (happened bool, out appended, err error) {
 	ctx, cancel := sh.b.clock.Within(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	passed := false
 	for try := 1; ; try++ {
-		if happened, out, err = sh.look(ctx, t, &passed); err == nil || errors.Is(err, errLost) || errors.Is(err, errGone) {
+		if happened, out, err = sh.look(ctx, t); err == nil || errors.Is(err, errLost) || errors.Is(err, errGone) {
 			return happened, out, err
 		}
 		if try == settleTries || !sh.b.rest(ctx, settlePause) {
@@ -189,18 +188,15 @@ func (sh *shardState) settle(ctx context.Context, t *tx) (happened bool, out app
 	}
 }
 
-// look takes a new epoch and reads what a transaction would have left. passed says whether another may have had the shard
-// since the transaction was sent. An earlier look may have found that out, or may have taken the shard from the other without
-// hearing of it: this one finds only itself in the epoch before. And another may take it after that and before the reading,
-// which says so: whatever makes that late may have made the lease end.
-func (sh *shardState) look(ctx context.Context, t *tx, passed *bool) (happened bool, out appended, err error) {
+// look takes a new epoch and reads what a transaction would have left. Another may have had the shard since the transaction was
+// sent, or may take it before the reading, which says so: whatever makes that late may have made the lease end.
+func (sh *shardState) look(ctx context.Context, t *tx) (happened bool, out appended, err error) {
 	sent, span := sh.b.now(), sh.b.span.Load()
-	epoch, mine, err := sh.acquire(ctx, span)
+	epoch, mine, err := sh.acquire(ctx, span, sh.epoch.Load())
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		*passed = *passed || sh.b.now() >= sh.until.Load()
 		return false, out, err
 	}
-	*passed = *passed || !mine
+	lost := !mine // what is known here is not all, even if the shard is free again
 	w := t.witness()
 	rows, err := sh.b.store.Pool.Query(ctx, settleSQL, sh.number, w.seq, sh.epoch.Load(), w.ids, epoch)
 	if err != nil {
@@ -218,7 +214,7 @@ func (sh *shardState) look(ctx context.Context, t *tx, passed *bool) (happened b
 		if err := rows.Scan(&still, &there, &id, &status, &by, &pending); err != nil {
 			return false, out, err
 		}
-		*passed = *passed || !still
+		lost = lost || !still
 		if id != nil && w.births[*id] {
 			stored++
 		}
@@ -231,7 +227,6 @@ func (sh *shardState) look(ctx context.Context, t *tx, passed *bool) (happened b
 	if err := rows.Err(); err != nil {
 		return false, out, err
 	}
-	lost := *passed // what is known here is not all, even if the shard is free again
 	if lost && w.seq == 0 && stored < len(w.births) {
 		happened = false // a transaction stores all or none: what is there another has stored, and taken up
 	}

@@ -81,7 +81,7 @@ func TestSilentTakeoverCountsNothingAsKnown(t *testing.T) {
 		standing, err := sh.standing(w.ctx)
 		return err == nil && b.owners.Free(standing)
 	})
-	if _, _, err := sh.acquire(w.ctx, b.span.Load()); err != nil { // whose answer nobody hears
+	if _, _, err := sh.acquire(w.ctx, b.span.Load(), 0); err != nil { // whose answer nobody hears
 		t.Fatal(err)
 	}
 	w.counted(b, 2)

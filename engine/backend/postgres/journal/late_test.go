@@ -11,7 +11,7 @@ import (
 // server comes to only now.
 func (w *world) late(b *Backend) {
 	w.Helper()
-	if _, mine, err := b.shards[0].acquire(w.ctx, b.span.Load()); err != nil || !mine {
+	if _, mine, err := b.shards[0].acquire(w.ctx, b.span.Load(), b.shards[0].epoch.Load()); err != nil || !mine {
 		w.Fatalf("a late call: mine %v, %v", mine, err)
 	}
 }
@@ -37,7 +37,7 @@ func TestLateEpoch(t *testing.T) {
 				if err := sh.release(w.ctx); err != nil {
 					return err
 				}
-				epoch, _, err := sh.acquire(w.ctx, b.span.Load())
+				epoch, _, err := sh.acquire(w.ctx, b.span.Load(), sh.epoch.Load())
 				if err != nil {
 					return err
 				}

@@ -65,6 +65,7 @@ type shardState struct {
 
 	lost   []ownership.Lease // leases that hold, though what is known of the shard was dropped
 	counts bool              // deliveries that are not in the store are all among what is known of the shard, or in lost
+	known  int64             // the epoch in which lost and counts were so; 0: in none
 	named  bool              // the store may name this backend as the owner, whether or not it is known here
 }
 
@@ -134,12 +135,9 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 		return false, foreign{s}
 	}
 	sent := sh.b.now()
-	if s.Owner != sh.b.owners.Name { // another may have had it since
-		sh.lost, sh.counts = nil, false
-	}
 	span := sh.b.span.Load()
 	sh.named = true
-	epoch, mine, err := sh.acquire(ctx, span)
+	epoch, mine, err := sh.acquire(ctx, span, sh.known)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil // somebody was faster
 	}
@@ -150,7 +148,7 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 		sh.lost = nil // what was leased is over
 	}
 	mine = mine && sh.counts
-	sh.counts = false
+	sh.counts, sh.known = false, epoch // leases that come with the shard are known in this one, also where loading fails
 	sh.until.Store(sent + span)
 	sh.epoch.Store(epoch) // from here on the lease is prolonged, however long loading takes
 	sh.b.keep()
@@ -166,9 +164,9 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 }
 
 // acquire takes a new epoch, which fences everything sent before, for a number of nanoseconds, and says whether nobody
-// else had the shard since it was last acquired here.
-func (sh *shardState) acquire(ctx context.Context, span int64) (epoch int64, mine bool, err error) {
-	return sh.b.owners.Acquire(ctx, sh.number, time.Duration(span))
+// else had the shard since this backend had it in an epoch; 0: it never did.
+func (sh *shardState) acquire(ctx context.Context, span, known int64) (epoch int64, mine bool, err error) {
+	return sh.b.owners.Acquire(ctx, sh.number, known, time.Duration(span))
 }
 
 // knows says whether an instance runs in the shard, which is owned.
@@ -193,10 +191,9 @@ func (sh *shardState) suspend() {
 	if sh.epoch.Load() == 0 {
 		return // it has been, and nothing is known
 	}
-	sh.lost = sh.leases()
-	counts := sh.counts
+	lost, counts, known := sh.leases(), sh.counts, sh.epoch.Load()
 	sh.forget()
-	sh.counts = counts
+	sh.lost, sh.counts, sh.known = lost, counts, known
 }
 
 // leases gives those that somebody may hold, in the order of their keys: what is leased, and what was, and nobody has
@@ -243,13 +240,13 @@ func (sh *shardState) release(ctx context.Context) error {
 	if !sh.named {
 		return nil
 	}
-	given, err := sh.b.owners.Release(ctx, sh.number, sh.lost, sh.counts, sh.b.now())
+	given, err := sh.b.owners.Release(ctx, sh.number, sh.known, sh.lost, sh.counts, sh.b.now())
 	if err != nil {
 		return postgres.Explain(err)
 	}
 	sh.named = false
 	if given { // else another has the shard, and nothing was handed over
-		sh.lost, sh.counts = nil, false
+		sh.lost, sh.counts, sh.known = nil, false, 0
 	}
 	return nil
 }

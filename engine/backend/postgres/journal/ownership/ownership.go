@@ -88,9 +88,9 @@ func (r *Registry) Standing(ctx context.Context, shard int) (Standing, error) {
 }
 
 // Acquire takes a new epoch of a shard, which fences everything sent before, for a time, and says whether nobody else had the shard
-// since it was last acquired here. pgx.ErrNoRows says that somebody was faster.
-func (r *Registry) Acquire(ctx context.Context, shard int, span time.Duration) (epoch int64, mine bool, err error) {
-	err = r.Pool.QueryRow(ctx, acquireSQL, shard, r.Name, span.Microseconds()).Scan(&epoch, &mine)
+// since this owner had it in the epoch known; 0: it never did. pgx.ErrNoRows says that somebody was faster.
+func (r *Registry) Acquire(ctx context.Context, shard int, known int64, span time.Duration) (epoch int64, mine bool, err error) {
+	err = r.Pool.QueryRow(ctx, acquireSQL, shard, r.Name, span.Microseconds(), known).Scan(&epoch, &mine)
 	return epoch, mine, err
 }
 
@@ -104,15 +104,16 @@ func (r *Registry) Renew(ctx context.Context, shards []int16, epochs []int64, sp
 }
 
 // Release gives a shard back, with leases on its node runs, and says whether it was this owner's. counted says that they tell of every
-// delivery that the store does not know. now is the instant of its clock.
-func (r *Registry) Release(ctx context.Context, shard int, leases []Lease, counted bool, now int64) (given bool, err error) {
+// delivery that the store does not know. Both are so of the epoch known, and hold only if nobody else has had the shard since. now is
+// the instant of its clock.
+func (r *Registry) Release(ctx context.Context, shard int, known int64, leases []Lease, counted bool, now int64) (given bool, err error) {
 	ids, nodes, paths := make([][16]byte, len(leases)), make([]int32, len(leases)), make([]string, len(leases))
 	tokens, rests := make([]int64, len(leases)), make([]int64, len(leases))
 	for i, l := range leases {
 		ids[i], nodes[i], paths[i] = l.Instance, int32(l.Key.Node), string(l.Key.Path)
 		tokens[i], rests[i] = l.Token, (l.Due-now)/1000
 	}
-	tag, err := r.Pool.Exec(ctx, releaseSQL, shard, r.Name, ids, nodes, paths, tokens, rests, r.Channel, r.News, counted)
+	tag, err := r.Pool.Exec(ctx, releaseSQL, shard, r.Name, ids, nodes, paths, tokens, rests, r.Channel, r.News, counted, known)
 	return tag.RowsAffected() > 0, err
 }
 

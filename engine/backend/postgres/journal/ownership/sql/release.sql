@@ -1,14 +1,15 @@
 -- Gives a shard back, with the leases on its node runs, and tells the others. $1 shard, $2 owner; $3 instance, $4 node, $5 path,
 -- $6 token, $7 rest of the lease in µs; $8 channel, $9 what the others hear;
--- $10 whether the leases tell of every delivery that no event tells of.
+-- $10 whether the leases tell of every delivery that no event tells of; $11 the epoch of which that, and the leases, are known: where
+-- another has had the shard since, they hold no more.
 WITH freed AS (
-    UPDATE shards SET owner = NULL, counted = $10::boolean, expires_at = clock_timestamp() WHERE shard = $1 AND owner = $2::text
-    RETURNING epoch
+    UPDATE shards SET owner = NULL, counted = $10::boolean AND since <= $11::bigint, expires_at = clock_timestamp() WHERE shard = $1 AND owner = $2::text
+    RETURNING since <= $11::bigint AS mine
 ), handed AS (
     INSERT INTO leases (shard, instance_id, node, path, token, expires_at)
     SELECT $1, l.instance_id, l.node, l.path, l.token, clock_timestamp() + l.rest * interval '1 microsecond'
     FROM unnest($3::uuid[], $4::int[], $5::text[], $6::bigint[], $7::bigint[]) AS l (instance_id, node, path, token, rest)
-    WHERE EXISTS (SELECT FROM freed)
+    WHERE EXISTS (SELECT FROM freed WHERE mine)
     ON CONFLICT DO NOTHING
 )
 SELECT pg_notify($8, $9) FROM freed
