@@ -27,6 +27,7 @@ type queue struct {
 	fail    int // the run at which it fails; 0: none does
 	stall   int // every so many runs, it stands still for a while; 0: never
 	others  int // every so many runs, other programs use the machine; 0: never
+	slow    int // so many open runs from the first on have services that take a half longer
 
 	disturbed func(o bench.OpenRun) bool // says of a run that other programs use the machine; nil: of none
 }
@@ -77,6 +78,10 @@ func (q *queue) requests(o bench.OpenRun, end time.Duration) (list []load.Reques
 	if q.stall > 0 && q.runs%q.stall == 0 {
 		stall = end.Seconds() / 2
 	}
+	mean := q.mean
+	if o.Arrivals.Open() && q.slow > 0 {
+		mean, q.slow = 1.5*mean, q.slow-1
+	}
 	serve := func(at float64) time.Duration {
 		first := 0
 		for i := range frees {
@@ -88,7 +93,7 @@ func (q *queue) requests(o bench.OpenRun, end time.Duration) (list []load.Reques
 		if begin >= stall {
 			begin, stall = begin+end.Seconds()/10, math.Inf(1)
 		}
-		frees[first] = begin + q.mean*q.r.ExpFloat64()
+		frees[first] = begin + mean*q.r.ExpFloat64()
 		return time.Duration(frees[first] * 1e9)
 	}
 	if o.Arrivals.Open() {
@@ -174,7 +179,7 @@ func TestTheCheckOfAKnee(t *testing.T) {
 		if below, above := c.Below.AskedPerS / *k.HoldsPerS, c.Above.AskedPerS / *k.HoldsPerS; math.Abs(below-0.8) > 1e-9 || math.Abs(above-1.2) > 1e-9 {
 			t.Errorf("%d servers: the check is at %v and %v of the knee", servers, below, above)
 		}
-		if len(c.BelowRuns) != 3 || len(c.AboveRuns) != 3 {
+		if len(c.BelowRuns) != 3 || len(c.AboveRuns) < 3 {
 			t.Errorf("%d servers: the check has %d and %d runs", servers, len(c.BelowRuns), len(c.AboveRuns))
 		}
 		if *c.Ratio <= 0 || *c.Ratio > 3 {
@@ -186,6 +191,28 @@ func TestTheCheckOfAKnee(t *testing.T) {
 		// What 120 % of the knee is of what the servers can do decides whether it is overload.
 		if asked := c.Above.AskedPerS; (asked > 2000*1.05) != c.Above.Overloaded {
 			t.Errorf("%d servers: at %.0f a second, of 2000 that they can do, overload is %v: %+v", servers, asked, c.Above.Overloaded, c.Above.Findings)
+		}
+	}
+}
+
+// TestTheCheckOverrulesWhatWasDisturbed slows the servers down while the search climbs, so that it encloses a knee that is none.
+func TestTheCheckOverrulesWhatWasDisturbed(t *testing.T) {
+	for _, opens := range depth.Of([]int{12}, []int{4, 8, 12, 16}) {
+		q := newQueue(3, 1, 1000)
+		q.slow = opens
+		spec := q.spec()
+		const most = 30 * time.Millisecond
+		spec.Objectives = []record.KneeObjective{{Percentile: 99, MostNS: int64(most), Source: "given"}}
+		var lines []string
+		spec.Say = func(line string) { lines = append(lines, line) }
+		k, err := capacity.FindKnee(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const slack = 0.07
+		truth := 1000 - math.Log(100)/most.Seconds()
+		if k.Kind != "found" || *k.HoldsPerS > truth*(1+slack) || *k.BreaksPerS < truth*(1-slack) || k.Check == nil || k.Check.Above == nil || k.Check.Above.Vote > 0 {
+			t.Errorf("%d slow runs: truth %.0f; %s\n%s", opens, truth, text(k), strings.Join(lines, "\n"))
 		}
 	}
 }

@@ -95,6 +95,9 @@ type searching struct {
 	out   *record.Knee
 	asked []scenarios.Objective
 	seeds uint64
+
+	knee *knee.Search                 // nil until open runs begin
+	runs map[float64][]record.KneeRun // the open runs, by rate
 }
 
 // FindKnee searches for the knee. It gives what it has also when there is an error: of the system, or ctx's cause.
@@ -147,10 +150,27 @@ func (s *searching) search(ctx context.Context) error {
 		}
 	}
 	s.asked = objectivesOf(s.out.Objectives)
-	if err := s.climb(ctx, saturated); err != nil || s.out.HoldsPerS == nil {
+	s.begin(saturated)
+	if err := s.enclose(ctx); err != nil || s.out.HoldsPerS == nil {
 		return err
 	}
-	return s.check(ctx)
+	return s.compareBelow(ctx)
+}
+
+// enclose climbs until the knee is enclosed, and checks above it. Where the rate of the check holds, something disturbed the runs that broke
+// below it, and the search goes on from there.
+func (s *searching) enclose(ctx context.Context) error {
+	for {
+		if err := s.climb(ctx); err != nil || s.out.BreaksPerS == nil || s.out.HoldsPerS == nil {
+			return err
+		}
+		was := *s.out.HoldsPerS
+		if err := s.checkAbove(ctx, was); err != nil || s.knee.Answer().Holds == was {
+			return err
+		}
+		s.out.Check = nil // of a knee that is none
+		s.say("%.0f %% of the knee holds, so something disturbed the runs that broke below it; the search goes on", 100*aboveShare)
+	}
 }
 
 // saturate runs closed loops with more and more in flight, until more do not do more, and gives the highest rate.
@@ -305,51 +325,66 @@ func (s *searching) complaints() string {
 	return "none did that rate"
 }
 
-// climb makes open runs until the knee is enclosed.
-func (s *searching) climb(ctx context.Context, saturated float64) (err error) {
+// begin sets the search up.
+func (s *searching) begin(saturated float64) {
 	start := startShare * saturated
 	needs := moreThanNeeded * float64(stats.QuantileNeeds(min(s.percentile()/100, 0.999), stats.Confidence))
-	search := knee.NewSearch(knee.Config{
+	s.knee = knee.NewSearch(knee.Config{
 		Objectives: s.asked, Start: start, Least: min(needs/s.times.most.Seconds(), start/2), Most: mostShare * saturated, Tolerance: s.Tolerance,
 	})
-	runs, invalid := map[float64][]record.KneeRun{}, 0
-	defer func() { s.answer(search, runs, err) }()
-	for rate, more := search.Next(); more; rate, more = search.Next() {
+	s.runs = map[float64][]record.KneeRun{}
+}
+
+// climb makes open runs until the knee is enclosed.
+func (s *searching) climb(ctx context.Context) (err error) {
+	s.out.Why = ""
+	invalid := 0
+	defer func() { s.answer(err) }()
+	for rate, more := s.knee.Next(); more; rate, more = s.knee.Next() {
 		if invalid == invalidMost {
 			s.out.Why = fmt.Sprintf("%d runs in a row decide nothing", invalid)
 			return nil
 		}
 		after := checkRuns
-		if search.Answer().Holds == 0 { // there may be nothing to check
+		if s.knee.Answer().Holds == 0 { // there may be nothing to check
 			after = checkTimes + 1
 		}
 		if !s.left(s.times.forRate(rate, s.percentile()), after) {
 			s.out.Why = fmt.Sprintf("the time of %v was over; give it more", s.MaxTime)
 			return nil
 		}
-		l, err := s.open(ctx, rate)
+		r, err := s.add(ctx, rate)
 		if err != nil {
 			return err
 		}
-		vote := voting(rate, l)
-		r := recorded(l, "", rate, 0)
-		r.Vote = int(knee.Judge(s.asked, vote))
-		runs[rate] = append(runs[rate], r)
-		search.Add(vote)
-		if invalid++; !vote.Invalid {
+		if invalid++; r.Valid {
 			invalid = 0
 		}
-		s.say("%s: %s", perSecond(rate), s.describe(&r))
+		s.say("%s: %s", perSecond(rate), s.describe(r))
 	}
 	return nil
 }
 
+// add makes a run at a rate, and hands it to the search.
+func (s *searching) add(ctx context.Context, rate float64) (*record.KneeRun, error) {
+	l, err := s.open(ctx, rate)
+	if err != nil {
+		return nil, err
+	}
+	r := recorded(l, "", rate, 0)
+	vote := voting(rate, l)
+	r.Vote = int(knee.Judge(s.asked, vote))
+	s.runs[rate] = append(s.runs[rate], r)
+	s.knee.Add(vote)
+	return &r, nil
+}
+
 // answer fills in what the search found.
-func (s *searching) answer(search *knee.Search, runs map[float64][]record.KneeRun, err error) {
-	s.out.Points = nil
+func (s *searching) answer(err error) {
+	s.out.Points, s.out.HoldsPerS, s.out.BreaksPerS = nil, nil, nil
 	unclear := 0
-	for _, p := range search.Points() {
-		s.out.Points = append(s.out.Points, record.KneePoint{RatePerS: p.Rate, Verdict: string(p.Verdict), Runs: runs[p.Rate]})
+	for _, p := range s.knee.Points() {
+		s.out.Points = append(s.out.Points, record.KneePoint{RatePerS: p.Rate, Verdict: string(p.Verdict), Runs: s.runs[p.Rate]})
 		if p.Verdict == knee.Unclear {
 			unclear++
 		}
@@ -357,7 +392,7 @@ func (s *searching) answer(search *knee.Search, runs map[float64][]record.KneeRu
 	if strings.HasSuffix(s.out.Why, "decide nothing") {
 		s.out.Why += s.invalidKinds()
 	}
-	a := search.Answer()
+	a := s.knee.Answer()
 	s.out.Kind = string(a.Kind)
 	if a.Holds > 0 {
 		s.out.HoldsPerS = &a.Holds
@@ -379,23 +414,54 @@ func (s *searching) invalidKinds() string {
 	return against(runs...)
 }
 
-// check measures below and above the knee.
-func (s *searching) check(ctx context.Context) error {
+// checkAbove makes runs above a rate, which is the highest that holds as far as is known. It makes more than checkTimes where these
+// say neither that the rate above holds nor that it breaks.
+func (s *searching) checkAbove(ctx context.Context, holds float64) error {
+	above := aboveShare * holds
 	c := &record.KneeCheck{BelowShare: belowShare, AboveShare: aboveShare}
 	s.out.Check = c
-	below, above := belowShare**s.out.HoldsPerS, aboveShare**s.out.HoldsPerS
-	var err error
-	if c.BelowRuns, err = s.checkAt(ctx, below, checkTimes+1); err != nil {
-		return err
-	}
-	c.Below = middle(c.BelowRuns)
-	if s.out.BreaksPerS != nil {
-		if c.AboveRuns, err = s.checkAt(ctx, above, 1); err != nil {
+	for made := 0; made < checkTimes || s.wants(above); made++ {
+		if !s.left(s.times.forRate(above, s.percentile()), checkTimes+1) {
+			break
+		}
+		r, err := s.add(ctx, above)
+		if err != nil {
 			return err
 		}
-		c.Above = middle(c.AboveRuns)
+		s.say("check at %s: %s", perSecond(above), s.describe(r))
+		c.AboveRuns = append(c.AboveRuns, *r)
 	}
-	if c.Below == nil {
+	c.Above = middle(c.AboveRuns)
+	s.answer(nil)
+	return nil
+}
+
+// wants says that the search has no verdict of a rate yet.
+func (s *searching) wants(rate float64) bool {
+	next, more := s.knee.Next()
+	return more && next == rate
+}
+
+// compareBelow makes runs below the knee, and of a closed loop that does as much.
+func (s *searching) compareBelow(ctx context.Context) (err error) {
+	if s.out.Check == nil {
+		s.out.Check = &record.KneeCheck{BelowShare: belowShare, AboveShare: aboveShare}
+	}
+	c, below := s.out.Check, belowShare**s.out.HoldsPerS
+	for range checkTimes {
+		if !s.left(s.times.forRate(below, s.percentile()), 1) {
+			break
+		}
+		l, err := s.open(ctx, below)
+		if err != nil {
+			return err
+		}
+		r := recorded(l, "", below, 0)
+		r.Vote = int(knee.Judge(s.asked, voting(below, l)))
+		s.say("check at %s: %s", perSecond(below), s.describe(&r))
+		c.BelowRuns = append(c.BelowRuns, r)
+	}
+	if c.Below = middle(c.BelowRuns); c.Below == nil {
 		return nil
 	}
 	if c.Closed, err = s.closedAt(ctx, below, "the rate of the check", 0); err != nil || c.Closed == nil {
@@ -406,24 +472,6 @@ func (s *searching) check(ctx context.Context) error {
 		c.Ratio = &ratio
 	}
 	return nil
-}
-
-// checkAt makes checkTimes runs at a rate, as far as there is time for each and for so many of usual length after it.
-func (s *searching) checkAt(ctx context.Context, perS float64, after int) (runs []record.KneeRun, err error) {
-	for range checkTimes {
-		if !s.left(s.times.forRate(perS, s.percentile()), after) {
-			break
-		}
-		l, err := s.open(ctx, perS)
-		if err != nil {
-			return runs, err
-		}
-		r := recorded(l, "", perS, 0)
-		r.Vote = int(knee.Judge(s.asked, voting(perS, l)))
-		s.say("check at %s: %s", perSecond(perS), s.describe(&r))
-		runs = append(runs, r)
-	}
-	return runs, nil
 }
 
 // middle is the run whose latency is the median of those that are valid, since something may have disturbed one of them; those that are

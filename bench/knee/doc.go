@@ -19,5 +19,6 @@
 // # The search
 //
 // It begins at a guess, goes up or down until the knee is enclosed, and halves what encloses it (by ratios) until both ends are as near as
-// was asked for.
+// was asked for. A caller may check the answer by runs at other rates. Where one above the answer holds, the lower ones that broke are overruled, since
+// something must have disturbed them, and the search goes on upward from there.
 package knee

@@ -51,7 +51,8 @@ type Point struct {
 	Verdict Verdict
 }
 
-// Search finds the knee. Its methods are to be called in turns: Next, and Add with the run that it asked for.
+// Search finds the knee. Its methods are to be called in turns: Next, and Add with the run that it asked for. Once Next asks for none, runs at
+// other rates may be added to check the answer; where they overrule it, Next asks for more.
 type Search struct {
 	cfg    Config
 	points []*Point // by rate
@@ -115,22 +116,24 @@ func (s *Search) between(low, high float64) (rate float64, more bool) {
 	return math.Sqrt(last * high), true
 }
 
-// enclosed gives the highest rate that holds and the lowest that breaks; 0 and +Inf where there is none. The first is below the
-// second, since Next asks for no rate beyond either.
+// enclosed gives the highest rate that holds and the lowest above it that breaks; 0 and +Inf where there is none. A rate that breaks
+// below one that holds is overruled: what disturbs a machine makes a run slower and never faster.
 func (s *Search) enclosed() (low, high float64) {
 	high = math.Inf(1)
 	for _, p := range s.points {
-		switch p.Verdict {
-		case Holds:
+		if p.Verdict == Holds {
 			low = max(low, p.Rate)
-		case Breaks:
+		}
+	}
+	for _, p := range s.points {
+		if p.Verdict == Breaks && p.Rate > low {
 			high = min(high, p.Rate)
 		}
 	}
 	return low, high
 }
 
-// Add takes what the run at the rate of Next showed.
+// Add takes what a run showed: one at the rate of Next, or one at any other rate, which checks the answer.
 func (s *Search) Add(r Run) {
 	s.total++
 	i, found := slices.BinarySearchFunc(s.points, r.Rate, func(p *Point, rate float64) int {
@@ -150,8 +153,12 @@ func (s *Search) Add(r Run) {
 		s.points = slices.Insert(s.points, i, &Point{Rate: r.Rate})
 	}
 	p := s.points[i]
+	_, high := s.enclosed()
 	p.Votes = append(p.Votes, Judge(s.cfg.Objectives, r))
 	p.Verdict = verdict(p.Votes, s.cfg.Runs)
+	if p.Verdict == Holds && p.Rate > high {
+		s.steps = 0 // the way up begins anew, from here
+	}
 }
 
 // verdict weighs the votes of a rate.
