@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -187,7 +188,7 @@ func TestAnEndTakesTheRestAlong(t *testing.T) {
 	_ = outR.Close()
 }
 
-// TestStopIsGentleFirst stops a process that ends in order, also one that stands still.
+// TestStopIsGentleFirst stops a process that would end in order and stands still.
 func TestStopIsGentleFirst(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t)
@@ -197,7 +198,7 @@ func TestStopIsGentleFirst(t *testing.T) {
 	}
 	g, err := k.Start(procgroup.Program{
 		Path: "/bin/sh", Stdout: outW,
-		Argv: []string{"sh", "-c", `trap 'echo gently; exit 3' TERM; echo ready; kill -s STOP $$; while :; do sleep 0.01; done`},
+		Argv: []string{"sh", "-c", `trap 'echo gently; exit 3' TERM; echo ready; while :; do sleep 0.01; done`},
 	}, procgroup.Limits{})
 	_ = outW.Close()
 	if err != nil {
@@ -207,6 +208,7 @@ func TestStopIsGentleFirst(t *testing.T) {
 	if _, err := lines.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
+	g.Signal(syscall.SIGSTOP) // by itself it might stop only after Stop has woken it
 	g.Stop(within)
 	<-g.Done()
 	if line, err := lines.ReadString('\n'); line != "gently\n" || g.State().ExitCode() != 3 {
