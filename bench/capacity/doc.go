@@ -9,7 +9,8 @@
 // begin with. Where no objective is given, closed loops with numbers in between look for half of that rate, and the
 // objective is that p99 stays below three times what it is there. Then open runs are made at rates that package knee asks for. In
 // the end, the knee is held against what it should mean, by the median of three runs each: at 80 % of it latencies are compared with
-// those of a closed loop that does as much, and at 120 % it should be overload: the backlog grows, or the objective breaks.
+// those of a closed loop that does as much, and at 120 % it should be overload: the backlog grows, or the objective breaks. Where
+// it holds, the runs that broke below it were disturbed, and the search goes on.
 //
 // All this takes no longer than was allowed, about: a run is begun only where there is time for it, and time for the check is kept.
 package capacity
