@@ -144,3 +144,71 @@ func TestUnprintable(t *testing.T) {
 		}
 	}
 }
+
+// TestPythonText looks at the text of one program.
+func TestPythonText(t *testing.T) {
+	const source = `fn f0(input: [a], output: [ns]):
+    ns = range(a)
+
+fn main(input: [a, v], output: [a, ns]):
+    try:
+        a = (a + 1)
+        ns, v = parallel:
+            f0(a=2)
+            @flaky(times=3) [Flaky -> retry: 2, backoff: 1ms]
+    except Boom, Flaky as e:
+        v = (e["message"] if (isexception(e, "Flaky") and v != None) else "x")
+        return v, reversed(["x"])
+    for s, b in {"x": 1}.items():
+        xs = spread range(3):b limit 2 -> @sum(values=[b]) [timeout: 1h]
+`
+	const want = `import asyncio
+import json
+from typing import Any, Dict, List
+
+import language
+from language import Boom, Flaky, Other
+from pulley import Workflow, action, workflow
+
+INPUTS = [json.loads("{\"a\": 1, \"v\": \"\u00e9\"}")]
+
+
+@action(name="flaky", retry=2, backoff="1ms", retry_on=("Flaky", ))
+async def flaky(times: int) -> Any:
+    return language.attempts("flaky", 2, ("Flaky", ), times=times)
+
+
+@action(name="sum", timeout="3600000ms")
+async def total(values: List[int]) -> int:
+    return language.attempts("sum", 0, (), values=values)
+
+
+@workflow
+class Printed(Workflow):
+    async def f0(self, a: int) -> List[int]:
+        ns: List[int] = list(range(a))
+        return ns
+
+    async def run(self, a: int, v: Any) -> Any:
+        try:
+            a += 1
+            part0, part1 = await asyncio.gather(self.f0(a=2), flaky(times=3))
+            ns: List[int] = part0
+            v: Any = part1
+        except (Boom, Flaky) as error:
+            e_type = type(error).__name__
+            e_message = str(error)
+            v: Any = e_message if (e_type == "Flaky") and v is not None else "x"
+            return [v, list(reversed(["x"]))]
+        for s, b in {"x": 1}.items():
+            xs: List[Any] = await asyncio.gather(*[total(values=[b]) for b in range(3)])
+        return [a, ns]
+`
+	got, err := programs.Python(programs.Program{Source: source, Input: []byte(`{"a": 1, "v": "é"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -310,7 +310,14 @@ func (w *pythonWriter) assign(s *ir.Assign) {
 	case 0:
 		w.line("%s", value)
 	case 1:
-		w.line("%s: %s = %s", s.Targets[0].Text, hint(s.Targets[0].Text), value)
+		target := s.Targets[0].Text
+		if e, ok := s.Value.(*ir.Expr); ok {
+			if added := w.added(target, e); added != "" {
+				w.line("%s += %s", target, added)
+				return
+			}
+		}
+		w.line("%s: %s = %s", target, hint(target), value)
 	default:
 		w.unpack(s, value)
 	}

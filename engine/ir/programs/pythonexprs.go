@@ -32,6 +32,28 @@ func (w *pythonWriter) elements(e *ir.Expr) int {
 	return -1
 }
 
+// added writes what an expression adds to a number or text that a name holds; empty if it does something else. A list is not
+// added to in this way: in Python, others that have it would see that.
+func (w *pythonWriter) added(name string, e *ir.Expr) string {
+	x := &pythonExpr{w, e.Pos}
+	tree := x.parse(e)
+	for {
+		inner, ok := tree.(*syntax.ParenExpr)
+		if !ok {
+			break
+		}
+		tree = inner.X
+	}
+	sum, ok := tree.(*syntax.BinaryExpr)
+	if !ok || sum.Op != syntax.PLUS || hint(name) != "int" && hint(name) != "str" {
+		return ""
+	}
+	if first, ok := sum.X.(*syntax.Ident); !ok || first.Name != name {
+		return ""
+	}
+	return x.write(sum.Y)
+}
+
 // pythonExpr writes one expression.
 type pythonExpr struct {
 	*pythonWriter
@@ -122,7 +144,21 @@ func (x *pythonExpr) binary(e *syntax.BinaryExpr) string {
 			return x.fail("a value that is over a limit")
 		}
 	}
-	return x.write(e.X) + " " + e.Op.String() + " " + x.write(e.Y)
+	op := e.Op.String()
+	if _, ok := e.X.(*syntax.Ident); ok && isNone(e.Y) {
+		switch e.Op {
+		case syntax.EQL:
+			op = "is"
+		case syntax.NEQ:
+			op = "is not"
+		}
+	}
+	return x.write(e.X) + " " + op + " " + x.write(e.Y)
+}
+
+func isNone(e syntax.Expr) bool {
+	name, ok := e.(*syntax.Ident)
+	return ok && name.Name == "None"
 }
 
 func (x *pythonExpr) index(e *syntax.IndexExpr) string {
