@@ -87,17 +87,16 @@ def translate(typ: str, message: str) -> Tuple[str, str]:
     return typ, message
 
 
-def names_of(cls: Type[BaseException], modules: Iterable[str]) -> List[str]:
+def names_of(cls: Type[BaseException], modules: Iterable[str], further: Iterable[str] = ()) -> List[str]:
     """The names of the errors that ``except cls`` catches, the class's own first.
 
-    modules are the names of those, beside Python's own, from which errors may come: they, and what is below them.
+    modules are the names of those, beside Python's own, from which errors may come: they, and what is below them. further ones
+    are known to those alone: their errors are caught unless another one has the name.
     """
     if cls in (Exception, BaseException):
         return ["Exception"]
     wanted = _USUAL | {m for m in modules if m and m.split(".")[0] != "pulley"}
-
-    def may_come(c: Type[BaseException]) -> bool:
-        return c.__module__ in wanted or any(c.__module__.startswith(m + ".") for m in wanted)
+    may_come = _of_modules(wanted)
 
     taken = {c.__name__ for c in _below(Exception) if c.__module__ == "builtins"}  # asyncio's TimeoutError is another one in Python 3.9
     others = {c.__name__: c for c in _below(Exception) if not issubclass(c, cls) and may_come(c) and not (c.__module__ in _USUAL and c.__name__ in taken)}
@@ -110,11 +109,24 @@ def names_of(cls: Type[BaseException], modules: Iterable[str]) -> List[str]:
             found.add(c.__name__)
         elif c is cls or not _is_library(c) and not _is_library(other):
             raise Ambiguous(f"{c.__module__} and {other.__module__} have each an error {c.__name__}, and errors travel by their names; rename one")
+    comes = _of_modules(wanted | {m for m in further if m and m.split(".")[0] != "pulley"})
+    known = {c.__name__ for c in _below(Exception) if not issubclass(c, cls) and comes(c)}
+    found |= {c.__name__ for c in _below(cls) if comes(c) and c.__name__.isidentifier() and not c.__name__.startswith("_")} - known
     found -= {cls.__name__}
     names = [cls.__name__] + sorted(found)
     if "TimeoutError" in names:
         names.append(TIMEOUT)
     return names
+
+
+def _of_modules(names: Set[str]) -> Callable[[type], bool]:
+    """Says of a class whether it is of one of the modules, or of what is below one."""
+
+    def is_of(c: type) -> bool:
+        parts = c.__module__.split(".")
+        return any(".".join(parts[: i + 1]) in names for i in range(len(parts)))
+
+    return is_of
 
 
 class Ambiguous(Exception):

@@ -94,7 +94,7 @@ class Tries(Loops):
         names: List[str] = []
         for c in self.classes_of(node):
             try:
-                found = names_of(c, self.unit.error_modules())
+                found = names_of(c, *self.unit.error_modules())
             except Ambiguous as e:
                 raise Refused(node, str(e)) from None
             names += [n for n in found if n not in names]

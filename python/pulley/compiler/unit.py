@@ -16,6 +16,7 @@ from . import types as t
 from .expressions import Rewrite
 from .function import FAIL, Function
 from .methods import CHANGERS
+from .modules import reached
 from .problems import Place, Problems, Refused
 from .scope import Value, Variable
 from .text import name as name_of
@@ -91,6 +92,7 @@ class Unit:
         self.shapes: Dict[str, Shape] = {}
         self.labels: Set[str] = {"main"}
         self.known_modules: Set[str] = set()
+        self.further_modules: Set[str] = set()
         self.result_hint: t.Type = t.ANY
         self.sources: Dict[Any, Optional[Source]] = {}
         self.root = os.path.dirname(os.path.abspath(path))
@@ -153,25 +155,12 @@ class Unit:
         self_name = args[0].arg if method and "staticmethod" not in decorators and args else ""
         return Source(node, callee, module, callee.__globals__, self_name)
 
-    def error_modules(self) -> Set[str]:
-        """The modules that the workflow's file and the user's others that it imports know, from which errors may come."""
+    def error_modules(self) -> Tuple[Set[str], Set[str]]:
+        """The modules from which errors may come: those that the workflow's file and the user's others that it imports know, also inside
+        functions, which are imported for that; and those that these know in turn."""
         if not self.known_modules:
-            root = os.path.realpath(self.root) + os.sep
-            todo = [self.cls.__module__]
-            while todo:
-                name = todo.pop()
-                if name in self.known_modules:
-                    continue
-                self.known_modules.add(name)
-                module = sys.modules.get(name)
-                file = getattr(module, "__file__", None)
-                if not isinstance(file, str) or not os.path.realpath(file).startswith(root) or "site-packages" in file:
-                    continue
-                for value in list(vars(module).values()):
-                    named = value.__name__ if isinstance(value, python_types.ModuleType) else getattr(value, "__module__", None)
-                    if isinstance(named, str):
-                        todo.append(named)
-        return self.known_modules
+            self.known_modules, self.further_modules = reached(self.cls.__module__, self.root)
+        return self.known_modules, self.further_modules
 
     # Names
 
