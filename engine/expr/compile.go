@@ -53,6 +53,9 @@ func Compile(e *ir.Expr, lim ir.Limits) (_ *Compiled, err error) {
 		return nil, err
 	}
 	c.names = slices.Sorted(maps.Keys(r.free))
+	if c.bare {
+		return c, nil // it is what its name stands for; there is nothing to call
+	}
 	if c.fn, err = function(c.names, tree); err != nil {
 		return nil, ir.Errorf(e.Pos, "%s", parseMessage(err))
 	}

@@ -112,7 +112,9 @@ func Draw(seed uint64, backend string, w *Workload) Case {
 	after := 10 + r.IntN(20)
 	gap := pick(3, 4, 6, 8)
 	kinds := mix(r)
-	for range faultsMean/2 + r.IntN(faultsMean) {
+	faults := faultsMean/2 + r.IntN(faultsMean)
+	c.Faults = make([]Fault, 0, faults)
+	for range faults {
 		f := Fault{Kind: kinds[r.IntN(len(kinds))], After: after, Who: r.IntN(8)}
 		f.draw(r, &c)
 		c.Faults = append(c.Faults, f)

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pulley/scenarios"
 	"pulley/sim/cases"
 )
 
@@ -33,6 +34,53 @@ func TestPastBugs(t *testing.T) {
 			if !planted {
 				break
 			}
+		}
+	}
+}
+
+// TestDrawing plays seeds of several programs with one Drawing, one of them twice: what a world leaves to the next must not
+// change what that shows.
+func TestDrawing(t *testing.T) {
+	for _, backend := range Backends() {
+		all := Drawing{Backend: backend}
+		defer all.Close()
+		for _, seed := range []uint64{3, 4, 20, 35, 3} {
+			alone := Drawing{Backend: backend}
+			want := play(t, &alone, seed)
+			alone.Close()
+			if got := play(t, &all, seed); got != want {
+				t.Errorf("%s, seed %d: after other seeds the trace is %s; alone it is %s", backend, seed, got, want)
+			}
+		}
+	}
+}
+
+// play plays a seed and gives the hash of its trace.
+func play(t *testing.T, d *Drawing, seed uint64) string {
+	t.Helper()
+	c, load, err := d.Case(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return load.Play(c).Hash
+}
+
+// TestDrawingOfMix wants the programs of a mix to take turns.
+func TestDrawingOfMix(t *testing.T) {
+	var mix scenarios.Mix
+	for i := range uint64(2) {
+		d := Drawing{Backend: "push"}
+		c, _, err := d.Case(i * cases.SeedsPerProgram)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mix.Workloads = append(mix.Workloads, scenarios.Workload{Source: c.Source, Input: c.Input})
+		mix.Order = append(mix.Order, int(i))
+	}
+	d := Drawing{Backend: "push", Mix: &mix}
+	for seed, want := range map[uint64]int{0: 0, cases.SeedsPerProgram - 1: 0, cases.SeedsPerProgram: 1, 2 * cases.SeedsPerProgram: 0} {
+		if c, _, err := d.Case(seed); err != nil || c.Source != mix.Workloads[want].Source {
+			t.Errorf("seed %d does not play workload %d: %v", seed, want, err)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 func Backends() []string { return []string{"push", "eager", "journal", "pull", "pull:scan=sql"} }
 
 // Prepared is the program of cases, made ready: compiled, and run by the reference interpreter. One case at a time may be played.
+// That of a Drawing is each of its programs in turn.
 type Prepared struct {
 	worlds pgsim.Worlds
 	again  bool // there will be another case; what they leave is ended after the last
@@ -57,13 +58,15 @@ func newDesign(w *world.World, memory *pgsim.Memory) pgsim.Design {
 	}
 }
 
-// Drawing draws cases of a design by their seeds. Seeds that follow each other share a program, and what it takes to play it.
+// Drawing draws cases of a design by their seeds. Seeds that follow each other share a program; all of them share the memory and the
+// coroutines that it takes to play one.
 type Drawing struct {
 	Backend string
 	Mix     *scenarios.Mix // instead of random programs, its workloads in turn; nil: those
 	drawn   cases.Programs
 	mixed   *cases.Workload // of the mix, that it is at
-	at      *Prepared
+	number  uint64          // of the program that this is
+	at      Prepared
 }
 
 // Case draws the case of a seed.
@@ -72,31 +75,27 @@ func (d *Drawing) Case(seed uint64) (cases.Case, *Prepared, error) {
 	if err != nil {
 		return cases.Case{}, nil, err
 	}
-	if d.at == nil || d.at.worlds.Workload != load {
-		d.Close()
-		d.at = &Prepared{worlds: pgsim.Worlds{Workload: load}, again: true}
-	}
-	return cases.Draw(seed, d.Backend, load), d.at, nil
+	d.at.worlds.Workload, d.at.again = load, true
+	return cases.Draw(seed, d.Backend, load), &d.at, nil
 }
 
 func (d *Drawing) workload(seed uint64) (*cases.Workload, error) {
 	if d.Mix == nil {
 		return d.drawn.Of(seed, d.Backend)
 	}
-	var err error
-	if d.mixed == nil {
-		w := d.Mix.Of(int(seed / cases.SeedsPerProgram % uint64(len(d.Mix.Order))))
-		d.mixed, err = cases.Prepare(cases.Case{Program: programs.Program{Source: w.Source, Input: w.Input}, Scenario: w.Bundle, Answers: w.Answers})
+	number := seed / cases.SeedsPerProgram
+	if d.mixed != nil && d.number == number {
+		return d.mixed, nil
 	}
+	w := d.Mix.Of(int(number % uint64(len(d.Mix.Order))))
+	var err error
+	d.mixed, err = cases.Prepare(cases.Case{Program: programs.Program{Source: w.Source, Input: w.Input}, Scenario: w.Bundle, Answers: w.Answers})
+	d.number = number
 	return d.mixed, err
 }
 
 // Close lets go of what the last case has left.
-func (d *Drawing) Close() {
-	if d.at != nil {
-		d.at.worlds.Rest()
-	}
-}
+func (d *Drawing) Close() { d.at.worlds.Rest() }
 
 // Replay plays a case again and gives its trace.
 func Replay(c cases.Case) (*world.Result, *world.Trace, error) {

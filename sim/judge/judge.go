@@ -28,19 +28,22 @@ type Judge struct {
 type Tables interface {
 	Committed(m *Model) // holds what is stored of an instance that runs against its model
 	Instance(index int) world.Stored
+	Status(index int) backend.Status // of an instance, as is committed; empty: it is not stored
 }
 
 // New makes the one of a world whose instances are known.
 func New(w *world.World, tables Tables) *Judge {
-	j := &Judge{w: w, tables: tables, models: make([]Model, len(w.Instances))}
-	for i, inst := range w.Instances {
-		j.models[i].begin(w, inst)
-	}
-	return j
+	return &Judge{w: w, tables: tables, models: make([]Model, len(w.Instances))}
 }
 
-// model is that of an instance.
-func (j *Judge) model(inst *world.Instance) *Model { return &j.models[inst.Index] }
+// model is that of an instance. It is made when something happens to the instance: most never come to that.
+func (j *Judge) model(inst *world.Instance) *Model {
+	m := &j.models[inst.Index]
+	if m.Inst == nil {
+		m.begin(j.w, inst)
+	}
+	return m
+}
 
 // Describe implements judge.
 func (j *Judge) Describe(inst *world.Instance) string { return j.model(inst).Describe() }
@@ -157,7 +160,7 @@ func (j *Judge) Committed(tx *db.Tx) {
 		m := j.model(inst)
 		if m.End != nil {
 			m.ended()
-			if status := j.tables.Instance(inst.Index).Status; status != m.status {
+			if status := j.tables.Status(inst.Index); status != m.status {
 				m.Wrong("I7", "it ended as %s, and is stored as %s", m.status, status)
 			}
 		}
@@ -203,22 +206,22 @@ func (j *Judge) Offered(completions []backend.Completion) {
 	}
 }
 
-// Reply looks at what an engine is told.
-func (j *Judge) Reply(p *world.Process, c *dispatch.Call, r *dispatch.Reply) {
+// Reply looks at what an engine is told, of the completions that it has offered, if the call was for those.
+func (j *Judge) Reply(p *world.Process, completions []backend.Completion, r dispatch.Reply) {
 	w := j.w
 	if r.Err != nil {
-		if c.Op == dispatch.OpComplete && !backend.IsUnknown(r.Err) {
-			for i := range c.Completions { // none of them has taken place, nor will
-				j.offers[c.Completions[i].Lease.Token]--
+		if len(completions) > 0 && !backend.IsUnknown(r.Err) {
+			for i := range completions { // none of them has taken place, nor will
+				j.offers[completions[i].Lease.Token]--
 			}
 		}
 		return
 	}
 	for i, out := range r.Committed.Outcomes {
-		if c.Op != dispatch.OpComplete {
-			continue
+		if len(completions) == 0 {
+			break // they are of submissions
 		}
-		l := c.Completions[i].Lease
+		l := completions[i].Lease
 		inst := w.InstanceOf(l.Key.Instance)
 		m := j.model(inst)
 		switch out.Answer {

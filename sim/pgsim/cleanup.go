@@ -1,11 +1,11 @@
 package pgsim
 
 import (
-	"fmt"
 	"slices"
 
 	"pulley/sim/cases"
 	"pulley/sim/db"
+	"pulley/sim/world"
 )
 
 // What stands here is of the cleanup of designs on a Host.
@@ -111,8 +111,8 @@ func (b *Base) markCleaned(a *Statement, args []any) {
 }
 
 // Leftovers implements store.
-func (b *Base) Leftovers() map[string]int {
-	out := map[string]int{}
+func (b *Base) Leftovers() map[world.Leftover]int {
+	out := map[world.Leftover]int{}
 	for _, t := range b.tables {
 		t.committed(func(inst int32) { b.Left(out, t.name(), inst) })
 	}
@@ -120,8 +120,8 @@ func (b *Base) Leftovers() map[string]int {
 }
 
 // Left counts a row of an instance that has ended.
-func (b *Base) Left(out map[string]int, table string, inst int32) {
+func (b *Base) Left(out map[world.Leftover]int, table string, inst int32) {
 	if b.ended(inst) {
-		out[fmt.Sprintf("%s of instance %d", table, inst)]++
+		out[world.Leftover{Table: table, Instance: inst}]++
 	}
 }

@@ -47,7 +47,18 @@ func (h *Host) Acquire(ctx context.Context) (postgres.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{Host: h, at: at}, nil
+	return h.lend(at), nil
+}
+
+// lend gives a connection to somebody: each time as the same, which knows nothing of the time before.
+func (h *Host) lend(at *world.Conn) *Conn {
+	c, ok := at.Lent.(*Conn)
+	if !ok {
+		c = &Conn{}
+		at.Lent = c
+	}
+	*c = Conn{Host: h, at: at}
+	return c
 }
 
 // Close implements postgres.Pool.
@@ -59,7 +70,7 @@ func (h *Host) Borrow(ctx context.Context, f func(*Conn)) error {
 	if err != nil {
 		return err
 	}
-	f(&Conn{Host: h, at: at})
+	f(h.lend(at))
 	at.Release()
 	return nil
 }
@@ -154,12 +165,12 @@ func (c *Conn) setLockTimeout(ms string) db.Statement {
 
 func (c *Conn) ask(ctx context.Context, sql string, args []any) (a *Statement, sent bool, err error) {
 	s := c.of(sql, args)
-	sent, err = c.Send(ctx, s)
-	a, ok := s.(*Statement)
-	if !ok {
-		a = &Statement{}
+	if a, ok := s.(*Statement); ok {
+		sent, err = c.Send(ctx, a.Batch()...)
+		return a, sent, err
 	}
-	return a, sent, err
+	sent, err = c.Send(ctx, s)
+	return nil, sent, err
 }
 
 // Query implements postgres.Querier. As the driver does, it gives an error itself only if nothing was sent; others are
@@ -184,13 +195,21 @@ func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comman
 	return a.Tag(), err
 }
 
-// Tag is what the driver says of its end.
+// Tag is what the driver says of its end. One that is nil has affected nothing: it is about a transaction, or was not executed.
 func (a *Statement) Tag() pgconn.CommandTag {
+	if a == nil || a.Affected == 0 {
+		return nothingAffected
+	}
 	return pgconn.NewCommandTag("UPDATE " + strconv.Itoa(a.Affected))
 }
 
-// Answer gives the rows of a statement, or why there are none.
+var nothingAffected = pgconn.NewCommandTag("UPDATE 0")
+
+// Answer gives the rows of a statement, or why there are none. One that is nil has no rows.
 func (a *Statement) Answer(err error) *Rows {
+	if a == nil {
+		return &Rows{err: err}
+	}
 	a.Out.err = err
 	return &a.Out
 }
@@ -198,6 +217,7 @@ func (a *Statement) Answer(err error) *Rows {
 // SendBatch implements postgres.Querier.
 func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	r := &answers{batch: b}
+	r.list = r.few[:0]
 	for _, q := range b.QueuedQueries {
 		r.list = append(r.list, c.of(q.SQL, q.Arguments))
 	}
@@ -212,31 +232,31 @@ func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 type answers struct {
 	batch  *pgx.Batch
 	list   []db.Statement
-	err    error // of the round trip
-	next   int   // statement to be read
+	few    [4]db.Statement // where list begins
+	err    error           // of the round trip
+	next   int             // statement to be read
 	failed error
 	closed bool
 }
 
-// one gives the answer to the next statement.
+// one gives the answer to the next statement; nil: it has none.
 func (r *answers) one() (*Statement, error) {
 	if r.failed != nil {
-		return &Statement{}, r.failed
+		return nil, r.failed
 	}
-	var server *pgconn.PgError
 	i := r.next
 	r.next++
 	if i >= len(r.list) {
-		return &Statement{}, r.err
+		return nil, r.err
 	}
 	a, ok := r.list[i].(*Statement)
-	if !ok {
-		a = &Statement{}
-	}
-	if r.err == nil || errors.As(r.err, &server) && (!ok || a.Done()) {
+	if r.err == nil {
 		return a, nil
 	}
-	return &Statement{}, r.err
+	if _, byServer := errors.AsType[*pgconn.PgError](r.err); byServer && (!ok || a.Done()) {
+		return a, nil
+	}
+	return nil, r.err
 }
 
 // Exec implements pgx.BatchResults.

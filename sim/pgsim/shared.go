@@ -27,7 +27,7 @@ type Store interface{ Common() *Base }
 type Build[S Store] func(s S, a *Statement, args []any)
 
 // Known are the statements that a store knows, by their texts.
-type Known[S Store] map[string]known[S]
+type Known[S Store] struct{ texts Texts[known[S]] }
 
 type known[S Store] struct {
 	name  string // of its file
@@ -36,15 +36,15 @@ type known[S Store] struct {
 
 // Statements gives those of a design by their texts, which SQL gives by their names.
 func Statements[S Store](sql func(name string) (string, error), all map[string]Build[S]) Known[S] {
-	texts := Known[S]{}
+	texts := Texts[known[S]]{}
 	for name, build := range all {
 		text, err := sql(name)
 		if err != nil {
 			panic(err) // the files are part of the program
 		}
-		texts[text] = known[S]{name, build}
+		texts.Add(text, known[S]{name, build})
 	}
-	return texts
+	return Known[S]{texts}
 }
 
 // Join adds statements that several designs have to those that one has of its own. Where it has one of a name, it is that.
@@ -65,9 +65,9 @@ var sharedSQL = map[string]Build[*Base]{
 const notifySQL = "SELECT pg_notify($1, $2)"
 
 var sharedTexts = func() Known[*Base] {
-	texts := Statements(postgres.SQL, sharedSQL)
-	texts[notifySQL] = known[*Base]{"notify", (*Base).notify}
-	return texts
+	all := Statements(postgres.SQL, sharedSQL)
+	all.texts.Add(notifySQL, known[*Base]{"notify", (*Base).notify})
+	return all
 }()
 
 // Shared makes a statement that all designs have.
@@ -80,15 +80,15 @@ func (b *Base) Shared(sql string, args []any) *Statement {
 }
 
 // Of makes a statement of a design, or one that all have.
-func (texts Known[S]) Of(s S, sql string, args []any) *Statement {
-	if a, ok := texts.of(s, sql, args); ok {
+func (all Known[S]) Of(s S, sql string, args []any) *Statement {
+	if a, ok := all.of(s, sql, args); ok {
 		return a
 	}
 	return s.Common().Shared(sql, args)
 }
 
-func (texts Known[S]) of(s S, sql string, args []any) (*Statement, bool) {
-	k, ok := texts[sql]
+func (all Known[S]) of(s S, sql string, args []any) (*Statement, bool) {
+	k, ok := all.texts.Find(sql)
 	if !ok {
 		return nil, false
 	}

@@ -22,7 +22,6 @@ type Statement struct {
 	Args   []any
 	Params [][]byte // of a prepared statement, instead of args
 
-	few   [5]stage        // where steps begin
 	alone [1]db.Statement // it, as a batch
 }
 
@@ -34,6 +33,9 @@ type Memory struct {
 
 // statementsBlock is how many are made at a time.
 const statementsBlock = 64
+
+// stepsUsual is how many steps most statements have at most.
+const stepsUsual = 4
 
 // Next makes one that is empty.
 func (m *Memory) Next(name, sql string, args []any) *Statement {
@@ -47,10 +49,13 @@ func (m *Memory) Next(name, sql string, args []any) *Statement {
 	return a
 }
 
-// reset empties those that were used.
+// reset empties those that were used. They keep the memory of their steps and of their rows.
 func (m *Memory) reset() {
-	for at := 0; at < m.used; at += statementsBlock {
-		clear(m.blocks[at/statementsBlock])
+	for at := range m.used {
+		a := &m.blocks[at/statementsBlock][at%statementsBlock]
+		clear(a.steps)
+		clear(a.Out.List)
+		*a = Statement{steps: a.steps[:0], Out: Rows{List: a.Out.List[:0]}}
 	}
 	m.used = 0
 }
@@ -102,7 +107,7 @@ func (s *stage) run(x *db.Exec) error {
 
 func (a *Statement) add(s stage) *Statement {
 	if a.steps == nil {
-		a.steps = a.few[:0]
+		a.steps = make([]stage, 0, stepsUsual)
 	}
 	a.steps = append(a.steps, s)
 	return a

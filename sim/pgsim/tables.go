@@ -23,8 +23,11 @@ type RunKey struct {
 
 // CompareRun orders keys.
 func CompareRun(a, b RunKey) int {
-	if c := cmp.Or(cmp.Compare(a.Inst, b.Inst), cmp.Compare(a.Node, b.Node)); c != 0 {
-		return c
+	switch {
+	case a.Inst != b.Inst:
+		return cmp.Compare(a.Inst, b.Inst)
+	case a.Node != b.Node:
+		return cmp.Compare(a.Node, b.Node)
 	}
 	return strings.Compare(a.Path, b.Path)
 }
@@ -64,10 +67,15 @@ type ValueKey struct {
 
 // CompareValue orders keys.
 func CompareValue(a, b ValueKey) int {
-	if c := cmp.Or(cmp.Compare(a.Inst, b.Inst), cmp.Compare(a.ID, b.ID)); c != 0 {
-		return c
+	switch {
+	case a.Inst != b.Inst:
+		return cmp.Compare(a.Inst, b.Inst)
+	case a.ID != b.ID:
+		return cmp.Compare(a.ID, b.ID)
+	case a.Path != b.Path:
+		return strings.Compare(a.Path, b.Path)
 	}
-	return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Element, b.Element))
+	return cmp.Compare(a.Element, b.Element)
 }
 
 // Instance is that of the row.
@@ -133,19 +141,27 @@ func (b *Base) Crashed() { b.Tokens.Crash() }
 
 // Instance implements store.
 func (b *Base) Instance(index int) world.Stored {
-	var s world.Stored
-	b.Instances.CommittedFrom(int32(index), func(key int32, row InstanceRow) bool {
-		if key == int32(index) {
-			s = world.Stored{Status: row.Status, Result: string(row.Result)}
+	row := b.committed(int32(index))
+	return world.Stored{Status: row.Status, Result: string(row.Result)}
+}
+
+// Status implements judge.Tables.
+func (b *Base) Status(index int) backend.Status { return b.committed(int32(index)).Status }
+
+// committed is an instance as is committed; empty: it is not stored.
+func (b *Base) committed(index int32) (found InstanceRow) {
+	b.Instances.CommittedFrom(index, func(key int32, row InstanceRow) bool {
+		if key == index {
+			found = row
 		}
 		return false
 	})
-	return s
+	return found
 }
 
 // ended says whether an instance has ended, as is committed.
 func (b *Base) ended(index int32) bool {
-	s := b.Instance(int(index)).Status
+	s := b.Status(int(index))
 	return s != "" && s != backend.Running
 }
 

@@ -13,8 +13,8 @@ type Design interface {
 	judge.Tables
 }
 
-// Worlds are those of one program, played one after the other. Each has the coroutines and the memory again that the one before it
-// has left.
+// Worlds are played one after the other, those of one program and then perhaps of another. Each has the coroutines and the memory
+// again that the one before it has left.
 type Worlds struct {
 	Workload *cases.Workload
 	spare    world.Spare

@@ -95,9 +95,10 @@ func (c *calendar) take(lie int32) occurrence {
 	return o
 }
 
-// sink puts a place into the heap, at i or below.
+// sink puts a place into the heap, at i or below. It comes from the heap's end and mostly belongs there: it is put below all that is
+// before its brother, and rises from there.
 func (c *calendar) sink(i int, p place) {
-	h := c.heap
+	h, top := c.heap, i
 	for {
 		down := 2*i + 1
 		if down >= len(h) {
@@ -106,11 +107,16 @@ func (c *calendar) sink(i int, p place) {
 		if right := down + 1; right < len(h) && c.before(&h[right], &h[down]) {
 			down = right
 		}
-		if !c.before(&h[down], &p) {
-			break
-		}
 		h[i] = h[down]
 		i = down
+	}
+	for i > top {
+		up := (i - 1) / 2
+		if !c.before(&p, &h[up]) {
+			break
+		}
+		h[i] = h[up]
+		i = up
 	}
 	h[i] = p
 }

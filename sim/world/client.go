@@ -63,8 +63,8 @@ func (c *Client) listen() {
 // call makes a call, as the engine does: within a bounded time.
 func (c *Client) call(do func(ctx context.Context)) {
 	c.p.begins(func() {
-		ctx, cancel := c.host.Within(c.life, time.Duration(NS(callLeases*c.p.World.LeaseUS)))
-		defer cancel()
+		ctx := c.p.within(c.life, NS(callLeases*c.p.World.LeaseUS))
+		defer ctx.cancel()
 		do(ctx)
 	})
 }

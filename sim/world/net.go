@@ -119,6 +119,7 @@ type Conn struct {
 	batch    []db.Statement // that is asked for
 	err      error          // the answer that is on its way
 	serve    func(error)    // served
+	Lent     any            // what its process lends it as
 
 	LockTimeout int64 // how long its session waits, where its transaction has said so
 }
@@ -399,8 +400,8 @@ func ErrorCode(err error) int64 {
 	case err == ErrConn, err == errConnect:
 		return 1
 	}
-	var server *pgconn.PgError
-	if !errors.As(err, &server) {
+	server, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
 		return 2
 	}
 	n := int64(3)

@@ -248,14 +248,15 @@ func (p *Process) obey(c dispatch.Command) {
 // call makes a call of the design.
 func (p *Process) call(c dispatch.Call) {
 	w := p.World
-	w.Note(Calls, p.Index, int64(c.ID), int64(opNumber(c.Op)), int64(c.Shard))
+	id, op, completions := c.ID, opNumber(c.Op), c.Completions
+	w.Note(Calls, p.Index, int64(id), int64(op), int64(c.Shard))
 	end := func(r dispatch.Reply) {
-		r.Call = c.ID
-		w.Note(Answers, p.Index, int64(c.ID), int64(opNumber(c.Op)), ErrorCode(r.Err))
+		r.Call = id
+		w.Note(Answers, p.Index, int64(id), int64(op), ErrorCode(r.Err))
 		if r.Err != nil && w.Trace != nil {
 			w.Trace.Say(r.Err.Error())
 		}
-		w.Judge.Reply(p, &c, &r)
+		w.Judge.Reply(p, completions, r)
 		p.tell(r)
 	}
 	committed := func(out backend.Committed, err error) { end(dispatch.Reply{Committed: out, Err: err}) }

@@ -41,10 +41,21 @@ const (
 	overdue = postgres.Ended  // the end of its context
 )
 
-// Spare are threads without a job, which one world leaves to the next.
-type Spare struct{ threads []*thread }
+// Spare is what one world leaves to the next: threads without a job, and the memory of its calendar.
+type Spare struct {
+	threads  []*thread
+	calendar calendar
+}
 
-// Rest ends them.
+// takeCalendar gives the memory of the last world's calendar, for an empty one.
+func (s *Spare) takeCalendar() calendar {
+	c := s.calendar
+	s.calendar = calendar{}
+	clear(c.lies)
+	return calendar{heap: c.heap[:0], lies: c.lies[:0], free: c.free[:0]}
+}
+
+// Rest ends the threads.
 func (s *Spare) Rest() {
 	for _, t := range s.threads {
 		t.stop()

@@ -82,7 +82,7 @@ type Instance struct {
 
 // New makes the world of a case, in which nothing has happened yet. It is to be attached before it is played.
 func New(c cases.Case, load *cases.Workload, spare *Spare, trace *Trace) *World {
-	w := &World{Case: c, Workload: load, Trace: trace, calmFrom: -1, spare: spare}
+	w := &World{Case: c, Workload: load, Trace: trace, calmFrom: -1, spare: spare, queue: spare.takeCalendar()}
 	w.src = rand.NewPCG(c.Seed, 0x776f726c64)
 	w.Rand = rand.New(w.src)
 	w.hash = [2]uint64{c.Seed, 1}
@@ -93,8 +93,10 @@ func New(c cases.Case, load *cases.Workload, spare *Spare, trace *Trace) *World 
 		w.engines = append(w.engines, p)
 		w.after(w.Rand.Int64N(NS(1000)), nil, p.begin)
 	}
+	all := make([]Instance, len(c.Arrivals))
 	for i, a := range c.Arrivals {
-		inst := &Instance{Index: i, ID: w.newID(i)}
+		inst := &all[i]
+		inst.Index, inst.ID = i, w.newID(i)
 		inst.Shard = backend.ShardOf(inst.ID, c.Shards)
 		w.Instances = append(w.Instances, inst)
 		if a.AtUS >= 0 {
@@ -221,6 +223,7 @@ func (w *World) Play() {
 	for _, p := range w.engines {
 		p.reap()
 	}
+	w.spare.calendar = w.queue
 	if w.Server.Deadlocks > 0 {
 		w.Violate("D5", "%d times statements waited for each other in a circle", w.Server.Deadlocks)
 	}
@@ -348,9 +351,9 @@ func (w *World) stopped() {
 
 // inspect looks at what the world has left (I10).
 func (w *World) inspect() {
-	for table, n := range w.Store.Leftovers() {
+	for of, n := range w.Store.Leftovers() {
 		if n > 0 {
-			w.Violate("I10", "%d rows are left in %s", n, table)
+			w.Violate("I10", "%d rows are left in %s of instance %d", n, of.Table, of.Instance)
 		}
 	}
 	for _, inst := range w.Instances {
@@ -365,15 +368,21 @@ func (w *World) inspect() {
 type Store interface {
 	Open(h *Host) (Backend, error) // the real code of the design, on the host of a process
 	Crashed()                      // what the server has in memory is gone
-	Leftovers() map[string]int     // rows of instances that have ended, by table; in no order
+	Leftovers() map[Leftover]int   // rows of instances that have ended; in no order
 	Instance(index int) Stored
+}
+
+// Leftover is where rows of an instance that has ended are left.
+type Leftover struct {
+	Table    string
+	Instance int32
 }
 
 // judge holds what happens in a world against what must.
 type judge interface {
 	Committed(tx *db.Tx)
 	Offered(completions []backend.Completion)                                    // go to the store
-	Reply(p *Process, c *dispatch.Call, r *dispatch.Reply)                       // reaches an engine
+	Reply(p *Process, completions []backend.Completion, r dispatch.Reply)        // reaches an engine, whose call it answers
 	Started(p *Process, inst *Instance, task *backend.Task)                      // an attempt begins
 	Dropped(p *Process, l backend.Lease)                                         // an engine is not at a task any more
 	Granted(inst *Instance, run graph.Run, token int64, attempt, deliveries int) // a lease, by an owner in memory

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -98,6 +99,9 @@ func (a *Array) Null() {
 	a.data = append(a.data, 0xff, 0xff, 0xff, 0xff)
 }
 
+// arrayHead is how long an array with one dimension is before its first element, in bytes.
+const arrayHead = 20
+
 // Append appends the whole array to a buffer, as a parameter in the binary format.
 func (a *Array) Append(buf []byte) []byte {
 	dimensions, null := uint32(1), uint32(0)
@@ -107,6 +111,7 @@ func (a *Array) Append(buf []byte) []byte {
 	if a.null {
 		null = 1
 	}
+	buf = slices.Grow(buf, arrayHead+len(a.data))
 	buf = binary.BigEndian.AppendUint32(buf, dimensions)
 	buf = binary.BigEndian.AppendUint32(buf, null)
 	buf = binary.BigEndian.AppendUint32(buf, a.element)
@@ -169,11 +174,17 @@ type Elements struct {
 
 // ReadArray begins to read an array.
 func ReadArray(data []byte) Elements {
-	if len(data) < 20 { // null, or without a dimension
+	if len(data) < arrayHead { // null, or without a dimension
 		return Elements{}
 	}
-	return Elements{data[20:], int(binary.BigEndian.Uint32(data[12:]))}
+	return Elements{data[arrayHead:], int(binary.BigEndian.Uint32(data[12:]))}
 }
+
+// Elements gives the elements that have been appended. They share the array's memory.
+func (a *Array) Elements() Elements { return Elements{a.data, a.n} }
+
+// ElementOID is the type of the elements.
+func (a *Array) ElementOID() uint32 { return a.element }
 
 // Len is the number of elements that are left.
 func (e *Elements) Len() int { return e.n }

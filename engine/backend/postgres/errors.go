@@ -19,14 +19,11 @@ import (
 // whether it took place: everything but the server's own word. pgx calls some of these errors safe to
 // retry although the server has committed, so it is not asked.
 func Unconfirmed(err error) bool {
-	var server *pgconn.PgError
-	switch {
-	case err == nil, errors.Is(err, pgx.ErrTxCommitRollback):
+	if err == nil || errors.Is(err, pgx.ErrTxCommitRollback) {
 		return false
-	case errors.As(err, &server):
-		return parting(server)
 	}
-	return true
+	server, ok := errors.AsType[*pgconn.PgError](err)
+	return !ok || parting(server)
 }
 
 // MarkUnknown marks the error of something that commits as backend.ErrUnknown, where it leaves open whether that took place.
@@ -41,8 +38,8 @@ func MarkUnknown(err error) error {
 // its connection was lost or given up, without the server's word. A statement that waits for a lock there goes on when it has
 // it, and takes others, until the server notices.
 func Abandoned(err error) bool {
-	var unfit *UnfitError
-	return Unconfirmed(err) && !errors.As(err, &unfit)
+	_, unfit := errors.AsType[*UnfitError](err)
+	return !unfit && Unconfirmed(err)
 }
 
 // parting says whether an error was the last of its session: a shutdown or a crash, which can come after
@@ -55,8 +52,8 @@ func parting(e *pgconn.PgError) bool {
 // Poisoned says whether an error is the fault of the data of a call: the same call will fail again,
 // and a batch without it will not.
 func Poisoned(err error) bool {
-	var server *pgconn.PgError
-	if !errors.As(err, &server) {
+	server, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
 		return false
 	}
 	for _, class := range []string{"22", "23", "54"} { // data exception, integrity violation, program limit
@@ -69,14 +66,14 @@ func Poisoned(err error) bool {
 
 // Overflowed says whether a readiness counter was about to pass its required count.
 func Overflowed(err error) bool {
-	var server *pgconn.PgError
-	return errors.As(err, &server) && server.ConstraintName == "readiness_overflow"
+	server, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && server.ConstraintName == "readiness_overflow"
 }
 
 // Contended says whether the server gave the call up in favour of another: it may be made again.
 func Contended(err error) bool {
-	var server *pgconn.PgError
-	if !errors.As(err, &server) {
+	server, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
 		return false
 	}
 	switch server.Code {
@@ -95,34 +92,25 @@ func Explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return explain(err)
-}
-
-// explain is apart, so that what has no error makes no room for one.
-func explain(err error) error {
-	var done *explained
-	var server *pgconn.PgError
-	var parse *pgconn.ParseConfigError
-	var network net.Error
-	hint := ""
-	switch {
-	case errors.As(err, &done):
+	if _, ok := errors.AsType[*explained](err); ok {
 		return &explained{err: err} // which has said what to do
-	case errors.As(err, &parse):
-		hint = "check the DSN; it looks like postgres://user:password@host:5432/database"
-	case errors.As(err, &server):
-		hint = serverHint(server)
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		hint = "the server did not answer in time; check that it runs and can be reached"
-	case errors.Is(err, context.Canceled):
-		return err
-	default:
-		var connect *pgconn.ConnectError
-		if errors.As(err, &connect) {
-			hint = "check that the server runs and that host and port are right"
-		}
 	}
-	return &explained{err: err, hint: hint}
+	if _, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+		return &explained{err, "check the DSN; it looks like postgres://user:password@host:5432/database"}
+	}
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return &explained{err, serverHint(server)}
+	}
+	if network, ok := errors.AsType[net.Error](err); errors.Is(err, context.DeadlineExceeded) || ok && network.Timeout() {
+		return &explained{err, "the server did not answer in time; check that it runs and can be reached"}
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return &explained{err, "check that the server runs and that host and port are right"}
+	}
+	return &explained{err: err}
 }
 
 // serverHint says what to do about the commonest of the server's refusals.

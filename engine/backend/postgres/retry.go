@@ -36,8 +36,8 @@ func (s *Store) Retry(ctx context.Context, doing, remedy string, try func() erro
 	pause := time.Duration(0)
 	for tries := 1; ; tries++ {
 		err := try()
-		var again *retryable
-		if !errors.As(err, &again) {
+		again, ok := errors.AsType[*retryable](err)
+		if !ok {
 			return err
 		}
 		if tries == triesMost {

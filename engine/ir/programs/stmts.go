@@ -48,13 +48,19 @@ func (g *generator) block(most int) []ir.Stmt {
 
 // stmt draws one statement, or a few that belong together.
 func (g *generator) stmt() []ir.Stmt {
-	var of []statement // each as often as it weighs
-	for _, s := range statements() {
-		if !s.nests || g.depth <= depthMax && g.rounds <= roundsMax {
-			of = append(of, slices.Repeat([]statement{s}, s.weight)...)
-		}
+	all := statements()
+	if g.depth > depthMax || g.rounds > roundsMax {
+		all = slices.DeleteFunc(all, func(s statement) bool { return s.nests })
 	}
-	return of[g.n(len(of))].write(g)
+	weight := 0
+	for _, s := range all {
+		weight += s.weight
+	}
+	i := 0
+	for at := g.n(weight); at >= all[i].weight; i++ {
+		at -= all[i].weight
+	}
+	return all[i].write(g)
 }
 
 func assign(value ir.RHS, targets ...string) []ir.Stmt {

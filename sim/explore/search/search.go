@@ -89,6 +89,8 @@ func (h *hunt) progress() {
 
 // work takes one program after the other, with its seeds.
 func (h *hunt) work(ctx context.Context) {
+	d := explore.Drawing{Backend: h.Backend, Mix: h.Mix}
+	defer d.Close()
 	for ctx.Err() == nil {
 		h.mu.Lock()
 		number, over := h.next, h.over
@@ -98,7 +100,7 @@ func (h *hunt) work(ctx context.Context) {
 			return
 		}
 		var counts world.Counts
-		bad, why, err := h.program(number, &counts)
+		bad, why, err := h.program(&d, number, &counts)
 		h.mu.Lock()
 		h.found.Counts.Add(&counts)
 		if err != nil && h.err == nil {
@@ -115,9 +117,7 @@ func (h *hunt) work(ctx context.Context) {
 }
 
 // program plays the seeds of one program, up to one with a violation.
-func (h *hunt) program(number uint64, counts *world.Counts) (*cases.Case, []string, error) {
-	d := explore.Drawing{Backend: h.Backend, Mix: h.Mix}
-	defer d.Close()
+func (h *hunt) program(d *explore.Drawing, number uint64, counts *world.Counts) (*cases.Case, []string, error) {
 	counts.Programs++
 	for seed := max(h.From, number*cases.SeedsPerProgram); seed <= min(h.To, number*cases.SeedsPerProgram+cases.SeedsPerProgram-1); seed++ {
 		c, load, err := d.Case(seed)

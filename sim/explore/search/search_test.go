@@ -186,11 +186,13 @@ func BenchmarkSeeds(b *testing.B) {
 	for _, backend := range explore.Backends() {
 		b.Run(backend, func(b *testing.B) {
 			h := &hunt{Search: Search{Backend: backend, To: 1 << 40}, found: &Found{}}
+			d := explore.Drawing{Backend: backend}
+			defer d.Close()
 			var counts world.Counts
 			var number uint64
 			for b.Loop() {
 				if number%cases.SeedsPerProgram == 0 {
-					if bad, why, err := h.program(number/cases.SeedsPerProgram, &counts); bad != nil || err != nil {
+					if bad, why, err := h.program(&d, number/cases.SeedsPerProgram, &counts); bad != nil || err != nil {
 						b.Fatal(why, err)
 					}
 				}

@@ -31,21 +31,22 @@ var journalSQL = map[string]func(*Store, *pgsim.Statement, []any){
 }
 
 // texts are their names, by what is sent.
-var texts = func() map[string]string {
-	out := map[string]string{}
+var texts = func() pgsim.Texts[string] {
+	out := pgsim.Texts[string]{}
 	for name := range journalSQL {
 		text, err := journal.SQL(name)
 		if err != nil {
 			panic(err) // the files are part of the program
 		}
-		out[text] = name
+		out.Add(text, name)
 	}
 	return out
 }()
 
 // statement is what a text stands for.
 func (s *Store) statement(_ *host, sql string, args []any) *pgsim.Statement {
-	a := s.Memory.Next(texts[sql], sql, args)
+	name, _ := texts.Find(sql)
+	a := s.Memory.Next(name, sql, args)
 	journalSQL[a.Name](s, a, args)
 	return a
 }

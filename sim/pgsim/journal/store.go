@@ -118,8 +118,8 @@ func (s *Store) fence(a *pgsim.Statement, shard int, epoch int64) (holds *bool) 
 }
 
 // Leftovers implements store.
-func (s *Store) Leftovers() map[string]int {
-	out := map[string]int{}
+func (s *Store) Leftovers() map[world.Leftover]int {
+	out := map[world.Leftover]int{}
 	s.events.Committed(func(_ eventKey, e eventRow) bool { s.Left(out, "events", int32(e.inst.Index)); return true })
 	s.leases.Committed(func(_ leaseKey, l leaseRow) bool { s.Left(out, "leases", int32(l.inst.Index)); return true })
 	s.Instances.Committed(func(index int32, r pgsim.InstanceRow) bool {

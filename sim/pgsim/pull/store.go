@@ -61,7 +61,10 @@ func (r *ledgerRow) Free() { r.status, r.owner = ledgerQueued, "" }
 func (k arrivalKey) First(inst int32) arrivalKey { return arrivalKey{RunKey: k.RunKey.First(inst)} }
 
 func compareArrival(a, b arrivalKey) int {
-	return cmp.Or(pgsim.CompareRun(a.RunKey, b.RunKey), strings.Compare(a.source, b.source))
+	if c := pgsim.CompareRun(a.RunKey, b.RunKey); c != 0 {
+		return c
+	}
+	return strings.Compare(a.source, b.source)
 }
 
 // Store is what is on the server.

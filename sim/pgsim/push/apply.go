@@ -16,11 +16,11 @@ import (
 	"pulley/sim/pgsim"
 )
 
-// application is apply.sql: its parameters, by the numbers that they have in the file, and what its parts come to.
+// application is apply.sql: its parameters, and what its parts come to.
 type application struct {
-	s     *Store
-	parts map[string]bool
-	args  [52]any
+	s *Store
+	*cutApply
+	args []any
 
 	offered []offeredRun
 	done    []int // of these, those that took place
@@ -60,21 +60,22 @@ type elementPart struct {
 	collected
 }
 
-// given is a parameter: nil where the statement takes it not.
-func given[T any](p *application, number int) T {
-	v, _ := p.args[number].(T)
+// given is a parameter, by the number that it has in the file: nil where the statement takes it not.
+func given[T any](p *application, number int) (v T) {
+	if place := p.cutApply.place[number]; place > 0 {
+		v, _ = p.args[place-1].(T)
+	}
 	return v
 }
 
 // elementsOf reads an array that package postgres has written. Numbers of 64 bits and JSON can be null.
 func elementsOf(array *postgres.Array) any {
-	data := array.Append(nil) // whose memory is not used again
-	e := postgres.ReadArray(data)
-	switch element := postgres.Int4(data[8:]); element {
+	e := array.Elements()
+	switch array.ElementOID() {
 	case pgtype.Int4OID:
 		return eachOf(e, postgres.Int4)
 	case pgtype.Int8OID:
-		return eachOf(e, nullable(postgres.Int8))
+		return nullableOf(e, postgres.Int8)
 	case pgtype.BoolOID:
 		return eachOf(e, func(v []byte) bool { return v[0] != 0 })
 	case pgtype.UUIDOID:
@@ -82,7 +83,7 @@ func elementsOf(array *postgres.Array) any {
 	case pgtype.TextOID:
 		return eachOf(e, func(v []byte) string { return string(v) })
 	default:
-		return eachOf(e, nullable(func(v []byte) string { return string(v) }))
+		return nullableOf(e, func(v []byte) string { return string(v) })
 	}
 }
 
@@ -94,27 +95,28 @@ func eachOf[T any](e postgres.Elements, read func([]byte) T) []T {
 	return list
 }
 
-func nullable[T any](read func([]byte) T) func([]byte) *T {
-	return func(v []byte) *T {
-		if v == nil {
-			return nil
+// nullableOf is eachOf for elements that can be null.
+func nullableOf[T any](e postgres.Elements, read func([]byte) T) []*T {
+	values, list := make([]T, e.Len()), make([]*T, e.Len())
+	for i := range list {
+		if v := e.Next(); v != nil {
+			values[i] = read(v)
+			list[i] = &values[i]
 		}
-		t := read(v)
-		return &t
 	}
+	return list
 }
 
 // apply is apply.sql: its parts in the order in which the server does them. What it gives is read from some of them, in
 // the order in which they stand; the others come then, the last first. Who sends it uses the memory of its parameters again.
-func (s *Store) apply(on *pgsim.Conn, a *pgsim.Statement, cut cutApply) {
-	p, events := &application{s: s, parts: cut.parts}, on.Events.([]push.Applied)
+func (s *Store) apply(on *pgsim.Conn, a *pgsim.Statement, cut *cutApply) {
 	a.Args = slices.Clone(a.Args)
 	for i, v := range a.Args {
 		if array, ok := v.(*postgres.Array); ok {
 			a.Args[i] = elementsOf(array)
 		}
-		p.args[cut.parameters[i]+1] = a.Args[i]
 	}
+	p, events := &application{s: s, cutApply: cut, args: a.Args}, on.Events.([]push.Applied)
 	if s.World.Bug == cases.BugInboxOutside {
 		p.outside(on.Host)
 	}

@@ -114,20 +114,23 @@ func (s *Store) Open(h *world.Host) (world.Backend, error) {
 
 // cutApply is apply.sql without the parts that some events do not need.
 type cutApply struct {
-	parts      map[string]bool
-	parameters []int // the places, from 0, of those that it takes
+	parts map[string]bool
+	place [applyParameters + 1]int // by the numbers that parameters have in the file: where those that it takes stand, from 1; zero: it does not take it
 }
+
+// applyParameters is how many apply.sql has.
+const applyParameters = 51
 
 // optional are the parts that can be left out.
 var optional = [...]string{"completions", "retries", "instances", "values", "elements", "arrivals", "runs", "ends"}
 
 // applies are all texts that apply.sql is sent with.
-var applies = sync.OnceValue(func() map[string]cutApply {
+var applies = sync.OnceValue(func() pgsim.Texts[*cutApply] {
 	text, err := push.SQL("apply")
 	if err != nil {
 		panic(err) // the file is part of the program
 	}
-	all := map[string]cutApply{}
+	all := pgsim.Texts[*cutApply]{}
 	for set := range 1 << len(optional) {
 		parts := map[string]bool{}
 		for i, part := range optional {
@@ -136,15 +139,19 @@ var applies = sync.OnceValue(func() map[string]cutApply {
 		if parts["retries"] && !parts["completions"] {
 			continue // they are a part of that one
 		}
-		cut, parameters := postgres.CutDown(text, func(part string) bool { return parts[part] })
-		all[cut] = cutApply{parts, parameters}
+		sql, parameters := postgres.CutDown(text, func(part string) bool { return parts[part] })
+		cut := &cutApply{parts: parts}
+		for i, place := range parameters {
+			cut.place[place+1] = i + 1
+		}
+		all.Add(sql, cut)
 	}
 	return all
 })
 
 // statement is what a text stands for.
 func (s *Store) statement(on *pgsim.Conn, sql string, args []any) *pgsim.Statement {
-	if cut, ok := applies()[sql]; ok {
+	if cut, ok := applies().Find(sql); ok {
 		a := s.Memory.Next("apply", sql, args)
 		s.apply(on, a, cut)
 		return a
