@@ -164,8 +164,9 @@ func (c *lockSet) meet(e *event) {
 	}
 }
 
-// sort puts the barriers in the order of keys, each once.
+// sort puts the barriers in the order of keys, each once. It makes a list of its own: other tries of the transaction have the one before.
 func (c *lockSet) sort() {
+	c.counters = slices.Clone(c.counters)
 	sortSpans(c.counters)
 	c.counters = slices.Compact(c.counters)
 }
