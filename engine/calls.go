@@ -47,7 +47,7 @@ func (e *Engine) call(c *dispatch.Call) {
 
 // endedElsewhere looks up the instances of leases that are not held any more, and gives those that have ended: another engine
 // cancelled them, or brought them to their end. What runs of them here is of no use to anybody, and its context says so; of any
-// other instance the task may be another engine's now. The reply, which prolongs the leases that are held, waits for this: so it
+// other instance the task may be another engine's now. The reply, which renews the leases that are held, waits for this: so it
 // takes until the deadline at most, and where it fails, all that is known is that the leases are lost.
 func (e *Engine) endedElsewhere(ctx context.Context, leases []backend.Lease, held []bool, deadline time.Time) (ended []backend.Instance) {
 	var ids []uuid.UUID

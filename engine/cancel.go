@@ -15,7 +15,7 @@ const reasonBytes = 16 << 10
 
 // Cancel ends a running instance from outside, as canceled, with the reason in its failure. What is
 // queued of it is never run, and what runs changes nothing any more: its context is cancelled with
-// dispatch.ErrInstanceEnded, here at once, and in other engines when they next prolong its lease, within a third of
+// dispatch.ErrInstanceEnded, here at once, and in other engines when they next renew its lease, within a third of
 // Config.Lease and two calls of the backend. An engine that cannot reach the store by then has its context cancelled with
 // dispatch.ErrLeaseLost when the lease runs out. It gives the instance as it stands then: one
 // that had ended before is as it was, so that canceling twice is fine. It fails with

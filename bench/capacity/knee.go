@@ -367,16 +367,24 @@ func (s *searching) climb(ctx context.Context) (err error) {
 
 // add makes a run at a rate, and hands it to the search.
 func (s *searching) add(ctx context.Context, rate float64) (*record.KneeRun, error) {
-	l, err := s.open(ctx, rate)
+	r, shown, err := s.judged(ctx, rate)
 	if err != nil {
 		return nil, err
 	}
-	r := recorded(l, "", rate, 0)
-	vote := voting(rate, l)
-	r.Vote = int(knee.Judge(s.asked, vote))
-	s.runs[rate] = append(s.runs[rate], r)
-	s.knee.Add(vote)
-	return &r, nil
+	s.runs[rate] = append(s.runs[rate], *r)
+	s.knee.Add(shown)
+	return r, nil
+}
+
+// judged makes a run at a rate, and gives it with its vote, and what it shows to a search.
+func (s *searching) judged(ctx context.Context, rate float64) (*record.KneeRun, knee.Run, error) {
+	l, err := s.open(ctx, rate)
+	if err != nil {
+		return nil, knee.Run{}, err
+	}
+	r, shown := recorded(l, "", rate, 0), voting(rate, l)
+	r.Vote = int(knee.Judge(s.asked, shown))
+	return &r, shown, nil
 }
 
 // answer fills in what the search found.
@@ -452,14 +460,12 @@ func (s *searching) compareBelow(ctx context.Context) (err error) {
 		if !s.left(s.times.forRate(below, s.percentile()), 1) {
 			break
 		}
-		l, err := s.open(ctx, below)
+		r, _, err := s.judged(ctx, below)
 		if err != nil {
 			return err
 		}
-		r := recorded(l, "", below, 0)
-		r.Vote = int(knee.Judge(s.asked, voting(below, l)))
-		s.say("check at %s: %s", perSecond(below), s.describe(&r))
-		c.BelowRuns = append(c.BelowRuns, r)
+		s.say("check at %s: %s", perSecond(below), s.describe(r))
+		c.BelowRuns = append(c.BelowRuns, *r)
 	}
 	if c.Below = middle(c.BelowRuns); c.Below == nil {
 		return nil

@@ -153,12 +153,12 @@ func TestWork(t *testing.T) {
 // waiting is an action that says that it has begun, and waits to be let go.
 type waiting struct {
 	worker.Executor
-	begun, goOn chan struct{}
+	begun, proceed chan struct{}
 }
 
 func (w *waiting) Execute(context.Context, backend.Task) (json.RawMessage, *plan.Failure) {
 	close(w.begun)
-	<-w.goOn
+	<-w.proceed
 	return nil, worker.DeathOf(&worker.DiedError{})
 }
 
@@ -169,7 +169,7 @@ func TestIdleWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkWatch(func(string, ...any) {})
 		w.observer().Offered(backend.Completion{Failure: &plan.Failure{Type: "WorkerDied"}}, time.Now())
-		action := &waiting{begun: make(chan struct{}), goOn: make(chan struct{})}
+		action := &waiting{begun: make(chan struct{}), proceed: make(chan struct{})}
 		go w.around(action).Execute(t.Context(), backend.Task{})
 		<-action.begun
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -177,7 +177,7 @@ func TestIdleWork(t *testing.T) {
 		if w.await(ctx, time.Minute) {
 			t.Error("work is idle while an action is at work")
 		}
-		close(action.goOn)
+		close(action.proceed)
 		synctest.Wait()
 		if !w.await(t.Context(), time.Minute) {
 			t.Error("work is not idle once nothing is at work")

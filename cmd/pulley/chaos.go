@@ -33,30 +33,31 @@ const engineCommand = "chaos-engine"
 
 // chaosCmd is pulley chaos.
 type chaosCmd struct {
-	Scenarios []string                  `arg:"" optional:"" help:"What to run, as NAME or NAME=SIZE: ${scenarios}. Or a program of scenarios/programs, or a scenario's file, as in orders.yaml. Or a workflow in Python, FILE.py[:Class]. Default: fanout chain loop spread, small, and retry_in_spread."`
-	Input     string                    `default:"{}" placeholder:"JSON" help:"What the run of a workflow in Python takes, as a JSON object; @FILE reads it from a file. Default: {}."`
-	Set       []string                  `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
-	Backend   string                    `default:"push" help:"The scheduler, with its options after colons. Default: push."`
-	Faults    []string                  `default:"all" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas. Default: all."`
-	Server    string                    `enum:"any,docker" default:"any" help:"any: Postgres from binaries of this machine, or what else there is; docker: in a container, as faults of containers need it. Default: docker if --faults names container, any otherwise."`
-	Hosts     string                    `enum:"none,docker" default:"none" help:"none: engines are processes of this machine; docker: each is in a container of its own, as faults of hosts need it. Default: docker if --faults names host, none otherwise."`
-	Seed      uint64                    `default:"1" help:"Of the plan of faults. Default: 1."`
-	Duration  time.Duration             `default:"30s" help:"How long things go wrong, about; every kind happens at least once. Default: 30s."`
-	Engines   int                       `default:"2" help:"Engines, each a process of its own. Default: 2."`
-	InFlight  int                       `default:"0" help:"Instances at once. Default: 8; 400 with --rate."`
-	Cancel    int                       `default:"10" help:"Of so many instances one is canceled while it runs; 0 for none, as with --soak. Default: 10."`
-	Slots     int                       `default:"16" help:"Actions that an engine runs at once. Default: 16."`
-	Rate      string                    `placeholder:"RATE" help:"Instances submitted in a second, evenly, with --in-flight as the most at once; 60% for a share of the highest rate, which is then found first. Default: whenever one ends."`
-	Every     time.Duration             `placeholder:"TIME" help:"From one fault's begin to the next, at least. Default: no longer than the plan says."`
-	Soak      bool                      `help:"Look for growth: memory, goroutines, connections, tables. The load is --rate 60% if nothing else is said, faults are --every 10s, for --duration; ended instances are removed."`
-	Instances int                       `placeholder:"N" help:"The load goes on until so many have ended, even if no fault is left. Default: 0."`
-	Lease     time.Duration             `default:"2s" help:"Of tasks. Default: 2s."`
-	Messages  time.Duration             `default:"5m" help:"How much longer wire.every, process.every and process.start may go on until they were at every message. Default: 5m."`
-	Format    string                    `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
-	Replay    string                    `placeholder:"FILE" help:"Run the case of a file again; other flags but --format, --out and --shrink count for nothing."`
-	Out       string                    `default:"out/chaos" placeholder:"DIR" help:"Where case.json, result.json, report.html and history.ndjson are written. Default: out/chaos."`
-	programs  map[string]*cases.Program `kong:"-"` // of FILE.py, by how they are named
-	Shrink    time.Duration             `default:"2m" help:"How long a smaller case is looked for that fails too; 0 for not at all. Default: 2m."`
+	Scenarios []string      `arg:"" optional:"" help:"What to run, as NAME or NAME=SIZE: ${scenarios}. Or a program of scenarios/programs, or a scenario's file, as in orders.yaml. Or a workflow in Python, FILE.py[:Class]. Default: fanout chain loop spread, small, and retry_in_spread."`
+	Input     string        `default:"{}" placeholder:"JSON" help:"What the run of a workflow in Python takes, as a JSON object; @FILE reads it from a file. Default: {}."`
+	Set       []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
+	Backend   string        `default:"push" help:"The scheduler, with its options after colons. Default: push."`
+	Faults    []string      `default:"all" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas. Default: all."`
+	Server    string        `enum:"any,docker" default:"any" help:"any: Postgres from binaries of this machine, or what else there is; docker: in a container, as faults of containers need it. Default: docker if --faults names container, any otherwise."`
+	Hosts     string        `enum:"none,docker" default:"none" help:"none: engines are processes of this machine; docker: each is in a container of its own, as faults of hosts need it. Default: docker if --faults names host, none otherwise."`
+	Seed      uint64        `default:"1" help:"Of the plan of faults. Default: 1."`
+	Duration  time.Duration `default:"30s" help:"How long things go wrong, about; every kind happens at least once. Default: 30s."`
+	Engines   int           `default:"2" help:"Engines, each a process of its own. Default: 2."`
+	InFlight  int           `default:"0" help:"Instances at once. Default: 8; 400 with --rate."`
+	Cancel    int           `default:"10" help:"Of so many instances one is canceled while it runs; 0 for none, as with --soak. Default: 10."`
+	Slots     int           `default:"16" help:"Actions that an engine runs at once. Default: 16."`
+	Rate      string        `placeholder:"RATE" help:"Instances submitted in a second, evenly, with --in-flight as the most at once; 60% for a share of the highest rate, which is then found first. Default: whenever one ends."`
+	Every     time.Duration `placeholder:"TIME" help:"From one fault's begin to the next, at least. Default: no longer than the plan says."`
+	Soak      bool          `help:"Look for growth: memory, goroutines, connections, tables. The load is --rate 60% if nothing else is said, faults are --every 10s, for --duration; ended instances are removed."`
+	Instances int           `placeholder:"N" help:"The load goes on until so many have ended, even if no fault is left. Default: 0."`
+	Lease     time.Duration `default:"2s" help:"Of tasks. Default: 2s."`
+	Messages  time.Duration `default:"5m" help:"How much longer wire.every, process.every and process.start may go on until they were at every message. Default: 5m."`
+	Format    string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	Replay    string        `placeholder:"FILE" help:"Run the case of a file again; other flags but --format, --out and --shrink count for nothing."`
+	Out       string        `default:"out/chaos" placeholder:"DIR" help:"Where case.json, result.json, report.html and history.ndjson are written. Default: out/chaos."`
+	Shrink    time.Duration `default:"2m" help:"How long a smaller case is looked for that fails too; 0 for not at all. Default: 2m."`
+
+	programs map[string]*cases.Program // of FILE.py, by how they are named
 }
 
 // Help is the end of the command's help.

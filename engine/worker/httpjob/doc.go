@@ -48,7 +48,7 @@
 //	no token can be had                              TokenError; for Config.Patience, if there was one before
 //
 // Cancelling is done in the background, once per job, and within Config.CancelTimeout: a server that is down does not hear of it, nor
-// does one whose engine dies first. An engine learns of an instance that another one cancelled when it next prolongs the lease, within
+// does one whose engine dies first. An engine learns of an instance that another one cancelled when it next renews the lease, within
 // a third of the lease; if it cannot reach the store by then, the lease is lost, and the job goes on to its own end. A job should
 // therefore have a time limit of its own.
 //

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 const cancelDeadline = 10 * time.Minute
 
 // TestCancelledByAnotherEngine has an engine run an attempt by a program, one by a long-lived worker, and one as a job, none of which
-// ends by itself. Another engine on the same database cancels the instance: the first one learns of it when it next prolongs its
+// ends by itself. Another engine on the same database cancels the instance: the first one learns of it when it next renews its
 // leases, and then the program is killed, the worker told, and the job cancelled at its server.
 func TestCancelledByAnotherEngine(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,7 @@ jobs:
 	if err != nil || inst.Status != backend.Canceled {
 		t.Fatalf("the instance is %s, %v", inst.Status, err)
 	}
-	ahead.Store(int64(lease/3 + time.Second)) // when leases are prolonged
+	ahead.Store(int64(lease/3 + time.Second)) // when leases are renewed
 	await(ctx, t, "the program was killed", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 	await(ctx, t, "the worker has ended the attempt", func() bool { return m.pools[0].AtWork() == 0 })
 	await(ctx, t, "the job was cancelled", func() bool { return server.Active() == 0 })

@@ -111,18 +111,15 @@ func (g gates) queue(batch *pgx.Batch, shard int, held *bool) {
 // changes anything there must have held a part of that before, so that nobody does from then on.
 func (c *commit) hold(ctx context.Context, g gates, held bool) error {
 	parameters := g.parameters(c.shard)
-	for range gatesPasses {
-		if held {
-			return nil
+	for pass := 0; !held; pass++ {
+		if pass == gatesPasses {
+			return fmt.Errorf("instance %s: %w", g[0].instance, errGates)
 		}
 		if err := c.conn.QueryRow(ctx, gatesMoreSQL, parameters...).Scan(&held); err != nil {
 			return err
 		}
 	}
-	if held {
-		return nil
-	}
-	return fmt.Errorf("instance %s: %w", g[0].instance, errGates)
+	return nil
 }
 
 // holdNext locks what is called off by events that follow, of which nothing was known when the transaction
