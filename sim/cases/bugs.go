@@ -62,6 +62,10 @@ const (
 	BugRemovalWaits = "removal-waits"
 	// What arguments refer to is read behind the claim, and given to a run that was cancelled in between.
 	BugGivenCalledOff = "called-off-and-given-out"
+	// Runs that were seen count as locked, although they were completed before they could be.
+	BugSeenIsHeld = "seen-is-held"
+	// Who takes a shard in which it had answers lost does not learn that another had it before.
+	BugOtherUnseen = "another-had-the-shard-unseen"
 )
 
 // Bug is one that can be planted in a design.

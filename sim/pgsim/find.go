@@ -1,6 +1,9 @@
 package pgsim
 
-import "pulley/sim/db"
+import (
+	"pulley/sim/cases"
+	"pulley/sim/db"
+)
 
 // What stands here is how statements find rows, and what they do with those that they have found.
 
@@ -73,8 +76,10 @@ func LockAll[K, V any](a *Statement, t *db.Table[K, V], policy db.Policy, find f
 }
 
 // Hold is LockAll, and says whether all that was found is locked, and the condition holds of it.
-func Hold[K, V any](a *Statement, t *db.Table[K, V], policy db.Policy, find func(*db.Exec) []*db.Version[K, V], holds func(V) bool) {
-	lockAll(a, t, policy, find, holds, func(found, locked int64) any { return found == locked })
+func Hold[K, V any](b *Base, a *Statement, t *db.Table[K, V], policy db.Policy, find func(*db.Exec) []*db.Version[K, V], holds func(V) bool) {
+	lockAll(a, t, policy, find, holds, func(found, locked int64) any {
+		return found == locked || b.World.Bug == cases.BugSeenIsHeld
+	})
 }
 
 func lockAll[K, V any](a *Statement, t *db.Table[K, V], policy db.Policy, find func(*db.Exec) []*db.Version[K, V], holds func(V) bool, give func(found, locked int64) any) {

@@ -118,7 +118,7 @@ func (s *Store) gatesMore(a *pgsim.Statement, args []any) { s.lockGates(a, args,
 
 func (s *Store) lockGates(a *pgsim.Statement, args []any, policy db.Policy) {
 	ids, nodes, lows, highs := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]string)
-	pgsim.Hold(a, s.nodes.Table, policy, func(x *db.Exec) (found []*db.Version[pgsim.RunKey, nodeRow]) {
+	pgsim.Hold(&s.Base, a, s.nodes.Table, policy, func(x *db.Exec) (found []*db.Version[pgsim.RunKey, nodeRow]) {
 		for i := range ids {
 			found = append(found, s.between(x, ids[i], nodes[i], lows[i], highs[i])...)
 		}

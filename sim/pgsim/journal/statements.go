@@ -88,7 +88,7 @@ func (s *Store) acquire(a *pgsim.Statement, args []any) {
 				return shardRow{raised, since, name, max(r.expires, s.World.Server.Clock()+span), r.counted && r.owner == ""}
 			})
 		if ok {
-			a.Give(row.epoch, row.since <= known)
+			a.Give(row.epoch, row.since <= known || s.World.Bug == cases.BugOtherUnseen)
 			x.Note(judge.Step{What: world.Owns, Shard: int64(shard), Epoch: row.epoch})
 		}
 		return err
@@ -132,7 +132,7 @@ func (s *Store) release(a *pgsim.Statement, args []any) {
 		return err
 	})
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
-		if !freed || row.since > known {
+		if !freed || row.since > known && s.World.Bug != cases.BugOtherUnseen {
 			return nil
 		}
 		inst := s.InstanceOf(ids[i])

@@ -122,7 +122,7 @@ func (s *Store) callOffMore(a *pgsim.Statement, args []any) { s.lockRuns(a, args
 
 func (s *Store) lockRuns(a *pgsim.Statement, args []any, policy db.Policy) {
 	r := ranges{nil, args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]string), nil}
-	pgsim.Hold(a, s.queue.Table, policy, func(x *db.Exec) []*db.Version[pgsim.RunKey, queued] { return rowsIn(x, s, s.queue.Table, r, nil) }, pgsim.Any)
+	pgsim.Hold(&s.Base, a, s.queue.Table, policy, func(x *db.Exec) []*db.Version[pgsim.RunKey, queued] { return rowsIn(x, s, s.queue.Table, r, nil) }, pgsim.Any)
 }
 
 // holdCounters: see hold_counters.sql.

@@ -2,9 +2,12 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres/journal/ownership"
 )
 
 // late takes another epoch for a backend's only shard, behind its back: so does a call that was given up, and that the
@@ -95,4 +98,38 @@ func (w *world) holding(b *Backend, call func(*shardState) error) error {
 	}
 	defer sh.unlock()
 	return call(sh)
+}
+
+// TestLateEpochAfterAnother has another backend own the shard for a moment, and then a call of this one for an epoch come late: what this
+// one knows, and the leases on node runs among it, says nothing of what the other did, and is not handed over (I11).
+func TestLateEpochAfterAnother(t *testing.T) {
+	w := newWorld(t, 1)
+	b := w.open()
+	if held := w.launch(b, fanned); len(held) == 0 {
+		t.Fatal("nothing is leased")
+	}
+	freeze(b)
+	other := *b.owners
+	other.Name = "another"
+	err := w.holding(b, func(sh *shardState) error {
+		known := sh.epoch.Load()
+		for _, r := range []*ownership.Registry{&other, b.owners} {
+			if _, err := b.store.Pool.Exec(w.ctx, "UPDATE shards SET expires_at = clock_timestamp()"); err != nil {
+				return err
+			}
+			switch _, mine, err := r.Acquire(w.ctx, 0, known, time.Minute); {
+			case err != nil:
+				return err
+			case mine:
+				return fmt.Errorf("%s takes the shard as if nobody else had had it", r.Name)
+			}
+		}
+		return sh.release(w.ctx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leases, counted := w.number(b, "SELECT count(*) FROM leases"), w.number(b, "SELECT count(*) FROM shards WHERE counted"); leases+counted != 0 {
+		t.Errorf("%d leases are handed over, and of %d shards all deliveries are said to be known; want none", leases, counted)
+	}
 }
