@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -19,6 +20,10 @@ import (
 // asCommand has the test binary be the command itself, so that it is tested as its users run it, and
 // with the race detector where the tests have it.
 const asCommand = "PULLEY_TEST_AS_COMMAND"
+
+// builtCommand names a command that was built already, such as with the race detector for tests that have it not. Empty: the test
+// binary is the command.
+const builtCommand = "PULLEY_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) == "1" {
@@ -55,7 +60,7 @@ func commandWithin(t *testing.T, within time.Duration, args ...string) *exec.Cmd
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd := exec.CommandContext(ctx, cmp.Or(os.Getenv(builtCommand), os.Args[0]), args...)
 	// The race detector's runtime waits for a second at the end of every process unless it is told not to.
 	cmd.Env = append(os.Environ(), asCommand+"=1", "GORACE=atexit_sleep_ms=0 halt_on_error=1")
 	return cmd

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -83,12 +86,31 @@ func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally,
 	return t, nil
 }
 
-// singles are packages in which no goroutines meet, or whose goroutines meet under the race detector elsewhere: the searches of
-// sim/explore/search do in the tests of cmd/pulley. Without the detector, their tests take a fifth of the time.
+// singles are packages in which no goroutines meet, or whose goroutines meet under the race detector elsewhere: what
+// commandPackage calls does in its commands that are processes of their own, and all of them do in the night. Without the detector,
+// their tests take a fifth of the time.
 var singles = []string{
-	"sim/explore", "sim/explore/search", "sim/cases", "sim/pgsim", "sim/pgsim/push", "sim/pgsim/eager", "sim/pgsim/pull", "sim/pgsim/journal",
-	"sim", "sim/db", "sim/gantt", "sim/lines", "engine/ir", "engine/graph", "engine/dispatch", "scenarios/wfformat",
+	commandPackage, "sim/explore", "sim/explore/search", "sim/cases", "sim/pgsim", "sim/pgsim/push", "sim/pgsim/eager", "sim/pgsim/pull", "sim/pgsim/journal",
+	"sim", "sim/db", "sim/gantt", "sim/lines", "engine/ir", "engine/ir/programs", "engine/graph", "engine/dispatch", "engine/plan", "engine/reference",
+	"scenarios", "scenarios/wfformat", "scenarios/generate", "scenarios/arrivals", "scenarios/dist",
 	"reports", "reports/record", "bench/stats", "bench/load", "bench/changepoint", "bench/usl", "bench/knee", "bench/capacity",
+}
+
+// commandPackage is the command. Its tests call it, and start it as a process.
+const commandPackage = "cmd/pulley"
+
+// commandVariable names the command that those tests start as a process. It is built with the race detector.
+const commandVariable = "PULLEY_TEST_COMMAND"
+
+// buildCommand builds the command with the race detector, and says where it is.
+func (p *place) buildCommand(ctx context.Context) (string, error) {
+	var out bytes.Buffer
+	file := filepath.Join(p.dir, "pulley")
+	err := p.run(ctx, command{args: []string{"go", "build", "-race", withoutDebugger, "-o", file, "./" + commandPackage}, out: &out})
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("building the command: %w\n%s", err, out.String())
+	}
+	return file, err
 }
 
 // testSplit runs the packages in which goroutines meet with the race detector, and beside them the others without it.
@@ -97,6 +119,17 @@ func (p *place) testSplit(ctx context.Context, all tests) (*tally, error) {
 	with, without := all, all
 	with.packages = slices.DeleteFunc(slices.Clone(all.packages), single)
 	without.packages = slices.DeleteFunc(slices.Clone(all.packages), func(name string) bool { return !single(name) })
+	if slices.ContainsFunc(without.packages, func(name string) bool { return short(name) == commandPackage }) {
+		file, err := p.buildCommand(ctx) // before the tests, so that what both need is compiled once
+		if err != nil {
+			return newTally(nil), err
+		}
+		without.env = maps.Clone(all.env)
+		if without.env == nil {
+			without.env = map[string]string{}
+		}
+		without.env[commandVariable] = file
+	}
 	without.race, without.atOnce, without.record = false, 1, strings.TrimSuffix(all.record, ".json")+"-single.json"
 	begun := time.Now()
 	var tallies [2]*tally

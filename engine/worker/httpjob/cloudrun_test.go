@@ -178,15 +178,16 @@ func TestUnevenListing(t *testing.T) {
 		Seed: 5, ListUneven: 9 * second, Faults: jobserver.Faults{Lost: 0.2},
 	}, nil, func(b *bench) {
 		f := b.action(Job{})
+		jobs := depth.Of(100, 300)
 		var all sync.WaitGroup
-		for i := range 300 {
+		for i := range jobs {
 			all.Go(func() {
-				time.Sleep(time.Duration(i) * 40 * time.Millisecond) // virtual
+				time.Sleep(time.Duration(i) * 12 * time.Second / time.Duration(jobs)) // virtual
 				b.wants(newCall(`{"a":1}`), f, `{"a":1}`)
 			})
 		}
 		all.Wait()
-		b.startedOnce(300)
+		b.startedOnce(jobs)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -83,7 +84,7 @@ func TestGoodWorkers(t *testing.T) {
 // mistakes are of workers, by what goes wrong.
 var mistakes = map[string]mistake{
 	"no hello":          {`    send("hello", `, `    over.wait(); dict(x=1, `, `hello: expected a hello within 2s; came nothing for 2s; write`},
-	"crash":             {`    send("hello", `, `    sys.exit("no license"); dict(`, `hello: expected a hello within 2s; came its end with exit status 1, and on standard error: no license; write`},
+	"crash":             {`    send("hello", `, `    sys.exit("no license"); dict(`, `hello: expected a hello within 1m0s; came its end with exit status 1, and on standard error: no license; write`},
 	"version":           {`version=1`, `version=2`, `hello: expected a hello that is right; came one where its version of the protocol is 2; pulley speaks version 1; correct`},
 	"no flush":          {`messages.flush()`, `pass`, `hello: expected a hello within 2s; came nothing`},
 	"heartbeat first":   {`    send("hello", `, `    send("heartbeat"); send("hello", `, `hello: expected hello as the first message; came heartbeat; send`},
@@ -137,7 +138,7 @@ func TestWrongWorkers(t *testing.T) {
 			turns <- struct{}{}
 			defer func() { <-turns }()
 			r, err := check.Run(t.Context(), check.Options{
-				Command: []string{"python3", file}, Patience: 2 * time.Second, HelloTimeout: helloTimeout(c.want),
+				Command: []string{"python3", file}, Patience: c.patience(name, "came nothing for"), HelloTimeout: c.patience(name, "a hello within 2s; came nothing"),
 				Run: shout, Slow: nap,
 			})
 			if err != nil {
@@ -179,9 +180,10 @@ func (m mistake) plant(t *testing.T, name, good string) string {
 	return good
 }
 
-// helloTimeout is short where the hello does not come, and else long enough for a busy machine.
-func helloTimeout(want string) time.Duration {
-	if strings.Contains(want, "a hello within 2s") {
+// patience is short where the finding is that nothing comes, or where nothing comes besides what is found. Else it is long enough
+// for a busy machine.
+func (m mistake) patience(name, finding string) time.Duration {
+	if strings.Contains(m.want, finding) || slices.Contains([]string{"pieces", "result is no JSON", "other id", "other kind"}, name) {
 		return 2 * time.Second
 	}
 	return time.Minute
