@@ -47,6 +47,8 @@ type job struct {
 	Actions string    `json:"actions"` // a file; empty: the built-in ones
 	Program string    `json:"program"` // a file
 	Input   string    `json:"input"`
+
+	Deliveries int `json:"deliveries"` // of an attempt, at most; zero: as many as usual
 }
 
 func TestMain(m *testing.M) {
@@ -95,7 +97,7 @@ func (j job) run(ctx context.Context) (in backend.Instance, err error) {
 		return in, err
 	}
 	defer store.Close()
-	e, err := engine.New(engine.Config{Backend: store, Workers: reg, CheckActions: true, Lease: time.Second, Slots: 16, Batch: spec.Batch()})
+	e, err := engine.New(engine.Config{Backend: store, Workers: reg, CheckActions: true, Lease: time.Second, Slots: 16, Batch: spec.Batch(), MaxDeliveries: j.Deliveries})
 	if err != nil {
 		return in, err
 	}
@@ -273,6 +275,7 @@ func TestEnginesKilledAtRandom(t *testing.T) {
 	j := newJob(`{"fan_out": 24, "loop_iters": 3}`)
 	j.Backend, j.DSN, j.Schema = "push", pgtest.DSN(t), pgtest.Schema(t)
 	kills, ends := depth.Of(5, 200), 0
+	j.Deliveries = kills + 1 // on a slow machine, every kill may meet the same attempt
 	for killed := 0; killed < kills; {
 		cmd, out := j.start(t, mark)
 		_ = pause.For(t.Context(), time.Duration(random.IntN(1500))*time.Millisecond)

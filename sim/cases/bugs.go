@@ -37,6 +37,7 @@ const (
 	BugGatesOpen            = "called-off-unlocked"
 	BugHoldsOn              = "called-off-behind-its-own-lock"
 	BugTidyUnseen           = "tidy-unseen"
+	BugEndsAlone            = "ends-as-if-alone"
 	BugLifeIgnored          = "crash-forgotten-when-a-commit-is-settled"
 	BugCyclesTogether       = "cycles-side-by-side"
 	BugCycleLeft            = "cycle-left-to-another"
@@ -108,6 +109,7 @@ var bugs = inBothScans([]Bug{
 	{"push", BugAttemptsForgotten, "who takes a lease over begins to count attempts anew", "I4"},
 	{"push", BugDeliveriesForgotten, "who takes a lease over does not count it as a delivery", "I14"},
 	{"push", BugTidyUnseen, "what an ended instance has left is taken to be gone without another look", "I10"},
+	{"push", BugEndsAlone, "who ends an instance does not look whether others are at work on it", "I10"},
 	{"push", BugMapOrder, "completions and counters are locked in any order", "D5"},
 
 	{"eager", BugTokenIgnored, "a completion is applied whatever token it has: in the place of another, or of another attempt", "I3 I4"},

@@ -297,8 +297,8 @@ func (p *application) draw(a *pgsim.Statement) {
 // end ends instances: all of their rows are locked, and then, by the address, one is changed for each.
 func (p *application) end(a *pgsim.Statement) {
 	s := p.s
-	ords, ids, statuses, untidy := given[[]int32](p, 46), given[[][16]byte](p, 47), given[[]string](p, 48), given[[]bool](p, 49)
-	results, failures := given[[]*string](p, 50), given[[]*string](p, 51)
+	ords, ids, statuses := given[[]int32](p, 46), given[[][16]byte](p, 47), given[[]string](p, 48)
+	results, failures := given[[]*string](p, 49), given[[]*string](p, 50)
 	p.ended = []int32{}
 	a.Each(func() int { return len(ords) }, func(x *db.Exec, i int) error {
 		v := s.Instances.Get(x, int32(s.InstanceOf(ids[i]).Index))
@@ -320,7 +320,7 @@ func (p *application) end(a *pgsim.Statement) {
 	a.Each(func() int { return len(p.ending) }, func(x *db.Exec, i int) error {
 		e := p.ending[i]
 		row := e.v.Value
-		row.Status, row.Untidy = backend.Status(statuses[e.at]), untidy[e.at]
+		row.Status = backend.Status(statuses[e.at])
 		row.End(results[e.at], failures[e.at])
 		ok, err := s.Instances.Update(x, e.v, db.NoKeyUpdate, row)
 		if ok {

@@ -93,21 +93,60 @@ func dropValues[V any](s *Store, a *pgsim.Statement, t *db.Table[pgsim.ValueKey,
 	})
 }
 
-// endInstances: see end.sql. What it is itself comes first, and then its parts, the last first.
-func (s *Store) endInstances(a *pgsim.Statement, args []any) {
-	pgsim.DeleteAll(a, s.elements, ofEnded(s, s.elements, args))
-	pgsim.DeletePart(a, s.inbox, ofEnded(s, s.inbox, args))
-	pgsim.DeletePart(a, s.readiness, ofEnded(s, s.readiness, args))
+// ended is an instance that end.sql takes the rows of, or marks.
+type ended struct {
+	ord  int32
+	inst int32
+	busy *db.Version[int32, pgsim.InstanceRow] // to be marked as untidy; nil: it is not, or is already
+	left bool                                  // something else is at work on it
 }
 
-// ofEnded finds the rows of instances whose end took place.
-func ofEnded[K pgsim.InstanceKey[K], V any](s *Store, t *db.Table[K, V], args []any) func(x *db.Exec) []*db.Version[K, V] {
-	ords, ids := args[5].([]int32), args[6].([][16]byte)
-	return func(x *db.Exec) (found []*db.Version[K, V]) {
+// endInstances: see end.sql. What it is itself comes first, and then its parts, the last first.
+func (s *Store) endInstances(a *pgsim.Statement, args []any) {
+	ords, ids, shared := args[5].([]int32), args[6].([][16]byte), args[7].([]bool)
+	var all []ended
+	a.Write, a.Counts = true, true
+	a.Then(func(x *db.Exec) error {
 		took := s.took(x, args)
 		for i, id := range ids {
-			if took(ords[i]) && s.World.Bug != cases.BugLoopReset {
-				found = append(found, pgsim.OfInstance(x, t, int32(s.InstanceOf(id).Index))...)
+			if !took(ords[i]) {
+				continue
+			}
+			e := ended{ord: ords[i], inst: int32(s.InstanceOf(id).Index)}
+			if v := s.Instances.Get(x, e.inst); shared[i] && v != nil {
+				busy := s.World.Bug != cases.BugEndsAlone && len(pgsim.OfInstance(x, s.queue.Table, e.inst)) > 0
+				if e.left = v.Value.Untidy || busy; e.left && !v.Value.Untidy {
+					e.busy = v
+				}
+			}
+			all = append(all, e)
+		}
+		return nil
+	})
+	a.Each(func() int { return len(all) }, func(x *db.Exec, i int) error {
+		if all[i].busy == nil {
+			return nil
+		}
+		row := all[i].busy.Value
+		row.Untidy = true
+		ok, err := s.Instances.Update(x, all[i].busy, db.NoKeyUpdate, row)
+		if ok {
+			a.Affected++
+			a.Give(all[i].ord)
+		}
+		return err
+	})
+	pgsim.DeletePart(a, s.elements, ofEnded(s, s.elements, &all))
+	pgsim.DeletePart(a, s.inbox, ofEnded(s, s.inbox, &all))
+	pgsim.DeletePart(a, s.readiness, ofEnded(s, s.readiness, &all))
+}
+
+// ofEnded finds the rows of instances on which nothing else is at work.
+func ofEnded[K pgsim.InstanceKey[K], V any](s *Store, t *db.Table[K, V], all *[]ended) func(x *db.Exec) []*db.Version[K, V] {
+	return func(x *db.Exec) (found []*db.Version[K, V]) {
+		for _, e := range *all {
+			if !e.left && s.World.Bug != cases.BugLoopReset {
+				found = append(found, pgsim.OfInstance(x, t, e.inst)...)
 			}
 		}
 		return found

@@ -28,7 +28,7 @@ type arrays struct {
 	runs    struct{ ord, instance, node, path, args, wait postgres.Array }
 	watched bool
 	retries bool
-	ends    struct{ ord, instance, status, untidy, result, failure postgres.Array }
+	ends    struct{ ord, instance, status, result, failure postgres.Array }
 	args    []any // all of them, in the order of apply.sql
 	given   []any // those that its statement takes
 }
@@ -49,7 +49,7 @@ const (
 var arraysPool = sync.Pool{New: func() any { return newArrays() }}
 
 func newArrays() *arrays {
-	int4, int8, boolean, id, text, value := postgres.Int4s(), postgres.Int8s(), postgres.Bools(), postgres.UUIDs(), postgres.Texts(), postgres.JSONs()
+	int4, int8, id, text, value := postgres.Int4s(), postgres.Int8s(), postgres.UUIDs(), postgres.Texts(), postgres.JSONs()
 	a := &arrays{}
 	d, b, v, e, r, q, n := &a.done, &a.born, &a.values, &a.elements, &a.arrivals, &a.runs, &a.ends
 	d.ord, d.instance, d.node, d.path, d.token, d.wait = int4, id, int4, text, int8, int8
@@ -58,7 +58,7 @@ func newArrays() *arrays {
 	e.ord, e.instance, e.node, e.path, e.place, e.value = int4, id, int4, text, int4, value
 	r.ord, r.instance, r.node, r.path, r.required, r.hard, r.soft = int4, id, int4, text, int4, int4, int4
 	q.ord, q.instance, q.node, q.path, q.args, q.wait = int4, id, int4, text, value, int8
-	n.ord, n.instance, n.status, n.untidy, n.result, n.failure = int4, id, text, boolean, value, value
+	n.ord, n.instance, n.status, n.result, n.failure = int4, id, text, value, value
 	a.args = append(make([]any, argArrays),
 		&d.ord, &d.instance, &d.node, &d.path, &d.token, &d.wait,
 		&b.ord, &b.instance, &b.workflow, &b.input, &b.status, &b.result, &b.failure,
@@ -66,7 +66,7 @@ func newArrays() *arrays {
 		&e.ord, &e.instance, &e.node, &e.path, &e.place, &e.value,
 		&r.ord, &r.instance, &r.node, &r.path, &r.required, &r.hard, &r.soft,
 		&q.ord, &q.instance, &q.node, &q.path, &q.args, &q.wait,
-		&n.ord, &n.instance, &n.status, &n.untidy, &n.result, &n.failure)
+		&n.ord, &n.instance, &n.status, &n.result, &n.failure)
 	return a
 }
 
@@ -230,7 +230,6 @@ func (a *arrays) addEnd(e *event) error {
 	n.ord.Int4(e.ord)
 	n.instance.UUID(e.instance)
 	n.status.Text(status)
-	n.untidy.Bool(!takesAll(e))
 	n.result.Bytes(result)
 	n.failure.Bytes(failure)
 	return nil

@@ -53,12 +53,21 @@ func (c *commit) drop(batch *pgx.Batch, unset, clear []*event, sure bool) {
 		batch.Queue(dropValuesSQL, guarded(append(parameters, first)...)...)
 	}
 	if len(d.ended) > 0 {
-		ords, instances := make([]int32, len(d.ended)), make([][16]byte, len(d.ended))
+		ords, instances, shared := make([]int32, len(d.ended)), make([][16]byte, len(d.ended)), make([]bool, len(d.ended))
 		for i, e := range d.ended {
-			ords[i], instances[i] = e.ord, e.instance
+			ords[i], instances[i], shared[i] = e.ord, e.instance, !isAlone(e)
 		}
-		batch.Queue(endSQL, guarded(ords, instances)...)
+		batch.Queue(endSQL, guarded(ords, instances, shared)...).Query(c.leave)
 	}
+}
+
+// leave reads which instances have ended while others were at work on them.
+func (c *commit) leave(rows pgx.Rows) error {
+	defer rows.Close()
+	for rows.Next() {
+		c.untidy = append(c.untidy, c.events[postgres.Int4(rows.RawValues()[0])])
+	}
+	return rows.Err()
 }
 
 // callOff begins a transaction whose events call runs off, or which has been given up because what

@@ -2,6 +2,7 @@ package push
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -200,9 +201,11 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 			return s.rows(conn, sql, -1, 0, [][16]byte{s.ended}, postgres.SweepRows)
 		}
 	}
-	probes["end"] = func(conn postgres.Conn, n int) error {
-		l := leasesOf(s.steps[:n])
-		return s.rows(conn, endSQL, -1, 0, int64(0), 0, int64(0), true, l.Ord, l.Instance)
+	for name, shared := range map[string]bool{"end": false, "end of what others work on": true} {
+		probes[name] = func(conn postgres.Conn, n int) error {
+			l := leasesOf(s.steps[:n])
+			return s.rows(conn, endSQL, -1, 0, int64(0), 0, int64(0), true, l.Ord, l.Instance, slices.Repeat([]bool{shared}, n))
+		}
 	}
 	probes["hold counters"] = func(conn postgres.Conn, n int) error {
 		l := leasesOf(s.steps[:n])

@@ -28,11 +28,11 @@ func callsOffRun(e *event, key backend.Key) bool {
 	})
 }
 
-// takesAll says whether an instance's rows go in the transaction that ends it: it has completed, and
-// nothing else can be at work on it.
-func takesAll(e *event) bool {
-	return e.plan.End != nil && e.plan.End.Failure == nil && !e.program.EndsEarly()
-}
+// removes says whether an event takes rows away besides those that it completes or replaces.
+func removes(e *event) bool { return len(e.plan.Clears) > 0 || e.plan.End != nil }
+
+// isAlone says whether nothing else can be at work on an instance that an event ends: it completes, and could not have done so before.
+func isAlone(e *event) bool { return e.plan.End.Failure == nil && !e.program.EndsEarly() }
 
 // span is a range of a table's keys: those of a node or variable whose path is low or greater, but less
 // than high. Of a variable, it begins with an element: -1 is its value, and 0 what was appended first.
@@ -79,7 +79,7 @@ func spans[ID ~int32](to []span, e *event, ids []ID, under graph.Path) []span {
 // drops are what events take away, by table, in the order of keys.
 type drops struct {
 	runs, counters, elements, values []span
-	ended                            []*event // what is left of their instances goes, too
+	ended                            []*event // what is left of their instances goes, too, if they can
 }
 
 // dropsOf gives what events unset, and what others clear.
@@ -115,8 +115,8 @@ func (d *drops) unset(e *event) {
 	}
 }
 
-// clear takes away what is over or called off, and all of an instance that has ended and that nothing else
-// works on.
+// clear takes away what is over or called off, and all of an instance that has ended, unless something else
+// works on it.
 func (d *drops) clear(e *event) {
 	if e.submission != nil {
 		return
@@ -130,7 +130,7 @@ func (d *drops) clear(e *event) {
 		d.counters = spans(d.counters, e, cleared.Barriers, cl.Path)
 		d.values = spans(d.values, e, cleared.Vars, cl.Path)
 	}
-	if takesAll(e) {
+	if e.plan.End != nil {
 		d.ended = append(d.ended, e)
 	}
 }

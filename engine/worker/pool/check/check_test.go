@@ -138,7 +138,7 @@ func TestWrongWorkers(t *testing.T) {
 			turns <- struct{}{}
 			defer func() { <-turns }()
 			r, err := check.Run(t.Context(), check.Options{
-				Command: []string{"python3", file}, Patience: c.patience(name, "came nothing for"), HelloTimeout: c.patience(name, "a hello within 2s; came nothing"),
+				Command: []string{"python3", file}, Patience: c.patience(name), HelloTimeout: short(strings.Contains(c.want, "a hello within 2s; came nothing")),
 				Run: shout, Slow: nap,
 			})
 			if err != nil {
@@ -180,10 +180,14 @@ func (m mistake) plant(t *testing.T, name, good string) string {
 	return good
 }
 
-// patience is short where the finding is that nothing comes, or where nothing comes besides what is found. Else it is long enough
-// for a busy machine.
-func (m mistake) patience(name, finding string) time.Duration {
-	if strings.Contains(m.want, finding) || slices.Contains([]string{"pieces", "result is no JSON", "other id", "other kind"}, name) {
+// patience is short where the finding is that nothing comes, or where nothing comes besides what is found.
+func (m mistake) patience(name string) time.Duration {
+	return short(strings.Contains(m.want, "came nothing for") || slices.Contains([]string{"pieces", "result is no JSON", "other id", "other kind"}, name))
+}
+
+// short is a wait that ends in vain, or else one that is long enough for a busy machine.
+func short(inVain bool) time.Duration {
+	if inVain {
 		return 2 * time.Second
 	}
 	return time.Minute

@@ -22,7 +22,7 @@
 -- elements: $27 ord, $28 instance, $29 node, $30 path, $31 place, $32 value
 -- arrivals: $33 ord, $34 instance, $35 node, $36 path, $37 required, $38 hard, $39 soft
 -- node runs: $40 ord, $41 instance, $42 node, $43 path, $44 args, $45 wait before it is due in µs, or -1: leased at once
--- ends: $46 ord, $47 instance, $48 status, $49 untidy, $50 result, $51 failure
+-- ends: $46 ord, $47 instance, $48 status, $49 result, $50 failure
 --
 -- One row comes back: the ords of what did not take place; with completions, those of them that have moved;
 -- with node runs, the tokens of the leases, in order; with ends, the ords of what ended its instance; with
@@ -152,11 +152,11 @@ WITH known AS (
 --[ ends
 ), ended AS (
     UPDATE instances i
-    SET status = e.status, untidy = e.untidy, result = e.result, failure = e.failure, ended_at = clock_timestamp()
+    SET status = e.status, result = e.result, failure = e.failure, ended_at = clock_timestamp()
     FROM (
         SELECT DISTINCT ON (u.instance_id) u.*, r.at
-        FROM unnest($46::int[], $47::uuid[], $48::text[], $49::boolean[], $50::json[], $51::json[])
-            AS u (ord, instance_id, status, untidy, result, failure)
+        FROM unnest($46::int[], $47::uuid[], $48::text[], $49::json[], $50::json[])
+            AS u (ord, instance_id, status, result, failure)
         CROSS JOIN LATERAL (
             SELECT r.ctid AS at, r.status FROM instances r WHERE r.shard = $1 AND r.id = u.instance_id FOR UPDATE
         ) r

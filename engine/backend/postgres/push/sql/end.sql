@@ -1,12 +1,25 @@
--- Removes all counters and values of instances that this transaction ended and that nothing else works on; node
--- runs have none that are open. Of what took place, see drop_values.sql.
--- $1 shard; $2 backend, $3 slot, $4 number of the commit, $5 whether all took place; $6 ord, $7 instance
+-- Removes all counters and values of instances that this transaction ended. If something else is at work on one, it is marked
+-- as untidy instead, and its ord comes back. Who is at work on an instance has a node run of it in the queue: one that another
+-- transaction takes away is seen until that commits, and then what it has added is. If there is none, nobody can begin.
+-- Of what took place, see drop_values.sql.
+-- $1 shard; $2 backend, $3 slot, $4 number of the commit, $5 whether all took place
+-- ends: $6 ord, $7 instance, $8 whether others may be at work
 WITH mark AS MATERIALIZED (
     SELECT m.stale FROM commits m WHERE m.shard = $1 AND m.backend = $2 AND m.slot = $3 AND m.number = $4
-), over AS MATERIALIZED (
-    SELECT e.instance_id
-    FROM unnest($6::int[], $7::uuid[]) AS e (ord, instance_id)
+), ended AS MATERIALIZED (
+    SELECT e.ord, e.instance_id, i.at, i.untidy OR i.busy AS left_alone, i.untidy
+    FROM unnest($6::int[], $7::uuid[], $8::boolean[]) AS e (ord, instance_id, shared)
+    LEFT JOIN LATERAL (
+        SELECT r.ctid AS at, r.untidy, EXISTS (
+            SELECT FROM queue q WHERE q.shard = $1 AND q.instance_id = e.instance_id OFFSET 0
+        ) AS busy
+        FROM instances r
+        WHERE e.shared AND r.shard = $1 AND r.id = e.instance_id
+        OFFSET 0
+    ) i ON true
     WHERE $5::boolean OR EXISTS (SELECT FROM mark m WHERE e.ord <> ALL (m.stale))
+), over AS MATERIALIZED (
+    SELECT e.instance_id FROM ended e WHERE e.left_alone IS NOT TRUE
 ), counters AS MATERIALIZED (
     SELECT t.at FROM over o
     CROSS JOIN LATERAL (SELECT t.ctid AS at FROM readiness t WHERE t.shard = $1 AND t.instance_id = o.instance_id OFFSET 0) t
@@ -20,5 +33,10 @@ WITH mark AS MATERIALIZED (
     DELETE FROM readiness t USING counters c WHERE t.ctid = c.at
 ), unvalued AS (
     DELETE FROM inbox t USING vals v WHERE t.ctid = v.at
+), unparted AS (
+    DELETE FROM elements t USING parts p WHERE t.ctid = p.at
 )
-DELETE FROM elements t USING parts p WHERE t.ctid = p.at
+UPDATE instances i SET untidy = true
+FROM ended e
+WHERE i.ctid = e.at AND e.left_alone AND NOT e.untidy
+RETURNING e.ord
