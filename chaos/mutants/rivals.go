@@ -66,10 +66,7 @@ func queueRivals() []mutant {
 func flowRivals() []mutant {
 	return []mutant{{
 		Name: "pgflow-645-siblings-left", What: "what was queued or runs beside the action that failed the instance stays", Invariant: "I10",
-		Edits: []edit{
-			{pushFolder + "/arrays.go", `	n.untidy.Bool(!takesAll(e))`, `	n.untidy.Bool(false)`},
-			{pushFolder + "/sweep.go", `		if e.submission == nil && !takesAll(e) {`, `		if false {`},
-		},
+		Edits: []edit{{pushFolder + "/sql/end.sql", `i.untidy OR i.busy AS left_alone`, `i.untidy AS left_alone`}},
 		Check: onPush("error/the_end_while"), Says: "I10",
 	}, {
 		Name: "pgflow-621-wrong-timeout", What: "an action has the timeout of another, or none of its own", Invariant: "I4",
