@@ -23,7 +23,7 @@ func TestScenariosList(t *testing.T) {
 	}
 	got = call(t, nil, "scenarios", "list", "--format", "json")
 	var rows []listed
-	if err := json.Unmarshal([]byte(got.out), &rows); err != nil || len(rows) != len(lines) || rows[2].Parameters["rounds"] != "200" || rows[0].SizeMin != 2 {
+	if err := json.Unmarshal([]byte(got.out), &rows); err != nil || len(rows) != len(lines) || rows[2].Parameters["rounds"] != "1" || rows[0].SizeMin != 2 {
 		t.Errorf("%v: %s", err, got.out)
 	}
 }
