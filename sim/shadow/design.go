@@ -19,6 +19,7 @@ type Design struct {
 	Name      string
 	Make      func(*world.World, *pgsim.Memory) pgsim.Design
 	Open      func(context.Context, postgres.Config) (Opened, error) // makes the schema
+	Settle    []string                                               // statements that settle what the schema leaves open, such as an order; none: nothing
 	Cases     uint64                                                 // a quarter of the worlds that have a shadow at night
 	Tables    []Table                                                // but for what all designs have of instances
 	Fill      string                                                 // a statement before a world, when the tables are empty; $1: its shards

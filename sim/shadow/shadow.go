@@ -86,7 +86,7 @@ func newPostgres(t *testing.T, d Design) *Postgres {
 	}
 	opened.Close()
 	p.open()
-	for _, sql := range []string{
+	for _, sql := range append(slices.Clone(d.Settle),
 		`CREATE SEQUENCE clock MINVALUE -4000000000000000000`,
 		`CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql VOLATILE AS $$
 			BEGIN RETURN timestamptz '2000-01-01 00:00:00+00' + (SELECT last_value FROM clock) * interval '1 microsecond'; END $$`,
@@ -97,7 +97,7 @@ func newPostgres(t *testing.T, d Design) *Postgres {
 			FOR c IN SELECT adrelid::regclass AS t, attname AS a FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
 				WHERE pg_get_expr(adbin, adrelid) LIKE '%clock_timestamp()' AND adrelid IN (SELECT oid FROM pg_class WHERE relnamespace = current_schema::regnamespace)
 			LOOP EXECUTE format('ALTER TABLE %s ALTER %I SET DEFAULT clock_timestamp()', c.t, c.a); END LOOP; END $$`,
-	} {
+	) {
 		p.exec(sql)
 	}
 	t.Cleanup(p.close)

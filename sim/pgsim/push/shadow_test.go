@@ -20,7 +20,14 @@ import (
 // design is push to a shadow.
 var design = shadow.Design{
 	Name: "push",
-	Make: func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
+	Make: func(w *world.World, m *pgsim.Memory) pgsim.Design {
+		s := New(w, m)
+		s.queue.ByToken = true
+		return s
+	},
+	// push says nothing of the order of node runs that are due at the same moment. Postgres has them in the order of their places, which
+	// depends on the pages that its sessions write to; here they are in that of their tokens, on both sides.
+	Settle: []string{"DROP INDEX queue_due", "CREATE INDEX queue_due ON queue (shard, due_at, token) WHERE due_at IS NOT NULL"},
 	Open: func(ctx context.Context, cfg postgres.Config) (shadow.Opened, error) {
 		return push.Open(ctx, push.Config{Store: cfg})
 	},
