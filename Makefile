@@ -42,7 +42,7 @@ check: ## Check the format and the code, and run every test that needs neither P
 	@$(RUN_GO) build -o $(SUITE)-check ./cmd/suite
 	@$(SUITE)-check check
 
-test: ## Run every test, on a real Postgres, with the race detector
+test: ## Run every test, on a real Postgres, with the race detector where goroutines meet
 	@scripts/setup.sh compiler postgres ci
 	@CGO_ENABLED=1 $(RUN_GO) build -race -o $(SUITE) ./cmd/suite
 	@$(SUITE) test --timeout $(TEST_TIMEOUT) --flags='$(TEST_FLAGS)'

@@ -66,7 +66,7 @@ func guardMutants() []mutant {
 			{applySQL, ` AND r.status = 'running'
         ORDER BY u.instance_id, u.ord`, `
         ORDER BY u.instance_id, u.ord`},
-			{pushFolder + "/sweep.go", `	for _, e := range c.untidy {`, `	for _, e := range c.untidy[:0] {`},
+			{pushFolder + "/sweep.go", `	for _, e := range c.shared {`, `	for _, e := range c.shared[:0] {`},
 		},
 		Check: onPush("complete/ended_instance"), Says: "want \"stale\"",
 	}}

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +87,21 @@ func run(t *testing.T, stdin io.Reader, args ...string) result {
 	cmd := command(t, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &stderr
 	return result{code: exitStatus(t, cmd.Run()), out: out.String(), err: stderr.String()}
+}
+
+// TestBuiltCommandHasTheRaceDetector holds the command that was built for these tests to why it was.
+func TestBuiltCommandHasTheRaceDetector(t *testing.T) {
+	file := os.Getenv(builtCommand)
+	if file == "" {
+		t.Skipf("%s names no command: the test binary is it", builtCommand)
+	}
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		t.Errorf("%s was built without the race detector", file)
+	}
 }
 
 // exitStatus gives the status that an error of exec tells of.

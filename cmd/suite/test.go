@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,11 +123,7 @@ func (p *place) testSplit(ctx context.Context, all tests) (*tally, error) {
 		if err != nil {
 			return newTally(nil), err
 		}
-		without.env = maps.Clone(all.env)
-		if without.env == nil {
-			without.env = map[string]string{}
-		}
-		without.env[commandVariable] = file
+		without.env = withVariable(all.env, commandVariable, file)
 	}
 	without.race, without.atOnce, without.record = false, 1, strings.TrimSuffix(all.record, ".json")+"-single.json"
 	begun := time.Now()

@@ -36,6 +36,14 @@ const garbage = "400"
 // and profiles need none of it.
 const withoutDebugger = "-ldflags=-w"
 
+// withVariable gives an environment with one more variable.
+func withVariable(env map[string]string, name, value string) map[string]string {
+	more := map[string]string{}
+	maps.Copy(more, env)
+	more[name] = value
+	return more
+}
+
 // test runs the tests. The error tells that they could not be run; that some failed stands in the tally.
 func (p *place) test(ctx context.Context, t tests) (*tally, error) {
 	args := []string{"go", "test", "-json", "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(2 * processors()), "-timeout", t.timeout.String(), "-vet=all", withoutDebugger}
@@ -43,12 +51,9 @@ func (p *place) test(ctx context.Context, t tests) (*tally, error) {
 		args = append(args, "-race")
 	}
 	args = append(append(args, t.flags...), t.packages...)
-	env := maps.Clone(t.env)
-	if env == nil {
-		env = map[string]string{}
-	}
+	env := t.env
 	if os.Getenv("GOGC") == "" {
-		env["GOGC"] = garbage
+		env = withVariable(env, "GOGC", garbage)
 	}
 	reader, writer := io.Pipe()
 	out := io.Writer(writer)

@@ -97,7 +97,7 @@ func dropValues[V any](s *Store, a *pgsim.Statement, t *db.Table[pgsim.ValueKey,
 type ended struct {
 	ord  int32
 	inst int32
-	busy *db.Version[int32, pgsim.InstanceRow] // to be marked as untidy; nil: it is not, or is already
+	mark *db.Version[int32, pgsim.InstanceRow] // as untidy; nil: it is not to be marked, or is already
 	left bool                                  // something else is at work on it
 }
 
@@ -116,7 +116,7 @@ func (s *Store) endInstances(a *pgsim.Statement, args []any) {
 			if v := s.Instances.Get(x, e.inst); shared[i] && v != nil {
 				busy := s.World.Bug != cases.BugEndsAlone && len(pgsim.OfInstance(x, s.queue.Table, e.inst)) > 0
 				if e.left = v.Value.Untidy || busy; e.left && !v.Value.Untidy {
-					e.busy = v
+					e.mark = v
 				}
 			}
 			all = append(all, e)
@@ -124,12 +124,12 @@ func (s *Store) endInstances(a *pgsim.Statement, args []any) {
 		return nil
 	})
 	a.Each(func() int { return len(all) }, func(x *db.Exec, i int) error {
-		if all[i].busy == nil {
+		if all[i].mark == nil {
 			return nil
 		}
-		row := all[i].busy.Value
+		row := all[i].mark.Value
 		row.Untidy = true
-		ok, err := s.Instances.Update(x, all[i].busy, db.NoKeyUpdate, row)
+		ok, err := s.Instances.Update(x, all[i].mark, db.NoKeyUpdate, row)
 		if ok {
 			a.Affected++
 			a.Give(all[i].ord)

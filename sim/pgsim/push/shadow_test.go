@@ -93,9 +93,11 @@ func TestNoticed(t *testing.T) {
 		{What: "what stays with its dead", Bug: cases.BugNeverReclaimed, Want: "claim"},
 		{What: "attempts that are counted anew", Bug: cases.BugAttemptsForgotten, Want: "claim"},
 		{What: "leases that are not renewed", Bug: cases.BugExtension, Want: "durable"},
-		{What: "rounds that stay", Bug: cases.BugLoopReset},
+		{What: "what an end takes not away", Bug: cases.BugLoopReset, Want: "durable"},
+		{What: "rounds that stay", Bug: cases.BugLoopReset, From: 32, Want: "drop_"},
 		{What: "an end after the end", Bug: cases.BugEndedTwice},
 		{What: "a lost commit that is found", Bug: cases.BugUnknownIsSuccess, Want: "mark"},
+		{What: "a lost commit that is fenced", Bug: cases.BugUnknownIsSuccess, From: 8, Want: "fence"},
 		{What: "what an end has left", Bug: cases.BugTidyUnseen, From: 336, Want: "durable"},
 		{What: "others at work at the end", Bug: cases.BugEndsAlone, Want: "end"},
 	})

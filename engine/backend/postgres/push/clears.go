@@ -57,15 +57,15 @@ func (c *commit) drop(batch *pgx.Batch, unset, clear []*event, sure bool) {
 		for i, e := range d.ended {
 			ords[i], instances[i], shared[i] = e.ord, e.instance, !isAlone(e)
 		}
-		batch.Queue(endSQL, guarded(ords, instances, shared)...).Query(c.leave)
+		batch.Queue(endSQL, guarded(ords, instances, shared)...).Query(c.readShared)
 	}
 }
 
-// leave reads which instances have ended while others were at work on them.
-func (c *commit) leave(rows pgx.Rows) error {
+// readShared reads which instances have ended while others were at work on them.
+func (c *commit) readShared(rows pgx.Rows) error {
 	defer rows.Close()
 	for rows.Next() {
-		c.untidy = append(c.untidy, c.events[postgres.Int4(rows.RawValues()[0])])
+		c.shared = append(c.shared, c.events[postgres.Int4(rows.RawValues()[0])])
 	}
 	return rows.Err()
 }

@@ -42,7 +42,7 @@ type commit struct {
 	locks         lockSet // what is to be locked first
 	locksAreShort bool    // waits for others are short from here on
 	ended         []*event
-	untidy        []*event // of these, those on whose instances others are at work
+	shared        []*event // of these, those on whose instances others are at work
 	result        backend.Committed
 }
 
@@ -148,7 +148,7 @@ func (c *commit) finish(ctx context.Context, conn postgres.Conn, events []*event
 	batch := &pgx.Batch{}
 	over := slices.Clip(c.over)
 	for _, e := range events {
-		if removes(e) {
+		if clearsRows(e) {
 			over = append(over, e)
 		}
 	}
@@ -348,7 +348,7 @@ func (c *commit) applied(e *event) {
 	if e.submission != nil && e.plan.End != nil {
 		c.ended = append(c.ended, e)
 	}
-	if removes(e) {
+	if clearsRows(e) {
 		c.over = append(c.over, e)
 	}
 	if r := e.plan.Retry; r != nil {

@@ -38,7 +38,7 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 
 // cleanUpAfter has removed, in the background, what instances left that a commit ended.
 func (b *Backend) cleanUpAfter(c *commit) {
-	for _, e := range c.untidy {
+	for _, e := range c.shared {
 		b.sweeper.Later(c.shard, e.instance)
 	}
 }

@@ -28,8 +28,8 @@ func callsOffRun(e *event, key backend.Key) bool {
 	})
 }
 
-// removes says whether an event takes rows away besides those that it completes or replaces.
-func removes(e *event) bool { return len(e.plan.Clears) > 0 || e.plan.End != nil }
+// clearsRows says whether an event takes rows away besides those that it completes or replaces.
+func clearsRows(e *event) bool { return len(e.plan.Clears) > 0 || e.plan.End != nil }
 
 // isAlone says whether nothing else can be at work on an instance that an event ends: it completes, and could not have done so before.
 func isAlone(e *event) bool { return e.plan.End.Failure == nil && !e.program.EndsEarly() }
@@ -115,7 +115,7 @@ func (d *drops) unset(e *event) {
 	}
 }
 
-// clear takes away what is over or called off, and all of an instance that has ended, unless something else
+// clear takes away what is over or cancelled, and all of an instance that has ended, unless something else
 // works on it.
 func (d *drops) clear(e *event) {
 	if e.submission != nil {
