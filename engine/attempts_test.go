@@ -30,7 +30,7 @@ func TestChildAttempts(t *testing.T) {
 		return
 	}
 	c.run(engine.Config{
-		Lease: time.Second,
+		Lease: childLease,
 		Observer: engine.Observer{ // each line is written before anything else happens
 			Started: func(task backend.Task, _ time.Time) { fmt.Println("started", task.Attempt, task.Lease.Token) },
 			Ended:   func(inst backend.Instance, _ time.Time) { fmt.Println("ended", inst.Status, inst.Failure) },
@@ -64,14 +64,16 @@ func (s *site) attempts(dies string) (starts [][2]int64, end string) {
 // the second attempt again, under a new token, and the third, and that is all.
 func TestRetriesAreCountedAcrossACrash(t *testing.T) {
 	onEveryDatabase(t, func(s *site) {
-		s.lease = time.Second
+		s.lease = childLease
 		store := s.open()
 		p := program(s.T, "fn main(input: [], output: [x]):\n    x = @attempt() [retry: 2, backoff: 10ms]\n", ir.Limits{})
 		s.store(store, p)
+		store.Close()
 		before, end := s.attempts("2")
 		if end != "" {
 			s.Fatalf("it ended before the crash: %s", end)
 		}
+		s.lapseLeases()
 		after, end := s.attempts("")
 		if end != "failed Flaky: attempt 3 (@attempt) at hazard.ir:2:9" {
 			s.Errorf("the end is %q", end)

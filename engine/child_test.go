@@ -8,6 +8,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"pulley/engine"
 	"pulley/engine/backend/designs"
@@ -41,7 +44,7 @@ func childOf(t *testing.T, variable string) *childProcess {
 // run runs an engine until the parent closes the standard input, or dies.
 func (c *childProcess) run(cfg engine.Config, actions ...worker.Action) {
 	c.Helper()
-	store, err := c.design.Open(c.Context(), designs.OpenOptions{DSN: c.dsn, Schema: c.schema, Lease: cfg.Lease})
+	store, err := c.design.Open(c.Context(), designs.OpenOptions{DSN: c.dsn, Schema: c.schema, Application: c.schema, Lease: cfg.Lease})
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -101,4 +104,28 @@ func (s *site) runChild(test, variable, setting string, hear func(said string)) 
 		}
 	}
 	return end, cmd.Wait()
+}
+
+// childLease is the lease of an engine that is killed: longer than any machine takes to begin what it was given.
+const childLease = 10 * time.Minute
+
+// lapseLeases lets time pass in the store until the leases of an engine that was killed have run out: every time that is kept is
+// moved to the past. What it had sent is done before; no other host may be open.
+func (s *site) lapseLeases() {
+	s.Helper()
+	s.settled()
+	rows, err := s.conn.Query(s.ctx, `SELECT format('UPDATE %I SET ', table_name) ||
+		string_agg(format('%1$I = %1$I - $1::interval', column_name), ', ')
+		FROM information_schema.columns WHERE table_schema = $1 AND data_type = 'timestamp with time zone' AND is_generated = 'NEVER'
+		GROUP BY table_name`, s.schema)
+	if err != nil {
+		s.Fatal(err)
+	}
+	statements, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, sql := range statements {
+		s.exec(sql, 2*childLease)
+	}
 }

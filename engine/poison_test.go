@@ -32,15 +32,12 @@ func TestChildPoison(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.run(engine.Config{
-		Lease: poisonLease, Poll: 20 * time.Millisecond, MaxDeliveries: bound,
+		Lease: childLease, Poll: 20 * time.Millisecond, MaxDeliveries: bound,
 		Observer: engine.Observer{Ended: func(inst backend.Instance, _ time.Time) {
 			fmt.Println("ended", inst.Status, string(inst.Result), inst.Failure)
 		}},
 	}, worker.Action{Name: "poison", Run: poison}, worker.Action{Name: "harmless", Run: harmless})
 }
-
-// poisonLease is short, since the attempt of an engine that dies rests for so long.
-const poisonLease = 300 * time.Millisecond
 
 // poison kills its engine as nothing can be kept from doing.
 func poison(_ context.Context, call worker.Call) (any, error) {
@@ -79,7 +76,7 @@ func TestPoisonKillsABoundedNumberOfEngines(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onEveryDatabase(t, func(s *site) {
-				s.lease = poisonLease
+				s.lease = childLease
 				store := s.open()
 				s.store(store, program(s.T, `fn main(input: [], output: [x]):
     x = "not caught"
@@ -97,6 +94,7 @@ func TestPoisonKillsABoundedNumberOfEngines(t *testing.T) {
 					begun, end := s.poisoned(c.bound)
 					all = append(all, begun...)
 					if end == "" {
+						s.lapseLeases()
 						continue
 					}
 					if end != `completed "harmless, and caught" <nil>` {
