@@ -357,3 +357,36 @@ func TestPassedRow(t *testing.T) {
 		t.Errorf("the rows are %d and %d, want 40 and 30", r.value(1), r.value(2))
 	}
 }
+
+// TestWaitersLeaveWhatIsReplaced wants who waits for a row that is taken away to get nothing, and to lock nothing, although
+// whoever took it away has put another one under its key.
+func TestWaitersLeaveWhatIsReplaced(t *testing.T) {
+	r := newRig()
+	a, b, c := r.Open(1), r.Open(2), r.Open(3)
+	must(t, r.do(a, r.put(1, 1)))
+	var seen, got *db.Version[int, int]
+	remove := statement(func(x *db.Exec) error {
+		_, err := r.table.Delete(x, r.table.Get(x, 1))
+		return err
+	})
+	lock := statement(func(x *db.Exec) (err error) {
+		if seen == nil {
+			seen = r.table.Get(x, 1)
+		}
+		got, err = r.table.Lock(x, seen, db.ForUpdate, db.Wait)
+		return err
+	})
+	must(t, r.do(a, db.Begin, remove))
+	if err := r.do(b, db.Begin, lock); err != errWaits {
+		t.Fatalf("whoever is to lock what another takes away got %v", err)
+	}
+	must(t, r.do(a, r.put(1, 2), db.Commit))
+	r.goOn()
+	if got != nil {
+		t.Errorf("it locked %v", got.Value)
+	}
+	must(t, r.do(c, r.put(1, 3))) // others are not kept from the new one
+	if seen = nil; r.do(b, lock) != nil || got == nil || got.Value != 3 {
+		t.Errorf("the next statement locks %v, want 3", got)
+	}
+}

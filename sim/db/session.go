@@ -47,6 +47,14 @@ func (x *Exec) yields() bool {
 	return true
 }
 
+// passOver leaves a row alone that is gone, also where the transaction waited for whoever took it away.
+func (x *Exec) passOver(l *lock) {
+	x.passed = false
+	if x.tx.waits == l {
+		x.tx.stopWaiting()
+	}
+}
+
 type control uint8
 
 // Begin, Commit and Rollback are statements of their own.

@@ -17,6 +17,7 @@ type Row[K, V any] struct {
 	Key   K
 	table *Table[K, V]
 	head  *Version[K, V] // the newest; nil: there was never one, or it was undone
+	lives int            // how often the key was put where it was not
 	lock  lock
 	gone  bool // from the table
 }
@@ -27,6 +28,7 @@ type Version[K, V any] struct {
 	Value   V
 	by      *Tx
 	command int
+	life    int // of the key: a row that is put in anew is another one
 	deleted bool
 	older   *Version[K, V]
 }
@@ -109,6 +111,16 @@ func (t *Table[K, V]) All(x *Exec, f func(*Version[K, V]) bool) {
 	}
 }
 
+// replaced says whether the row of a version is no more, as far as its transaction can know without waiting: it was taken away,
+// and there may be another one under its key.
+func (v *Version[K, V]) replaced(tx *Tx) bool {
+	newest := v.Row.head
+	for newest != nil && newest.by.seq == 0 && newest.by != tx {
+		newest = newest.older
+	}
+	return newest == nil || newest.deleted || newest.life != v.life
+}
+
 // Policy says what happens to a statement that finds a row locked.
 type Policy uint8
 
@@ -119,13 +131,17 @@ const (
 	NoWait            // the statement fails
 )
 
-// Lock locks the row of a version that the statement sees, and gives its newest version; nil: it is gone, or was
-// skipped. The newest version may be one that the statement does not see.
+// Lock locks the row of a version that the statement sees, and gives its newest version; nil: it is gone, whatever has come under
+// its key since, and there is nothing to lock; or it was skipped. The newest version may be one that the statement does not see.
 func (t *Table[K, V]) Lock(x *Exec, v *Version[K, V], mode Mode, policy Policy) (*Version[K, V], error) {
 	r := v.Row
 	if !r.lock.held(x.tx, mode) {
 		if x.yields() {
 			return nil, errWait
+		}
+		if v.replaced(x.tx) {
+			x.passOver(&r.lock)
+			return nil, nil
 		}
 		if !r.lock.free(x.tx, mode) {
 			switch policy {
@@ -139,7 +155,7 @@ func (t *Table[K, V]) Lock(x *Exec, v *Version[K, V], mode Mode, policy Policy) 
 		r.lock.take(x.tx, mode)
 	}
 	x.passed = false
-	if r.head == nil || r.head.deleted {
+	if v.replaced(x.tx) {
 		return nil, nil
 	}
 	return r.head, nil
@@ -174,6 +190,10 @@ func (t *Table[K, V]) meet(x *Exec, v *Version[K, V], mode Mode) (bool, error) {
 		if x.yields() {
 			return false, errWait
 		}
+		if v.replaced(x.tx) {
+			x.passOver(&r.lock)
+			return false, nil
+		}
 		if !r.lock.free(x.tx, mode) {
 			return false, r.lock.wait(x.tx, mode)
 		}
@@ -186,7 +206,10 @@ func (t *Table[K, V]) meet(x *Exec, v *Version[K, V], mode Mode) (bool, error) {
 // add puts a version on top.
 func (t *Table[K, V]) add(x *Exec, r *Row[K, V], value V, deleted bool) {
 	x.Server.number(x.tx)
-	r.head = &Version[K, V]{Row: r, Value: value, by: x.tx, command: x.tx.command, deleted: deleted, older: r.head}
+	if r.head == nil || r.head.deleted {
+		r.lives++
+	}
+	r.head = &Version[K, V]{Row: r, Value: value, by: x.tx, command: x.tx.command, life: r.lives, deleted: deleted, older: r.head}
 	x.tx.changed = append(x.tx.changed, r)
 }
 
