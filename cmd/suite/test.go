@@ -95,6 +95,9 @@ var singles = []string{
 	"reports", "reports/record", "bench/stats", "bench/load", "bench/changepoint", "bench/usl", "bench/knee", "bench/capacity",
 }
 
+// singlesAtOnce is how many of them are tested at a time, and compiled: two, so that they do not end long after the others.
+const singlesAtOnce = 2
+
 // commandPackage is the command. Its tests call it, and start it as a process.
 const commandPackage = "cmd/pulley"
 
@@ -125,7 +128,7 @@ func (p *place) testSplit(ctx context.Context, all tests) (*tally, error) {
 		}
 		without.env = withVariable(all.env, commandVariable, file)
 	}
-	without.race, without.atOnce, without.record = false, 1, strings.TrimSuffix(all.record, ".json")+"-single.json"
+	without.race, without.atOnce, without.record = false, singlesAtOnce, strings.TrimSuffix(all.record, ".json")+"-single.json"
 	begun := time.Now()
 	var tallies [2]*tally
 	var group errgroup.Group

@@ -32,6 +32,10 @@ type tests struct {
 // garbage has test binaries, which live for seconds, collect less often, unless the caller says how often.
 const garbage = "400"
 
+// raceOptions have what is built with the race detector end at once. By itself it waits for a second, in which other goroutines
+// might meet: a second for each test binary, and for each process that one starts.
+const raceOptions = "atexit_sleep_ms=0"
+
 // withoutDebugger links test binaries without what only a debugger reads, which is half of the work of linking one. Stack traces
 // and profiles need none of it.
 const withoutDebugger = "-ldflags=-w"
@@ -54,6 +58,9 @@ func (p *place) test(ctx context.Context, t tests) (*tally, error) {
 	env := t.env
 	if os.Getenv("GOGC") == "" {
 		env = withVariable(env, "GOGC", garbage)
+	}
+	if os.Getenv("GORACE") == "" {
+		env = withVariable(env, "GORACE", raceOptions)
 	}
 	reader, writer := io.Pipe()
 	out := io.Writer(writer)

@@ -112,6 +112,7 @@ var bugs = inBothScans([]Bug{
 	{"push", BugEndsAlone, "who ends an instance does not look whether others are at work on it", "I10"},
 	{"push", BugMapOrder, "completions and counters are locked in any order", "D5"},
 
+	{"eager", BugEndsAlone, "who ends an instance does not look whether others are at work on it", "I10"},
 	{"eager", BugTokenIgnored, "a completion is applied whatever token it has: in the place of another, or of another attempt", "I3 I4"},
 	{"eager", BugIncrementAlone, "a counter is filled in one transaction, and what goes on then is in none", "I2"},
 	{"eager", BugLoopReset, "the rows of a loop's body are not reset for the next round", "I2 I4 I10 I12"},

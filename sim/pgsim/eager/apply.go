@@ -139,7 +139,7 @@ func (p *eagerApply) queued(a *pgsim.Statement) {
 	s := p.s
 	ids, nodes, places, paths := column[[16]byte](p, 27), column[int32](p, 28), column[string](p, 29), column[string](p, 30)
 	required, waits, leased, args := column[int32](p, 31), column[int64](p, 32), column[bool](p, 33), column[*string](p, 34)
-	owner, lease := p.args[39].(string), p.args[40].(int64)*1000
+	owner, lease := p.args[38].(string), p.args[39].(int64)*1000
 	tokens := make([]int64, len(ids))
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
 		if tokens[i] == 0 {
@@ -170,8 +170,8 @@ func (p *eagerApply) queued(a *pgsim.Statement) {
 
 func (p *eagerApply) ended(a *pgsim.Statement) {
 	s := p.s
-	ids, statuses, untidy := column[[16]byte](p, 35), column[string](p, 36), column[bool](p, 37)
-	results, failures := column[*string](p, 38), column[*string](p, 39)
+	ids, statuses := column[[16]byte](p, 35), column[string](p, 36)
+	results, failures := column[*string](p, 37), column[*string](p, 38)
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
 		v := s.Instances.Get(x, int32(s.InstanceOf(ids[i]).Index))
 		if v == nil {
@@ -182,7 +182,7 @@ func (p *eagerApply) ended(a *pgsim.Statement) {
 			return err
 		}
 		row := v.Value
-		row.Status, row.Untidy = backend.Status(statuses[i]), untidy[i]
+		row.Status = backend.Status(statuses[i])
 		row.End(results[i], failures[i])
 		ok, err := s.Instances.Update(x, v, db.NoKeyUpdate, row)
 		if ok {

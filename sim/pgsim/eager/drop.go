@@ -2,6 +2,7 @@ package eager
 
 import (
 	"encoding/json"
+	"slices"
 
 	"pulley/sim/cases"
 	"pulley/sim/db"
@@ -81,19 +82,32 @@ func (s *Store) unset(a *pgsim.Statement, args []any) {
 	})
 }
 
-// remove: see remove.sql. What it is itself comes first, and then its parts, the last first; the rows of nodes are
-// locked when theirs comes.
-func (s *Store) remove(a *pgsim.Statement, args []any) {
-	ids := args[1].([][16]byte)
-	var found, locked []*db.Version[pgsim.RunKey, nodeRow]
-	pgsim.DeleteAll(a, s.context, func(x *db.Exec) []*db.Version[pgsim.ValueKey, json.RawMessage] {
-		return pgsim.OfInstances(x, &s.Base, s.context, ids)
+// end: see end.sql. What it is itself comes first, and then its parts, the last first; the rows of nodes are locked when theirs comes.
+func (s *Store) end(a *pgsim.Statement, args []any) {
+	ids, nodes, places, shared := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]bool)
+	var all []pgsim.Ended
+	a.Then(func(x *db.Exec) error {
+		for i, id := range ids {
+			inst := int32(s.InstanceOf(id).Index)
+			isBusy := func() bool {
+				return slices.ContainsFunc(pgsim.OfInstance(x, s.nodes.Table, inst), func(v *db.Version[pgsim.RunKey, nodeRow]) bool {
+					return v.Value.Token != 0 && !v.Value.completed && v.Row.Key != s.Key(id, nodes[i], places[i])
+				})
+			}
+			all = append(all, s.LookAtEnd(x, inst, shared[i], isBusy))
+		}
+		return nil
+	})
+	s.MarkShared(a, &all, func(i int) { a.Give(ids[i]) })
+	pgsim.DeletePart(a, s.context, func(x *db.Exec) []*db.Version[pgsim.ValueKey, json.RawMessage] {
+		return pgsim.OfEnded(x, s.context, all)
 	})
 	pgsim.DeletePart(a, s.pending, func(x *db.Exec) []*db.Version[pgsim.ValueKey, json.RawMessage] {
-		return pgsim.OfInstances(x, &s.Base, s.pending, ids)
+		return pgsim.OfEnded(x, s.pending, all)
 	})
+	var found, locked []*db.Version[pgsim.RunKey, nodeRow]
 	a.Then(func(x *db.Exec) error {
-		found = pgsim.OfInstances(x, &s.Base, s.nodes.Table, ids)
+		found = pgsim.OfEnded(x, s.nodes.Table, all)
 		return nil
 	})
 	a.Each(func() int { return len(found) }, func(x *db.Exec, i int) error {

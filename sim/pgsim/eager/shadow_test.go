@@ -76,6 +76,7 @@ func TestNoticed(t *testing.T) {
 		{What: "what is cancelled and at work", Bug: cases.BugGatesOpen, From: 768, Want: "gates"},
 		{What: "an end after the end", Bug: cases.BugEndedTwice},
 		{What: "what an end has left", Bug: cases.BugTidyUnseen, From: 352, Want: "durable"},
+		{What: "others at work at the end", Bug: cases.BugEndsAlone, Want: "end"},
 	})
 }
 

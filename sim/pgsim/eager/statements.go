@@ -16,7 +16,7 @@ import (
 var eagerSQL = pgsim.Join(map[string]pgsim.Build[*Store]{
 	"born": (*Store).born, "guard": (*Store).guard, "read": (*Store).read, "gather": (*Store).gather,
 	"gates": (*Store).gates, "gates_more": (*Store).gatesMore, "barriers": (*Store).barriers, "barriers_now": (*Store).barriersNow,
-	"clear": (*Store).clear, "unset": (*Store).unset, "remove": (*Store).remove, "workflows": (*Store).workflows,
+	"clear": (*Store).clear, "unset": (*Store).unset, "end": (*Store).end, "workflows": (*Store).workflows,
 }, pgsim.QueueSQL(func(s *Store) *pgsim.Queue[nodeRow, *nodeRow] { return s.nodes }),
 	pgsim.CleanupSQL[*Store](db.SkipLocked, "node_ready_state", "node_pending_context", "instance_eval_context"))
 

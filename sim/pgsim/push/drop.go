@@ -93,64 +93,36 @@ func dropValues[V any](s *Store, a *pgsim.Statement, t *db.Table[pgsim.ValueKey,
 	})
 }
 
-// ended is an instance that end.sql takes the rows of, or marks.
-type ended struct {
-	ord  int32
-	inst int32
-	mark *db.Version[int32, pgsim.InstanceRow] // as untidy; nil: it is not to be marked, or is already
-	left bool                                  // something else is at work on it
-}
-
 // endInstances: see end.sql. What it is itself comes first, and then its parts, the last first.
 func (s *Store) endInstances(a *pgsim.Statement, args []any) {
 	ords, ids, shared := args[5].([]int32), args[6].([][16]byte), args[7].([]bool)
-	var all []ended
-	a.Write, a.Counts = true, true
+	var all []pgsim.Ended
+	var of []int32 // the ord of each
 	a.Then(func(x *db.Exec) error {
 		took := s.took(x, args)
 		for i, id := range ids {
-			if !took(ords[i]) {
-				continue
+			if took(ords[i]) {
+				inst := int32(s.InstanceOf(id).Index)
+				isBusy := func() bool { return len(pgsim.OfInstance(x, s.queue.Table, inst)) > 0 }
+				all, of = append(all, s.LookAtEnd(x, inst, shared[i], isBusy)), append(of, ords[i])
 			}
-			e := ended{ord: ords[i], inst: int32(s.InstanceOf(id).Index)}
-			if v := s.Instances.Get(x, e.inst); shared[i] && v != nil {
-				busy := s.World.Bug != cases.BugEndsAlone && len(pgsim.OfInstance(x, s.queue.Table, e.inst)) > 0
-				if e.left = v.Value.Untidy || busy; e.left && !v.Value.Untidy {
-					e.mark = v
-				}
-			}
-			all = append(all, e)
 		}
 		return nil
 	})
-	a.Each(func() int { return len(all) }, func(x *db.Exec, i int) error {
-		if all[i].mark == nil {
-			return nil
-		}
-		row := all[i].mark.Value
-		row.Untidy = true
-		ok, err := s.Instances.Update(x, all[i].mark, db.NoKeyUpdate, row)
-		if ok {
-			a.Affected++
-			a.Give(all[i].ord)
-		}
-		return err
-	})
-	pgsim.DeletePart(a, s.elements, ofEnded(s, s.elements, &all))
-	pgsim.DeletePart(a, s.inbox, ofEnded(s, s.inbox, &all))
-	pgsim.DeletePart(a, s.readiness, ofEnded(s, s.readiness, &all))
+	s.MarkShared(a, &all, func(i int) { a.Give(of[i]) })
+	dropEnded(s, a, s.elements, &all)
+	dropEnded(s, a, s.inbox, &all)
+	dropEnded(s, a, s.readiness, &all)
 }
 
-// ofEnded finds the rows of instances on which nothing else is at work.
-func ofEnded[K pgsim.InstanceKey[K], V any](s *Store, t *db.Table[K, V], all *[]ended) func(x *db.Exec) []*db.Version[K, V] {
-	return func(x *db.Exec) (found []*db.Version[K, V]) {
-		for _, e := range *all {
-			if !e.left && s.World.Bug != cases.BugLoopReset {
-				found = append(found, pgsim.OfInstance(x, t, e.inst)...)
-			}
+// dropEnded takes away the rows of instances on which nothing else is at work.
+func dropEnded[K pgsim.InstanceKey[K], V any](s *Store, a *pgsim.Statement, t *db.Table[K, V], all *[]pgsim.Ended) {
+	pgsim.DeletePart(a, t, func(x *db.Exec) []*db.Version[K, V] {
+		if s.World.Bug == cases.BugLoopReset {
+			return nil
 		}
-		return found
-	}
+		return pgsim.OfEnded(x, t, *all)
+	})
 }
 
 // callOff: see call_off.sql.

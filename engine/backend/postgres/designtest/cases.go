@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
@@ -183,6 +185,65 @@ func (w *World) CallOffRaces(processes []backend.Backend, end func()) {
 	if n := w.Deadlocks() - before; n != 0 {
 		w.Errorf("%d deadlocks", n)
 	}
+}
+
+// EndLooksForOthers fails instances by a backend: one that is alone takes all of its rows along, and one that has a sibling in the
+// queue is marked for the cleanup. Somebody looks at the sibling's row, so that the cleanup does not come to it.
+func (w *World) EndLooksForOthers(b backend.Backend) {
+	w.Helper()
+	const alone = `
+fn main(input: [], output: [r]):
+    r = @fail(type="Bad", message="no")
+`
+	const beside = `
+fn main(input: [], output: [r]):
+    a, r = parallel:
+        @double(value=1)
+        @fail(type="Bad", message="no")
+`
+	for source, others := range map[string]bool{alone: false, beside: true} {
+		tasks := w.Launch(backendtest.Workflow{Name: "ends", Input: `{}`, Source: source})
+		failed := FailureOf(tasks)
+		release := w.look(tasks, failed)
+		out, err := b.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(failed)}, backendtest.Granted(9))
+		if err != nil || backendtest.Answers(out) != "applied" || len(out.Ended) != 1 {
+			w.Fatalf("%s, %+v, %v; want it applied, and the end", backendtest.Answers(out), out.Ended, err)
+		}
+		id := failed.Lease.Key.Instance
+		var untidy bool
+		if err := w.Ask.QueryRow(w.Ctx, "SELECT untidy FROM instances WHERE id = $1", id).Scan(&untidy); err != nil {
+			w.Fatal(err)
+		}
+		if rows := strings.Count(w.Dump(id), "\n"); untidy != others || (rows > 0) != others {
+			w.Errorf("others at work: %t; the instance is untidy: %t, with these rows:\n%s", others, untidy, w.Dump(id))
+		}
+		release()
+		w.Forget(id)
+	}
+	w.Finish()
+}
+
+// look keeps the rows of tasks but one from being removed, until it is released.
+func (w *World) look(tasks []backend.Task, but backend.Task) (release func()) {
+	w.Helper()
+	conn, err := pgx.Connect(w.Ctx, w.Cfg.DSN)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = conn.Close(context.WithoutCancel(w.Ctx)) })
+	do := func(sql string, args ...any) {
+		w.Helper()
+		if _, err := conn.Exec(w.Ctx, sql, args...); err != nil {
+			w.Fatal(err)
+		}
+	}
+	do("BEGIN")
+	for _, t := range tasks {
+		if t.Lease.Token != but.Lease.Token {
+			do("SELECT FROM "+pgx.Identifier{w.Cfg.Schema, w.Design.Table}.Sanitize()+" WHERE token = $1 FOR KEY SHARE", t.Lease.Token)
+		}
+	}
+	return func() { do("COMMIT") }
 }
 
 // CalledOffBehindItsClaim calls runs off between their claim and the reading of what their arguments refer to, which has another

@@ -94,11 +94,11 @@ type arrays struct {
 		args     []*string
 	}
 	end struct {
-		instance [][16]byte
-		status   []string
-		untidy   []bool
-		result   []*string
-		failure  []*string
+		rows
+		status  []string
+		result  []*string
+		failure []*string
+		shared  []bool // whether others may be at work on the instance
 	}
 	unset struct {
 		instance [][16]byte
@@ -110,7 +110,6 @@ type arrays struct {
 	arrived map[backend.Key]arrivals
 	ready   map[backend.Key]ready
 	ends    map[[16]byte]*event
-	over    [][16]byte // instances whose rows go
 	places  map[valueKey]int
 	leased  int
 	left    bool // something is ready that was not leased
@@ -329,14 +328,11 @@ func (a *arrays) addEnd(e *event) error {
 		return err
 	}
 	n := &a.end
-	n.instance = append(n.instance, e.instance)
+	n.rows.add(e.instance, e.what.Run.Node, e.place)
 	n.status = append(n.status, status)
-	n.untidy = append(n.untidy, !e.removes())
 	n.result = append(n.result, postgres.NullableText(result))
 	n.failure = append(n.failure, postgres.NullableText(failure))
-	if e.removes() {
-		a.over = append(a.over, e.instance)
-	}
+	n.shared = append(n.shared, !e.isAlone())
 	return nil
 }
 
@@ -358,7 +354,7 @@ func (a *arrays) parameters() []any {
 		p.instance, p.node, p.place, p.element, p.payload,
 		r.instance, r.node, r.place, r.path, r.required, r.hard, r.soft,
 		q.instance, q.node, q.place, q.path, q.required, q.wait, q.leased, q.args,
-		n.instance, n.status, n.untidy, n.result, n.failure,
+		n.instance, n.status, n.result, n.failure,
 		a.c.grant.Owner, a.c.grant.Lease.Microseconds(),
 	}
 }

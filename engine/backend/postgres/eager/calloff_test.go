@@ -25,6 +25,11 @@ func TestCalledOffInOneCall(t *testing.T) {
 	}
 }
 
+func TestEndLooksForOthers(t *testing.T) {
+	w := newWorld(t)
+	w.EndLooksForOthers(w.b)
+}
+
 func TestCallOffRaces(t *testing.T) {
 	w := newWorld(t)
 	w.Cfg.Application = w.Cfg.Schema

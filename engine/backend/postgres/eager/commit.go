@@ -33,7 +33,7 @@ type commit struct {
 	next   []*event        // what follows from the last round
 	called map[uuid.UUID]*calls
 	result backend.Committed
-	untidy []uuid.UUID // instances that ended and that others may be at work on
+	shared []uuid.UUID // instances that ended while others were at work on them
 }
 
 // apply commits the events, all that are not stale, in one transaction. It is answered for by c.live.
@@ -197,8 +197,8 @@ func (c *commit) round(ctx context.Context, events []*event) (committed bool, er
 	if len(events) > 0 {
 		batch.Queue(applySQL, a.parameters()...).Query(func(rows pgx.Rows) error { return c.took(rows, &a) })
 	}
-	if ids := a.over; len(ids) > 0 {
-		batch.Queue(removeSQL, c.shard, ids)
+	if n := &a.end; len(n.instance) > 0 {
+		batch.Queue(endSQL, c.shard, n.instance, n.node, n.place, n.shared).Query(c.readShared)
 	}
 	if last {
 		batch.Queue("COMMIT")
@@ -242,12 +242,18 @@ func (c *commit) took(rows pgx.Rows, a *arrays) error {
 			task.Expires = c.sent.Add(c.grant.Lease)
 			c.result.Tasks = append(c.result.Tasks, task)
 		case "ended":
-			e := a.ends[instance]
-			c.result.Ended = append(c.result.Ended, e.outcome())
-			if !e.removes() {
-				c.untidy = append(c.untidy, e.instance)
-			}
+			c.result.Ended = append(c.result.Ended, a.ends[instance].outcome())
 		}
+		return nil
+	})
+	return err
+}
+
+// readShared reads which instances have ended while others were at work on them.
+func (c *commit) readShared(rows pgx.Rows) error {
+	var id [16]byte
+	_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+		c.shared = append(c.shared, id)
 		return nil
 	})
 	return err

@@ -63,8 +63,8 @@
 //
 // # The end of an instance
 //
-// An instance that completes takes its rows with it, if nothing else can be at work on it. One that fails,
-// that is canceled, or that can end while branches still run, is marked untidy. Its rows are removed in key order, in the
-// background, since that can be long; what that does not come to, Sweep finds by the mark: completions that overlap with
-// the end may still add some.
+// An instance that ends takes its rows with it, if nothing else is at work on it. Where that is not known from its workflow, the
+// last statement of the transaction looks for runs of it that are not completed: whoever is at work on the instance has one. If there
+// are any, the instance is marked untidy, as one that is canceled is. Its rows are removed in key order, in the background, since
+// that can be long; what that does not come to, Sweep finds by the mark: completions that overlap with the end may still add some.
 package eager

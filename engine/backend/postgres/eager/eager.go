@@ -40,7 +40,7 @@ var (
 	clearSQL       = runs.MustSQL("clear")
 	unsetSQL       = runs.MustSQL("unset")
 	applySQL       = runs.MustSQL("apply")
-	removeSQL      = runs.MustSQL("remove")
+	endSQL         = runs.MustSQL("end")
 	workflowsSQL   = runs.MustSQL("workflows")
 )
 

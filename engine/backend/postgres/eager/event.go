@@ -44,8 +44,8 @@ func (e *event) follows(what plan.Event) *event {
 	return &event{instance: e.instance, program: e.program, shape: e.shape, workflow: e.workflow, what: what, place: e.shape.run(what.Run)}
 }
 
-// removes says whether the instance's rows go in the transaction that the event ends it with.
-func (e *event) removes() bool {
+// isAlone says whether nothing else can be at work on the instance that the event ends.
+func (e *event) isAlone() bool {
 	return e.plan.End != nil && e.plan.End.Failure == nil && quiet(e.program)
 }
 

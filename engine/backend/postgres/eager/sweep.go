@@ -9,9 +9,9 @@ var cleanup = postgres.NewCleanup(runs,
 	postgres.CleanupTable{Name: "instance_eval_context", Key: "variable, scope, element", Leave: true},
 )
 
-// cleanUpAfter has removed, in the background, what instances left that a commit ended.
+// cleanUpAfter has removed, in the background, what instances left that a commit ended while others were at work on them.
 func (b *Backend) cleanUpAfter(c *commit) {
-	for _, id := range c.untidy {
+	for _, id := range c.shared {
 		b.sweeper.Later(c.shard, id)
 	}
 }

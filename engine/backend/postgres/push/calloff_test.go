@@ -117,35 +117,9 @@ fn main(input: [], output: [r]):
 	}
 }
 
-// TestEndLooksForOthers fails instances: one that is alone takes all of its rows along, and one that has a sibling in the queue is
-// marked for the cleanup.
 func TestEndLooksForOthers(t *testing.T) {
-	const alone = `
-fn main(input: [], output: [r]):
-    r = @fail(type="Bad", message="no")
-`
-	const beside = `
-fn main(input: [], output: [r]):
-    a, r = parallel:
-        @double(value=1)
-        @fail(type="Bad", message="no")
-`
 	w := newWorld(t)
-	for source, others := range map[string]bool{alone: false, beside: true} {
-		tasks := w.Launch(backendtest.Workflow{Name: "ends", Input: `{}`, Source: source})
-		id := tasks[0].Lease.Key.Instance
-		out, err := w.through.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(designtest.FailureOf(tasks))}, backendtest.Granted(9))
-		if err != nil || backendtest.Answers(out) != "applied" || len(out.Ended) != 1 {
-			t.Fatalf("%s, %+v, %v; want it applied, and the end", backendtest.Answers(out), out.Ended, err)
-		}
-		var untidy bool
-		if err := w.Ask.QueryRow(w.Ctx, "SELECT untidy FROM instances WHERE id = $1", id).Scan(&untidy); err != nil {
-			t.Fatal(err)
-		}
-		if rows := strings.Count(w.Dump(id), "\n"); untidy != others || (rows > 0) != others {
-			t.Errorf("others at work: %t; the instance is untidy: %t, with these rows:\n%s", others, untidy, w.Dump(id))
-		}
-	}
+	w.EndLooksForOthers(w.through)
 	w.noLeak()
 }
 

@@ -12,8 +12,8 @@
 -- elements of aggregates: $15 instance, $16 node, $17 place, $18 element, $19 payload
 -- arrivals: $20 instance, $21 node, $22 place, $23 path, $24 required or 0, $25 hard, $26 soft
 -- ready runs: $27 instance, $28 node, $29 place, $30 path, $31 required, $32 wait in µs, $33 leased, $34 args
--- ends: $35 instance, $36 status, $37 untidy, $38 result, $39 failure
--- grant: $40 owner, $41 lease in µs
+-- ends: $35 instance, $36 status, $37 result, $38 failure
+-- grant: $39 owner, $40 lease in µs
 WITH done AS (
     UPDATE node_ready_state r
     SET is_completed = d.wait IS NULL,
@@ -62,8 +62,8 @@ WITH done AS (
 ), queued AS (
     INSERT INTO node_ready_state AS r (shard, instance_id, node, place, path, deps_required, deps_satisfied, is_queued, due_at, token, owner, args)
     SELECT $1, q.instance_id, q.node, q.place, q.path, q.required, q.required, q.leased,
-        clock_timestamp() + CASE WHEN q.leased THEN $41::bigint ELSE q.wait END * interval '1 microsecond',
-        nextval('tokens'), CASE WHEN q.leased THEN $40::text END, q.args
+        clock_timestamp() + CASE WHEN q.leased THEN $40::bigint ELSE q.wait END * interval '1 microsecond',
+        nextval('tokens'), CASE WHEN q.leased THEN $39::text END, q.args
     FROM unnest($27::uuid[], $28::int[], $29::text[], $30::text[], $31::int[], $32::bigint[], $33::boolean[], $34::json[])
         AS q (instance_id, node, place, path, required, wait, leased, args)
     ON CONFLICT (shard, instance_id, node, place) DO UPDATE
@@ -74,11 +74,11 @@ WITH done AS (
     RETURNING instance_id, node, path, is_queued, token
 ), ended AS (
     UPDATE instances i
-    SET status = e.status, untidy = e.untidy, result = e.result, failure = e.failure, ended_at = clock_timestamp()
+    SET status = e.status, result = e.result, failure = e.failure, ended_at = clock_timestamp()
     FROM (
         SELECT u.*, r.at
-        FROM unnest($35::uuid[], $36::text[], $37::boolean[], $38::json[], $39::json[])
-            AS u (instance_id, status, untidy, result, failure)
+        FROM unnest($35::uuid[], $36::text[], $37::json[], $38::json[])
+            AS u (instance_id, status, result, failure)
         CROSS JOIN LATERAL (
             SELECT r.ctid AS at, r.status FROM instances r WHERE r.shard = $1 AND r.id = u.instance_id FOR UPDATE
         ) r

@@ -1,0 +1,45 @@
+-- Removes all that instances hold which this transaction ended. If something else is at work on one, it is marked as untidy instead,
+-- and comes back. Who is at work on an instance has a run of it that is not completed: a completion that is not committed is seen as
+-- such a run; of one that is, what it has made ready is seen. If there is none but the one that ends the instance, nobody can begin.
+-- A row of a node can still be locked by whoever had waited for it in vain, and waits for us elsewhere: that is not waited for, and the
+-- transaction begins again. $1 shard; $2 instance, $3 node, $4 place of the run that ends it, $5 whether others may be at work
+WITH ended AS MATERIALIZED (
+    SELECT e.instance_id, i.at, i.untidy OR i.busy AS left_alone, i.untidy
+    FROM unnest($2::uuid[], $3::int[], $4::text[], $5::boolean[]) AS e (instance_id, node, place, shared)
+    LEFT JOIN LATERAL (
+        SELECT r.ctid AS at, r.untidy, EXISTS (
+            SELECT FROM node_ready_state q
+            WHERE q.shard = $1 AND q.instance_id = e.instance_id AND q.token IS NOT NULL AND NOT q.is_completed
+                AND (q.node, q.place) <> (e.node, e.place)
+            OFFSET 0
+        ) AS busy
+        FROM instances r
+        WHERE e.shared AND r.shard = $1 AND r.id = e.instance_id
+        OFFSET 0
+    ) i ON true
+), over AS MATERIALIZED (
+    SELECT e.instance_id FROM ended e WHERE e.left_alone IS NOT TRUE
+), nodes AS MATERIALIZED (
+    SELECT t.at FROM over CROSS JOIN LATERAL (
+        SELECT t.ctid AS at FROM node_ready_state t WHERE t.shard = $1 AND t.instance_id = over.instance_id
+        FOR UPDATE NOWAIT
+    ) t
+), without_nodes AS (
+    DELETE FROM node_ready_state t USING nodes WHERE t.ctid = nodes.at
+), pushed AS MATERIALIZED (
+    SELECT t.at FROM over CROSS JOIN LATERAL (
+        SELECT t.ctid AS at FROM node_pending_context t WHERE t.shard = $1 AND t.instance_id = over.instance_id OFFSET 0
+    ) t
+), without_payloads AS (
+    DELETE FROM node_pending_context t USING pushed WHERE t.ctid = pushed.at
+), known AS MATERIALIZED (
+    SELECT t.at FROM over CROSS JOIN LATERAL (
+        SELECT t.ctid AS at FROM instance_eval_context t WHERE t.shard = $1 AND t.instance_id = over.instance_id OFFSET 0
+    ) t
+), without_values AS (
+    DELETE FROM instance_eval_context t USING known WHERE t.ctid = known.at
+)
+UPDATE instances i SET untidy = true
+FROM ended e
+WHERE i.ctid = e.at AND e.left_alone AND NOT e.untidy
+RETURNING e.instance_id
