@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pulley/bench/measure"
+	"pulley/bench/profile"
 	"pulley/bench/stats"
 	"pulley/engine/backend/designs"
 	"pulley/reports/record"
@@ -32,6 +33,7 @@ type CompareConfig struct {
 	Workers    int           // see Load
 	InFlight   int           // see Load
 	Engines    int           // engines on the store, each with Workers and connections of its own. Zero: 1
+	Profile    bool          // where processor time goes is sampled in each run; no other profile may be under way
 	Hold       bool          // no action returns before as many instances as InFlight were submitted, or all
 	Clear      bool          // what ended instances left is removed before the counters are read, so that they have all that a run costs
 	LookEvery  time.Duration // how often the sessions are looked at, for what they wait for. Zero: 20 ms, which costs a run next to nothing
@@ -86,6 +88,7 @@ type Comparison struct {
 	Manifest *record.Manifest
 	hops     []measure.Tagged
 	spans    []measure.Tagged
+	profiles map[record.Key]*profile.Profile // of all valid runs; nil: none were taken
 }
 
 func (c CompareConfig) withDefaults() CompareConfig {
@@ -162,7 +165,7 @@ func Compare(ctx context.Context, cfg CompareConfig) (*Comparison, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &comparer{cfg: cfg, hists: map[record.Key]*latencies{}}
+	c := &comparer{cfg: cfg, hists: map[record.Key]*latencies{}, profiles: map[record.Key]*profile.Profile{}}
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -188,6 +191,7 @@ type comparer struct {
 	manifest record.Manifest
 	ceilings *ceilings
 	hists    map[record.Key]*latencies
+	profiles map[record.Key]*profile.Profile
 	done     int
 }
 
@@ -267,7 +271,9 @@ func (c *comparer) runOnce(ctx context.Context, k *Case, lot *lot, b designs.Spe
 	sample.Run, sample.Order = run, c.done
 	c.manifest.Samples = append(c.manifest.Samples, *sample)
 	if sample.Valid {
-		c.keep(sample.Key(), lat)
+		if err := c.keep(sample.Key(), lat); err != nil {
+			return err
+		}
 	}
 	c.progress(k, b, p.load.Mode, run, sample)
 	return nil
@@ -304,12 +310,21 @@ func (c *comparer) pilot(ctx context.Context, k *Case, lot *lot, b designs.Spec,
 	}
 }
 
-func (c *comparer) keep(key record.Key, lat *latencies) {
+// keep adds what a valid run found to what the runs before it found.
+func (c *comparer) keep(key record.Key, lat *latencies) (err error) {
 	if have := c.hists[key]; have != nil {
 		have.merge(lat)
-		return
+	} else {
+		c.hists[key] = lat
 	}
-	c.hists[key] = lat
+	p := c.runner.profiled
+	if have := c.profiles[key]; p != nil && have != nil {
+		p, err = profile.Merge(have, p)
+	}
+	if p != nil && err == nil {
+		c.profiles[key] = p
+	}
+	return err
 }
 
 func (c *comparer) total() int { return c.cfg.Rows() * c.cfg.Runs }
@@ -331,7 +346,7 @@ func (c *comparer) progress(k *Case, b designs.Spec, mode string, run int, s *re
 func (c *comparer) finish() *Comparison {
 	m := &c.manifest
 	m.EndedAt = time.Now()
-	out := &Comparison{Manifest: m, Summary: &record.Summary{Rows: []record.Row{}}}
+	out := &Comparison{Manifest: m, Summary: &record.Summary{Rows: []record.Row{}}, profiles: c.profiles}
 	out.Summary.Rows = stats.Rows(m.Samples, func(key record.Key) stats.Latencies {
 		lat := c.hists[key]
 		if lat == nil {
@@ -377,7 +392,7 @@ func methods(cfg CompareConfig) []record.Method {
 	if cfg.Clear {
 		cleared = "What ended instances left was removed before they were read."
 	}
-	return []record.Method{
+	list := []record.Method{
 		{Figure: "counters", Text: "the server's, from before a run to after it. " + cleared},
 		{Figure: "nodes_per_s", Text: fmt.Sprintf("node runs of actions that completed, divided by the wall time from the first submission to the last result received in a run; %s; %d engine(s), new sessions in every run. Median over runs.", loadsText(cfg.Loads), max(cfg.Engines, 1))},
 		{Figure: "hop_ns", Text: "from the latest completion offered in the instance, when a task came to the engine, to the start of that task, on the engine's clock: commit, dispatch and the wait for a free worker. HdrHistogram over all valid runs."},
@@ -390,6 +405,11 @@ func methods(cfg CompareConfig) []record.Method {
 		{Figure: "fairness", Text: "of clients with one instance in flight each, all alike: the longest mean wait for a result divided by the shortest; of engines: the most node runs that one applied divided by the fewest."},
 		{Figure: "memory", Text: "resident memory of this process, harness included, before a run and at its peak, from the kernel."},
 	}
+	if cfg.Profile {
+		list = append(list, record.Method{Figure: "stages", Text: "the processor time of this process in a run, from the kernel, divided by its node runs, and shared out by the samples of Go's profiler, a hundred for each " +
+			"second of processor time: a sample is garbage collection if the collector is on its stack, and else of the innermost function that is of a stage. Median over runs."})
+	}
+	return list
 }
 
 // loadsText says in words how instances came in each mode.

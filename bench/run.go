@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/bench/measure"
+	"pulley/bench/profile"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
@@ -41,6 +42,7 @@ type runner struct {
 	looker     *measure.Looker
 	server     *record.Postgres
 	processors measure.Processors
+	profiled   *profile.Profile // of the last run; nil: none was taken
 	serial     int
 	prefix     string // of schemas
 }
@@ -165,6 +167,10 @@ func (r *runner) measure(ctx context.Context, k *Case, lot *lot, spec designs.Sp
 	}
 	defer crew.close()
 	clients := newClients(watch, lot, crew.engines, gate)
+	endProfile, err := r.profile()
+	if err != nil {
+		return nil, err
+	}
 	before := r.processors.Read()
 	slowed.begin(before)
 	watch.begin()
@@ -175,6 +181,9 @@ func (r *runner) measure(ctx context.Context, k *Case, lot *lot, spec designs.Sp
 	}
 	watch.finish()
 	sample.Memory, sample.CPU = resident(), r.processors.Read().Since(before)
+	if err := endProfile(sample.CPU); err != nil {
+		return nil, err
+	}
 	if err := crew.stop(ctx); err != nil && ctx.Err() == nil {
 		problems = append(problems, err)
 	}
@@ -194,6 +203,36 @@ func (r *runner) measure(ctx context.Context, k *Case, lot *lot, spec designs.Sp
 		sample.Warnings = append(sample.Warnings, p.Error())
 	}
 	return lat, nil
+}
+
+// profile begins to sample where processor time goes, if it is asked for. Who ends that has the time shared out by stage.
+func (r *runner) profile() (end func(*record.CPU) error, err error) {
+	r.profiled = nil
+	if !r.cfg.Profile {
+		return func(*record.CPU) error { return nil }, nil
+	}
+	recording, err := profile.Begin()
+	if err != nil {
+		return nil, err
+	}
+	return func(used *record.CPU) error {
+		found, err := recording.End()
+		if err != nil {
+			return err
+		}
+		if used == nil || found.Samples() == 0 {
+			return nil // a run too short for a sample, or a system that does not tell
+		}
+		r.profiled = found
+		shares := found.Shares()
+		used.Stages = []record.StageTime{}
+		for _, stage := range profile.Stages() {
+			if share := shares[stage]; share > 0 {
+				used.Stages = append(used.Stages, record.StageTime{Stage: string(stage), NS: int64(share * float64(used.ProcessNS))})
+			}
+		}
+		return nil
+	}, nil
 }
 
 // crew are the engines of a run, each with connections of its own.

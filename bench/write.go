@@ -2,8 +2,10 @@ package bench
 
 import (
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"pulley/bench/measure"
 	"pulley/reports/record"
@@ -26,6 +28,29 @@ func (c *Comparison) Write(dir string) error {
 			return measure.WriteHLog(w, nil, slices.Values(hists))
 		})
 		if err != nil {
+			return err
+		}
+	}
+	return c.writeProfiles(dir)
+}
+
+// profilePattern is for the files that profiles are written to.
+const profilePattern = "cpu-*.pb.gz"
+
+// writeProfiles writes a profile for each row that has one, for go tool pprof, and takes away those of an earlier comparison.
+func (c *Comparison) writeProfiles(dir string) error {
+	old, err := filepath.Glob(filepath.Join(dir, profilePattern))
+	if err != nil {
+		return err
+	}
+	for _, file := range old {
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+	}
+	for key, p := range c.profiles {
+		name := strings.Replace(profilePattern, "*", strings.NewReplacer("/", "-", ":", "-", "=", "-", " ", "-").Replace(key.String()), 1)
+		if err := record.WriteFile(filepath.Join(dir, name), p.Write); err != nil {
 			return err
 		}
 	}

@@ -94,18 +94,19 @@
 //	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery
 //	reports/record             | the schema of results, units in its names                      | internal/cause
 //	reports                    | renders records                                                | reports/record, internal/aligned
-//	bench/stats                | medians, intervals, ratios, slopes                             | reports/record, internal/plural
+//	bench/stats                | medians, intervals, ratios, slopes                             | bench/profile, reports/record, internal/plural
 //	bench/measure              | Postgres' own counters; histograms                             | reports/record, internal/pause, internal/plural, internal/procstatus
 //	bench/ceiling              | what raw SQL can do for the rows of the designs                | engine/backend/postgres, engine/backend/postgres/*, bench/stats, bench/measure
 //	bench/pressure             | what production puts on a store beside the load                | engine/pgserver/pgwire, scenarios
 //	bench/changepoint          | where the distribution of a series changes                     | –
 //	bench/gobench              | results in Go's benchmark format, as series per benchmark and unit | internal/cause
 //	bench/load                 | offers requests at their times; judges what came of them        | scenarios/arrivals, bench/stats, bench/stages
+//	bench/profile              | samples what processor time goes into, by stage of a node run  | –
 //	bench/stages               | how long the stages of node runs took                          | engine/graph
 //	bench/history              | what runs measured over months, and where it changed            | bench/changepoint, bench/gobench, bench/stats, reports/record, internal/clip
 //	bench/knee                 | finds the highest rate at which a latency objective holds        | scenarios
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
-//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/designs, scenarios, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/stages
+//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/designs, scenarios, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/profile, bench/stages
 //	bench/capacity             | finds knees of scenarios, and how throughput scales             | bench, bench/knee, bench/usl
 //	bench/claims               | published claims, and our goals, held against measurements     | bench, internal/pause
 //	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench, internal/aligned

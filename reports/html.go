@@ -30,6 +30,7 @@ type page struct {
 	Claims                        *table
 	Rows, Samples                 *table
 	Fractions, Ceilings, Idle     *table
+	Stages                        *table
 	CeilingMeasurements           string
 	SamplesLeftOut                bool
 	SamplesTotal                  int
@@ -96,6 +97,7 @@ func (v *view) page() (*page, error) {
 	if c := v.summary.Ceilings; c != nil {
 		p.Fractions, p.Ceilings, p.Idle, p.CeilingMeasurements = v.fractionTable(), v.ceilingTable(), v.idleTable(), measurements(c)
 	}
+	p.Stages = v.stageTable()
 	p.Samples, p.SamplesTotal = v.sampleTable(), len(v.manifest.Samples)
 	p.SamplesLeftOut = p.SamplesTotal > len(p.Samples.Rows)
 	for _, section := range v.costSections() {

@@ -38,6 +38,9 @@ func (v *view) methods() []entry {
 	if v.summary.Ceilings != nil {
 		names = append(slices.Clone(names), ceilingNames...)
 	}
+	if len(v.stageNames()) > 0 {
+		names = append(slices.Clone(names), entry{"stages", "processor time by stage"})
+	}
 	for _, f := range names {
 		out = append(out, entry{f.Text, v.method(f.Name)})
 	}

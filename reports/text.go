@@ -21,6 +21,7 @@ func WriteText(w io.Writer, s *record.Summary, m *record.Manifest) error {
 		v.writeFamily(&b, &v.families[i])
 	}
 	v.writeCeilings(&b)
+	v.writeStages(&b)
 	v.writeClaims(&b)
 	v.writeWarnings(&b)
 	for _, note := range v.summary.Notes {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pulley/bench/profile"
 	"pulley/reports/record"
 )
 
@@ -65,6 +66,7 @@ func Row(samples []record.Sample, l Latencies) record.Row {
 	row.CommitsPerNode = w.perNode(valid, Commits)
 	row.WALBytesPerNode = w.perNode(valid, WALBytes)
 	row.HOTShare, row.LockWaitShare = hotShare(valid), lockWaitShare(valid)
+	row.Stages = stageCosts(valid)
 	if row.HopNS == nil {
 		w.add("hop latency was not measured")
 	}
@@ -73,6 +75,50 @@ func Row(samples []record.Sample, l Latencies) record.Row {
 	}
 	row.Warnings = w
 	return row
+}
+
+// What stands behind the stages.
+const (
+	allStages   = "in all"
+	serverStage = "Postgres"
+)
+
+// stageCosts is the processor time of each stage for each node run, and behind them that of all of this process and the server's; null
+// where no profile was taken.
+func stageCosts(valid []record.Sample) []record.StageCost {
+	values := map[profile.Stage][]float64{}
+	var all, server []float64
+	for _, s := range valid {
+		if s.CPU == nil || s.CPU.Stages == nil || s.NodeRuns() == 0 {
+			continue
+		}
+		perNode := func(ns int64) float64 { return float64(ns) / 1e3 / float64(s.NodeRuns()) }
+		for _, stage := range profile.Stages() {
+			var ns int64 // of a stage without a sample
+			for _, t := range s.CPU.Stages {
+				if t.Stage == string(stage) {
+					ns = t.NS
+				}
+			}
+			values[stage] = append(values[stage], perNode(ns))
+		}
+		all = append(all, perNode(s.CPU.ProcessNS))
+		if s.CPU.ServerNS != nil {
+			server = append(server, perNode(*s.CPU.ServerNS))
+		}
+	}
+	var costs []record.StageCost
+	add := func(name, text string, values []float64) {
+		if m := MedianInterval(values, Confidence); m.N > 0 {
+			costs = append(costs, record.StageCost{Stage: name, Text: text, USPerNode: record.Spread{Median: m.Median, Lo: m.Lo, Hi: m.Hi}})
+		}
+	}
+	for _, stage := range profile.Stages() {
+		add(string(stage), stage.Text(), values[stage])
+	}
+	add(allStages, "all stages of this process", all)
+	add(serverStage, "the server's processes that worked for the runs", server)
+	return costs
 }
 
 // hotShare is the part of the rows changed in all runs that touched no index; null where there were none.

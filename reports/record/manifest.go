@@ -246,6 +246,15 @@ type CPU struct {
 	// OthersNS is what everything else on the machine used meanwhile, time that a hypervisor took included; null where
 	// the system does not tell.
 	OthersNS *int64 `json:"others_ns"`
+	// Stages is which part of ProcessNS went into each stage, by the profiler's samples; they add up to it. Null where no
+	// profile was taken, and before version 6.
+	Stages []StageTime `json:"stages"`
+}
+
+// StageTime is processor time that went into one stage of node runs.
+type StageTime struct {
+	Stage string `json:"stage"`
+	NS    int64  `json:"ns"`
 }
 
 // Counters are what the server counted during one run. A counter that could not be read is null.

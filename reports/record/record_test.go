@@ -138,7 +138,7 @@ func TestRowNames(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := strings.Fields("backend ceiling ceiling_fraction commits_per_node hop_ns hot_share instance_ns lock_wait_share mode nodes nodes_per_s rows_read_per_node runs " +
-		"scenario size statements_per_node valid wal_bytes_per_node warnings")
+		"scenario size stages statements_per_node valid wal_bytes_per_node warnings")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -156,7 +156,7 @@ func TestEmptyListsAreNotNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, may := range map[string][]string{
-		record.SummaryFile: {"ceilings", "ceiling_fraction"}, record.ManifestFile: {"postgres", "hop_ns", "counters", "fairness", "memory", "waits", "cpu"},
+		record.SummaryFile: {"ceilings", "ceiling_fraction", "stages"}, record.ManifestFile: {"postgres", "hop_ns", "counters", "fairness", "memory", "waits", "cpu"},
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
@@ -228,7 +228,7 @@ func TestReadRefuses(t *testing.T) {
 		"not JSON":      {"hello", "not what pulley writes"},
 		"a list":        {"[]", "not what pulley writes"},
 		"no schema":     {`{"rows": []}`, "no schema field"},
-		"newer":         {`{"schema": 6, "rows": [], "shiny": 1}`, "schema 6 is not known here, only 1 to 5"},
+		"newer":         {`{"schema": 7, "rows": [], "shiny": 1}`, "schema 7 is not known here, only 1 to 6"},
 		"much older":    {`{"schema": 0, "rows": []}`, "schema 0 is not known"},
 		"unknown field": {`{"schema": 1, "rows": [], "shiny": 1}`, `unknown field "shiny"`},
 		"wrong type":    {`{"schema": 1, "rows": 7}`, "rows"},
@@ -255,10 +255,10 @@ func TestReadRefuses(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "s.ndjson")
-	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":6}`+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":7}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 6") {
+	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 7") {
 		t.Errorf("got %v", err)
 	}
 }

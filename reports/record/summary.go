@@ -9,9 +9,9 @@ import (
 
 // SchemaVersion is the version of all files that this package writes. Version 2 added the ceilings, version 3 to
 // them the node runs of an instance, version 4 the shares of a row, version 5 the mode of a run, what bounded it, and the
-// differences.
+// differences, version 6 processor time by stage.
 // Files of earlier versions are read: what they lack is null, 0 or empty.
-const SchemaVersion = 5
+const SchemaVersion = 6
 
 // The modes of a run: how its instances came.
 const (
@@ -78,6 +78,11 @@ type Row struct {
 	HOTShare      *float64 `json:"hot_share"`
 	LockWaitShare *float64 `json:"lock_wait_share"`
 
+	// Stages is the processor time of this process for each node run, harness included, by stage, in the order in which a node run comes
+	// by them. Behind them stand all of this process, and the server, where that is on this machine. Null where no profile was taken,
+	// and before version 6.
+	Stages []StageCost `json:"stages"`
+
 	// Ceiling names the way of writing with raw SQL, of Summary.Ceilings, that this backend is held against; empty for
 	// none. CeilingFraction is the median of NodesPerS divided by that way's rate, for instances of as many node runs as
 	// this row's or of the nearest number that was measured (RateFor); null where either is missing, and for lone
@@ -98,6 +103,14 @@ type Spread struct {
 	Median float64 `json:"median"`
 	Lo     float64 `json:"lo"`
 	Hi     float64 `json:"hi"`
+}
+
+// StageCost is what one stage costs for each node run, in microseconds of processor time: median over runs, with an interval.
+type StageCost struct {
+	Stage string `json:"stage"`
+	// Text says what belongs to the stage.
+	Text      string `json:"text"`
+	USPerNode Spread `json:"us_per_node"`
 }
 
 // Percentiles are latencies in nanoseconds. P50 ≤ P99 ≤ P999 ≤ Max.

@@ -47,6 +47,7 @@ type CompareCmd struct {
 	Seed        uint64        `default:"1" help:"Of generated traces. Default: 1."`
 	Ceiling     time.Duration `default:"200ms" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 15 s for each number of nodes per instance, of which at most three are measured. Default: 200ms."`
 	NoCeiling   bool          `help:"Leave that out."`
+	Profile     bool          `help:"Also show what processor time goes into, for each node run by stage, and write a profile of each row for go tool pprof."`
 
 	PlantSlowdown float64 `hidden:"" help:"Slow every run down by so much, for pulley gate --self-test."`
 	PlantRows     int     `hidden:"" help:"Read so many rows more per node, for the same."`
@@ -59,7 +60,7 @@ type CompareCmd struct {
 func (CompareCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Every result is checked against the expected one. Written are manifest.json, summary.json, samples.ndjson, " +
-		"hop.hlog, instance.hlog and report.html. Ctrl-C ends the comparison with what it has. " +
+		"hop.hlog, instance.hlog and report.html, with --profile cpu-*.pb.gz. Ctrl-C ends the comparison with what it has. " +
 		"Two schedulers are said to differ only where the interval of their ratio over all runs shows it; ~ stands elsewhere. " +
 		"Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"Exit status: 0 if every run was valid, 1 if one was not, 2 if nothing could be run.\n\nScenarios:\n\n")
@@ -157,7 +158,7 @@ func (o *CompareCmd) config() (bench.CompareConfig, error) {
 		return bench.CompareConfig{}, err
 	}
 	return bench.CompareConfig{
-		Cases: cases, Backends: specs, Runs: o.Runs, Loads: loads, OwnLoads: o.ownLoads, Engines: o.Engines, RunTimeout: o.RunTimeout, Seed: o.Seed, Ceilings: o.Ceiling, CeilingConnections: o.CeilingConnections, Command: os.Args,
+		Cases: cases, Backends: specs, Runs: o.Runs, Loads: loads, OwnLoads: o.ownLoads, Engines: o.Engines, RunTimeout: o.RunTimeout, Seed: o.Seed, Ceilings: o.Ceiling, CeilingConnections: o.CeilingConnections, Profile: o.Profile, Command: os.Args,
 		Plant: bench.Plant{Slowdown: o.PlantSlowdown, RowsPerNode: o.PlantRows},
 	}, nil
 }

@@ -1,0 +1,50 @@
+package reports_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pulley/reports"
+	"pulley/reports/record"
+)
+
+// withStages is the full run, of which two rows were profiled, one of them without a server.
+func withStages() (*record.Summary, *record.Manifest) {
+	s, m := synthetic()
+	m.Methods = append(m.Methods, record.Method{Figure: "stages", Text: "by samples"})
+	cost := func(stage string, us float64) record.StageCost {
+		return record.StageCost{Stage: stage, Text: "what belongs to " + stage, USPerNode: record.Spread{Median: us, Lo: us / 2, Hi: us * 2}}
+	}
+	s.Rows[0].Stages = []record.StageCost{cost("store", 7.25), cost("in all", 9.5)}
+	s.Rows[1].Stages = []record.StageCost{cost("store", 3), cost("in all", 4), cost("Postgres", 8.75)}
+	return s, m
+}
+
+// TestStagesAreShown: the page and the text have what was profiled, and say nothing of it where nothing was.
+func TestStagesAreShown(t *testing.T) {
+	s, m := withStages()
+	page := render(t, s, m)
+	p := parse(t, page)
+	if got := p.tableRows["Processor time by stage"]; got != 2 {
+		t.Errorf("%d rows of stages, want 2", got)
+	}
+	var text bytes.Buffer
+	if err := reports.WriteText(&text, s, m); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"7.25", "3.62", "8.75", "what belongs to Postgres"} {
+		if !strings.Contains(page, want) || !strings.Contains(text.String(), want) {
+			t.Errorf("%q does not stand in both", want)
+		}
+	}
+	for _, want := range []string{`href="#stages"`, "by samples", "processor time by stage"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	s, m = synthetic()
+	if page := render(t, s, m); strings.Contains(page, "stages") || strings.Contains(page, "Processor time") {
+		t.Error("a page without a profile speaks of one")
+	}
+}
