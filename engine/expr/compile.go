@@ -21,6 +21,8 @@ type Compiled struct {
 	names []string
 	fn    *starlark.Function // of names, in their order
 
+	closure closure // for what it knows; nil: for nothing
+
 	bare  bool                       // the expression is just names[0]
 	fixed func() (Value, *EvalError) // without names: the result, computed once. Else nil
 }
@@ -61,7 +63,12 @@ func Compile(e *ir.Expr, lim ir.Limits) (_ *Compiled, err error) {
 	}
 	if len(c.names) == 0 {
 		c.fixed = sync.OnceValues(func() (Value, *EvalError) { return c.run(nil) })
+		return c, nil
 	}
+	if tree, err = options.ParseExpr(e.Pos.File, e.Text, 0); err != nil { // once more: the other tree was rewritten in its place
+		return nil, ir.Errorf(e.Pos, "%s", parseMessage(err))
+	}
+	c.closure = closureOf(tree, c.names, lim)
 	return c, nil
 }
 
@@ -111,6 +118,11 @@ func (c *Compiled) Eval(args []Value) (Value, error) {
 			return nil, c.errorf("%s", noValue(c.names[0]))
 		}
 		return args[0], nil
+	}
+	if c.closure != nil {
+		if v, ok := c.closure(args); ok {
+			return v, nil
+		}
 	}
 	eval := c.fixed
 	if eval == nil {
