@@ -37,7 +37,7 @@ var Unlimited = ir.Limits{ValueBytes: math.MaxInt}
 // which must be finite. Where a dict has a key twice, the last value wins. The value does not refer
 // to data. Errors are *EvalErrors that name the byte.
 func Decode(data []byte, lim ir.Limits) (Value, error) {
-	return decode(data, lim.WithDefaults().ValueBytes, 0)
+	return decode(data, lim.MaxValueBytes(), 0)
 }
 
 func decode(data []byte, bytesMax, depth int) (Value, error) {

@@ -28,7 +28,7 @@ func DecodeObject(data []byte, lim ir.Limits, known []string) ([]Entry, error) {
 	if d.peek() != '{' {
 		return nil, d.unexpected("an object")
 	}
-	entries, err := d.entries(lim.WithDefaults().ValueBytes, known)
+	entries, err := d.entries(lim.MaxValueBytes(), known)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func Truth(v Value) bool { return bool(v.Truth()) }
 // that are not finite, strings that are not UTF-8), nesting deeper than 512, and a value whose JSON
 // is longer than lim.ValueBytes.
 func Normalize(v starlark.Value, lim ir.Limits) (Value, error) {
-	return normalize(v, lim.WithDefaults().ValueBytes)
+	return normalize(v, lim.MaxValueBytes())
 }
 
 func normalize(v starlark.Value, bytesMax int) (Value, error) {

@@ -26,10 +26,13 @@ func (l Limits) WithDefaults() Limits {
 	l.SpreadElements = cmp.Or(l.SpreadElements, 100_000)
 	l.LoopIterations = cmp.Or(l.LoopIterations, 100_000)
 	l.InlineSteps = cmp.Or(l.InlineSteps, 10_000)
-	l.ValueBytes = cmp.Or(l.ValueBytes, 1<<20)
+	l.ValueBytes = l.MaxValueBytes()
 	l.ExpressionSteps = cmp.Or(l.ExpressionSteps, 1_000_000)
 	return l
 }
+
+// MaxValueBytes is ValueBytes, or its default.
+func (l Limits) MaxValueBytes() int { return cmp.Or(l.ValueBytes, 1<<20) }
 
 // Error is a mistake in a program and its place. Msg says what is wrong and what to write instead.
 type Error struct {

@@ -41,10 +41,10 @@ func (r *Registry) Execute(ctx context.Context, task backend.Task) (json.RawMess
 // nodeOf finds the task's node in its program's graph, where it has one.
 func nodeOf(task backend.Task) (*graph.Node, int) {
 	if task.Program == nil || task.Program.Graph() == nil {
-		return nil, ir.Limits{}.WithDefaults().ValueBytes
+		return nil, ir.Limits{}.MaxValueBytes()
 	}
 	g := task.Program.Graph()
-	limits := g.Limits.WithDefaults().ValueBytes
+	limits := g.Limits.MaxValueBytes()
 	if id := int(task.Lease.Key.Run.Node); id >= 0 && id < len(g.Nodes) {
 		return g.Nodes[id], limits
 	}
