@@ -38,4 +38,11 @@
 // ([ir.Limits].ValueBytes). So the time and the memory of an evaluation are bounded, whatever is
 // written: the operators, functions and methods that could do unbounded work in one instruction are
 // replaced, in the syntax tree, by calls of checked ones.
+//
+// # Closures
+//
+// Most expressions are of few shapes: arithmetic and comparisons of numbers, elements, slices, len, get, conditions. These are evaluated
+// without the interpreter, as long as their operands are small and of the types that one expects. Anything else, and every error, is
+// the interpreter's: it evaluates the expression from its beginning. What an evaluation gives, and whether it fails, is the same either
+// way; where a workflow's limits are low, there are no closures.
 package expr
