@@ -91,7 +91,8 @@ func profileOf(stacks map[int64][]string) *Profile {
 	return &Profile{samples: p}
 }
 
-// TestRecording records what really runs: a function of this package, which is below bench, and so has most samples.
+// TestRecording records what really runs: a function of this package, which is below bench, and what it calls. What the race detector
+// does for it has no stack, and so counts as the runtime's.
 func TestRecording(t *testing.T) {
 	r, err := Begin()
 	if err != nil {
@@ -106,8 +107,8 @@ func TestRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	shares := p.Shares()
-	if p.Samples() < 10 || shares[Harness] < 0.5 {
-		t.Errorf("%d samples, %v; want most to be of this test", p.Samples(), shares)
+	if p.Samples() < 10 || shares[Harness] < 0.1 || shares[Harness]+shares[Runtime] < 0.9 {
+		t.Errorf("%d samples, %v; want them to be of this test, or of the runtime", p.Samples(), shares)
 	}
 	sum := 0.
 	for _, s := range shares {

@@ -157,17 +157,22 @@ func claimTokens(r *rig) {
 // claimRetry wants a failed attempt to come back with the next number, not before it is due, and
 // NextDue to tell of it.
 func claimRetry(r *rig) {
-	task := r.one(`
+	retried := func(backoff string) backend.Task {
+		return r.one(fmt.Sprintf(`
 fn main(input: [], output: [r]):
-    r = @flaky(times=1) [retry: 2, backoff: 100ms]
-`, `{}`, grant(1))
-	out := r.applied(grant(1), failed(task, "Flaky"))
+    r = @flaky(times=1) [retry: 2, backoff: %s]
+`, backoff), `{}`, grant(1))
+	}
+	// A long wait, so that even a slow machine answers before it is over.
+	out := r.applied(grant(1), failed(retried("1h"), "Flaky"))
 	if len(out.Tasks) > 0 {
 		r.Fatal("the retry was handed out before it was due")
 	}
 	if out.NextDue.IsZero() {
 		r.Error("a retry waits for its time, and NextDue is zero")
 	}
+	task := retried("100ms")
+	r.applied(grant(0), failed(task, "Flaky"))
 	if r.Advance != nil {
 		if early := r.claim(0, grant(1)); len(early.Tasks) > 0 || early.More {
 			r.Fatal("the retry was ready before it was due")
