@@ -131,10 +131,10 @@ func (c *closer) binary(e *syntax.BinaryExpr) closure {
 		if x == nil || y == nil {
 			return nil
 		}
-		goesOn := e.Op == syntax.AND
+		whenTrue := e.Op == syntax.AND
 		return func(args []Value) (Value, bool) {
 			v, ok := x(args)
-			if !ok || bool(v.Truth()) != goesOn {
+			if !ok || bool(v.Truth()) != whenTrue {
 				return v, ok
 			}
 			return y(args)

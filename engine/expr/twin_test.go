@@ -52,7 +52,7 @@ var forms = []string{
 	"len(#)", "sorted(#)", "sorted(#, reverse=True)", "sorted(#, key=str)", "min(#)", "max(#, #)", "max(#, key=len)", "list(reversed(#))", "any(#)", "all(#)",
 	"str(#)", "int(#)", "float(#)", "bool(#)", "list(#)", "[list(p) for p in enumerate(#)]", "[list(p) for p in zip(#, #)]", "list(range(len(#)))", "dict(#, k=#)",
 	"#.get(#)", "#.get(#, #)", "#.keys()", "#.values()", "[list(p) for p in #.items()]", `#.split(",")`, "#.join(#)", "#.replace(#, #)", "#.strip(#)", "#.upper()",
-	"#.startswith(str(#))", "#.find(#)", "#.count(#)", "#.index(#)", `"{} {}".format(#, #)`, `("%s" % str(#))`, `("%d" % #)`,
+	"#.startswith(str(#))", "#.startswith(x)", "#.startswith(n)", "#.find(#)", "#.count(#)", "#.index(#)", `"{} {}".format(#, #)`, `("%s" % str(#))`, `("%d" % #)`,
 }
 
 func (w *writer) expr(depth int) string {

@@ -191,18 +191,8 @@ func (w *World) CallOffRaces(processes []backend.Backend, end func()) {
 // queue is marked for the cleanup. Somebody looks at the sibling's row, so that the cleanup does not come to it.
 func (w *World) EndLooksForOthers(b backend.Backend) {
 	w.Helper()
-	const alone = `
-fn main(input: [], output: [r]):
-    r = @fail(type="Bad", message="no")
-`
-	const beside = `
-fn main(input: [], output: [r]):
-    a, r = parallel:
-        @double(value=1)
-        @fail(type="Bad", message="no")
-`
-	for source, others := range map[string]bool{alone: false, beside: true} {
-		tasks := w.Launch(backendtest.Workflow{Name: "ends", Input: `{}`, Source: source})
+	for others, wf := range map[bool]backendtest.Workflow{false: FailsAlone, true: Failing} {
+		tasks := w.Launch(wf)
 		failed := FailureOf(tasks)
 		release := w.look(tasks, failed)
 		out, err := b.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(failed)}, backendtest.Granted(9))

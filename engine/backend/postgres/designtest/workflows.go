@@ -36,6 +36,11 @@ fn main(input: [], output: [r]):
         @double(value=2)
     r = @add(a=a, b=b)
 `}
+	// FailsAlone ends with the failure of its only action.
+	FailsAlone = backendtest.Workflow{Name: "fails_alone", Input: `{}`, Failure: "Bad", Source: `
+fn main(input: [], output: [r]):
+    r = @fail(type="Bad", message="no")
+`}
 	// Looping has a round for each of so many actions.
 	Looping = backendtest.Workflow{Name: "looping", Input: `{"n": 3}`, Want: `[0,2,4]`, Source: `
 fn main(input: [n], output: [all]):
