@@ -119,3 +119,39 @@ func TestClosuresKnowTheCommonShapes(t *testing.T) {
 		t.Error("a closure evaluates where steps are few")
 	}
 }
+
+// TestClosuresAtTheBounds has every operator meet every pair of numbers around the bounds of closures, and every slice of a short list.
+func TestClosuresAtTheBounds(t *testing.T) {
+	numbers := []string{"0", "1", "-1", "2", "-2", "3", "-3", "7", "-7", "2147483647", "-2147483647", "2147483648", "-2147483648", "4611686018427387903", "-4611686018427387903", "9223372036854775807", "2.5", "-3.0"}
+	for _, op := range []string{"+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or"} {
+		c := mustCompile(t, "a "+op+" b")
+		for _, a := range numbers {
+			for _, b := range numbers {
+				holdAgainstStarlark(t, c, mustDecode(t, a), mustDecode(t, b))
+			}
+		}
+	}
+	slice, element, list := mustCompile(t, "xs[a:b]"), mustCompile(t, "xs[a]"), mustDecode(t, `[1,"x",[2],null]`)
+	for a := -6; a <= 6; a++ {
+		holdAgainstStarlark(t, element, starlark.MakeInt(a), list)
+		for b := -6; b <= 6; b++ {
+			got := holdAgainstStarlark(t, slice, starlark.MakeInt(a), starlark.MakeInt(b), list)
+			if part, ok := got.(*starlark.List); !ok || part.Append(starlark.None) == nil {
+				t.Errorf("xs[%d:%d] is %v, which can be changed, or has no closure", a, b, got)
+			}
+		}
+	}
+}
+
+// holdAgainstStarlark gives what a closure knows, which is what Starlark gives; nil: it does not know.
+func holdAgainstStarlark(t *testing.T, c *expr.Compiled, args ...expr.Value) expr.Value {
+	t.Helper()
+	got, ok := c.EvalByClosure(args)
+	if !ok {
+		return nil
+	}
+	if want, err := c.EvalByStarlark(args); err != nil || !same(got, want) {
+		t.Errorf("%s of %v: the closure gives %v; Starlark %v, %v", c.Expr().Text, args, got, want, err)
+	}
+	return got
+}
