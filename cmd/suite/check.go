@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -205,28 +204,14 @@ func tellChecked(w io.Writer, t *tally) {
 	fmt.Fprintf(w, "%d packages, %d tests; %d more need a server or a second process: make test runs them\n", len(t.Packages), ran, left)
 }
 
-// listed is what go list tells of a package, or of its tests.
-type listed struct {
-	ImportPath string
-	ForTest    string
-	Deps       []string
-}
-
 // alone lists the packages whose tests import nothing that starts a server, and the mixed ones.
 func (p *place) alone(ctx context.Context) ([]string, error) {
-	var out, problems bytes.Buffer
-	list := command{args: []string{"go", "list", "-test", "-json=ImportPath,ForTest,Deps", "./..."}, out: &out, err: &problems}
-	if err := p.run(ctx, list); err != nil {
-		return nil, fmt.Errorf("go list: %w: %s", err, problems.String())
+	tested, err := p.describe(ctx, "-test", "-json=ImportPath,Deps", "./...")
+	if err != nil {
+		return nil, err
 	}
 	all, served := map[string]bool{}, map[string]bool{}
-	for d := json.NewDecoder(&out); ; {
-		var l listed
-		if err := d.Decode(&l); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("go list: %w", err)
-		}
+	for _, l := range tested {
 		name, _, _ := strings.Cut(l.ImportPath, " ")
 		name = strings.TrimSuffix(strings.TrimSuffix(name, ".test"), "_test")
 		all[name] = true

@@ -37,15 +37,32 @@ type round struct {
 	Tests   int     `json:"tests"`
 }
 
-// Run runs the tests N times, and tells what was found. Every other run is on a busy machine, from the second on.
+// Run compiles the tests, runs them N times, and tells what was found. Every other run is on a busy machine, from the second on.
 func (o *flakesCmd) Run(ctx context.Context) error {
 	if o.N < 1 {
 		return fmt.Errorf("--n is %d; it must be at least 1", o.N)
 	}
+	return within(func(p *place) error {
+		packages, err := p.listPackages(ctx, o.Packages)
+		if err != nil {
+			return err
+		}
+		begun := time.Now()
+		b, err := p.build(ctx, packages)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("compiled the tests of %d packages in %.0f s\n", len(b.binaries), time.Since(begun).Seconds())
+		return o.runRounds(ctx, b)
+	})
+}
+
+// runRounds runs the compiled tests N times.
+func (o *flakesCmd) runRounds(ctx context.Context, b *built) error {
 	var rounds []round
 	var flakes []flake
 	for i := 1; i <= o.N && ctx.Err() == nil; i++ {
-		t, err := o.once(ctx, i)
+		t, err := o.once(ctx, b, i)
 		if err != nil && ctx.Err() != nil {
 			break // what was found so far is told
 		}
@@ -85,9 +102,9 @@ func (r round) String() string {
 }
 
 // once runs all tests, in a place of their own.
-func (o *flakesCmd) once(ctx context.Context, run int) (t *tally, err error) {
+func (o *flakesCmd) once(ctx context.Context, b *built, run int) (t *tally, err error) {
 	err = within(func(p *place) error {
-		c := testCmd{Packages: o.Packages, Timeout: o.Timeout, Out: filepath.Join(o.Out, fmt.Sprintf("run-%02d", run))}
+		c := testCmd{Packages: o.Packages, Timeout: o.Timeout, Out: filepath.Join(o.Out, fmt.Sprintf("run-%02d", run)), built: b}
 		work := func() error {
 			t, err = c.run(ctx, p, nil)
 			return err

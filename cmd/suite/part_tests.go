@@ -60,7 +60,7 @@ func (o *outcome) count(t *tally) {
 // runDeepTests runs the tests of packages as deep as a night allows, those first that have waited longest, as long as
 // there is time. A package that takes longer than what is left is left to another night.
 func runDeepTests(ctx context.Context, n *night, until time.Time, o *outcome) error {
-	packages, err := n.listPackages(ctx, []string{"./..."})
+	packages, err := n.listPackages(ctx, nil)
 	if err != nil {
 		return err
 	}

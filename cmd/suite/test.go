@@ -21,6 +21,8 @@ type testCmd struct {
 	Timeout  time.Duration `default:"60m" help:"How long one package may take: a bound of what hangs, no measure. Default: 60m."`
 	Flags    string        `help:"More for go test, such as '-cover' or '-run TestX'."`
 	Out      string        `default:"out/test" help:"Where the events and the times are kept. Default: out/test."`
+
+	built *built // nil: go test compiles
 }
 
 // Run runs them and tells how they ended.
@@ -43,11 +45,7 @@ func packagesAtOnce() int { return (3*processors() + 1) / 2 }
 
 // run runs the tests and keeps their times.
 func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally, error) {
-	patterns := o.Packages
-	if len(patterns) == 0 {
-		patterns = []string{"./..."}
-	}
-	packages, err := p.listPackages(ctx, patterns)
+	packages, err := p.listPackages(ctx, o.Packages)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +58,7 @@ func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally,
 	if atOnce < 1 {
 		atOnce = packagesAtOnce()
 	}
-	all := tests{race: true, atOnce: atOnce, timeout: o.Timeout, flags: strings.Fields(o.Flags)}
+	all := tests{race: true, atOnce: atOnce, timeout: o.Timeout, flags: strings.Fields(o.Flags), built: o.built}
 	all.packages, all.record = longestFirst(packages, readSeconds(timesFile)), o.Out+"/events.json"
 	var mu sync.Mutex
 	if told != nil {
@@ -115,14 +113,29 @@ func (p *place) buildCommand(ctx context.Context) (string, error) {
 	return file, err
 }
 
+// splitSingles parts packages into those whose tests run with the race detector, and those whose run without it.
+func splitSingles(packages []string) (with, without []string) {
+	for _, name := range packages {
+		if slices.Contains(singles, short(name)) {
+			without = append(without, name)
+		} else {
+			with = append(with, name)
+		}
+	}
+	return with, without
+}
+
+// hasCommand says whether the command's tests are among those of packages.
+func hasCommand(packages []string) bool {
+	return slices.ContainsFunc(packages, func(name string) bool { return short(name) == commandPackage })
+}
+
 // testSplit runs the packages in which goroutines meet with the race detector, and beside them the others without it.
 func (p *place) testSplit(ctx context.Context, all tests) (*tally, error) {
-	single := func(name string) bool { return slices.Contains(singles, short(name)) }
 	with, without := all, all
-	with.packages = slices.DeleteFunc(slices.Clone(all.packages), single)
-	without.packages = slices.DeleteFunc(slices.Clone(all.packages), func(name string) bool { return !single(name) })
-	if slices.ContainsFunc(without.packages, func(name string) bool { return short(name) == commandPackage }) {
-		file, err := p.buildCommand(ctx) // before the tests, so that what both need is compiled once
+	with.packages, without.packages = splitSingles(all.packages)
+	if hasCommand(without.packages) {
+		file, err := all.built.commandFile(ctx, p) // before the tests, so that what both need is compiled once
 		if err != nil {
 			return newTally(nil), err
 		}

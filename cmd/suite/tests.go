@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -27,6 +26,7 @@ type tests struct {
 	env      map[string]string // besides the place's
 	told     func(result)      // hears of each package that ended
 	record   string            // a file for the events; empty: none
+	built    *built            // what is compiled already; nil: go test compiles
 }
 
 // garbage has test binaries, which live for seconds, collect less often, unless the caller says how often.
@@ -48,19 +48,29 @@ func withVariable(env map[string]string, name, value string) map[string]string {
 	return more
 }
 
-// test runs the tests. The error tells that they could not be run; that some failed stands in the tally.
-func (p *place) test(ctx context.Context, t tests) (*tally, error) {
-	args := []string{"go", "test", "-json", "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(2 * processors()), "-timeout", t.timeout.String(), "-vet=all", withoutDebugger}
+// parallelTests is how many tests of a package run at a time, of those that may: two for each processor, since tests also wait.
+func parallelTests() int { return 2 * processors() }
+
+// goTest has go test compile and run the tests, and write their events.
+func (p *place) goTest(ctx context.Context, t tests, out io.Writer) error {
+	args := []string{"go", "test", "-json", "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(parallelTests()), "-timeout", t.timeout.String(), "-vet=all", withoutDebugger}
 	if t.race {
 		args = append(args, "-race")
 	}
-	args = append(append(args, t.flags...), t.packages...)
-	env := t.env
+	return p.run(ctx, command{args: append(append(args, t.flags...), t.packages...), env: t.env, out: out})
+}
+
+// test runs the tests. The error tells that they could not be run; that some failed stands in the tally.
+func (p *place) test(ctx context.Context, t tests) (*tally, error) {
+	work := p.goTest
+	if t.built != nil {
+		work = p.runBinaries
+	}
 	if os.Getenv("GOGC") == "" {
-		env = withVariable(env, "GOGC", garbage)
+		t.env = withVariable(t.env, "GOGC", garbage)
 	}
 	if os.Getenv("GORACE") == "" {
-		env = withVariable(env, "GORACE", raceOptions)
+		t.env = withVariable(t.env, "GORACE", raceOptions)
 	}
 	reader, writer := io.Pipe()
 	out := io.Writer(writer)
@@ -79,7 +89,7 @@ func (p *place) test(ctx context.Context, t tests) (*tally, error) {
 	ended := make(chan error, 1)
 	begun := time.Now()
 	go func() {
-		err := p.run(ctx, command{args: args, env: env, out: out})
+		err := work(ctx, t, out)
 		_ = writer.Close() // the reader's end
 		ended <- err
 	}()
@@ -92,7 +102,7 @@ func (p *place) test(ctx context.Context, t tests) (*tally, error) {
 	case ctx.Err() != nil:
 		return counted, context.Cause(ctx)
 	case status(err) < 0 || len(counted.Packages) == 0:
-		return counted, fmt.Errorf("%s: %w\n%s", args[:2], err, said.String())
+		return counted, fmt.Errorf("running the tests: %w\n%s", err, said.String())
 	}
 	if said.Len() > 0 {
 		fmt.Fprint(os.Stderr, said.String())
@@ -100,13 +110,45 @@ func (p *place) test(ctx context.Context, t tests) (*tally, error) {
 	return counted, nil
 }
 
-// listPackages lists the packages that patterns name.
+// listPackages lists the packages that patterns name; without any, all.
 func (p *place) listPackages(ctx context.Context, patterns []string) ([]string, error) {
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	all, err := p.describe(ctx, append([]string{"-json=ImportPath"}, patterns...)...)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(all))
+	for i, l := range all {
+		names[i] = l.ImportPath
+	}
+	return names, nil
+}
+
+// listed is what go list tells of a package, or of its tests: of these fields, those that it is asked for.
+type listed struct {
+	ImportPath, Dir           string
+	Deps                      []string
+	TestGoFiles, XTestGoFiles []string
+}
+
+// describe has go list tell of packages.
+func (p *place) describe(ctx context.Context, args ...string) ([]listed, error) {
 	var out, problems bytes.Buffer
-	if err := p.run(ctx, command{args: append([]string{"go", "list"}, patterns...), out: &out, err: &problems}); err != nil {
+	if err := p.run(ctx, command{args: append([]string{"go", "list"}, args...), out: &out, err: &problems}); err != nil {
 		return nil, fmt.Errorf("go list: %w: %s", err, problems.String())
 	}
-	return strings.Fields(out.String()), nil
+	var all []listed
+	for d := json.NewDecoder(&out); ; {
+		var l listed
+		if err := d.Decode(&l); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		all = append(all, l)
+	}
 }
 
 // timesFile keeps how long each package took, so that the next run begins with the longest.

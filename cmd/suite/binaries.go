@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// built is what runs of the same tests share, so that only the first of them compiles and links.
+type built struct {
+	command  string                // cmd/pulley with the race detector; empty: no package needs it
+	binaries map[string]testBinary // by package; one without tests has none
+	toJSON   string                // test2json, which makes events of what a test binary prints
+}
+
+// commandFile gives the command with the race detector; a place builds it where nobody has.
+func (b *built) commandFile(ctx context.Context, p *place) (string, error) {
+	if b != nil {
+		return b.command, nil
+	}
+	return p.buildCommand(ctx)
+}
+
+// testBinary is the compiled tests of a package.
+type testBinary struct {
+	file string
+	dir  string // of the package, in which its tests run
+}
+
+// build compiles the tests of packages as a run of them does.
+func (p *place) build(ctx context.Context, packages []string) (*built, error) {
+	b := &built{binaries: map[string]testBinary{}, toJSON: filepath.Join(p.dir, "test2json")}
+	if err := p.goBuild(ctx, "build", "-o", b.toJSON, "cmd/test2json"); err != nil {
+		return nil, err
+	}
+	with, without := splitSingles(packages)
+	if hasCommand(without) {
+		var err error
+		if b.command, err = p.buildCommand(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, part := range []struct {
+		packages []string
+		flags    []string
+	}{{with, []string{"-race"}}, {without, nil}} {
+		if err := p.buildBinaries(ctx, b, part.packages, part.flags); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// buildBinaries compiles the tests of packages with the same flags, some at a time. The linker uses a processor and a half.
+func (p *place) buildBinaries(ctx context.Context, b *built, packages, flags []string) error {
+	if len(packages) == 0 {
+		return nil
+	}
+	all, err := p.describe(ctx, append([]string{"-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, packages...)...)
+	if err != nil {
+		return err
+	}
+	var group errgroup.Group
+	group.SetLimit(processors())
+	for _, l := range all {
+		if len(l.TestGoFiles)+len(l.XTestGoFiles) == 0 {
+			continue
+		}
+		binary := testBinary{filepath.Join(p.dir, fmt.Sprintf("%d.test", len(b.binaries))), l.Dir}
+		b.binaries[l.ImportPath] = binary
+		group.Go(func() error {
+			args := append([]string{"test", "-c", withoutDebugger, "-o", binary.file}, flags...)
+			return p.goBuild(ctx, append(args, l.ImportPath)...)
+		})
+	}
+	return group.Wait()
+}
+
+// goBuild has go compile something, and tells what the compiler said if it failed.
+func (p *place) goBuild(ctx context.Context, args ...string) error {
+	var said bytes.Buffer
+	err := p.run(ctx, command{args: append([]string{"go"}, args...), out: &said})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%s: %w\n%s", command{args: append([]string{"go"}, args...)}, err, said.String())
+	}
+	return err
+}
+
+// runBinaries runs the compiled tests of packages, in their order and so many at a time, and writes their events. The error tells that
+// they could not be run; that some failed, the events do.
+func (p *place) runBinaries(ctx context.Context, t tests, out io.Writer) error {
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(t.atOnce)
+	for _, name := range t.packages {
+		binary, ok := t.built.binaries[name]
+		if !ok {
+			continue
+		}
+		group.Go(func() error {
+			lines := &lineWriter{mu: &mu, to: out}
+			err := p.run(ctx, command{args: append([]string{t.built.toJSON, "-t", "-p", name, binary.file}, t.binaryFlags()...), dir: binary.dir, env: t.env, out: lines})
+			if status(err) < 0 {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return lines.end(name, err == nil)
+		})
+	}
+	return group.Wait()
+}
+
+// binaryFlags are what go test tells a test binary.
+func (t tests) binaryFlags() []string {
+	return []string{"-test.paniconexit0", "-test.v=test2json", "-test.count=1", "-test.timeout=" + t.timeout.String(), "-test.parallel=" + strconv.Itoa(parallelTests())}
+}
+
+// lineWriter passes on whole lines, so that those of several writers do not mix.
+type lineWriter struct {
+	mu   *sync.Mutex
+	to   io.Writer
+	rest []byte // of a line that has no end yet
+	last []byte // line that was passed on
+}
+
+// Write implements io.Writer.
+func (w *lineWriter) Write(text []byte) (int, error) {
+	w.rest = append(w.rest, text...)
+	end := bytes.LastIndexByte(w.rest, '\n') + 1
+	if end == 0 {
+		return len(text), nil
+	}
+	err := w.pass(w.rest[:end])
+	w.rest = append(w.rest[:0], w.rest[end:]...)
+	return len(text), err
+}
+
+// end passes on a last line that has no end, and tells that the tests of a package failed if test2json did not: of those that panic it
+// does not.
+func (w *lineWriter) end(name string, green bool) error {
+	if len(w.rest) > 0 {
+		if err := w.pass(append(w.rest, '\n')); err != nil {
+			return err
+		}
+	}
+	var last event
+	_ = json.Unmarshal(w.last, &last) // a line that is no event does not end a package
+	if green || last.Package == name && last.Test == "" && last.Action == failed {
+		return nil
+	}
+	line, err := json.Marshal(event{Time: time.Now(), Action: failed, Package: name})
+	if err != nil {
+		return err
+	}
+	return w.pass(append(line, '\n'))
+}
+
+func (w *lineWriter) pass(lines []byte) error {
+	lastBegins := bytes.LastIndexByte(lines[:len(lines)-1], '\n') + 1
+	w.last = append(w.last[:0], lines[lastBegins:]...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err := w.to.Write(lines)
+	return err
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// someTests are the files of a module whose packages pass, fail, panic, read a file beside them, and have no tests. Its name makes
+// one of them a package whose tests run without the race detector.
+var someTests = map[string]string{
+	"go.mod":           "module pulley\n\ngo 1.26\n",
+	"a/a_test.go":      "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestReads(t *testing.T) {\n\tif _, err := os.ReadFile(\"beside\"); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n\nfunc TestLeft(t *testing.T) { t.Skip(\"left out\") }\n",
+	"a/beside":         "",
+	"b/b_test.go":      "package b\n\nimport \"testing\"\n\nfunc TestSub(t *testing.T) {\n\tt.Run(\"no\", func(t *testing.T) { t.Error(\"1, want 2\") })\n}\n\nfunc TestBeside(t *testing.T) {}\n",
+	"c/c_test.go":      "package c\n\nimport \"testing\"\n\nfunc TestPanics(t *testing.T) { panic(\"no\") }\n",
+	"d/d.go":           "package d\n",
+	"sim/db/s_test.go": "package db\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {}\n",
+}
+
+// enterModule makes the directory of a module of files, and goes there.
+func enterModule(t *testing.T, files map[string]string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCompiledTestsRunAsGoTestRunsThem has the same tests run by go test and from binaries: the same of them pass, fail and are left out.
+func TestCompiledTestsRunAsGoTestRunsThem(t *testing.T) {
+	enterModule(t, someTests)
+	verdicts := func(c *tally) (all []string) {
+		for _, r := range slices.Concat(c.Tests, c.Packages) {
+			if r.Test != "" || r.Action != skipped { // go test also tells of packages without tests
+				all = append(all, r.name()+" "+r.Action)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	err := within(func(p *place) error {
+		packages, err := p.listPackages(t.Context(), nil)
+		if err != nil {
+			return err
+		}
+		b, err := p.build(t.Context(), packages)
+		if err != nil {
+			return err
+		}
+		var got [2][]string
+		for i, by := range []*built{nil, b} {
+			c, err := p.testSplit(t.Context(), tests{packages: packages, atOnce: 2, timeout: time.Hour, record: "events.json", built: by})
+			if err != nil {
+				return err
+			}
+			got[i] = verdicts(c)
+		}
+		if !slices.Equal(got[0], got[1]) {
+			t.Errorf("go test: %s\nbinaries: %s", got[0], got[1])
+		}
+		const want = "a TestLeft skip, a TestReads pass, a pass, b TestBeside pass, b TestSub fail, b TestSub/no fail, b fail, c TestPanics fail, c fail, sim/db TestOne pass, sim/db pass"
+		if all := strings.Join(got[1], ", "); all != want {
+			t.Errorf("%s; want %s", all, want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWhatCannotBeCompiledIsTold has a package that does not compile: the compiler's words are in the error.
+func TestWhatCannotBeCompiledIsTold(t *testing.T) {
+	enterModule(t, map[string]string{"go.mod": someTests["go.mod"], "e_test.go": "package e\n\nvar x = undefinedName\n"})
+	err := within(func(p *place) error {
+		_, err := p.build(t.Context(), []string{"pulley"})
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "undefined: undefinedName") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLinesOfSeveralDoNotMix writes lines in pieces from several sides at once.
+func TestLinesOfSeveralDoNotMix(t *testing.T) {
+	var mu sync.Mutex
+	var out bytes.Buffer
+	var all sync.WaitGroup
+	for _, letter := range []string{"a", "b", "c"} {
+		all.Go(func() {
+			w := &lineWriter{mu: &mu, to: &out}
+			for range 200 {
+				for _, part := range []string{letter, letter + letter, letter + "\n" + letter} {
+					if _, err := io.WriteString(w, part); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			if err := w.end("", true); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(lines) != 3*201 {
+		t.Errorf("%d lines; want %d", len(lines), 3*201)
+	}
+	for _, line := range lines {
+		if strings.Trim(line, line[:1]) != "" {
+			t.Errorf("mixed: %q", line)
+		}
+	}
+}
+
+// TestAnInterruptEndsCompiledTests ends the context while a test runs: nothing is counted as passed.
+func TestAnInterruptEndsCompiledTests(t *testing.T) {
+	enterModule(t, map[string]string{
+		"go.mod":    someTests["go.mod"],
+		"e_test.go": "package e\n\nimport (\n\t\"fmt\"\n\t\"testing\"\n\t\"time\"\n)\n\nfunc TestLong(t *testing.T) {\n\tfmt.Println(\"begun\")\n\ttime.Sleep(10 * time.Minute)\n}\n",
+	})
+	err := within(func(p *place) error {
+		b, err := p.build(t.Context(), []string{"pulley"})
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		begun := &firstWrite{told: cancel}
+		err = p.runBinaries(ctx, tests{packages: []string{"pulley"}, atOnce: 1, timeout: time.Hour, built: b}, begun)
+		if ctx.Err() == nil || err == nil {
+			t.Errorf("%v, and the tests went on", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// firstWrite tells of the first write.
+type firstWrite struct{ told func() }
+
+// Write implements io.Writer.
+func (w *firstWrite) Write(text []byte) (int, error) {
+	w.told()
+	return len(text), nil
+}
