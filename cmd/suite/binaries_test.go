@@ -13,16 +13,15 @@ import (
 	"time"
 )
 
-// someTests are the files of a module whose packages pass, fail, panic, read a file beside them, and have no tests. Its name makes
-// one of them a package whose tests run without the race detector.
+// someTests are the files of a module whose packages pass, fail, panic, read a file beside them, and have no tests. By their names, some
+// are packages whose tests run without the race detector.
 var someTests = map[string]string{
-	"go.mod":           "module pulley\n\ngo 1.26\n",
-	"a/a_test.go":      "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestReads(t *testing.T) {\n\tif _, err := os.ReadFile(\"beside\"); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n\nfunc TestLeft(t *testing.T) { t.Skip(\"left out\") }\n",
-	"a/beside":         "",
-	"b/b_test.go":      "package b\n\nimport \"testing\"\n\nfunc TestSub(t *testing.T) {\n\tt.Run(\"no\", func(t *testing.T) { t.Error(\"1, want 2\") })\n}\n\nfunc TestBeside(t *testing.T) {}\n",
-	"c/c_test.go":      "package c\n\nimport \"testing\"\n\nfunc TestPanics(t *testing.T) { panic(\"no\") }\n",
-	"d/d.go":           "package d\n",
-	"sim/db/s_test.go": "package db\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {}\n",
+	"go.mod":              "module pulley\n\ngo 1.26\n",
+	"a/a_test.go":         "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestReads(t *testing.T) {\n\tif _, err := os.ReadFile(\"beside\"); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n\nfunc TestLeft(t *testing.T) { t.Skip(\"left out\") }\n",
+	"a/beside":            "",
+	"sim/db/b_test.go":    "package db\n\nimport \"testing\"\n\nfunc TestSub(t *testing.T) {\n\tt.Run(\"no\", func(t *testing.T) { t.Error(\"1, want 2\") })\n}\n\nfunc TestBeside(t *testing.T) {}\n",
+	"sim/gantt/c_test.go": "package gantt\n\nimport \"testing\"\n\nfunc TestPanics(t *testing.T) { panic(\"no\") }\n",
+	"d/d.go":              "package d\n",
 }
 
 // enterModule makes the directory of a module of files, and goes there.
@@ -71,7 +70,8 @@ func TestCompiledTestsRunAsGoTestRunsThem(t *testing.T) {
 		if !slices.Equal(got[0], got[1]) {
 			t.Errorf("go test: %s\nbinaries: %s", got[0], got[1])
 		}
-		const want = "a TestLeft skip, a TestReads pass, a pass, b TestBeside pass, b TestSub fail, b TestSub/no fail, b fail, c TestPanics fail, c fail, sim/db TestOne pass, sim/db pass"
+		const want = "a TestLeft skip, a TestReads pass, a pass, sim/db TestBeside pass, sim/db TestSub fail, sim/db TestSub/no fail, sim/db fail, " +
+			"sim/gantt TestPanics fail, sim/gantt fail"
 		if all := strings.Join(got[1], ", "); all != want {
 			t.Errorf("%s; want %s", all, want)
 		}
