@@ -120,8 +120,8 @@ func startAtNewPlace(ctx context.Context, w World, engine int, over func()) (hap
 		if way = wire.ledger.Places.take(s.place, startWays...); way == "" {
 			return pass
 		}
-		if way == Kill {
-			_ = e.Signal(syscall.SIGKILL) // it has just been started
+		if way == Kill && e.Signal(syscall.SIGKILL) != nil {
+			way = Before // the message was one of the process before, which is gone
 		}
 		return pgwire.Verdict{End: pgwire.Close}
 	})

@@ -26,6 +26,7 @@ type Wire struct {
 	mu       sync.Mutex
 	rule     rule
 	starting bool
+	starts   int // how often the engine's process was started
 }
 
 // rule says what is done about a message. It is called as a pgwire.Judge is.
@@ -56,27 +57,37 @@ func (w *Wire) DSN() string { return w.proxy.DSN() }
 // Point has the engine's new connections go to the server of another DSN, where that has moved.
 func (w *Wire) Point(dsn string) error { return w.proxy.Point(dsn) }
 
-// Starting says whether the engine's process is being started: what it does then belongs to that.
+// Starting says whether the engine's process is being started: what it does then belongs to that. What is left of the process before,
+// whose messages may still be on their way, does not.
 func (w *Wire) Starting(yes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.starting = yes
+	if w.starting = yes; yes {
+		w.starts++
+	}
 }
 
 // Close ends all connections.
 func (w *Wire) Close() { w.proxy.Close() }
 
-// state is the rule in force, and whether the engine is being started.
-func (w *Wire) state() (rule, bool) {
+// state is the rule in force, and whether the engine is being started that has a connection of the start of a number.
+func (w *Wire) state(start int) (rule, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.rule, w.starting
+	return w.rule, w.starting && start == w.starts
+}
+
+// start is the number of the last start.
+func (w *Wire) start() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.starts
 }
 
 func (w *Wire) open(conn uint64) pgwire.Judge {
-	s := newSession()
+	s, start := newSession(), w.start()
 	return func(m *pgwire.Message) pgwire.Verdict {
-		rule, starting := w.state()
+		rule, starting := w.state(start)
 		if mark, ok := markIn(m); ok {
 			if mark.Operation == Claiming && w.due != nil && w.due(mark.Shard) {
 				mark.Operation = Reclaiming
