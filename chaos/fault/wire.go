@@ -70,7 +70,7 @@ func (w *Wire) Starting(yes bool) {
 // Close ends all connections.
 func (w *Wire) Close() { w.proxy.Close() }
 
-// state is the rule in force, and whether the engine is being started that has a connection of the start of a number.
+// state is the rule in force, and whether the process that was started last still starts, and is the one of a start's number.
 func (w *Wire) state(start int) (rule, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

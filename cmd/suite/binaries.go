@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// built is what runs of the same tests share, so that only the first of them compiles and links.
+// built is what runs of the same tests share, so that it is compiled and linked once.
 type built struct {
 	command  string                // cmd/pulley with the race detector; empty: no package needs it
 	binaries map[string]testBinary // by package; one without tests has none
@@ -59,7 +59,7 @@ func (p *place) build(ctx context.Context, packages []string) (*built, error) {
 	return b, nil
 }
 
-// buildBinaries compiles the tests of packages with the same flags, some at a time. The linker uses a processor and a half.
+// buildBinaries compiles the tests of packages with the same flags, some at a time.
 func (p *place) buildBinaries(ctx context.Context, b *built, packages, flags []string) error {
 	if len(packages) == 0 {
 		return nil
@@ -87,9 +87,10 @@ func (p *place) buildBinaries(ctx context.Context, b *built, packages, flags []s
 // goBuild has go compile something, and tells what the compiler said if it failed.
 func (p *place) goBuild(ctx context.Context, args ...string) error {
 	var said bytes.Buffer
-	err := p.run(ctx, command{args: append([]string{"go"}, args...), out: &said})
+	c := command{args: append([]string{"go"}, args...), out: &said}
+	err := p.run(ctx, c)
 	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("%s: %w\n%s", command{args: append([]string{"go"}, args...)}, err, said.String())
+		return fmt.Errorf("%s: %w\n%s", c, err, said.String())
 	}
 	return err
 }

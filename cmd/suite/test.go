@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -104,13 +103,8 @@ const commandVariable = "PULLEY_TEST_COMMAND"
 
 // buildCommand builds the command with the race detector, and says where it is.
 func (p *place) buildCommand(ctx context.Context) (string, error) {
-	var out bytes.Buffer
 	file := filepath.Join(p.dir, "pulley")
-	err := p.run(ctx, command{args: []string{"go", "build", "-race", withoutDebugger, "-o", file, "./" + commandPackage}, out: &out})
-	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("building the command: %w\n%s", err, out.String())
-	}
-	return file, err
+	return file, p.goBuild(ctx, "build", "-race", withoutDebugger, "-o", file, "./"+commandPackage)
 }
 
 // splitSingles parts packages into those whose tests run with the race detector, and those whose run without it.
