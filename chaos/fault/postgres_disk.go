@@ -12,15 +12,16 @@ import (
 // DiskKind is the kind that needs a server on a disk of its own.
 const DiskKind = "postgres.disk"
 
-// diskFull is the server's code for it.
-const diskFull = "53100"
+// diskFullStates are what an engine is told when the disk is full: that a statement had no room, or, where the server
+// crashed since its log had none, that it recovers and takes no connection yet.
+var diskFullStates = []string{"53100", "57P03"}
 
 // postgresDisk fills the disk that the server has its data on. The server may crash by that, since it cannot write its
 // log, and cannot always recover before there is room again.
 var postgresDisk = Kind{
 	Name:   DiskKind,
 	Doc:    "the disk of the server's data is full for a while, so that statements fail, or the server does; then there is room again",
-	States: []string{diskFull},
+	States: diskFullStates,
 	Lacks: func(w World) string {
 		if w.Server() == nil {
 			return "the server was not started from binaries, so that it has no disk of its own"
@@ -36,10 +37,10 @@ var postgresDisk = Kind{
 		if err != nil {
 			return err
 		}
-		before := w.Failed()[diskFull]
+		before := w.Failed()
 		err = disk.Fill()
 		if err == nil {
-			err = until(ctx, w, f, diskFull, before, nil)
+			err = until(ctx, w, f, diskFullStates, before, nil)
 		}
 		if freeErr := disk.Free(); freeErr != nil {
 			return fmt.Errorf("making room on the server's disk: %w", errors.Join(err, freeErr))

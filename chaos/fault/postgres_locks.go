@@ -30,7 +30,7 @@ func locks(name, setting, state, doc string) Kind {
 	return Kind{
 		Name: name, Doc: doc, States: []string{state}, Draw: upToLease,
 		Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-			before := w.Failed()[state]
+			before := w.Failed()
 			return withDefault(ctx, w, setting, "50ms", over, func(admin *pgx.Conn) error {
 				for try := 1; ; try++ {
 					err := lockedOnce(ctx, w, f, admin, state, before)
@@ -50,13 +50,13 @@ const lockNotAvailable = "55P03"
 // engine's: it locks them all, in an order that is not the engines'.
 const lockTries = 5
 
-func lockedOnce(ctx context.Context, w World, f Fault, admin *pgx.Conn, state string, before int) error {
+func lockedOnce(ctx context.Context, w World, f Fault, admin *pgx.Conn, state string, before map[string]int) error {
 	tx, err := admin.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	if _, err = tx.Exec(ctx, lockSQL); err == nil {
-		err = until(ctx, w, f, state, before, nil)
+		err = until(ctx, w, f, []string{state}, before, nil)
 	}
 	return errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
 }
@@ -111,10 +111,10 @@ var postgresDeadlocks = Kind{
 	States: []string{deadlockDetected},
 	Draw:   upToLease,
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		before := w.Failed()[deadlockDetected]
+		before := w.Failed()
 		// The engines look for a circle while the other session still waits, and so are the victims.
 		return withDefault(ctx, w, "deadlock_timeout", "50ms", over, func(admin *pgx.Conn) error {
-			return until(ctx, w, f, deadlockDetected, before, func() error {
+			return until(ctx, w, f, []string{deadlockDetected}, before, func() error {
 				if err := crossLocks(ctx, admin); err != nil {
 					return err
 				}

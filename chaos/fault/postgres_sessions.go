@@ -59,7 +59,7 @@ var postgresConnections = Kind{
 		if err != nil {
 			return err
 		}
-		before, taken := w.Failed()[tooManyConnections], []*pgx.Conn{admin}
+		before, taken := w.Failed(), []*pgx.Conn{admin}
 		defer func() {
 			for _, conn := range taken {
 				_ = conn.Close(context.WithoutCancel(ctx))
@@ -78,7 +78,7 @@ var postgresConnections = Kind{
 		if taken, err = exhaust(ctx, w, taken); err != nil {
 			return err
 		}
-		return until(ctx, w, f, tooManyConnections, before, nil)
+		return until(ctx, w, f, []string{tooManyConnections}, before, nil)
 	},
 }
 
@@ -117,8 +117,8 @@ var postgresCancel = Kind{
 			return err
 		}
 		defer func() { _ = admin.Close(context.WithoutCancel(ctx)) }()
-		before, canceled := w.Failed()[queryCanceled], 0
-		err = until(ctx, w, f, queryCanceled, before, func() error {
+		before, canceled := w.Failed(), 0
+		err = until(ctx, w, f, []string{queryCanceled}, before, func() error {
 			var n int
 			err := admin.QueryRow(ctx, cancelSQL, Application).Scan(&n)
 			canceled += n
@@ -139,9 +139,9 @@ var postgresSerializable = Kind{
 	States: []string{serializationFailure},
 	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/2, t.Lease) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		before := w.Failed()[serializationFailure]
+		before := w.Failed()
 		return withDefault(ctx, w, "default_transaction_isolation", "serializable", over, func(*pgx.Conn) error {
-			return until(ctx, w, f, serializationFailure, before, nil)
+			return until(ctx, w, f, []string{serializationFailure}, before, nil)
 		})
 	},
 }

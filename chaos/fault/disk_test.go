@@ -1,0 +1,41 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// failingWorld is one of which engines tell what errors reached them.
+type failingWorld struct {
+	World
+	failed map[string]int
+}
+
+func (w failingWorld) Failed() map[string]int { return w.failed }
+
+// TestAFullDiskHasHappened tells apart what a full disk does to engines, a crash of the server among it, and what it has no part in.
+func TestAFullDiskHasHappened(t *testing.T) {
+	before := map[string]int{"53100": 2, "57P03": 1}
+	for _, c := range []struct {
+		after    map[string]int
+		happened bool
+	}{
+		{map[string]int{"53100": 3, "57P03": 1}, true},
+		{map[string]int{"53100": 2, "57P03": 2}, true}, // its log had no room: it recovers
+		{map[string]int{"53100": 2, "57P03": 1, "57014": 1}, false},
+	} {
+		if got := postgresDisk.Happened(before, c.after); got != c.happened {
+			t.Errorf("%v after %v: happened %t", c.after, before, got)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		if !c.happened {
+			cancel() // what would be waited for does not come
+		}
+		err := until(ctx, failingWorld{failed: c.after}, Fault{}, postgresDisk.States, before, nil)
+		if c.happened != (err == nil) || err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("%v after %v: %v", c.after, before, err)
+		}
+		cancel()
+	}
+}
