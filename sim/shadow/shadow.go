@@ -21,7 +21,7 @@ import (
 
 // Postgres is Postgres as the shadow of a world's server. A statement that the simulated server has done is made there, too,
 // and must give the same; what waits there for a lock must wait here, and go on when it does there. Its clock is the
-// world's: a function of the schema takes the place of clock_timestamp.
+// world's: a function of the schema takes the place of clock_timestamp. Another takes that of nextval, see numbersSQL.
 type Postgres struct {
 	t      *testing.T
 	design Design
@@ -29,6 +29,7 @@ type Postgres struct {
 	cfg    postgres.Config
 	admin  *pgx.Conn
 	ear    *pgx.Conn // hears of notifications
+	keeper *pgx.Conn // holds numbers back
 	free   []*pgx.Conn
 
 	w       *world.World
@@ -47,13 +48,14 @@ type Postgres struct {
 
 // turn is what a connection is at.
 type turn struct {
-	batch []db.Statement
-	state turnState
-	real  *pgx.Conn // nil: there is nothing that it has to itself
-	tx    bool      // it is in a transaction that it has begun by itself
-	woken int       // the world's step in which what it waits for came free, so that the real one may go on already; zero: none did
-	clock int64     // at that step
-	got   chan []returned
+	batch    []db.Statement
+	state    turnState
+	real     *pgx.Conn // nil: there is nothing that it has to itself
+	tx       bool      // it is in a transaction that it has begun by itself
+	heldBack bool      // the real one draws no number
+	woken    int       // the world's step in which what it waits for came free, so that the real one may go on already; zero: none did
+	clock    int64     // at that step
+	got      chan []returned
 }
 
 // explicit says whether it is for the batch to say where its transaction begins and ends.
@@ -86,7 +88,7 @@ func newPostgres(t *testing.T, d Design) *Postgres {
 	}
 	opened.Close()
 	p.open()
-	for _, sql := range append(slices.Clone(d.Settle),
+	for _, sql := range append(slices.Clone(d.Settle), numbersSQL,
 		`CREATE SEQUENCE clock MINVALUE -4000000000000000000`,
 		`CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql VOLATILE AS $$
 			BEGIN RETURN timestamptz '2000-01-01 00:00:00+00' + (SELECT last_value FROM clock) * interval '1 microsecond'; END $$`,
@@ -106,7 +108,7 @@ func newPostgres(t *testing.T, d Design) *Postgres {
 
 // open makes the connections that are always there.
 func (p *Postgres) open() {
-	p.admin, p.ear = p.dial(), p.dial()
+	p.admin, p.ear, p.keeper = p.dial(), p.dial(), p.dial()
 	if _, err := p.ear.Exec(p.t.Context(), "LISTEN "+pgx.Identifier{p.design.channel()}.Sanitize()); err != nil {
 		p.t.Fatal(err)
 	}
@@ -114,7 +116,7 @@ func (p *Postgres) open() {
 
 // close ends all connections.
 func (p *Postgres) close() {
-	for _, c := range append(p.free, p.admin, p.ear) {
+	for _, c := range append(p.free, p.admin, p.ear, p.keeper) {
 		_ = c.Close(context.Background()) // it may be broken
 	}
 	p.free = nil
@@ -133,8 +135,10 @@ func (p *Postgres) dial() *pgx.Conn {
 	return c
 }
 
-func (p *Postgres) exec(sql string, args ...any) {
-	if _, err := p.admin.Exec(p.t.Context(), sql, args...); err != nil {
+func (p *Postgres) exec(sql string, args ...any) { p.execOn(p.admin, sql, args...) }
+
+func (p *Postgres) execOn(c *pgx.Conn, sql string, args ...any) {
+	if _, err := c.Exec(p.t.Context(), sql, args...); err != nil {
 		p.t.Fatalf("%s: %v", sql, err)
 	}
 }
@@ -370,24 +374,21 @@ func (p *Postgres) Closed(c *world.Conn) {
 	}
 }
 
-// takeBack undoes what is under way.
+// takeBack undoes what is under way. What has waited has drawn no number since.
 func (p *Postgres) takeBack(t *turn, state turnState) {
 	if t.real == nil {
 		return
 	}
 	if state == blocked {
-		p.exec("SELECT pg_cancel_backend($1)", int32(t.real.PgConn().PID()))
-		p.await(t)
+		p.cancel(t)
+		p.giveNumbers(t)
 	}
 	p.control(t, "ROLLBACK")
-	if state == blocked {
-		p.recount()
-	}
 	t.state = idle
 }
 
-// recount sets the real server's sequences to where the simulated one's are: what had waited there may have gone on before it
-// was given up, and a sequence takes nothing back.
+// recount sets the real server's sequences to where the simulated one's are, while nothing is under way: in a new world, and
+// after a crash, which leaves numbers out on both.
 func (p *Postgres) recount() {
 	for name, last := range p.design.Sequences {
 		p.exec("SELECT setval($1::text::regclass, greatest($2::bigint, 1), $2::bigint > 0)", name, last(p.w))

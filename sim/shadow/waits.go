@@ -54,8 +54,7 @@ func (p *Postgres) make(t *turn, batch []db.Statement) []returned {
 				p.race("overtaken")
 			}
 			p.differ("%s goes on; on Postgres it waits for a lock", texts(t.batch))
-			p.exec("SELECT pg_cancel_backend($1)", int32(t.real.PgConn().PID()))
-			<-t.got
+			p.cancel(t)
 			return nil
 		}
 	}
@@ -68,25 +67,20 @@ func (p *Postgres) waits(t *turn) bool {
 
 // waitsFor says whether it waits for a lock that one of some turns has, or is before it to get. Of what Postgres does by itself,
 // such as vacuuming, nobody here knows.
-func (p *Postgres) waitsFor(t *turn, those func(*turn) bool) (waits bool) {
+func (p *Postgres) waitsFor(t *turn, those func(*turn) bool) bool {
 	var pids []int32
 	for _, o := range p.turns {
 		if o != t && o.real != nil && those(o) {
-			pids = append(pids, int32(o.real.PgConn().PID()))
+			pids = append(pids, pid(o.real))
 		}
 	}
-	if len(pids) == 0 {
-		return false
-	}
-	err := p.admin.QueryRow(p.t.Context(), "SELECT pg_blocking_pids($1) && $2::int[]", int32(t.real.PgConn().PID()), pids).Scan(&waits)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return waits
+	return len(pids) > 0 && p.blockedBy(t, pids)
 }
 
-// mustWait wants what is under way on the real server to wait for a lock.
+// mustWait wants what is under way on the real server to wait for a lock. When it gets that, it draws no number until the world
+// has it go on.
 func (p *Postgres) mustWait(t *turn) {
+	p.giveNumbers(t)
 	for until := time.Now().Add(patience); ; {
 		select {
 		case got := <-t.got:
@@ -99,6 +93,7 @@ func (p *Postgres) mustWait(t *turn) {
 		default:
 		}
 		if p.waits(t) {
+			p.holdNumbers(t)
 			return
 		}
 		if time.Now().After(until) {
@@ -109,21 +104,35 @@ func (p *Postgres) mustWait(t *turn) {
 
 // await gives the replies to what has waited.
 func (p *Postgres) await(t *turn) []returned {
+	p.giveNumbers(t)
 	for until := time.Now().Add(patience); time.Now().Before(until); {
 		select {
 		case got := <-t.got:
 			return got
 		case <-time.After(20 * time.Millisecond):
 		}
-		if p.waitsFor(t, (*turn).wokenEarly) {
+		if p.waitsFor(t, p.wokenEarly) {
 			p.race("races")
 			break
 		}
 	}
 	p.differ("%s goes on; on Postgres it waits still", texts(t.batch))
-	p.exec("SELECT pg_cancel_backend($1)", int32(t.real.PgConn().PID()))
-	<-t.got
+	p.cancel(t)
 	return nil
+}
+
+// cancel ends what is under way on the real server. Between two statements of a batch there is nothing that a cancel could end, so
+// it is asked for until the batch is over.
+func (p *Postgres) cancel(t *turn) {
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		p.exec("SELECT pg_cancel_backend($1)", pid(t.real))
+		select {
+		case <-t.got:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	p.t.Fatalf("%s cannot be cancelled on Postgres", texts(t.batch))
 }
 
 // race ends the world.
@@ -161,4 +170,6 @@ func (p *Postgres) wakes(t *turn) bool {
 }
 
 // wokenEarly says whether it has what it waited for on the real server, and not yet on the simulated one.
-func (t *turn) wokenEarly() bool { return t.state == blocked && len(t.got) > 0 }
+func (p *Postgres) wokenEarly(t *turn) bool {
+	return t.state == blocked && (len(t.got) > 0 || p.wantsNumber(t))
+}

@@ -49,6 +49,8 @@ func TestShadow(t *testing.T) {
 	shadow.Test(t, designOf("pull", pull.ScanApp), designOf("pull:scan=sql", pull.ScanSQL))
 }
 
+func TestNumbers(t *testing.T) { shadow.TestNumbers(t, designOf("pull", pull.ScanApp)) }
+
 // TestNoticed plants differences between the simulated server and Postgres: a changed row in each simulated table, and
 // bugs in simulated statements.
 func TestNoticed(t *testing.T) {
