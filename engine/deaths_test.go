@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,38 +43,43 @@ func TestPoisonInMemory(t *testing.T) {
 	for _, bound := range []int{1, 3, 5} {
 		t.Run(fmt.Sprint(bound), func(t *testing.T) {
 			t.Parallel()
-			store := memoryBackend(t, 1)
-			put(t, store, compile(t, catchesDeath), 1)
-			var begun []int
-			ended := make(chan backend.Instance, 1)
-			for len(begun) <= bound+1 && len(ended) == 0 {
-				dies := make(chan int, 1)
-				wire := &troubled{Backend: store, rand: rand.New(rand.NewPCG(1, 1))}
-				actions := registry(t, map[string]worker.Func{"poison": func(ctx context.Context, call worker.Call) (any, error) {
-					wire.breakDown()
-					dies <- call.Delivery
-					<-ctx.Done()
-					return nil, ctx.Err()
-				}})
-				e := start(t, Config{Backend: wire, Workers: actions, Lease: 30 * time.Millisecond, Poll: 5 * time.Millisecond, Drain: -1, MaxDeliveries: bound,
-					Observer: Observer{Ended: func(inst backend.Instance, _ time.Time) { ended <- inst }}})
-				select {
-				case n := <-dies:
-					begun = append(begun, n)
-				case inst := <-ended:
-					wantResult(t, inst, `"caught"`)
-					ended <- inst
-				}
-				stop(t, e)
-			}
-			want := make([]int, bound)
-			for i := range want {
-				want[i] = i + 1
-			}
-			if !slices.Equal(begun, want) {
-				t.Errorf("begun were deliveries %v; want %v", begun, want)
-			}
+			synctest.Test(t, func(t *testing.T) { poisonInMemory(t, bound) })
 		})
+	}
+}
+
+func poisonInMemory(t *testing.T, bound int) {
+	t.Helper()
+	store := memoryBackend(t, 1)
+	put(t, store, compile(t, catchesDeath), 1)
+	var begun []int
+	ended := make(chan backend.Instance, 1)
+	for len(begun) <= bound+1 && len(ended) == 0 {
+		dies := make(chan int, 1)
+		wire := &troubled{Backend: store, rand: rand.New(rand.NewPCG(1, 1))}
+		actions := registry(t, map[string]worker.Func{"poison": func(ctx context.Context, call worker.Call) (any, error) {
+			wire.breakDown()
+			dies <- call.Delivery
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		e := start(t, Config{Backend: wire, Workers: actions, Lease: 30 * time.Millisecond, Poll: 5 * time.Millisecond, Drain: -1, MaxDeliveries: bound,
+			Observer: Observer{Ended: func(inst backend.Instance, _ time.Time) { ended <- inst }}})
+		select {
+		case n := <-dies:
+			begun = append(begun, n)
+		case inst := <-ended:
+			wantResult(t, inst, `"caught"`)
+			ended <- inst
+		}
+		stop(t, e)
+	}
+	want := make([]int, bound)
+	for i := range want {
+		want[i] = i + 1
+	}
+	if !slices.Equal(begun, want) {
+		t.Errorf("begun were deliveries %v; want %v", begun, want)
 	}
 }
 

@@ -221,10 +221,15 @@ func TestTimeoutAndCancel(t *testing.T) {
 	}{{"hang", false, false}, {"ignore", false, true}, {"freeze", false, true}, {"hang", true, true}} {
 		t.Run(fmt.Sprint(c.action, c.serial), func(t *testing.T) {
 			t.Parallel()
-			p, n := start(t, pool.Config{Slots: 1, Grace: 50 * time.Millisecond}, workerPlan{Serial: c.serial})
+			grace := within // a worker that answers has all the time that a machine with other work needs
+			if c.kills {
+				grace = 50 * time.Millisecond
+			}
+			p, n := start(t, pool.Config{Slots: 1, Grace: grace}, workerPlan{Serial: c.serial})
 			before := execute(t.Context(), p, "pid", `{}`)
-			ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, &worker.Error{Type: worker.TypeTimeout, Message: "over"})
-			defer cancel()
+			ctx, timeOut := context.WithCancelCause(t.Context())
+			over := &worker.Error{Type: worker.TypeTimeout, Message: "over"}
+			defer timeOut(over)
 			var both sync.WaitGroup
 			for range 2 { // one of them never comes to a worker
 				both.Go(func() {
@@ -233,6 +238,8 @@ func TestTimeoutAndCancel(t *testing.T) {
 					}
 				})
 			}
+			await(t, "an attempt is at work", func() bool { return p.AtWork() == 1 })
+			timeOut(over)
 			both.Wait()
 			after := execute(t.Context(), p, "pid", `{}`)
 			if _, problems := n.all(); (before != after) != c.kills || strings.Contains(problems, "did not answer within 50ms that action "+c.action+" was cancelled") != c.kills {
@@ -382,12 +389,17 @@ func TestSilence(t *testing.T) {
 	}
 	t.Run("beats", func(t *testing.T) {
 		t.Parallel()
-		p, n := start(t, pool.Config{Silence: time.Second}, workerPlan{Beat: 20})
-		if got := execute(t.Context(), p, "nap", `{"ms":3000}`); strings.Contains(got, ":") {
-			t.Errorf("a worker that works for long gives %s", got)
-		}
-		if _, problems := n.all(); problems != "" {
-			t.Errorf("the problems are %s", problems)
+		for silence := time.Second; ; silence *= 8 { // where the machine has other work, a worker is silent for as long as it gets no processor
+			p, n := start(t, pool.Config{Silence: silence}, workerPlan{Beat: 20})
+			got := execute(t.Context(), p, "nap", fmt.Sprintf(`{"ms":%d}`, (2*silence).Milliseconds()))
+			_, problems := n.all()
+			switch {
+			case !strings.Contains(got, ":") && problems == "":
+				return
+			case silence > within:
+				t.Fatalf("a worker that works for long gives %s; the problems are %s", got, problems)
+			}
+			t.Logf("with %v of silence: %s", silence, problems)
 		}
 	})
 }
