@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,13 +13,14 @@ import (
 
 // ceilingOf names the way of writing with raw SQL, one of the Ceiling constants of package record, that a backend is
 // held against; empty where nothing is durable. A design that groups completions is held against batches, one that
-// takes them one by one against a call for each, and one that appends against appending.
+// takes them one by one against a call for each, and one that appends against events of which as many as fit are a row: a row for each, as
+// the journal has them, is not the limit.
 func ceilingOf(s designs.Spec) string {
 	switch {
 	case !s.NeedsPostgres():
 		return ""
 	case s.Name() == "journal":
-		return record.CeilingAppend
+		return record.CeilingPacked
 	case s.Batch() == 1:
 		return record.CeilingCall
 	}
@@ -28,33 +30,68 @@ func ceilingOf(s designs.Spec) string {
 // ceilings measures, in a comparison, what its backends are held against.
 type ceilings struct {
 	meter    *ceiling.Meter // nil: nothing is measured
-	warnings []string       // why something was not
+	writes   map[caseKey]record.InstanceWrites
+	warnings []string // why something was not
 	result   *record.Ceilings
 }
 
-// newCeilings makes what measures the ceilings that the backends need, and gives its methods.
-func newCeilings(cfg CompareConfig, progress func(string)) (*ceilings, []record.Method, error) {
+// caseKey names a case.
+type caseKey struct {
+	scenario string
+	size     int
+}
+
+// ceilingWays lists those that the backends are held against, each once.
+func ceilingWays(backends []designs.Spec) []string {
 	var wanted []string
-	for _, b := range cfg.Backends {
+	for _, b := range backends {
 		if way := ceilingOf(b); way != "" && !slices.Contains(wanted, way) {
 			wanted = append(wanted, way)
 		}
 	}
+	return wanted
+}
+
+// newCeilings makes what measures the ceilings that the backends need, and gives its methods.
+func newCeilings(ctx context.Context, cfg CompareConfig, progress func(string)) (*ceilings, []record.Method, error) {
+	wanted := ceilingWays(cfg.Backends)
 	if cfg.Ceilings == 0 || len(wanted) == 0 {
 		return &ceilings{}, nil, nil
 	}
+	c := &ceilings{writes: map[caseKey]record.InstanceWrites{}}
+	all := c.derive(ctx, cfg.Cases)
 	mc := ceiling.Config{
-		DSN: cfg.DSN, Ways: wanted, Connections: cfg.CeilingConnections, Nodes: shapes(cfg.Cases), Duration: cfg.Ceilings, Idle: true,
+		DSN: cfg.DSN, Ways: wanted, Connections: cfg.CeilingConnections, Nodes: shapes(cfg.Cases), Graphs: graphs(all), Duration: cfg.Ceilings, Idle: true,
 		Progress: func(_, _ int, point string) { progress(point) },
 	}
 	meter, err := ceiling.New(mc)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &ceilings{meter: meter}, append(ceiling.Methods(mc), record.Method{
+	c.meter = meter
+	return c, append(ceiling.Methods(mc), record.Method{
 		Figure: "ceiling_fraction", Text: "median of nodes_per_s divided by what raw SQL did on the same server for the same rows: batched for backends that group " +
-			"completions, call for those that take them one by one, append for those that append; for instances of as many node runs as the row's, or of the nearest number that was measured. Those were measured once before the first run and once after the " +
+			"completions, call for those that take them one by one, packed for those that append. Batched and call write so many values, elements of lists and raises of counters as a push " +
+			"scheduler's plans for the row's graph leave behind where each completion is a commit (instance_writes), or as the nearest graph that was measured; packed is for instances of as many node runs, or of the nearest number. They were measured once before the first run and once after the " +
 			"last, and the mean of both is taken. A run does more than the writes: it also runs actions, finds what is ready and clears up."}), nil
+}
+
+// derive finds what the instances of each case write. Where that cannot be found, a case counts as a fan-out.
+func (c *ceilings) derive(ctx context.Context, cases []Case) []record.InstanceWrites {
+	var all []record.InstanceWrites
+	for i := range cases {
+		k := &cases[i]
+		found, err := k.instanceWrites(ctx)
+		if err != nil {
+			found = ceiling.FanOut(min(max(k.Workload.Nodes, 1), largest))
+			if ctx.Err() == nil {
+				c.warnings = append(c.warnings, fmt.Sprintf("%s is held against the ceiling of a fan-out: what its instances write could not be found: %v", k, err))
+			}
+		}
+		c.writes[caseKey{k.Workload.Name, k.Workload.Size}] = found
+		all = append(all, found)
+	}
+	return all
 }
 
 // What bounds the shapes that are measured in a comparison.
@@ -107,7 +144,10 @@ func (c *ceilings) fill(out *record.Summary, backends []designs.Spec) {
 		row := &out.Rows[i]
 		at := slices.IndexFunc(backends, func(b designs.Spec) bool { return b.String() == row.Backend })
 		row.Ceiling = ceilingOf(backends[at])
-		rate := c.result.RateFor(row.Ceiling, row.Nodes)
+		if w, known := c.writes[caseKey{row.Scenario, row.Size}]; known && row.Ceiling != "" {
+			row.InstanceWrites = &w
+		}
+		rate := c.result.RateFor(row.Ceiling, row.Nodes, row.InstanceWrites)
 		switch {
 		case row.Mode == record.ModeAlone: // what a lone instance does is a latency, and bounded by nothing that many do
 		case row.Ceiling == "":

@@ -20,7 +20,7 @@ func TestCeilingOfABackend(t *testing.T) {
 	for text, want := range map[string]string{
 		"push": record.CeilingBatched, "push:batch=1": record.CeilingCall, "push:shards=2": record.CeilingBatched, "eager": record.CeilingBatched,
 		"eager:batch=1": record.CeilingCall, "pull": record.CeilingCall, "pull:scan=sql": record.CeilingCall, "pull:batch=256": record.CeilingBatched,
-		"journal": record.CeilingAppend, "journal:batch=1": record.CeilingAppend, "memory": "", "memory:batch=1": "",
+		"journal": record.CeilingPacked, "journal:batch=1": record.CeilingPacked, "memory": "", "memory:batch=1": "",
 	} {
 		s, err := designs.Parse(text)
 		if err != nil {
@@ -66,6 +66,9 @@ func TestFractions(t *testing.T) {
 	}
 	for backend, way := range map[string]string{"push": record.CeilingBatched, "pull": record.CeilingCall} {
 		row := found.Summary.Find(record.Key{Scenario: "fanout", Backend: backend, Size: 10, Mode: record.ModeSaturated})
+		if w := row.InstanceWrites; w == nil || w.Elements != 7 || *c.Rate(way).Writes != *w {
+			t.Errorf("%s: instances write %+v, and the ceiling is of %+v", backend, w, c.Rate(way).Writes)
+		}
 		if got := c.Rate(way).NodesPerInstance; got != 10 {
 			t.Errorf("%s: the ceiling is of instances of %d", backend, got)
 		}

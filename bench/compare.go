@@ -203,7 +203,7 @@ func (c *comparer) prepare(ctx context.Context) error {
 	m.StartedAt = time.Now()
 	m.Warnings = c.cfg.Plant.warnings()
 	m.Methods = append(measure.Methods(), methods(c.cfg)...)
-	found, how, err := newCeilings(c.cfg, c.measuring)
+	found, how, err := newCeilings(ctx, c.cfg, c.measuring)
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,11 @@
 // # Ceilings
 //
 // Before the first run and after the last, package ceiling measures what raw SQL can do, on the same server, in the
-// ways in which the backends write, with the rows of instances of as many node runs: for up to three numbers of them, else
-// for the nearest. A row's fraction is its rate divided by the mean of both for its backend's way.
+// ways in which the backends write. What an instance writes is found from its graph: one is run by the plans of the core, each completion
+// a commit of its own, and what stands after each commit is counted, values, elements of lists and raises of counters. So a fraction
+// means the same on every row: of what a design that pushes readiness must write for that graph at least. Graphs that are alike share
+// a ceiling, and of more than twelve the nearest; what appends depends on the number of node runs only, of which there are up to three.
+// A row's fraction is its rate divided by the mean of both measurements for its backend's way.
 //
 // # Latencies
 //

@@ -1,12 +1,23 @@
 package bench
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"pulley/reports/record"
+)
 
 // What tests of this package see of its inside.
 var (
 	Shapes    = shapes
+	Graphs    = graphs
 	CeilingOf = ceilingOf
 )
+
+// InstanceWrites is what an instance of the case writes.
+func (c *Case) InstanceWrites(ctx context.Context) (record.InstanceWrites, error) {
+	return c.instanceWrites(ctx)
+}
 
 // PlanOf says how many instances a run has, and how many of them are there at once.
 func PlanOf(l Load, nodes int, perS float64) (instances, inFlight int) {

@@ -205,7 +205,8 @@ func (l Load) afterPilot(try int, p, next runPlan, took time.Duration) (_ runPla
 const (
 	runOverhead   = 350 * time.Millisecond // a schema, sessions and engines that come and go
 	pilotsForARun = 0.6                    // what the pilots of a row take, in runs
-	ceilingPoints = 75                     // measured for each shape, before and after, with what belongs to them
+	ceilingPoints = 27                     // measured for each shape of a way, before and after, with what belongs to them
+	idlePoints    = 12                     // the same of the durations on an idle connection
 )
 
 // Estimate says how long Compare will take, about, if the schedulers are fast enough for their instances in flight; where they
@@ -221,12 +222,18 @@ func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 			took += time.Duration(row * float64(len(c.Backends)))
 		}
 	}
-	for _, b := range c.Backends {
-		if ceilingOf(b) != "" {
-			return took + time.Duration(ceilingPoints*len(shapes(c.Cases)))*c.Ceilings, true
+	points := idlePoints
+	for _, way := range ceilingWays(c.Backends) {
+		if way == record.CeilingPacked {
+			points += ceilingPoints * len(shapes(c.Cases))
+		} else {
+			points += ceilingPoints * min(len(c.Cases), maxGraphs)
 		}
 	}
-	return took, true
+	if points == idlePoints {
+		return took, true
+	}
+	return took + time.Duration(points)*c.Ceilings, true
 }
 
 // Rows says how many rows Compare will find.

@@ -106,7 +106,7 @@
 //	bench/history              | what runs measured over months, and where it changed            | bench/changepoint, bench/gobench, bench/stats, reports/record, internal/clip
 //	bench/knee                 | finds the highest rate at which a latency objective holds        | scenarios
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
-//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/designs, scenarios, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/profile, bench/stages
+//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/designs, scenarios, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/profile, bench/stages, engine/plan/model
 //	bench/capacity             | finds knees of scenarios, and how throughput scales             | bench, bench/knee, bench/usl
 //	bench/claims               | published claims, and our goals, held against measurements     | bench, internal/pause
 //	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench, internal/aligned

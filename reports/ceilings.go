@@ -13,9 +13,9 @@ import (
 
 // wayNames are the ways to write with raw SQL, in words.
 var wayNames = map[string]string{
-	record.CeilingStatements: "four statements in a transaction", record.CeilingCall: "one statement",
+	record.CeilingStatements: "statements in a transaction", record.CeilingCall: "one statement",
 	record.CeilingBatched: "one statement for many", record.CeilingAppend: "an event each, many in one fenced insert",
-	record.CeilingCopy: "the same events by COPY, unfenced",
+	record.CeilingPacked: "the same events, packed into rows of a page", record.CeilingCopy: "an event each, by COPY",
 }
 
 // idleNames are what is timed on an idle connection, in words.
@@ -45,13 +45,13 @@ func (v *view) held() bool {
 func (v *view) fractionTable() *table {
 	t := &table{Label: "Fractions of the ceilings", Heads: []head{
 		{Name: "scenario", Text: true}, {Name: "nodes"}, {Name: "backend", Text: true}, {Name: "nodes/s", Method: v.method("nodes_per_s")},
-		{Name: "of its ceiling", Method: v.method("ceiling_fraction")}, {Name: "ceiling", Unit: "nodes/s", Method: v.method("ceilings")}, {Name: "which is", Text: true}, {Name: "with instances of"},
+		{Name: "of its ceiling", Method: v.method("ceiling_fraction")}, {Name: "ceiling", Unit: "nodes/s", Method: v.method("ceilings")}, {Name: "which is", Text: true}, {Name: "with instances of", Text: true},
 	}}
 	for i := range v.families {
 		f := &v.families[i]
 		size, _ := f.largest()
 		for _, r := range f.rows {
-			rate := v.summary.Ceilings.RateFor(r.Ceiling, r.Nodes)
+			rate := v.summary.Ceilings.RateFor(r.Ceiling, r.Nodes, r.InstanceWrites)
 			if !r.Valid || r.Size != size || r.CeilingFraction == nil || r.NodesPerS == nil || rate == nil {
 				continue
 			}
@@ -72,7 +72,25 @@ func shapeCell(r *record.CeilingRate) cell {
 	if r.NodesPerInstance == 0 {
 		return cell{Text: missing}
 	}
-	return count(r.NodesPerInstance)
+	if r.Writes == nil {
+		return count(r.NodesPerInstance)
+	}
+	return words(graphText(r.Writes))
+}
+
+// graphText says what an instance writes: "10 nodes, 3 values, 4 raises of 1 counter".
+func graphText(w *record.InstanceWrites) string {
+	text := plural(w.Nodes, "node")
+	if w.Values > 0 {
+		text += ", " + plural(w.Values, "value")
+	}
+	if w.Elements > 0 {
+		text += ", " + plural(w.Elements, "element")
+	}
+	if w.Raises > 0 {
+		text += ", " + plural(w.Raises, "raise") + " of " + plural(w.Counters, "counter")
+	}
+	return text
 }
 
 func rateCell(r *record.CeilingRate) cell {
@@ -86,7 +104,7 @@ func (v *view) ceilingTable() *table {
 		return nil
 	}
 	t := &table{Label: "Ceilings", Heads: []head{
-		{Name: "the writes of a completion", Text: true}, {Name: "nodes/s", Method: v.method("ceilings")}, {Name: "completions", Unit: "a call"}, {Name: "connections"}, {Name: "instances of", Unit: "nodes"},
+		{Name: "the writes of a completion", Text: true}, {Name: "nodes/s", Method: v.method("ceilings")}, {Name: "completions", Unit: "a call"}, {Name: "connections"}, {Name: "instances of", Text: true},
 	}}
 	for i := range c.Rates {
 		r := &c.Rates[i]

@@ -46,7 +46,7 @@ func withCeilings() (*record.Summary, *record.Manifest) {
 		default:
 			r.Ceiling = record.CeilingCall
 		}
-		r.CeilingFraction = ptr(r.NodesPerS.Median / s.Ceilings.RateFor(r.Ceiling, r.Nodes).NodesPerS.Median)
+		r.CeilingFraction = ptr(r.NodesPerS.Median / s.Ceilings.RateFor(r.Ceiling, r.Nodes, r.InstanceWrites).NodesPerS.Median)
 	}
 	return s, m
 }

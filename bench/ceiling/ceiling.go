@@ -23,7 +23,7 @@ const (
 	MaxConnections = 64
 	MaxBatch       = 10_000
 	MaxNodes       = 1_000_000 // of an instance
-	MaxShapes      = 10
+	MaxShapes      = 16        // numbers of nodes, or graphs
 	MinDuration    = 10 * time.Millisecond
 	MaxDuration    = time.Minute // so that tables stay small enough for the memory that they would have in use
 )
@@ -32,12 +32,13 @@ const (
 type Config struct {
 	DSN string // of the database; not empty
 
-	Ways        []string      // some of Ways(); nil: all
-	Connections []int         // sessions at once, from 1 to MaxConnections; nil: 1, 2, 4, 8 and 16
-	Batches     []int         // completions in a call, of the ways that group them, from 1 to MaxBatch; nil: 100 and 1,000
-	Nodes       []int         // node runs of an instance, each number measured by itself, up to MaxShapes; 0: completions only. nil: 0
-	Duration    time.Duration // of one point, each time, after a warm-up of a quarter of it. Zero: 1 s
-	Idle        bool          // whether latencies on one idle connection are taken, too
+	Ways        []string                // some of Ways(); nil: all
+	Connections []int                   // sessions at once, from 1 to MaxConnections; nil: 1, 2, 4, 8 and 16
+	Batches     []int                   // completions in a call, of the ways that group them, from 1 to MaxBatch; nil: 100 and 1,000
+	Nodes       []int                   // node runs of an instance, each number measured by itself, up to MaxShapes; 0: completions only. nil: 0
+	Graphs      []record.InstanceWrites // what instances write, each measured by itself for the ways whose rows depend on it, up to MaxShapes; nil: fan-outs of Nodes
+	Duration    time.Duration           // of one point, each time, after a warm-up of a quarter of it. Zero: 1 s
+	Idle        bool                    // whether latencies on one idle connection are taken, too
 
 	// Progress is called before each point from the goroutine that measures, with how many of the round are done.
 	// It may be nil.
@@ -46,7 +47,7 @@ type Config struct {
 
 // Ways lists the ways to write, in the order in which they are shown: the Ceiling constants of package record.
 func Ways() []string {
-	return []string{record.CeilingStatements, record.CeilingCall, record.CeilingBatched, record.CeilingAppend, record.CeilingCopy}
+	return []string{record.CeilingStatements, record.CeilingCall, record.CeilingBatched, record.CeilingAppend, record.CeilingPacked, record.CeilingCopy}
 }
 
 func (c Config) withDefaults() Config {
@@ -96,6 +97,14 @@ func (c Config) validate() error {
 			return fmt.Errorf("ceiling: %d nodes per instance: choose from 0 (completions only) to %d, each number once", n, MaxNodes)
 		}
 	}
+	if len(c.Graphs) > MaxShapes {
+		return fmt.Errorf("ceiling: %d graphs: choose up to %d", len(c.Graphs), MaxShapes)
+	}
+	for i, g := range c.Graphs {
+		if g.Nodes < 1 || g.Nodes > MaxNodes || min(g.Values, g.Elements, g.Raises, g.Counters) < 0 || slices.Contains(c.Graphs[:i], g) {
+			return fmt.Errorf("ceiling: an instance that writes %+v: choose from 1 to %d nodes, nothing below 0, each once", g, MaxNodes)
+		}
+	}
 	if c.Duration < MinDuration || c.Duration > MaxDuration {
 		return fmt.Errorf("ceiling: a duration of %s: choose from %s to %s", c.Duration, MinDuration, MaxDuration)
 	}
@@ -115,21 +124,48 @@ type Meter struct {
 type point struct {
 	way                string
 	batch, connections int
-	nodes              int       // of an instance; 0: completions only
-	rates              []float64 // completions per second, one for each round
-	refused            bool      // the server has not as many connections
+	shape
+	rates   []float64 // completions per second, one for each round
+	refused bool      // the server has not as many connections
+}
+
+// shape is what the instances of a point are.
+type shape struct {
+	nodes  int // after how many completions one ends and another is submitted; 0: never
+	writes record.InstanceWrites
+	graph  bool // whether what is written depends on it
 }
 
 func (p *point) String() string {
-	return fmt.Sprintf("%s, %d a call, on %d connection(s)", named(p.way, p.nodes), p.batch, p.connections)
+	return fmt.Sprintf("%s, %d a call, on %d connection(s)", p.named(p.way), p.batch, p.connections)
 }
 
-// named is a way with the node runs of an instance.
-func named(way string, nodes int) string {
-	if nodes == 0 {
+// named is a way with what an instance is.
+func (s *shape) named(way string) string {
+	switch {
+	case s.nodes == 0:
 		return way
+	case s.writes != FanOut(s.nodes):
+		w := s.writes
+		return fmt.Sprintf("%s, instances of %d with %d values, %d elements and %d raises of %d counters", way, s.nodes, w.Values, w.Elements, w.Raises, w.Counters)
 	}
-	return fmt.Sprintf("%s, instances of %d", way, nodes)
+	return fmt.Sprintf("%s, instances of %d", way, s.nodes)
+}
+
+// shapes gives those that are measured of a way.
+func (c *Config) shapes(way string) []shape {
+	var out []shape
+	graph := ways[way].design == pushDesign
+	if graph && c.Graphs != nil {
+		for _, g := range c.Graphs {
+			out = append(out, shape{g.Nodes, g, true})
+		}
+		return out
+	}
+	for _, nodes := range c.Nodes {
+		out = append(out, shape{nodes, FanOut(cmp.Or(nodes, fanOutWidth)), graph})
+	}
+	return out
 }
 
 // New makes a Meter. Nothing is connected yet.
@@ -144,10 +180,10 @@ func New(cfg Config) (*Meter, error) {
 		if !ways[way].groups {
 			batches = []int{1}
 		}
-		for _, nodes := range cfg.Nodes {
+		for _, s := range cfg.shapes(way) {
 			for _, batch := range batches {
 				for _, n := range cfg.Connections {
-					m.points = append(m.points, &point{way: way, batch: batch, connections: n, nodes: nodes})
+					m.points = append(m.points, &point{way: way, batch: batch, connections: n, shape: s})
 				}
 			}
 		}
@@ -262,7 +298,7 @@ func (m *Meter) point(ctx context.Context, p *point, lots map[string]*scratch) e
 	var server *pgconn.PgError
 	if errors.As(err, &server) && server.Code == noConnectionLeft {
 		p.refused, p.rates = true, nil
-		if slices.ContainsFunc(m.points, func(o *point) bool { return o.way == p.way && o.nodes == p.nodes && !o.refused }) {
+		if slices.ContainsFunc(m.points, func(o *point) bool { return o.way == p.way && o.shape == p.shape && !o.refused }) {
 			return nil
 		}
 	}
@@ -291,12 +327,12 @@ func (m *Meter) Result() *record.Ceilings {
 		}
 	}
 	for _, way := range m.cfg.Ways {
-		for _, nodes := range m.cfg.Nodes {
-			rate := m.best(way, nodes)
+		for _, s := range m.cfg.shapes(way) {
+			rate := m.best(way, s)
 			out.Rates = append(out.Rates, rate)
-			if s := rate.NodesPerS; s.Hi > unsteady*s.Lo {
+			if spread := rate.NodesPerS; spread.Hi > unsteady*spread.Lo {
 				out.Warnings = append(out.Warnings, fmt.Sprintf("%s, %d a call, on %d connection(s): from %.0f to %.0f nodes/s: something else was at work, or "+
-					"the measurements are too short", named(way, nodes), rate.Batch, rate.Connections, s.Lo, s.Hi))
+					"the measurements are too short", s.named(way), rate.Batch, rate.Connections, spread.Lo, spread.Hi))
 			}
 		}
 	}
@@ -312,11 +348,14 @@ func (m *Meter) Result() *record.Ceilings {
 // unsteady is how far the highest measurement of a best point may be above the lowest before a warning says so.
 const unsteady = 1.5
 
-// best gives all points of a way for instances of so many node runs, and which has the highest median.
-func (m *Meter) best(way string, nodes int) record.CeilingRate {
-	rate := record.CeilingRate{Way: way, NodesPerInstance: nodes}
+// best gives all points of a way for instances of a shape, and which has the highest median.
+func (m *Meter) best(way string, s shape) record.CeilingRate {
+	rate := record.CeilingRate{Way: way, NodesPerInstance: s.nodes}
+	if s.graph {
+		rate.Writes = &s.writes
+	}
 	for _, p := range m.points {
-		if p.way != way || p.nodes != nodes || p.refused {
+		if p.way != way || p.shape != s || p.refused {
 			continue
 		}
 		rate.Points = append(rate.Points, record.CeilingPoint{Batch: p.batch, Connections: p.connections, NodesPerS: slices.Clone(p.rates)})

@@ -104,6 +104,8 @@ type tally struct {
 	queued      int64 // runs that stand in the queue at any time between calls
 	running     int64 // instances
 	ended       int64
+
+	values, elements, raises int64
 }
 
 func (t *tally) add(o tally) {
@@ -111,6 +113,9 @@ func (t *tally) add(o tally) {
 	t.queued += o.queued
 	t.running += o.running
 	t.ended += o.ended
+	t.values += o.values
+	t.elements += o.elements
+	t.raises += o.raises
 }
 
 // rows is what the counting statements are to find under a name. A completion that ends its instance is told by the
@@ -119,6 +124,12 @@ func (t *tally) rows(name string) int64 {
 	switch name {
 	case "queue":
 		return t.queued
+	case "inbox":
+		return t.values
+	case "elements":
+		return t.elements
+	case "readiness":
+		return t.raises
 	case "events":
 		return t.completions - t.ended
 	case "instances that run":

@@ -15,7 +15,7 @@ import (
 // designsOfWays are all ways that write completions, with the tables that they write to.
 var designsOfWays = map[string]string{
 	record.CeilingStatements: pushDesign, record.CeilingCall: pushDesign, record.CeilingBatched: pushDesign,
-	record.CeilingAppend: journalDesign, record.CeilingCopy: journalDesign,
+	record.CeilingAppend: journalDesign, record.CeilingPacked: journalDesign, record.CeilingCopy: journalDesign,
 }
 
 // TestInstancesBeginAndEnd writes with each way at shapes that fit its batches, and do not, and looks at the rows.
@@ -38,7 +38,7 @@ func TestInstancesBeginAndEnd(t *testing.T) {
 				}
 			}
 			ended, running := completions/int64(nodes), int64(1000/nodes+2)
-			want := tally{completions: completions, queued: w.tally().queued, running: running, ended: ended}
+			want := tally{completions: completions, queued: w.tally().queued, running: running, ended: ended, elements: completions, raises: completions}
 			if err := s.check(t.Context(), want); err != nil || want != w.tally() {
 				t.Errorf("%s, %d nodes: %v; tally %+v", way, nodes, err, w.tally())
 			}
@@ -118,14 +118,14 @@ func TestShapes(t *testing.T) {
 		t.Fatalf("%v, %+v", err, got)
 	}
 	for _, way := range cfg.Ways {
-		pure, whole := got.RateFor(way, 0), got.RateFor(way, 12)
+		pure, whole := got.RateFor(way, 0, nil), got.RateFor(way, 12, nil)
 		if pure.NodesPerInstance != 0 || whole.NodesPerInstance != 10 || len(pure.Points) != len(whole.Points) {
 			t.Errorf("%s: %+v, %+v", way, pure, whole)
 		}
 	}
 	for want, nodes := range map[string][]int{
 		"0 numbers of nodes": {}, "-1 nodes per instance": {-1}, "1000001 nodes per instance": {MaxNodes + 1}, "each number once": {5, 5},
-		"11 numbers of nodes": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+		"17 numbers of nodes": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17},
 	} {
 		bad := cfg
 		bad.Nodes = nodes

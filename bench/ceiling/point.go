@@ -140,7 +140,7 @@ func measureIdle(ctx context.Context, lots map[string]*scratch, what string, d t
 	if err := s.empty(ctx); err != nil {
 		return err
 	}
-	w, err := open(ctx, s, &point{way: way, batch: 1, connections: 1}, 0)
+	w, err := open(ctx, s, &point{way: way, batch: 1, connections: 1, shape: shape{writes: FanOut(fanOutWidth)}}, 0)
 	if err != nil {
 		return err
 	}

@@ -41,8 +41,10 @@ func (s *scratch) open(ctx context.Context, shards int) error {
 		return err
 	}
 	if s.design == journalDesign {
-		_, err := s.conn.Exec(ctx, query("own"), epoch)
-		return err
+		if _, err := s.conn.Exec(ctx, query("own"), epoch); err != nil {
+			return err
+		}
+		return s.run(ctx, query("packs"))
 	}
 	return s.run(ctx, query("probe"))
 }

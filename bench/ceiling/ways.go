@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/google/uuid"
 )
 
-// statements writes a completion as four statements in a transaction, each of which waits for the one before. The end of
-// an instance is a fifth, the submission of the next a transaction of its own.
+// statements writes a completion as statements in a transaction, each of which waits for the one before. The end of an
+// instance is one more, the submission of the next a transaction of its own.
 type statements struct{ *stream }
 
 func (w *statements) call(ctx context.Context) error {
@@ -28,15 +30,10 @@ func (w *statements) call(ctx context.Context) error {
 	if err := w.exec(ctx, "complete", 1); err != nil {
 		return err
 	}
-	w.param(shard, from[:], big32(element), big32(w.place(n)), payload)
-	if err := w.exec(ctx, "value", 1); err != nil {
+	if err := w.bring(ctx, n, from); err != nil {
 		return err
 	}
-	w.param(shard, from[:], big32(join), big32(width))
-	if err := w.exec(ctx, "arrive", 1); err != nil {
-		return err
-	}
-	w.param(shard, to[:], big32(element), w.path(n), big64(w.token(n+w.depth)), payload)
+	w.param(shard, to[:], big32(element), w.path(n+w.depth), big64(w.token(n+w.depth)), payload)
 	if err := w.exec(ctx, "enqueue", 1); err != nil {
 		return err
 	}
@@ -49,6 +46,31 @@ func (w *statements) call(ctx context.Context) error {
 	return w.plain(ctx, "commit")
 }
 
+// bring writes what a completion brings beside its run's end, row by row.
+func (w *statements) bring(ctx context.Context, n int64, from uuid.UUID) error {
+	shard, brought := bigShort(w.shard), w.writes.of(n)
+	for j := brought.values.from; j < brought.values.to; j++ {
+		w.param(shard, from[:], big32(element), big32(int32(j)), payload)
+		if err := w.exec(ctx, "value", 1); err != nil {
+			return err
+		}
+	}
+	for j := brought.elements.from; j < brought.elements.to; j++ {
+		w.param(shard, from[:], big32(element), big32(int32(j)), payload)
+		if err := w.exec(ctx, "collect", 1); err != nil {
+			return err
+		}
+	}
+	for j := brought.raises.from; j < brought.raises.to; j++ {
+		counter, required := w.writes.counter(j)
+		w.param(shard, from[:], big32(counter), big32(required))
+		if err := w.exec(ctx, "arrive", 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // plain runs a statement of the transaction's, which touches nothing.
 func (s *stream) plain(ctx context.Context, name string) error {
 	s.param()
@@ -57,27 +79,35 @@ func (s *stream) plain(ctx context.Context, name string) error {
 
 // oneCall writes a completion in one statement, with the end of its instance; the submission of the next is a call of
 // its own.
-type oneCall struct{ *stream }
+type oneCall struct {
+	*stream
+	brings
+}
 
 func (w *oneCall) call(ctx context.Context) error {
-	n, name := w.next, "call"
-	if turn := w.turn(); turn > 0 {
+	n := w.next
+	turn := w.turn()
+	if turn > 0 {
 		if err := w.bearAll(ctx, turn); err != nil {
 			return err
 		}
-		name += withInstances
 	}
 	from, to, over := w.instance(n), w.instance(n+w.depth), w.instanceOf(n)
-	w.param(bigShort(w.shard), from[:], big32(element), w.path(n), big64(w.token(n)), big32(w.place(n)), payload,
-		big32(join), big32(width), to[:], big64(w.token(n+w.depth)), payload, over[:], payload)
+	w.brings.begin()
+	w.brings.add(&w.writes, 0, n, from)
+	b := &w.brings
+	w.param(bigShort(w.shard), from[:], big32(element), w.path(n), big64(w.token(n)), b.values.places.bytes(), b.values.values.bytes(),
+		b.elements.places.bytes(), b.elements.values.bytes(), b.raises.counters.bytes(), b.raises.required.bytes(),
+		to[:], w.path(n+w.depth), big64(w.token(n+w.depth)), payload, over[:], payload)
 	w.next++
-	return w.exact(ctx, name, 1)
+	return w.exact(ctx, "call:"+b.parts(turn), 1)
 }
 
 // batched writes many completions in one statement, with the ends and submissions of instances.
 type batched struct {
 	*stream
-	ords, instances, paths, tokens, places, values, targets, given, arguments array
+	brings
+	ords, instances, paths, tokens, targets, given, arguments, queued array
 }
 
 func (w *batched) call(ctx context.Context) error {
@@ -89,32 +119,32 @@ func (w *batched) call(ctx context.Context) error {
 		w.instances.raw(from[:])
 		w.paths.raw(w.path(n))
 		w.tokens.int64(w.token(n))
-		w.places.int32(w.place(n))
-		w.values.raw(payload)
+		w.brings.add(&w.writes, int32(i), n, from)
 		w.targets.raw(to[:])
+		w.queued.raw(w.path(n + w.depth))
 		w.given.int64(w.token(n + w.depth))
 		w.arguments.raw(payload)
 	}
-	l, name := &w.lives, "batch"
-	if w.turn() > 0 {
-		name += withInstances
-	}
+	l, b, turn := &w.lives, &w.brings, w.turn()
 	w.next += w.size
-	w.param(bigShort(w.shard), w.ords.bytes(), w.instances.bytes(), big32(element), w.paths.bytes(), w.tokens.bytes(), w.places.bytes(),
-		w.values.bytes(), big32(join), big32(width), w.targets.bytes(), w.given.bytes(), w.arguments.bytes(),
+	w.param(bigShort(w.shard), w.ords.bytes(), w.instances.bytes(), big32(element), w.paths.bytes(), w.tokens.bytes(),
+		b.values.ords.bytes(), b.values.instances.bytes(), b.values.places.bytes(), b.values.values.bytes(),
+		b.elements.ords.bytes(), b.elements.instances.bytes(), b.elements.places.bytes(), b.elements.values.bytes(),
+		b.raises.ords.bytes(), b.raises.instances.bytes(), b.raises.counters.bytes(), b.raises.required.bytes(),
+		w.targets.bytes(), w.given.bytes(), w.arguments.bytes(), w.queued.bytes(),
 		l.ords.bytes(), l.ended.bytes(), l.results.bytes(), l.born.bytes(), l.workflows.bytes(), l.inputs.bytes())
-	return w.exact(ctx, name, w.size)
+	return w.exact(ctx, "batch:"+b.parts(turn), w.size)
 }
 
 func (w *batched) begin() {
+	w.brings.begin()
 	w.ords.begin(intType)
 	w.instances.begin(uuidType)
 	w.paths.begin(textType)
 	w.tokens.begin(bigintType)
-	w.places.begin(intType)
-	w.values.begin(jsonType)
 	w.targets.begin(uuidType)
 	w.given.begin(bigintType)
+	w.queued.begin(textType)
 	w.arguments.begin(jsonType)
 }
 
@@ -122,11 +152,15 @@ func (w *batched) begin() {
 const resultKind = 0
 
 // appended writes events, many in one insert, fenced by the epoch of the shard, with the ends and submissions of
-// instances.
+// instances. The events have a row each, or are packed into as few as they fill.
 type appended struct {
 	*stream
+	packs                         bool
 	seq                           int64 // the last event's
 	instances, nodes, paths, data array
+
+	firsts, packed array
+	pack           []byte
 }
 
 // fill submits the first instances: events are appended to nothing.
@@ -141,6 +175,31 @@ func unqueued(s *stream) tally {
 }
 
 func (w *appended) call(ctx context.Context) error {
+	rows := "events"
+	if w.packs {
+		rows = "packs"
+		w.encodePacks()
+	} else {
+		w.encodeEvents()
+	}
+	turn, l := w.turn(), &w.lives
+	w.param(bigShort(w.shard), big64(epoch), big64(w.seq), w.instances.bytes(), w.nodes.bytes(), w.paths.bytes(), w.data.bytes(),
+		l.ended.bytes(), l.results.bytes(), l.tokens.bytes(), l.born.bytes(), l.workflows.bytes(), l.inputs.bytes(),
+		w.firsts.bytes(), w.packed.bytes())
+	w.next += w.size
+	w.seq += w.size - turn
+	if turn > 0 {
+		return w.exact(ctx, "append:"+rows+",instances", 1)
+	}
+	written := w.size
+	if w.packs {
+		written = int64(w.packed.n)
+	}
+	return w.exec(ctx, "append:"+rows, written)
+}
+
+// encodeEvents has each event of the next call in a row.
+func (w *appended) encodeEvents() {
 	w.instances.begin(uuidType)
 	w.nodes.begin(intType)
 	w.paths.begin(textType)
@@ -156,19 +215,46 @@ func (w *appended) call(ctx context.Context) error {
 		w.paths.raw(w.path(n))
 		w.data.raw(payload)
 	}
-	turn, l := w.turn(), &w.lives
-	w.param(bigShort(w.shard), big64(epoch), big64(w.seq), w.instances.bytes(), w.nodes.bytes(), w.paths.bytes(), w.data.bytes(),
-		l.ended.bytes(), l.results.bytes(), l.tokens.bytes(), l.born.bytes(), l.workflows.bytes(), l.inputs.bytes())
-	w.next += w.size
-	w.seq += w.size - turn
-	if turn > 0 {
-		return w.exact(ctx, "append"+withInstances, 1)
-	}
-	return w.exec(ctx, "append", w.size)
 }
 
-// copied writes the same rows by COPY, but for the ends and submissions of instances, which are two statements in the
-// same transaction.
+// packMax is how many bytes of events stand in a row: so many fill a page.
+const packMax = 8000
+
+// encodePacks has as many events of the next call in a row as it takes. A row begins with how many they are.
+func (w *appended) encodePacks() {
+	w.firsts.begin(bigintType)
+	w.packed.begin(byteaType)
+	w.pack = append(w.pack[:0], 0, 0)
+	count, seq := 0, w.seq
+	end := func() {
+		if count == 0 {
+			return
+		}
+		binary.BigEndian.PutUint16(w.pack, uint16(count))
+		w.firsts.int64(seq + 1)
+		w.packed.raw(w.pack)
+		w.pack, seq, count = w.pack[:2], seq+int64(count), 0
+	}
+	for i := range w.size {
+		n := w.next + i
+		if w.lives.last(n) {
+			continue
+		}
+		id, path := w.instanceOf(n), w.path(n)
+		if len(w.pack)+len(id)+4+2+len(path)+2+len(payload) > packMax {
+			end()
+		}
+		w.pack = append(w.pack, id[:]...)
+		w.pack = binary.BigEndian.AppendUint32(w.pack, element)
+		w.pack = append(binary.BigEndian.AppendUint16(w.pack, uint16(len(path))), path...)
+		w.pack = append(binary.BigEndian.AppendUint16(w.pack, uint16(len(payload))), payload...)
+		count++
+	}
+	end()
+}
+
+// copied writes the same rows by COPY, in a transaction that begins with the fence. The ends and submissions of instances are
+// two statements behind it.
 type copied struct {
 	*stream
 	seq  int64 // the last event's
@@ -185,14 +271,18 @@ func (w *copied) call(ctx context.Context) error {
 	turn := w.turn()
 	w.encode()
 	w.next += w.size
-	if turn == 0 {
-		return w.copy(ctx, w.size)
-	}
 	if err := w.plain(ctx, "begin"); err != nil {
+		return err
+	}
+	w.param(bigShort(w.shard), big64(epoch))
+	if err := w.exec(ctx, "fence", 1); err != nil {
 		return err
 	}
 	if err := w.copy(ctx, w.size-turn); err != nil {
 		return err
+	}
+	if turn == 0 {
+		return w.plain(ctx, "commit")
 	}
 	if err := w.endAll(ctx, "end_journal", turn); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,25 +28,25 @@ func query(name string) string { return measure.Statement(sqlFiles, name) }
 const probeWay = "probe"
 
 // ways are the ways to write: the tables that each is for, whether its calls carry several completions, and how a
-// writer is made of a connection.
+// writer is made of a connection. Only what is written to the push design's tables depends on the graph.
 var ways = map[string]struct {
 	design string
 	groups bool
 	make   func(s *stream) writer
 }{
 	record.CeilingStatements: {pushDesign, false, func(s *stream) writer { return &statements{s} }},
-	record.CeilingCall:       {pushDesign, false, func(s *stream) writer { return &oneCall{s} }},
+	record.CeilingCall:       {pushDesign, false, func(s *stream) writer { return &oneCall{stream: s} }},
 	record.CeilingBatched:    {pushDesign, true, func(s *stream) writer { return &batched{stream: s} }},
 	record.CeilingAppend:     {journalDesign, true, func(s *stream) writer { return &appended{stream: s} }},
+	record.CeilingPacked:     {journalDesign, true, func(s *stream) writer { return &appended{stream: s, packs: true} }},
 	record.CeilingCopy:       {journalDesign, true, func(s *stream) writer { return &copied{stream: s} }},
 	probeWay:                 {pushDesign, false, func(s *stream) writer { return &probe{s} }},
 }
 
 // The shape of the workload.
 const (
-	width   = 100   // elements of a fan-out
-	element = 7     // the node of an element's action, and the variable of its value
-	join    = 9     // the node where they meet
+	element = 7     // the node of all actions, of the aggregate of their elements, and the variable of their values
+	join    = 9     // the first node that has a counter
 	epoch   = 12345 // in which every shard is owned
 
 	// A writer has twice as many runs queued as a call completes, and twice this at least.
@@ -55,19 +56,22 @@ const (
 // payload is a value, and the arguments of an action: 64 bytes of JSON.
 var payload = []byte(`{"payload":"0123456789abcdef0123456789abcdef0123456789abcdef01"}`)
 
-// stream is the endless fan-out of one connection: completions in order, each a run of the queue that an earlier one
+// stream is the endless row of instances of one connection: completions in order, each a run of the queue that an earlier one
 // put there. It holds what the writers share.
 type stream struct {
 	conn  *pgx.Conn
 	shard int16
-	size  int64 // completions in a call
-	depth int64 // runs in the queue
-	next  int64 // the completion that comes next, from 0
-	paths [width][]byte
+	size  int64            // completions in a call
+	depth int64            // runs in the queue
+	next  int64            // the completion that comes next, from 0
 	known map[string][]int // statements that are prepared, with the places of their parameters in args
 	args  [][]byte         // of a call, used again and again
 	given [][]byte         // those of them that its statement takes
 	lives lives
+
+	writes graphWrites
+	names  [2][]byte // buffers of paths
+	turns  int
 }
 
 // open connects and makes a writer of a point, on a shard.
@@ -77,10 +81,7 @@ func open(ctx context.Context, s *scratch, p *point, shard int) (writer, error) 
 		return nil, err
 	}
 	st := &stream{conn: conn, shard: int16(shard), size: int64(p.batch), depth: 2 * int64(max(p.batch, minBatchDepth)), known: map[string][]int{}}
-	for i := range st.paths {
-		st.paths[i] = []byte(strconv.Itoa(i))
-	}
-	st.lives.nodes = int64(p.nodes)
+	st.lives.nodes, st.writes = int64(p.nodes), graphWrites{p.writes}
 	return ways[p.way].make(st), nil
 }
 
@@ -88,14 +89,18 @@ func (s *stream) batch() int64 { return s.size }
 
 // tally says what the tables hold between calls.
 func (s *stream) tally() tally {
-	return tally{completions: s.next, queued: s.depth, running: s.lives.ahead(s.depth), ended: s.lives.before(s.next)}
+	before := s.writes.before(s.next)
+	return tally{
+		completions: s.next, queued: s.depth, running: s.lives.ahead(s.depth), ended: s.lives.before(s.next),
+		values: before.values.from, elements: before.elements.from, raises: before.raises.from,
+	}
 }
 
 // close ends the session. What it was doing is cut off.
 func (s *stream) close(ctx context.Context) { _ = s.conn.Close(ctx) }
 
-// instance is that of a completion in the fan-out.
-func (s *stream) instance(n int64) uuid.UUID { return s.id(n / width) }
+// instance is that of a completion, by the graph.
+func (s *stream) instance(n int64) uuid.UUID { return s.id(n / int64(s.writes.Nodes)) }
 
 // instanceOf is the same where instances begin and end: that to which the completion belongs.
 func (s *stream) instanceOf(n int64) uuid.UUID {
@@ -114,9 +119,13 @@ func (s *stream) id(k int64) (id uuid.UUID) {
 	return id
 }
 
-// path is that of a completion's run, place its element's place in the list.
-func (s *stream) path(n int64) []byte { return s.paths[n%width] }
-func (s *stream) place(n int64) int32 { return int32(n % width) }
+// path is that of a completion's run. The two that were given last are good.
+func (s *stream) path(n int64) []byte {
+	s.turns++
+	name := &s.names[s.turns%len(s.names)]
+	*name = strconv.AppendInt((*name)[:0], n%int64(s.writes.Nodes), 10)
+	return *name
+}
 
 // token is what fences a completion. Never 0.
 func (s *stream) token(n int64) int64 { return n + 1 }
@@ -182,16 +191,15 @@ func (s *stream) exact(ctx context.Context, name string, rows int64) error {
 	return nil
 }
 
-// withInstances ends the name of a statement that has the part "instances" of its file.
-const withInstances = " with instances"
-
-// prepare makes a statement once, and gathers what it takes of the parameters that were set.
+// prepare makes a statement once, and gathers what it takes of the parameters that were set. Its name is that of its file,
+// and behind a colon the parts of it that are wanted, joined by commas.
 func (s *stream) prepare(ctx context.Context, name string) error {
 	parameters, ok := s.known[name]
 	if !ok {
-		file, whole := strings.CutSuffix(name, withInstances)
+		file, list, _ := strings.Cut(name, ":")
+		parts := strings.Split(list, ",")
 		var sql string
-		sql, parameters = postgres.CutDown(query(file), func(string) bool { return whole })
+		sql, parameters = postgres.CutDown(query(file), func(part string) bool { return slices.Contains(parts, part) })
 		if _, err := s.conn.PgConn().Prepare(ctx, name, sql, nil); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package ceiling
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -39,7 +40,18 @@ func filled(t *testing.T, s *scratch, way string, batch int) writer {
 // shaped makes one for instances of so many node runs.
 func shaped(t *testing.T, s *scratch, way string, batch, nodes int) writer {
 	t.Helper()
-	w, err := open(t.Context(), s, &point{way: way, batch: batch, nodes: nodes}, 0)
+	return written(t, s, way, batch, shape{nodes: nodes, writes: FanOut(cmp.Or(nodes, fanOutWidth))})
+}
+
+// graphed makes one for instances of a graph.
+func graphed(t *testing.T, s *scratch, way string, batch int, writes record.InstanceWrites) writer {
+	t.Helper()
+	return written(t, s, way, batch, shape{writes.Nodes, writes, true})
+}
+
+func written(t *testing.T, s *scratch, way string, batch int, of shape) writer {
+	t.Helper()
+	w, err := open(t.Context(), s, &point{way: way, batch: batch, shape: of}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,16 +75,17 @@ func TestTheFourWrites(t *testing.T) {
 				t.Fatalf("%s: %v", way, err)
 			}
 		}
-		if err := s.check(t.Context(), tally{completions: 250, queued: 1000}); err != nil {
+		if err := s.check(t.Context(), tally{completions: 250, queued: 1000, elements: 250, raises: 250}); err != nil {
 			t.Errorf("%s: %v", way, err)
 		}
 		for what, want := range map[string]int64{
-			"SELECT count(*) FROM readiness WHERE completed = 100 AND required = 100":                             2,
-			"SELECT count(*) FROM readiness WHERE completed = 50":                                                 1,
-			"SELECT count(DISTINCT instance_id) FROM inbox":                                                       3,
-			"SELECT count(DISTINCT (instance_id, element)) FROM inbox WHERE octet_length(value::text) = 64":       250,
-			"SELECT count(*) FROM queue q JOIN inbox i USING (shard, instance_id) WHERE q.path = i.element::text": 0,
-			"SELECT min(token) FROM queue":                                                                        251,
+			"SELECT count(*) FROM readiness WHERE completed = 100 AND required = 100": 2,
+			"SELECT count(*) FROM readiness WHERE completed = 50":                     1,
+			"SELECT count(DISTINCT instance_id) FROM elements":                        3,
+			"SELECT count(*) FROM inbox":                                              0,
+			"SELECT count(DISTINCT (instance_id, place)) FROM elements, unnest(places, vals) AS e (place, val) WHERE octet_length(val::text) = 64": 250,
+			"SELECT count(*) FROM queue q JOIN elements e USING (shard, instance_id) WHERE q.path = ANY (e.places::text[])":                        0,
+			"SELECT min(token) FROM queue": 251,
 		} {
 			var got int64
 			if err := s.conn.QueryRow(t.Context(), what).Scan(&got); err != nil || got != want {
@@ -115,6 +128,7 @@ func TestAppendedEqualsCopied(t *testing.T) {
 func TestWhatDoesNotWriteIsAnError(t *testing.T) {
 	for way, design := range map[string]string{
 		record.CeilingStatements: pushDesign, record.CeilingCall: pushDesign, record.CeilingBatched: pushDesign, record.CeilingAppend: journalDesign,
+		record.CeilingPacked: journalDesign, record.CeilingCopy: journalDesign,
 	} {
 		s := lot(t, design)
 		batch := 1
@@ -171,10 +185,13 @@ func TestRowsAreCounted(t *testing.T) {
 			t.Error(err)
 		}
 		for what, lie := range map[string]tally{
-			"a completion": {completions: 1}, "an instance that began": {running: 1}, "an instance that ended": {ended: 1}, "a run": {queued: 1},
+			"an event": {completions: 1}, "an instance that began": {running: 1}, "an instance that ended": {ended: 1}, "a run": {queued: 1},
+			"a value": {values: 1}, "an element": {elements: 1}, "a raise": {raises: 1},
 		} {
 			err := s.check(t.Context(), liar{w, lie}.tally())
-			if none := lie.queued > 0 && design == journalDesign; !none && (err == nil || !strings.Contains(err.Error(), "worth nothing")) {
+			ofJournal := lie.completions > 0
+			ofPush := lie.queued+lie.values+lie.elements+lie.raises > 0
+			if none := ofPush && design == journalDesign || ofJournal && design == pushDesign; !none && (err == nil || !strings.Contains(err.Error(), "worth nothing")) {
 				t.Errorf("%s: %s that was never written is not missed: %v", way, what, err)
 			}
 		}

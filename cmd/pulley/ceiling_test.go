@@ -76,7 +76,7 @@ func TestCeiling(t *testing.T) {
 	if err := d.Decode(&report); err != nil {
 		t.Fatal(err)
 	}
-	if err := report.Ceilings.Validate(); err != nil || len(report.Ceilings.Rates) != 5 || len(report.Ceilings.Idle) != 4 || report.Postgres == nil || len(report.Methods) != 2 {
+	if err := report.Ceilings.Validate(); err != nil || len(report.Ceilings.Rates) != 6 || len(report.Ceilings.Idle) != 4 || report.Postgres == nil || len(report.Methods) != 2 {
 		t.Errorf("%v, %+v", err, report)
 	}
 	if strings.Contains(got.out, "password=''") {
@@ -118,7 +118,7 @@ func TestCeilingRefusals(t *testing.T) {
 		{[]string{"--connections", "1,1"}, []string{"each number once"}},
 		{[]string{"--batches", "many"}, []string{"--batches", "many"}},
 		{[]string{"--batches", "20000"}, []string{"a batch of 20000: choose from 1 to 10000"}},
-		{[]string{"--ways", "fast"}, []string{`way "fast" is unknown`, "statements, call, batched, append, copy"}},
+		{[]string{"--ways", "fast"}, []string{`way "fast" is unknown`, "statements, call, batched, append, packed, copy"}},
 		{[]string{"--nodes-per-instance", "0"}, []string{"--nodes-per-instance 0: completions only are measured in any case"}},
 		{[]string{"--nodes-per-instance", "5,5"}, []string{"5 nodes per instance", "each number once"}},
 		{[]string{"--format", "xml"}, []string{"--format must be one of"}},

@@ -17,7 +17,9 @@ const (
 	CeilingBatched = "batched"
 	// CeilingAppend is one row for each completion, many in one insert, fenced by an epoch in the same statement.
 	CeilingAppend = "append"
-	// CeilingCopy is the same rows by COPY, which cannot be fenced in the same statement.
+	// CeilingPacked is the same events with as many in a row as a page takes.
+	CeilingPacked = "packed"
+	// CeilingCopy is a row for each by COPY, in a transaction that the fence begins. Before version 7 nothing fenced it.
 	CeilingCopy = "copy"
 )
 
@@ -41,6 +43,9 @@ type CeilingRate struct {
 	// NodesPerInstance is after how many completions an instance ended and another was submitted, whose rows were
 	// written, too; 0: completions only.
 	NodesPerInstance int `json:"nodes_per_instance"`
+	// Writes is what instances wrote beside that, of ways whose rows depend on the graph; null for the others, and before version
+	// 7, when it was always an inbox row for each node and a raise of a counter that a hundred shared.
+	Writes *InstanceWrites `json:"writes"`
 	// NodesPerS is the completions per second at the best point: the median over measurements, of two of them their
 	// mean, and their range.
 	NodesPerS Spread `json:"nodes_per_s"`
@@ -49,6 +54,56 @@ type CeilingRate struct {
 	Connections int `json:"connections"`
 	// Points are all that were measured.
 	Points []CeilingPoint `json:"points"`
+}
+
+// InstanceWrites is what a scheduler that pushes readiness has to write for an instance's graph, where each completion is a commit
+// of its own, beside the queue's rows and the instance's. What stands only within a commit does not count.
+type InstanceWrites struct {
+	// Nodes is how many completions an instance has.
+	Nodes int `json:"nodes"`
+	// Values is how many values a later node run reads from the inbox; one that is handed over as an argument is none of them.
+	Values int `json:"values"`
+	// Elements is how many values wait for others in a list.
+	Elements int `json:"elements"`
+	// Raises is how often a counter is raised that stays below its count, its first row included; Counters is how many
+	// counters that are.
+	Raises   int `json:"raises"`
+	Counters int `json:"counters"`
+}
+
+// The rows that each thing of an instance is worth where many completions are a call, by which graphs are likened: elements share
+// rows, raises of a counter are one, and an instance's own row is inserted and changed.
+const (
+	rowsOfElement  = 0.2
+	rowsOfRaise    = 0.2
+	rowsOfInstance = 2
+)
+
+// perNode gives all that one completion writes, in rows.
+func (w *InstanceWrites) perNode() (values, elements, raises, counters, instances float64) {
+	n := float64(w.Nodes)
+	return float64(w.Values) / n, rowsOfElement * float64(w.Elements) / n, rowsOfRaise * float64(w.Raises) / n, float64(w.Counters) / n, rowsOfInstance / n
+}
+
+// RowsPerNode is about how many rows a completion writes beside the queue's.
+func (w *InstanceWrites) RowsPerNode() float64 {
+	a, b, c, d, e := w.perNode()
+	return a + b + c + d + e
+}
+
+// Distance is about how many rows a completion of one graph writes that one of another does not, or the other way round.
+func (w *InstanceWrites) Distance(from *InstanceWrites) float64 {
+	a, b, c, d, e := w.perNode()
+	k, l, m, n, o := from.perNode()
+	return math.Abs(a-k) + math.Abs(b-l) + math.Abs(c-m) + math.Abs(d-n) + math.Abs(e-o)
+}
+
+// validate reports what is no number of things, or belongs to nothing.
+func (w *InstanceWrites) validate() error {
+	if w.Nodes < 1 || min(w.Values, w.Elements, w.Raises, w.Counters) < 0 || (w.Raises == 0) != (w.Counters == 0) || w.Counters > w.Raises {
+		return fmt.Errorf("an instance writes %+v: these are no numbers of things, or counters without a raise of each", *w)
+	}
+	return nil
 }
 
 // CeilingPoint is one way at one size of batch and one number of connections.
@@ -98,17 +153,17 @@ type CeilingReport struct {
 	Ceilings *Ceilings `json:"ceilings"`
 }
 
-// RateFor returns what the way reached with instances of so many node runs: of what was measured, the nearest as a
-// ratio, of two alike the one with more, and completions only where there is nothing else. It is nil where the way was
-// not measured.
-func (c *Ceilings) RateFor(way string, nodes int) *CeilingRate {
+// RateFor returns what the way reached with instances that write as much: of what was measured with graphs, the nearest of them where
+// writes is known; of the rest that with so many node runs, the nearest as a ratio, of two alike the one with more, and
+// completions only where there is nothing else. It is nil where the way was not measured.
+func (c *Ceilings) RateFor(way string, nodes int, writes *InstanceWrites) *CeilingRate {
 	if c == nil {
 		return nil
 	}
 	var best *CeilingRate
 	for i := range c.Rates {
 		r := &c.Rates[i]
-		if r.Way == way && (best == nil || r.nearer(best, nodes)) {
+		if r.Way == way && (best == nil || r.nearer(best, nodes, writes)) {
 			best = r
 		}
 	}
@@ -116,7 +171,10 @@ func (c *Ceilings) RateFor(way string, nodes int) *CeilingRate {
 }
 
 // nearer says whether a rate fits instances of so many node runs better than another.
-func (r *CeilingRate) nearer(than *CeilingRate, nodes int) bool {
+func (r *CeilingRate) nearer(than *CeilingRate, nodes int, writes *InstanceWrites) bool {
+	if writes != nil && r.Writes != nil && than.Writes != nil && r.NodesPerInstance > 0 && than.NodesPerInstance > 0 {
+		return r.Writes.Distance(writes) < than.Writes.Distance(writes)
+	}
 	mine, other := r.distance(nodes), than.distance(nodes)
 	return mine < other || mine == other && r.NodesPerInstance > than.NodesPerInstance
 }
@@ -164,6 +222,12 @@ func (c *Ceilings) Validate() error {
 	seen := map[string]bool{}
 	for _, r := range c.Rates {
 		key := fmt.Sprintf("rate %s %d", r.Way, r.NodesPerInstance)
+		if r.Writes != nil {
+			key += fmt.Sprintf(" %+v", *r.Writes)
+			if err := r.Writes.validate(); err != nil {
+				return fmt.Errorf("ceiling %q: %w", r.Way, err)
+			}
+		}
 		if seen[key] {
 			return fmt.Errorf("ceiling %q: stands twice", r.Way)
 		}

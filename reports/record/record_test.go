@@ -137,7 +137,7 @@ func TestRowNames(t *testing.T) {
 		got = append(got, name)
 	}
 	slices.Sort(got)
-	want := strings.Fields("backend ceiling ceiling_fraction commits_per_node hop_ns hot_share instance_ns lock_wait_share mode nodes nodes_per_s rows_read_per_node runs " +
+	want := strings.Fields("backend ceiling ceiling_fraction commits_per_node hop_ns hot_share instance_ns instance_writes lock_wait_share mode nodes nodes_per_s rows_read_per_node runs " +
 		"scenario size stages statements_per_node valid wal_bytes_per_node warnings")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -156,7 +156,7 @@ func TestEmptyListsAreNotNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, may := range map[string][]string{
-		record.SummaryFile: {"ceilings", "ceiling_fraction", "stages"}, record.ManifestFile: {"postgres", "hop_ns", "counters", "fairness", "memory", "waits", "cpu"},
+		record.SummaryFile: {"ceilings", "ceiling_fraction", "instance_writes", "stages"}, record.ManifestFile: {"postgres", "hop_ns", "counters", "fairness", "memory", "waits", "cpu"},
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
@@ -228,7 +228,7 @@ func TestReadRefuses(t *testing.T) {
 		"not JSON":      {"hello", "not what pulley writes"},
 		"a list":        {"[]", "not what pulley writes"},
 		"no schema":     {`{"rows": []}`, "no schema field"},
-		"newer":         {`{"schema": 7, "rows": [], "shiny": 1}`, "schema 7 is not known here, only 1 to 6"},
+		"newer":         {`{"schema": 8, "rows": [], "shiny": 1}`, "schema 8 is not known here, only 1 to 7"},
 		"much older":    {`{"schema": 0, "rows": []}`, "schema 0 is not known"},
 		"unknown field": {`{"schema": 1, "rows": [], "shiny": 1}`, `unknown field "shiny"`},
 		"wrong type":    {`{"schema": 1, "rows": 7}`, "rows"},
@@ -255,10 +255,10 @@ func TestReadRefuses(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "s.ndjson")
-	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":7}`+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":8}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 7") {
+	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 8") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -409,16 +409,45 @@ func TestRateFor(t *testing.T) {
 	}
 	whole := &record.Ceilings{Rates: []record.CeilingRate{rate(0), rate(10), rate(40), rate(1000)}}
 	for nodes, want := range map[int]int{0: 0, 1: 10, 10: 10, 19: 10, 20: 40, 21: 40, 102: 40, 100_000: 1000} {
-		if got := whole.RateFor(record.CeilingBatched, nodes); got == nil || got.NodesPerInstance != want {
+		if got := whole.RateFor(record.CeilingBatched, nodes, nil); got == nil || got.NodesPerInstance != want {
 			t.Errorf("%d nodes: %+v, want those of %d", nodes, got, want)
 		}
 	}
 	earlier := fullCeilings() // of completions only
-	if got := earlier.RateFor(record.CeilingBatched, 10); got == nil || got.NodesPerInstance != 0 {
+	if got := earlier.RateFor(record.CeilingBatched, 10, nil); got == nil || got.NodesPerInstance != 0 {
 		t.Errorf("an earlier record: %+v", got)
 	}
+	earlier.Rates[0].NodesPerInstance = 10 // as a record of before there were graphs
+	if got := earlier.RateFor(record.CeilingBatched, 10, &record.InstanceWrites{Nodes: 10}); got == nil {
+		t.Error("the ceiling of an earlier record is not found for a graph")
+	}
 	var none *record.Ceilings
-	if none.RateFor(record.CeilingBatched, 10) != nil || whole.RateFor(record.CeilingCopy, 10) != nil {
+	if none.RateFor(record.CeilingBatched, 10, nil) != nil || whole.RateFor(record.CeilingCopy, 10, nil) != nil {
 		t.Error("a ceiling that was not measured is found")
+	}
+}
+
+// TestRateForGraphs finds the ceiling of the graph that writes most nearly as much, whatever its number of nodes.
+func TestRateForGraphs(t *testing.T) {
+	var c record.Ceilings
+	all := []record.InstanceWrites{
+		{Nodes: 10}, {Nodes: 10, Values: 9, Raises: 5, Counters: 2}, {Nodes: 100, Values: 90, Raises: 50, Counters: 20}, {Nodes: 100, Elements: 98, Raises: 99, Counters: 1},
+	}
+	for i := range all {
+		c.Rates = append(c.Rates, record.CeilingRate{Way: record.CeilingBatched, NodesPerInstance: all[i].Nodes, Writes: &all[i]})
+	}
+	for i, w := range []record.InstanceWrites{
+		{Nodes: 11, Values: 1}, {Nodes: 12, Values: 11, Raises: 6, Counters: 2}, {Nodes: 1000, Values: 910, Raises: 500, Counters: 200}, {Nodes: 10, Elements: 7, Raises: 8, Counters: 1},
+	} {
+		if got := c.RateFor(record.CeilingBatched, w.Nodes, &w); got == nil || *got.Writes != all[i] {
+			t.Errorf("%+v is held against %+v, want %+v", w, got, all[i])
+		}
+	}
+	c.Measurements, c.PointNS = 1, 1
+	for _, bad := range []record.InstanceWrites{{}, {Nodes: 1, Values: -1}, {Nodes: 1, Raises: 1}, {Nodes: 1, Raises: 1, Counters: 2}} {
+		c.Rates = []record.CeilingRate{{Way: record.CeilingBatched, Writes: &bad}}
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "an instance writes") {
+			t.Errorf("%+v: %v", bad, err)
+		}
 	}
 }

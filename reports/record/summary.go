@@ -9,9 +9,9 @@ import (
 
 // SchemaVersion is the version of all files that this package writes. Version 2 added the ceilings, version 3 to
 // them the node runs of an instance, version 4 the shares of a row, version 5 the mode of a run, what bounded it, and the
-// differences, version 6 processor time by stage.
+// differences, version 6 processor time by stage, version 7 what an instance writes.
 // Files of earlier versions are read: what they lack is null, 0 or empty.
-const SchemaVersion = 6
+const SchemaVersion = 7
 
 // The modes of a run: how its instances came.
 const (
@@ -84,11 +84,13 @@ type Row struct {
 	Stages []StageCost `json:"stages"`
 
 	// Ceiling names the way of writing with raw SQL, of Summary.Ceilings, that this backend is held against; empty for
-	// none. CeilingFraction is the median of NodesPerS divided by that way's rate, for instances of as many node runs as
-	// this row's or of the nearest number that was measured (RateFor); null where either is missing, and for lone
-	// instances, whose figures are latencies.
-	Ceiling         string   `json:"ceiling"`
-	CeilingFraction *float64 `json:"ceiling_fraction"`
+	// none. CeilingFraction is the median of NodesPerS divided by that way's rate, for instances that write as much as
+	// this row's or the nearest to it that was measured (RateFor); null where either is missing, and for lone
+	// instances, whose figures are latencies. InstanceWrites is what this row's instances write; null where no ceiling was
+	// measured for it, and before version 7.
+	Ceiling         string          `json:"ceiling"`
+	CeilingFraction *float64        `json:"ceiling_fraction"`
+	InstanceWrites  *InstanceWrites `json:"instance_writes"`
 
 	// Valid says that every run of this row gave the expected result and was measured as planned. An invalid row
 	// decides nothing and is left out of charts and ratios.
@@ -239,6 +241,11 @@ func (r *Row) validate() error {
 	}
 	if f := r.CeilingFraction; f != nil && !isFigure(*f) {
 		return fmt.Errorf("ceiling_fraction is %v: not a finite figure of at least 0", *f)
+	}
+	if w := r.InstanceWrites; w != nil {
+		if err := w.validate(); err != nil {
+			return err
+		}
 	}
 	if s := r.NodesPerS; s != nil && !(s.Lo <= s.Median && s.Median <= s.Hi) {
 		return fmt.Errorf("nodes_per_s: lo %v, median %v, hi %v are out of order", s.Lo, s.Median, s.Hi)

@@ -1,7 +1,7 @@
--- Appends events if the shard is owned in the epoch, else none. What stands between --[ instances and --] is left out
--- where no instance begins or ends; with it, the count of the fence comes back.
+-- Appends events if the shard is owned in the epoch, else none: each in a row, or many packed into one. What stands between
+-- --[ and --] is left out where there is none of what the mark names; with instances, the count of the fence comes back.
 -- $1 shard, $2 epoch, $3 the seq before the first
--- events: $4 instance, $5 node, $6 path, $7 data
+-- events: $4 instance, $5 node, $6 path, $7 data; packs: $14 the seq of the first event of each, $15 events
 -- ends: $8 instance, $9 result, $10 token; births: $11 instance, $12 workflow, $13 input
 WITH fence AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1::smallint AND s.epoch = $2::bigint FOR KEY SHARE
@@ -26,10 +26,18 @@ WITH fence AS MATERIALIZED (
     WHERE EXISTS (SELECT FROM fence)
 ), appended AS (
 --]
+--[ events
 INSERT INTO events (shard, kind, node, seq, epoch, instance_id, path, data)
 SELECT $1::smallint, 0, e.node, $3::bigint + e.place, $2::bigint, e.instance_id, e.path, e.data
 FROM unnest($4::uuid[], $5::int[], $6::text[], $7::bytea[]) WITH ORDINALITY AS e (instance_id, node, path, data, place)
 WHERE EXISTS (SELECT FROM fence)
+--]
+--[ packs
+INSERT INTO packs (shard, seq, epoch, data)
+SELECT $1::smallint, p.seq, $2::bigint, p.data
+FROM unnest($14::bigint[], $15::bytea[]) AS p (seq, data)
+WHERE EXISTS (SELECT FROM fence)
+--]
 --[ instances
 )
 SELECT count(*) FROM fence

@@ -1,5 +1,6 @@
 -- How many completions the events tell of, and how many instances run and have ended.
-SELECT 'events', count(*) FROM events
+SELECT 'events', (SELECT count(*) FROM events)
+    + (SELECT coalesce(sum(get_byte(data, 0) << 8 | get_byte(data, 1)), 0)::bigint FROM packs) -- which begins with how many it holds
 UNION ALL
 SELECT 'instances that run', count(*) FROM instances WHERE status = 'running'
 UNION ALL

@@ -3,6 +3,8 @@ SELECT 'queue', count(*) FROM queue
 UNION ALL
 SELECT 'inbox', count(*) FROM inbox
 UNION ALL
+SELECT 'elements', coalesce(sum(cardinality(places)), 0)::bigint FROM elements
+UNION ALL
 SELECT 'readiness', coalesce(sum(completed), 0)::bigint FROM readiness
 UNION ALL
 SELECT 'instances that run', count(*) FROM instances WHERE status = 'running'

@@ -1,1 +1,1 @@
-TRUNCATE events, instances;
+TRUNCATE events, packs, instances;

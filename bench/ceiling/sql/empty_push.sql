@@ -1,1 +1,1 @@
-TRUNCATE queue, inbox, readiness, instances;
+TRUNCATE queue, inbox, elements, readiness, instances;

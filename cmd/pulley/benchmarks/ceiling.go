@@ -23,10 +23,10 @@ import (
 // CeilingCmd is pulley ceiling.
 type CeilingCmd struct {
 	console.ServerFlags
-	Ways        []string      `placeholder:"WAYS" help:"What to measure, joined by commas: statements, call, batched, append, copy. Default: all."`
+	Ways        []string      `placeholder:"WAYS" help:"What to measure, joined by commas: statements, call, batched, append, packed, copy. Default: all."`
 	Connections []int         `default:"1,2,4,8,16" help:"Sessions at once, from 1 to 64, joined by commas. Default: 1,2,4,8,16."`
 	Batches     []int         `default:"100,1000" help:"Completions in a call, where calls have several, from 1 to 10000. Default: 100,1000."`
-	Nodes       []int         `name:"nodes-per-instance" placeholder:"N" help:"Measure beside completions only also those of instances of so many node runs, whose own rows are written, too; up to nine numbers from 1 to 1000000, joined by commas. Default: none."`
+	Nodes       []int         `name:"nodes-per-instance" placeholder:"N" help:"Measure beside completions only also those of instances of so many node runs, whose own rows are written, too; up to fifteen numbers from 1 to 1000000, joined by commas. Default: none."`
 	Duration    time.Duration `default:"1s" help:"Of each point, each time; a quarter of it more goes before as warm-up. Default: 1s."`
 	Runs        int           `default:"3" help:"Measurements of each point, from 1 to 100. Default: 3."`
 	Format      string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
@@ -35,8 +35,8 @@ type CeilingCmd struct {
 // Help is the end of the command's help.
 func (CeilingCmd) Help() string {
 	return "A client without an engine writes completions into the schedulers' own tables, in schemas that are dropped at the end: statements, " +
-		"as four statements in a transaction; call, in one statement; batched, many in one statement; append, an event for each in one insert that " +
-		"an epoch fences; copy, the same by COPY. With --nodes-per-instance, an instance's own row is inserted and ended once for so many completions, too: in the same " +
+		"as statements in a transaction; call, in one statement; batched, many in one statement; append, an event for each in one insert that " +
+		"an epoch fences; packed, the same with as many events in a row as a page takes; copy, an event for each by COPY. The workload is a fan-out; pulley compare measures with the graphs of its scenarios. With --nodes-per-instance, an instance's own row is inserted and ended once for so many completions, too: in the same " +
 		"statement where there are many in one, else by one of its own. The best rate of each is a ceiling for schedulers that write so. Measured as well: how long a commit and a " +
 		"single completion take on one idle connection. The method is printed with the figures.\n\n" +
 		"With the defaults it takes about three minutes. Nothing else should be at work on the machine.\n\n" +

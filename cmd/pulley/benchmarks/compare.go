@@ -45,7 +45,7 @@ type CompareCmd struct {
 	MinNodes    int           `placeholder:"N" help:"Node runs in one run at least, instead of --run-time: instances are repeated until then."`
 	RunTimeout  time.Duration `default:"5m" help:"Of one run, which is invalid if it takes longer. Default: 5m."`
 	Seed        uint64        `default:"1" help:"Of generated traces. Default: 1."`
-	Ceiling     time.Duration `default:"200ms" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 15 s for each number of nodes per instance, of which at most three are measured. Default: 200ms."`
+	Ceiling     time.Duration `default:"200ms" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 6 s for each kind of scheduler and graph, of which at most twelve are measured. Default: 200ms."`
 	NoCeiling   bool          `help:"Leave that out."`
 	Profile     bool          `help:"Also show what processor time goes into, for each node run by stage, and write a profile of each row for go tool pprof."`
 
