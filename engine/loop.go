@@ -59,9 +59,9 @@ type loop struct {
 	*Engine
 	over     <-chan struct{} // ends with Start's context; nil once that was seen
 	batch    []dispatch.Event
-	incoming int                                // submissions in batch
-	actions  map[dispatch.TaskID]*actionContext // of running tasks
-	pending  map[dispatch.Ticket]*submission    // that have no answer yet
+	incoming int                             // submissions in batch
+	actions  actions                         // of running tasks
+	pending  map[dispatch.Ticket]*submission // that have no answer yet
 	draining bool
 	cut      bool // the drain began with the end of Start's context
 	stopped  bool
@@ -71,7 +71,7 @@ func newLoop(ctx context.Context, e *Engine) *loop {
 	return &loop{
 		Engine:  e,
 		over:    ctx.Done(),
-		actions: map[dispatch.TaskID]*actionContext{},
+		actions: actions{pages: map[dispatch.TaskID]*actionPage{}},
 		pending: map[dispatch.Ticket]*submission{},
 	}
 }
@@ -163,9 +163,9 @@ func (l *loop) forget(ticket dispatch.Ticket) {
 func (l *loop) take(ev *event) {
 	if ev.call == nil {
 		l.batch = append(l.batch, &ev.done)
-		if action, ok := l.actions[ev.done.Task]; ok {
+		if action := l.actions.get(ev.done.Task); action != nil {
 			action.cancel(nil)
-			delete(l.actions, ev.done.Task)
+			l.actions.remove(ev.done.Task)
 		}
 		return
 	}
@@ -188,11 +188,9 @@ func (l *loop) do(command dispatch.Command) {
 	case dispatch.Call:
 		l.pool.run(job{call: &c})
 	case *dispatch.Start:
-		action := &actionContext{parent: l.work}
-		l.actions[c.ID] = action
-		l.pool.run(job{start: *c, action: action})
+		l.pool.run(job{start: *c, action: l.actions.add(c.ID, l.work)})
 	case dispatch.Cancel:
-		if action, ok := l.actions[c.ID]; ok {
+		if action := l.actions.get(c.ID); action != nil {
 			action.cancel(c.Cause)
 		}
 		if c.Instead != nil && l.cfg.Observer.Offered != nil {

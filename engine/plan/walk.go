@@ -272,7 +272,14 @@ func (w *walk) branch(n *node, s step) {
 }
 
 func (w *walk) enqueue(n *node, path graph.Path) {
-	task := Enqueue{Run: graph.Run{Node: n.ID, Path: path}, Action: n.Action, Args: w.room(len(n.Args))}
+	task := Enqueue{Run: graph.Run{Node: n.ID, Path: path}, Action: n.Action}
+	into := w.plan.Enqueues
+	if k := len(n.Args); into == nil && 0 < k && k <= len(alone{}.args) && len(w.places) < k {
+		one := new(alone)
+		into, task.Args = one.enqueues[:0], one.args[:k:k]
+	} else {
+		task.Args = w.room(k)
+	}
 	for i, a := range n.Args {
 		arg, failure := w.arg(n.args[i], path)
 		if failure != nil {
@@ -283,7 +290,13 @@ func (w *walk) enqueue(n *node, path graph.Path) {
 		task.Args[i] = arg
 	}
 	w.passing.add(n.ID)
-	w.plan.Enqueues = append(w.plan.Enqueues, task)
+	w.plan.Enqueues = append(into, task)
+}
+
+// alone is the memory of an action that is the only one in its plan, as most are, and has few arguments: it is allocated at once.
+type alone struct {
+	enqueues [1]Enqueue
+	args     [2]Arg
 }
 
 // room gives a place for n arguments, of those that were made at once where there are any left.
