@@ -108,7 +108,7 @@ func (p *place) runBinaries(ctx context.Context, t tests, out io.Writer) error {
 		}
 		group.Go(func() error {
 			lines := &lineWriter{mu: &mu, to: out}
-			err := p.run(ctx, command{args: append([]string{t.built.toJSON, "-t", "-p", name, binary.file}, t.binaryFlags()...), dir: binary.dir, env: t.env, out: lines})
+			err := p.run(ctx, command{args: append(t.meter.through(t.built.toJSON, "-t", "-p", name, binary.file), t.binaryFlags()...), dir: binary.dir, env: t.env, out: lines})
 			if status(err) < 0 {
 				return fmt.Errorf("%s: %w", name, err)
 			}

@@ -36,7 +36,8 @@ type result struct {
 	Test    string  `json:"test,omitempty"` // empty: the package as a whole
 	Action  string  `json:"action"`
 	Seconds float64 `json:"seconds"`
-	Output  string  `json:"output,omitempty"` // of what failed or was skipped
+	CPU     float64 `json:"cpu_seconds,omitempty"` // of a package's tests and their children; zero: not known
+	Output  string  `json:"output,omitempty"`      // of what failed or was skipped
 }
 
 // name is the package and the test, without the module.
@@ -56,8 +57,10 @@ type tally struct {
 	Tests    []result           `json:"tests"`
 	Coverage map[string]float64 `json:"coverage,omitempty"` // percent of statements, by package, where it was asked for
 	Wall     float64            `json:"wall_seconds"`
+	CPU      float64            `json:"cpu_seconds"` // of everything: compiling, the tests, and the server
 
 	told    func(result)                // hears of each package that ended
+	spent   func(name string) float64   // gives the processor time of a package's tests; nil: nobody knows
 	output  map[string]*strings.Builder // of what has not ended yet, by package and test
 	running map[string]map[string]bool  // tests that have begun and not ended, by package
 	builds  map[string]*strings.Builder // what the compiler said
@@ -142,6 +145,9 @@ func (t *tally) end(e event, key string) {
 	if e.Action == failed {
 		t.abandon(e.Package)
 		r.Output += t.said(e.Package)
+	}
+	if t.spent != nil {
+		r.CPU = t.spent(e.Package)
 	}
 	t.Packages = append(t.Packages, r)
 	if t.told != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -19,7 +20,7 @@ func tellPackage(w io.Writer, r result) {
 	if r.Action == skipped {
 		return // it has no tests
 	}
-	fmt.Fprintf(w, "%-5s %7.1f s  %s\n", word, r.Seconds, short(r.Package))
+	fmt.Fprintf(w, "%-5s %7.1f s %7.1f s CPU  %s\n", word, r.Seconds, r.CPU, short(r.Package))
 }
 
 // tellFailures writes what failed, with its output.
@@ -57,8 +58,9 @@ func indent(text string) string {
 
 // tellSummary writes what was slow, what was left out, and what it came to.
 func tellSummary(w io.Writer, t *tally) {
-	tellSlowest(w, "packages", t.Packages)
-	tellSlowest(w, "tests", t.outermost())
+	tellMost(w, "packages that use the most processor time", t.Packages, func(r result) float64 { return r.CPU })
+	tellMost(w, "slowest packages", t.Packages, func(r result) float64 { return r.Seconds })
+	tellMost(w, "slowest tests", t.outermost(), func(r result) float64 { return r.Seconds })
 	tellSkipped(w, t)
 	tellCoverage(w, t)
 	tellFailures(w, t)
@@ -70,8 +72,8 @@ func tellSummary(w io.Writer, t *tally) {
 	if !t.green() {
 		verdict = "NOT GREEN"
 	}
-	fmt.Fprintf(w, "\n%s: %d packages, %d tests passed, %d failed, %d left out, in %s\n",
-		verdict, len(t.Packages), counts[passed], counts[failed], counts[skipped], (time.Duration(t.Wall) * time.Second).String())
+	fmt.Fprintf(w, "\n%s: %d packages, %d tests passed, %d failed, %d left out, in %s, with %.0f s of processor time\n",
+		verdict, len(t.Packages), counts[passed], counts[failed], counts[skipped], (time.Duration(t.Wall) * time.Second).String(), t.CPU)
 }
 
 // outermost lists the tests that are no part of another.
@@ -85,16 +87,17 @@ func (t *tally) outermost() []result {
 	return list
 }
 
-func tellSlowest(w io.Writer, what string, list []result) {
+// tellMost names those of a list of which there is most.
+func tellMost(w io.Writer, what string, list []result, seconds func(result) float64) {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b result) int { return int(1000 * (b.Seconds - a.Seconds)) })
+	slices.SortStableFunc(list, func(a, b result) int { return cmp.Compare(seconds(b), seconds(a)) })
 	var sum float64
 	for _, r := range list {
-		sum += r.Seconds
+		sum += seconds(r)
 	}
-	fmt.Fprintf(w, "\nthe slowest %s, of %.0f s in all:\n", what, sum)
+	fmt.Fprintf(w, "\nthe %s, of %.0f s in all:\n", what, sum)
 	for _, r := range list[:min(mostListed, len(list))] {
-		fmt.Fprintf(w, "%9.1f s  %s\n", r.Seconds, r.name())
+		fmt.Fprintf(w, "%9.1f s  %s\n", seconds(r), r.name())
 	}
 }
 

@@ -68,6 +68,7 @@ func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally,
 		}
 	}
 	var t *tally
+	before := spentByChildren()
 	err = p.withServer(ctx, func(env map[string]string) error {
 		all.env = env
 		t, err = p.testSplit(ctx, all)
@@ -76,6 +77,7 @@ func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally,
 	if err != nil {
 		return t, err
 	}
+	t.CPU = (spentByChildren() - before).Seconds()
 	if err := writeSeconds(timesFile, t); err != nil {
 		return t, fmt.Errorf("keeping the times of packages: %w", err)
 	}

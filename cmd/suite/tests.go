@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,6 +28,7 @@ type tests struct {
 	told     func(result)      // hears of each package that ended
 	record   string            // a file for the events; empty: none
 	built    *built            // what is compiled already; nil: go test compiles
+	meter    *spentMeter       // nil: nobody wants to know what processor time they take
 }
 
 // garbage has test binaries, which live for seconds, collect less often, unless the caller says how often.
@@ -53,7 +55,7 @@ func parallelTests() int { return 2 * processors() }
 
 // goTest has go test compile and run the tests, and write their events.
 func (p *place) goTest(ctx context.Context, t tests, out io.Writer) error {
-	args := []string{"go", "test", "-json", "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(parallelTests()), "-timeout", t.timeout.String(), "-vet=all", withoutDebugger}
+	args := []string{"go", "test", "-json", "-exec", strings.Join(t.meter.through(), " "), "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(parallelTests()), "-timeout", t.timeout.String(), "-vet=all", withoutDebugger}
 	if t.race {
 		args = append(args, "-race")
 	}
@@ -85,7 +87,12 @@ func (p *place) test(ctx context.Context, t tests) (*tally, error) {
 		defer func() { _ = file.Close() }()
 		out = io.MultiWriter(file, writer)
 	}
+	var err error
+	if t.meter, err = p.meterSpent(); err != nil {
+		return nil, err
+	}
 	counted := newTally(t.told)
+	counted.spent = t.meter.spent
 	ended := make(chan error, 1)
 	begun := time.Now()
 	go func() {
@@ -94,7 +101,7 @@ func (p *place) test(ctx context.Context, t tests) (*tally, error) {
 		ended <- err
 	}()
 	var said bytes.Buffer
-	err := counted.read(reader, func(line string) { fmt.Fprintln(&said, line) })
+	err = counted.read(reader, func(line string) { fmt.Fprintln(&said, line) })
 	_ = reader.CloseWithError(err) // so that a command whose output nobody reads ends
 	err = errors.Join(err, <-ended)
 	counted.Wall = time.Since(begun).Seconds()
