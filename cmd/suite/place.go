@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"pulley/engine/pgserver"
 	"pulley/internal/pause"
 	"pulley/internal/procenv"
 )
@@ -102,9 +103,10 @@ func removeAbandoned() {
 	}
 }
 
-// environment is that of every command: ours, with the directory, the mark, and more.
+// environment is that of every command: ours, with the directories, the mark, and more.
 func (p *place) environment(more map[string]string) []string {
-	env := append(os.Environ(), "TMPDIR="+p.fast, "GOTMPDIR="+p.dir, "PULLEY_IMAGE_DIR="+p.dir, markVariable+"="+p.mark)
+	env := append(os.Environ(), "TMPDIR="+p.fast, "GOTMPDIR="+p.dir, "PULLEY_IMAGE_DIR="+p.dir,
+		pgserver.ClustersVariable+"="+filepath.Join(p.fast, "clusters"), markVariable+"="+p.mark)
 	for name, value := range more {
 		env = append(env, name+"="+value)
 	}
