@@ -35,6 +35,9 @@ func tellFailures(w io.Writer, t *tally) {
 
 // repeat is the command that runs a test alone.
 func repeat(r result) string {
+	if r.Package == vetName {
+		return vetName + " ./..."
+	}
 	if r.Test == "" {
 		return "go test -race ./" + short(r.Package)
 	}

@@ -57,7 +57,7 @@ func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally,
 	if atOnce < 1 {
 		atOnce = packagesAtOnce()
 	}
-	all := tests{race: true, atOnce: atOnce, timeout: o.Timeout, flags: strings.Fields(o.Flags), built: o.built}
+	all := tests{race: true, vetted: o.built == nil, atOnce: atOnce, timeout: o.Timeout, flags: strings.Fields(o.Flags), built: o.built}
 	all.packages, all.record = longestFirst(packages, readSeconds(timesFile)), o.Out+"/events.json"
 	var mu sync.Mutex
 	if told != nil {
@@ -92,6 +92,7 @@ var singles = []string{
 	"sim", "sim/db", "sim/gantt", "sim/lines", "engine/ir", "engine/ir/programs", "engine/graph", "engine/dispatch", "engine/plan", "engine/reference",
 	"scenarios", "scenarios/wfformat", "scenarios/generate", "scenarios/arrivals", "scenarios/dist",
 	"reports", "reports/record", "bench/stats", "bench/load", "bench/changepoint", "bench/usl", "bench/knee", "bench/capacity",
+	"bench/gate", "bench/gobench", "bench/profile", "chaos/cases", "internal/bytesize", "internal/nearest", "internal/procstatus",
 }
 
 // singlesAtOnce is how many of them are tested at a time, and compiled: two, so that they do not end long after the others.
@@ -121,6 +122,22 @@ func splitSingles(packages []string) (with, without []string) {
 	return with, without
 }
 
+// vetName stands for go vet among the packages of a tally.
+const vetName = "go vet"
+
+// vetPackages has go vet read packages, and counts a failure where it finds something.
+func (p *place) vetPackages(ctx context.Context, packages []string, t *tally) error {
+	err := p.quiet(ctx, append([]string{"go", "vet"}, packages...)...)
+	if err != nil && ctx.Err() == nil {
+		r := result{Package: vetName, Action: failed, Output: err.Error()}
+		if t.Packages = append(t.Packages, r); t.told != nil {
+			t.told(r)
+		}
+		return nil
+	}
+	return err
+}
+
 // hasCommand says whether the command's tests are among those of packages.
 func hasCommand(packages []string) bool {
 	return slices.ContainsFunc(packages, func(name string) bool { return short(name) == commandPackage })
@@ -142,12 +159,14 @@ func (p *place) testSplit(ctx context.Context, all tests) (*tally, error) {
 	var tallies [2]*tally
 	var group errgroup.Group
 	for i, t := range []tests{with, without} {
-		if len(t.packages) == 0 {
-			tallies[i] = newTally(nil)
-			continue
-		}
 		group.Go(func() (err error) {
-			tallies[i], err = p.test(ctx, t)
+			tallies[i] = newTally(nil)
+			if len(t.packages) > 0 {
+				tallies[i], err = p.test(ctx, t)
+			}
+			if err == nil && all.vetted && !t.race { // it compiles what the tests without the race detector have had compiled
+				err = p.vetPackages(ctx, all.packages, tallies[i])
+			}
 			return err
 		})
 	}

@@ -21,6 +21,7 @@ import (
 type tests struct {
 	packages []string
 	race     bool
+	vetted   bool              // go vet reads the packages, too
 	atOnce   int               // packages at a time; zero: two for each processor
 	timeout  time.Duration     // of one package
 	flags    []string          // more, for go test
@@ -53,9 +54,10 @@ func withVariable(env map[string]string, name, value string) map[string]string {
 // parallelTests is how many tests of a package run at a time, of those that may: two for each processor, since tests also wait.
 func parallelTests() int { return 2 * processors() }
 
-// goTest has go test compile and run the tests, and write their events.
+// goTest has go test compile and run the tests, and write their events. It leaves vet to who vets: go test would have every package vetted once
+// with the race detector and once without, down to the standard library.
 func (p *place) goTest(ctx context.Context, t tests, out io.Writer) error {
-	args := []string{"go", "test", "-json", "-exec", strings.Join(t.meter.through(), " "), "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(parallelTests()), "-timeout", t.timeout.String(), "-vet=all", withoutDebugger}
+	args := []string{"go", "test", "-json", "-exec", strings.Join(t.meter.through(), " "), "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(parallelTests()), "-timeout", t.timeout.String(), "-vet=off", withoutDebugger}
 	if t.race {
 		args = append(args, "-race")
 	}
