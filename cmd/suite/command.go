@@ -7,8 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // command is a program that suite runs.
@@ -86,4 +89,85 @@ func within(work func(*place) error) (err error) {
 		}
 	}()
 	return work(p)
+}
+
+// spentScript runs a test binary and writes down what processor time it and its children took, which go test does not tell. The first
+// argument is a directory: there goes a file with the package's directory and what times says, of which the last line is of children.
+const spentScript = `dir=$1
+shift
+"$@"
+status=$?
+{ pwd -P; times; } >"$dir/$$"
+exit $status
+`
+
+// spentMeter is where the processor time of test binaries is written down.
+type spentMeter struct{ script, dir, root string }
+
+// meterSpent makes it.
+func (p *place) meterSpent() (*spentMeter, error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(p.dir, "spent-")
+	if err != nil {
+		return nil, err
+	}
+	m := &spentMeter{script: filepath.Join(dir, "run.sh"), dir: filepath.Join(dir, "of"), root: root}
+	if err := os.Mkdir(m.dir, 0o755); err != nil {
+		return nil, err
+	}
+	return m, os.WriteFile(m.script, []byte(spentScript), 0o644)
+}
+
+// through is a command, run so that its processor time is written down; without a meter, as it is.
+func (m *spentMeter) through(args ...string) []string {
+	if m == nil {
+		return args
+	}
+	return append([]string{"sh", m.script, m.dir}, args...)
+}
+
+// spent gives the seconds of a package whose tests have ended, and nothing where they did not end by themselves.
+func (m *spentMeter) spent(name string) float64 {
+	files, _ := os.ReadDir(m.dir) // none: it is a column less
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(m.dir, f.Name()))
+		if err != nil {
+			continue
+		}
+		dir, times, _ := strings.Cut(string(text), "\n")
+		if rel, err := filepath.Rel(m.root, dir); err == nil && rel == short(name) {
+			return secondsOfChildren(times)
+		}
+	}
+	return 0
+}
+
+// secondsOfChildren adds up the last line that the shell's times writes, such as "1m2.30s 0m4.00s".
+func secondsOfChildren(times string) (sum float64) {
+	lines := strings.Split(strings.TrimSpace(times), "\n")
+	for _, word := range strings.Fields(lines[len(lines)-1]) {
+		minutes, seconds, _ := strings.Cut(strings.TrimSuffix(word, "s"), "m")
+		m, err1 := strconv.ParseFloat(minutes, 64)
+		s, err2 := strconv.ParseFloat(strings.Replace(seconds, ",", ".", 1), 64) // some shells write as the locale does
+		if err1 != nil || err2 != nil {
+			return 0
+		}
+		sum += 60*m + s
+	}
+	return sum
+}
+
+// spentByChildren is the processor time of all commands that suite has started so far and that have ended, with their children.
+func spentByChildren() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {
+		panic(fmt.Errorf("getrusage: %w", err)) // it never fails, by its contract
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
