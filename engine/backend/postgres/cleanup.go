@@ -28,6 +28,11 @@ const (
 	// cleanupTimeout bounds the cleanup of what the background has taken at once.
 	cleanupTimeout = time.Minute
 
+	// After a sweep that found as many instances as it looks at, the next one waits sweepRests times as long as that took,
+	// sweepRestMost at most: what a burst of canceled instances left goes in the background of those that run.
+	sweepRests    = 5
+	sweepRestMost = time.Second
+
 	// overdueRows is how many of the rows that are due one sweep looks at for leases that are over.
 	overdueRows = 10_000
 )
@@ -96,6 +101,7 @@ type Sweeper struct {
 	last    int          // the shard whose turn was the last
 	working bool         // in the background
 	closed  bool
+	rested  time.Time // when the next sweep may go
 }
 
 // NewSweeper makes one. Who does owns it, and closes it before the store.
@@ -233,6 +239,10 @@ func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	if err := backend.CheckShard(shard, s.store.Shards()); err != nil {
 		return swept, err
 	}
+	if err := s.rest(ctx); err != nil {
+		return swept, err
+	}
+	from := s.store.Clock.Now()
 	if err := s.store.Overdue(ctx, s.sql.queue, shard); err != nil {
 		return swept, err
 	}
@@ -249,8 +259,33 @@ func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 		return swept, Explain(err)
 	}
 	swept.Rows, _, err = s.clean(ctx, shard, ids)
+	if len(ids) == SweepInstances {
+		s.restAfter(from)
+	}
 	swept.More = swept.Rows > 0 || len(ids) == SweepInstances
 	return swept, Explain(err)
+}
+
+// restAfter has the next sweep wait for several times as long as one took that began at an instant.
+func (s *Sweeper) restAfter(from time.Time) {
+	now := s.store.Clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rested = now.Add(min(sweepRests*now.Sub(from), sweepRestMost))
+}
+
+// rest waits until the next sweep may go. It is not waited for with the turn, which the background may need.
+func (s *Sweeper) rest(ctx context.Context) error {
+	s.mu.Lock()
+	rested := s.rested
+	s.mu.Unlock()
+	if rested.IsZero() {
+		return nil
+	}
+	if pause := rested.Sub(s.store.Clock.Now()); pause > 0 && s.store.Clock.Wait(ctx, pause) == Ended {
+		return ctx.Err()
+	}
+	return nil
 }
 
 // Cancel implements backend.Canceler.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,12 +20,16 @@ type cleaned struct {
 	of       map[string][]string // instances by statement
 	unsorted int                 // statements whose instances were not in the order of their ids
 	failed   error
+	count    int           // statements
+	takes    time.Duration // each of them
 }
 
 func (c *cleaned) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	if err := errors.Join(c.failed, ctx.Err()); err != nil {
 		return pgconn.CommandTag{}, err
 	}
+	c.count++
+	time.Sleep(c.takes)
 	ids, _ := args[1].([][16]byte) // what is overdue is of none
 	if !slices.IsSortedFunc(ids, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) }) {
 		c.unsorted++
@@ -86,7 +91,77 @@ func TestCleanupIsBounded(t *testing.T) {
 	if got := pool.of["mark"]; len(got) != cleanupMost+1 || len(*problems) > 0 {
 		t.Errorf("%d instances, problems %v; want one more, and none", len(got), *problems)
 	}
+	if most := 2 * (cleanupMost/SweepInstances + 1 + 1); pool.count > most { // each of two shards may have a part of a hundred
+		t.Errorf("%d statements for %d instances; want at most %d", pool.count, cleanupMost+1, most)
+	}
 	s.Close()
+}
+
+// canceled is a pool that has untidy instances, of which it lists some until they are marked.
+type canceled struct {
+	*cleaned
+	left [][16]byte
+}
+
+func (c *canceled) Query(_ context.Context, _ string, args ...any) (pgx.Rows, error) {
+	c.count++
+	time.Sleep(c.takes)
+	n := min(len(c.left), args[1].(int))
+	rows := &ids{list: c.left[:n]}
+	c.left = c.left[n:]
+	return rows, nil
+}
+
+// ids are rows of one id each.
+type ids struct {
+	pgx.Rows
+	list [][16]byte
+	at   int
+}
+
+func (r *ids) Next() bool { r.at++; return r.at <= len(r.list) }
+func (r *ids) Scan(to ...any) error {
+	*to[0].(*[16]byte) = r.list[r.at-1]
+	return nil
+}
+func (*ids) Err() error { return nil }
+func (*ids) Close()     {}
+
+// TestSweepsOfABurstRest sweeps what ten thousand canceled instances left, call after call, as an engine does that is told
+// of more: a bounded number of statements for each hundred, which take a sixth of the time. Where little is left nothing rests.
+func TestSweepsOfABurstRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const burst, takes = 10_000, 5 * time.Millisecond
+		pool, _, s, _ := newCleaned(1)
+		pool.takes = takes
+		all := &canceled{cleaned: pool, left: numbered(0, burst+1)}
+		s.store.Pool = all
+		sweep := func() (more bool, took time.Duration) {
+			from := time.Now()
+			swept, err := s.Sweep(t.Context(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return swept.More, time.Since(from)
+		}
+		from := time.Now()
+		for more := true; more; more, _ = sweep() {
+		}
+		const statements = 4 // what is overdue, what is untidy, the rows of the table, the mark
+		if most := statements * (burst/SweepInstances + 1); pool.count > most || len(all.left) > 0 {
+			t.Errorf("%d statements for %d instances, %d of which are left; want at most %d, and none", pool.count, burst, len(all.left), most)
+		}
+		busy := time.Duration(pool.count) * takes
+		if all := time.Since(from); busy > all/5 || busy < all/7 {
+			t.Errorf("%v of %v are spent with statements; want a sixth", busy, all)
+		}
+		all.left = numbered(0, SweepInstances-1)
+		for range 2 { // the first may have the rest of the burst before it
+			if _, took := sweep(); len(all.left) > 0 || took > statements*takes {
+				t.Errorf("a sweep of few takes %v; want no rest", took)
+			}
+		}
+	})
 }
 
 // TestCleanupThatFails says so once, and leaves the rest to sweeps instead of trying a store that is gone again and again.
