@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // measure; what they find is for those who ask. At night they are as large as a user's quick ones, and the one that
 // builds a program is among them.
 func TestMeasure(t *testing.T) {
-	only := []string{"growth", "memory", "dispatch", "linear-loop", "join", "drop"} // in the order in which they run
+	only := []string{"growth", "memory", "dispatch", "linear-loop", "join", "drop", "burst"} // in the order in which they run
 	if depth.Night() {
 		only = append(only, "tasks")
 	}

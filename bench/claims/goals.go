@@ -24,8 +24,10 @@ func goals() []experiment {
 		{name: "join", goal: true, about: "the completions of a join of 10,000 do not wait for one another", run: goalJoin},
 		{name: "drop", goal: true, about: "the journal drops events for less than half of what they cost", run: goalDrop},
 		{name: "engines", goal: true, about: "four engines do as much as one, without a deadlock, and treat instances alike", run: goalEngines},
-		{name: "hop", goal: true, about: "a hop takes 1.5 times what its transaction takes; no poll is to be seen", run: goalHop},
-		{name: "result", goal: true, about: "from Submit to the result of one action in 6.7 commits", run: goalResult},
+		{name: "hop", goal: true, about: "a hop takes 0.6 (journal: 1.2) times what its transaction takes; no poll is to be seen", run: goalHop},
+		{name: "result", goal: true, about: "from Submit to the result of one action in the time of 4 commits (journal: 3), of which it makes 2", run: goalResult},
+		{name: "burst", goal: true, about: "10,000 canceled instances are cleaned up without a dent in others' throughput", run: goalBurst},
+		{name: "asleep", goal: true, fresh: true, about: "bytes in the engine and in the database for each of a million instances that sleep, or wait", run: goalAsleep},
 		{name: "tasks", goal: true, about: "500 concurrent tasks within 25 MB of a program that embeds the engine", run: goalTasks},
 		{name: "instances", goal: true, fresh: true, about: "100,000 running instances of 10 nodes within 1 GB", run: goalInstances},
 	}
@@ -125,6 +127,15 @@ func yardstick(backend string) string {
 	return record.IdleTransaction
 }
 
+// hopMost is what a hop alone may take, in medians of the backend's yardstick. That of push is a transaction of several round
+// trips, of which a hop needs one; that of the journal is the append itself.
+func hopMost(backend string) float64 {
+	if backend == "journal" {
+		return 1.2
+	}
+	return 0.6
+}
+
 func goalHop(ctx context.Context, l *lab) ([]Claim, error) {
 	p50, p99, poll := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
 	err := l.alone(ctx, 10, func(backend string, s *record.Sample, idle *record.Ceilings) {
@@ -140,12 +151,12 @@ func goalHop(ctx context.Context, l *lab) ([]Claim, error) {
 		return nil, err
 	}
 	c := Claim{
-		ID: "hop", Source: sourceGoals, Text: "With one instance in flight a hop takes at most 1.5 × (p50) and 5 × (p99) what one completion's transaction takes on one idle connection, and no interval of polling is to be seen.",
+		ID: "hop", Source: sourceGoals, Text: "With one instance in flight a hop takes at most 0.6 × (push) and 1.2 × (journal) at p50, and 5 × at p99, what one completion's transaction takes on one idle connection, and no interval of polling is to be seen.",
 		Method: "chains of 10, one at a time: from a completion being offered to the start of its successor; divided by the median of that transaction (journal: of the appended row), measured right before. Polls are every 250 ms: a hop that waited for one would show up in the p99.9.",
 	}
 	for _, backend := range pushed() {
 		c.Figures = append(c.Figures,
-			Figure{Name: "hop p50 / transaction p50, " + backend, Unit: "×", Bound: AtMost, Claimed: 1.5}.measure(p50[backend]),
+			Figure{Name: "hop p50 / transaction p50, " + backend, Unit: "×", Bound: AtMost, Claimed: hopMost(backend)}.measure(p50[backend]),
 			Figure{Name: "hop p99 / transaction p50, " + backend, Unit: "×", Bound: AtMost, Claimed: 5}.measure(p99[backend]),
 			Figure{Name: "hop p99.9 in intervals of polling, " + backend, Bound: AtMost, Claimed: 0.4}.measure(poll[backend]))
 	}
@@ -156,8 +167,11 @@ func goalHop(ctx context.Context, l *lab) ([]Claim, error) {
 const enginePoll = 250 * time.Millisecond
 
 func goalResult(ctx context.Context, l *lab) ([]Claim, error) {
-	inCommits, inMS := map[string][]float64{}, map[string][]float64{}
+	inCommits, inMS, commits := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
 	err := l.alone(ctx, 1, func(backend string, s *record.Sample, idle *record.Ceilings) {
+		if n, ok := perInstance(stats.Commits)(s); ok {
+			commits[backend] = append(commits[backend], n)
+		}
 		commit := idle.Latency(record.IdleCommit)
 		if commit == nil || len(s.InstanceNS) == 0 {
 			return
@@ -171,16 +185,18 @@ func goalResult(ctx context.Context, l *lab) ([]Claim, error) {
 		return nil, err
 	}
 	c := Claim{
-		ID: "result", Source: sourceGoals, Text: "Submit to result of a one-action instance takes below 1 ms on push and 0.6 ms on journal where a durable commit takes 0.15 ms.",
-		Method: "instances of one action, one at a time; p50 of a run divided by the median of a commit on one idle connection, measured right before: 1 / 0.15 and 0.6 / 0.15.",
+		ID: "result", Source: sourceGoals, Text: "Submit to result of a one-action instance takes at most the time of 4 durable commits on push and of 3 on journal, and makes 2.",
+		Method: "instances of one action, one at a time; p50 of a run divided by the median of a commit on one idle connection, measured right before. " +
+			"The server's count of commits, divided by the instances, has what the background does in it: 2.5 is taken for 2.",
 	}
 	for _, backend := range pushed() {
-		most := 1 / 0.15
+		most := 4.0
 		if backend == "journal" {
-			most = 0.6 / 0.15
+			most = 3
 		}
 		c.Figures = append(c.Figures,
 			Figure{Name: "p50 in commits, " + backend, Unit: "×", Bound: AtMost, Claimed: most}.measure(inCommits[backend]),
+			Figure{Name: "commits for an instance, " + backend, Bound: AtMost, Claimed: 2.5}.measure(commits[backend]),
 			Figure{Name: "p50, " + backend, Unit: "ms"}.measure(inMS[backend]))
 	}
 	return []Claim{c}, nil

@@ -1,0 +1,137 @@
+package claims
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/backend/postgres/journal"
+	"pulley/engine/graph"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+)
+
+// What is held: instances that sleep for longer than any run, and instances whose action waits for a worker that never comes.
+const (
+	asleepSource  = "fn main(input: [x], output: [x]):\n    sleep x\n"
+	waitingSource = "fn main(input: [x], output: [x]):\n    x = @add(a=x, b=1)\n"
+)
+
+const (
+	asleepChunk = 10_000           // instances that are submitted together
+	asleepTime  = 10 * time.Minute // for all of one kind on one design
+)
+
+// goalAsleep tells what an instance takes of which nothing is to be done.
+func goalAsleep(ctx context.Context, l *lab) ([]Claim, error) {
+	instances := l.pick(5_000, 1_000_000)
+	c := Claim{
+		ID: "asleep", Source: sourceGoals, Text: fmt.Sprintf("Each of %s instances that sleep, or wait for a worker, takes little in the engine and in the database.", number(float64(instances))),
+		Method: "instances of one sleep, or of one action for which no slot ever becomes free, submitted by tens of thousands. In the engine: how much more of the heap is in use, after a collection, " +
+			"than before the first; of the journal once those that sleep have left memory. In the database: the tables and indexes of the schema. One run.",
+	}
+	for _, name := range pushed() {
+		for _, kind := range []struct {
+			name, source string
+			engine, disk float64 // bytes
+		}{
+			{"sleeps", asleepSource, 320, 800},
+			{"waits", waitingSource, 1000, 800},
+		} {
+			inEngine, inDatabase, err := l.hold(ctx, name, kind.source, instances)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			l.say("%s: an instance that %s: %.0f B in the engine, %.0f B in the database", name, kind.name, inEngine, inDatabase)
+			what := fmt.Sprintf(", for an instance that %s, %s", kind.name, name)
+			c.Figures = append(c.Figures,
+				Figure{Name: "in the engine" + what, Unit: "B", Bound: AtMost, Claimed: kind.engine}.measure([]float64{inEngine}),
+				Figure{Name: "in the database" + what, Unit: "B", Bound: AtMost, Claimed: kind.disk}.measure([]float64{inDatabase}))
+		}
+	}
+	return []Claim{c}, nil
+}
+
+// hold has instances stored that do not end, and gives the bytes that one of them takes.
+func (l *lab) hold(ctx context.Context, name, source string, instances int) (inEngine, inDatabase float64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, asleepTime)
+	defer cancel()
+	program, err := plan.CompileText("asleep.ir", []byte(source), ir.Limits{})
+	if err != nil {
+		return 0, 0, err
+	}
+	conn, err := pgx.Connect(ctx, l.cfg.DSN)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	s, err := newStage(ctx, l.cfg.DSN, name, engine.Config{Workers: never{}, Slots: 1, Prefetch: -1, Lease: time.Hour, Poll: time.Second, Drain: -1, Grace: -1})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer s.close(ctx)
+	before := heapBytes()
+	input := []byte(`{"x": 1000000}`)
+	for left := instances; left > 0; left -= asleepChunk {
+		if _, err := s.submitAll(ctx, program, input, min(left, asleepChunk)); err != nil {
+			return 0, 0, err
+		}
+	}
+	if source == asleepSource {
+		if err := s.parked(ctx); err != nil {
+			return 0, 0, err
+		}
+	}
+	inEngine = float64(heapBytes()-before) / float64(instances)
+	var bytes int64
+	err = conn.QueryRow(ctx, query("schema_bytes"), s.schema).Scan(&bytes)
+	return inEngine, float64(bytes) / float64(instances), err
+}
+
+// heapBytes is what of the heap is in use.
+func heapBytes() int64 {
+	runtime.GC()
+	runtime.GC() // what a pool keeps goes with the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// parked waits until a journal has no instance in memory that only waits.
+func (s *stage) parked(ctx context.Context) error {
+	j, ok := s.backend.(*journal.Backend)
+	if !ok {
+		return nil
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		stats, err := j.Stats(ctx)
+		if err != nil || stats.Instances == 0 {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// never runs actions that do not return before they are told to.
+type never struct{}
+
+// Execute implements worker.Executor.
+func (never) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
+	<-ctx.Done()
+	return nil, &plan.Failure{Type: "Stopped", Message: "it was told to return", Action: task.Action}
+}
+
+// Check implements worker.Executor.
+func (never) Check(*graph.Graph) error { return nil }

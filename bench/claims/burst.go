@@ -1,0 +1,197 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+)
+
+// burstSource is what is canceled: an instance that leaves four node runs queued, the counter of a barrier, and values.
+const burstSource = `fn nap(input: [x], output: [x]):
+    sleep x
+
+fn main(input: [x], output: [all]):
+    all = parallel:
+        nap(x=x)
+        nap(x=x)
+        nap(x=x)
+        nap(x=x)
+`
+
+const (
+	burstInFlight = 200                   // chains beside the burst
+	burstLook     = 25 * time.Millisecond // between two looks at whether all is removed
+)
+
+// goalBurst cancels many instances while others run, which must not notice.
+func goalBurst(ctx context.Context, l *lab) ([]Claim, error) {
+	const size = 10
+	canceled := l.pick(1000, 10_000)
+	window := time.Duration(l.pick(300, 3000)) * time.Millisecond // before, and after
+	c := Claim{
+		ID: "burst", Source: sourceGoals, Text: fmt.Sprintf("A burst of %s canceled instances is cleaned up without a dent in others' throughput.", number(float64(canceled))),
+		Method: fmt.Sprintf("chains of %d, %d in flight, on an engine that holds %s instances with four sleeping branches each; these are canceled by one call. "+
+			"Node runs a second from that call until nothing of the canceled is left, divided by the mean of those of the %v before and of the %v after, in the same run. "+
+			"Without a dent means 0.9 at least.", size, burstInFlight, number(float64(canceled)), window, window),
+	}
+	for _, name := range []string{push, "eager"} {
+		var ratios, cancelMS, seconds []float64
+		for run := range l.runs {
+			got, err := l.burstOnce(ctx, name, size, canceled, window)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			ratios = append(ratios, 2*got.during/(got.before+got.after))
+			cancelMS, seconds = append(cancelMS, float64(got.canceling)/float64(time.Millisecond)), append(seconds, got.cleaning.Seconds())
+			l.say("run %d of %d: %s: %.0f nodes/s before, %.0f during %v (canceling took %v), %.0f after", run+1, l.runs, name, got.before, got.during,
+				got.cleaning.Round(time.Millisecond), got.canceling.Round(time.Millisecond), got.after)
+		}
+		c.Figures = append(c.Figures,
+			Figure{Name: "nodes/s during the cleanup / before and after, " + name, Unit: "×", Bound: AtLeast, Claimed: 0.9}.measure(ratios),
+			Figure{Name: "the call that cancels, " + name, Unit: "ms"}.measure(cancelMS),
+			Figure{Name: "from that call until nothing is left, " + name, Unit: "s"}.measure(seconds))
+	}
+	return []Claim{c}, nil
+}
+
+// burst is what one run had: node runs a second, and times.
+type burst struct {
+	before, during, after float64
+	canceling, cleaning   time.Duration
+}
+
+func (l *lab) burstOnce(ctx context.Context, name string, size, canceled int, window time.Duration) (got burst, err error) {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	load, err := newWorkload("chain", size)
+	if err != nil {
+		return got, err
+	}
+	nap, err := plan.CompileText("burst.ir", []byte(burstSource), ir.Limits{})
+	if err != nil {
+		return got, err
+	}
+	conn, err := pgx.Connect(ctx, l.cfg.DSN)
+	if err != nil {
+		return got, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "SET enable_seqscan = off"); err != nil { // a look is to cost others nothing
+		return got, err
+	}
+	s, err := newStage(ctx, l.cfg.DSN, name, engine.Config{Slots: 2000, Prefetch: 2000, Lease: time.Minute, Sweep: time.Second})
+	if err != nil {
+		return got, err
+	}
+	defer s.close(ctx)
+	ids, err := s.submitAll(ctx, nap, []byte(`{"x": 3600}`), canceled)
+	if err != nil {
+		return got, err
+	}
+	loaded := s.load(ctx, load, burstInFlight)
+	err = func() (err error) {
+		if _, err = s.rate(ctx, window/2); err != nil { // until it runs evenly
+			return err
+		}
+		if got.before, err = s.rate(ctx, window); err != nil {
+			return err
+		}
+		from, applied := time.Now(), s.applied.Load()
+		if err = s.cancelAll(ctx, ids); err != nil {
+			return err
+		}
+		got.canceling = time.Since(from)
+		if err = s.untilClean(ctx, conn); err != nil {
+			return err
+		}
+		got.cleaning = time.Since(from)
+		got.during = float64(s.applied.Load()-applied) / got.cleaning.Seconds()
+		got.after, err = s.rate(ctx, window)
+		return err
+	}()
+	return got, errors.Join(err, loaded())
+}
+
+// submitAll stores instances of a program, many in a transaction.
+func (s *stage) submitAll(ctx context.Context, p *plan.Program, input []byte, count int) ([]uuid.UUID, error) {
+	reqs := make([]engine.SubmitRequest, count)
+	for i := range reqs {
+		reqs[i] = engine.SubmitRequest{Program: p, Input: input}
+	}
+	return s.engine.SubmitAll(ctx, reqs)
+}
+
+// cancelAll cancels instances by one call.
+func (s *stage) cancelAll(ctx context.Context, ids []uuid.UUID) error {
+	found, err := s.backend.(backend.Canceler).Cancel(ctx, ids, "a burst")
+	if err != nil {
+		return err
+	}
+	for _, in := range found {
+		if in.Status != backend.Canceled {
+			return fmt.Errorf("instance %s, which was to be canceled, is %s", in.ID, in.Status)
+		}
+	}
+	return nil
+}
+
+// load has instances run, so many at once, until it is told to stop; then it says what was wrong.
+func (s *stage) load(ctx context.Context, w workload, inFlight int) (stop func() error) {
+	var over atomic.Bool
+	var wg sync.WaitGroup
+	errs := make([]error, inFlight)
+	for i := range errs {
+		wg.Go(func() {
+			for errs[i] == nil && !over.Load() {
+				errs[i] = s.run(ctx, w)
+			}
+		})
+	}
+	return func() error {
+		over.Store(true)
+		wg.Wait()
+		return errors.Join(errs...)
+	}
+}
+
+// rate is how many node runs a second are applied for a while.
+func (s *stage) rate(ctx context.Context, length time.Duration) (float64, error) {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	from, applied := time.Now(), s.applied.Load()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+	return float64(s.applied.Load()-applied) / time.Since(from).Seconds(), nil
+}
+
+// untilClean waits until no instance has anything left to be removed.
+func (s *stage) untilClean(ctx context.Context, conn *pgx.Conn) error {
+	tick := time.NewTicker(burstLook)
+	defer tick.Stop()
+	sql := "SELECT EXISTS (SELECT FROM " + pgx.Identifier{s.schema, "instances"}.Sanitize() + " WHERE untidy)"
+	for {
+		var left bool
+		if err := conn.QueryRow(ctx, sql).Scan(&left); err != nil || !left {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
