@@ -9,20 +9,20 @@ import (
 // program that cannot be run.
 func check(prog *Program, lim Limits) error {
 	g := callGraph{prog: prog, index: map[string]int{}, calls: make([][]*Call, len(prog.Functions))}
+	var mistakes Errors
 	for i, fn := range prog.Functions {
 		g.index[fn.Name.Text] = i
 	}
 	for i, fn := range prog.Functions {
-		var err error
 		eachCall(fn.Body, func(c *Call) {
-			if err == nil {
-				err = g.fits(c)
+			if err := g.fits(c); err != nil && len(mistakes) < mistakesMost {
+				mistakes = append(mistakes, err)
 			}
 			g.calls[i] = append(g.calls[i], c)
 		})
-		if err != nil {
-			return err
-		}
+	}
+	if err := mistakes.err(); err != nil {
+		return err
 	}
 	if _, ok := g.index[mainName]; !ok {
 		return Errorf(prog.Functions[0].Pos, "no fn main; write fn main(input: [], output: []): the program begins there")
@@ -75,7 +75,7 @@ type callGraph struct {
 }
 
 // fits holds the arguments of a call against the inputs of its function.
-func (g *callGraph) fits(c *Call) error {
+func (g *callGraph) fits(c *Call) *Error {
 	fn := g.prog.Functions[g.index[c.Name]]
 	given := map[string]bool{}
 	for _, arg := range c.Args {

@@ -37,8 +37,8 @@ func FuzzParse(f *testing.F) {
 		p, err := Parse("w.ir", source, Limits{})
 		if err != nil {
 			var e *Error
-			if !errors.As(err, &e) || e.Pos.Line < 1 || e.Pos.Col < 1 || strings.Contains(err.Error(), "\n") {
-				t.Fatalf("%q is no error in one line with a place", err)
+			if !errors.As(err, &e) || e.Pos.Line < 1 || e.Pos.Col < 1 || strings.Count(err.Error(), "\n") != strings.Count(err.Error(), "\nw.ir:") {
+				t.Fatalf("%q is no error with a place and a line for each mistake", err)
 			}
 			if strings.Contains(err.Error(), "internal error") || strings.Contains(err.Error(), "cannot be read:") {
 				t.Fatalf("an error without an explanation: %v", err)

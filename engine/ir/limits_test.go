@@ -231,7 +231,7 @@ func tryHostile(t *testing.T, name, source string) {
 		p, err := Parse("w.ir", []byte(source), Limits{})
 		if err != nil {
 			var e *Error
-			if !errors.As(err, &e) || e.Pos.Line < 1 || len(err.Error()) > 1000 {
+			if !errors.As(err, &e) || e.Pos.Line < 1 || len(strings.SplitN(err.Error(), "\n", 2)[0]) > 1000 || len(err.Error()) > 200*mistakesMost {
 				t.Errorf("%.1000v", err)
 			}
 			return

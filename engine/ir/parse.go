@@ -18,8 +18,8 @@ func Parse(file string, src []byte, lim Limits) (*Program, error) {
 	}
 	p := &parser{lexer: lex(file, text, lim.Nesting), source: []byte(text)}
 	p.functions = p.declared()
-	prog, err := p.program()
-	if err != nil {
+	prog := p.program()
+	if err := p.mistakes.err(); err != nil {
 		return nil, err
 	}
 	if err := check(prog, lim); err != nil {
@@ -36,6 +36,8 @@ type parser struct {
 	next      int             // index in toks
 	functions map[string]bool // names that the program declares
 	loops     int             // around the current statement
+	mistakes  Errors          // of the statements so far
+	depths    []int           // of the blocks around each token; nil as long as there is no mistake
 }
 
 // Forms that messages show.
@@ -138,21 +140,27 @@ func (p *parser) name(what string) (Name, error) {
 	return name, nil
 }
 
-// program is one or more functions.
-func (p *parser) program() (*Program, error) {
+// program is one or more functions. What is wrong is among the mistakes afterwards.
+func (p *parser) program() *Program {
 	prog := &Program{File: p.file}
 	lines := map[string]int{}
 	for !p.atKind(kEnd) {
+		begin := p.next
 		fn, err := p.function(lines)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			prog.Functions = append(prog.Functions, fn)
+			continue
 		}
-		prog.Functions = append(prog.Functions, fn)
+		if !p.goOn(err, begin, 0) {
+			return nil
+		}
+		for !p.atWord(wordFn) && !p.atKind(kEnd) && p.passLines(p.next, 0) { // lines outside of functions are one mistake
+		}
 	}
-	if len(prog.Functions) == 0 {
-		return nil, Errorf(Pos{p.file, 1, 1}, "no function; write fn main(input: [], output: []): and its statements")
+	if len(prog.Functions)+len(p.mistakes) == 0 {
+		p.mistakes = Errors{Errorf(Pos{p.file, 1, 1}, "no function; write fn main(input: [], output: []): and its statements")}
 	}
-	return prog, nil
+	return prog
 }
 
 // function parses one fn; lines holds where those before it are.
@@ -252,12 +260,15 @@ func (p *parser) block(form string) ([]Stmt, error) {
 		return nil, err
 	}
 	var body []Stmt
+	first := p.next
 	for !p.atKind(kDedent) {
+		begin := p.next
 		s, err := p.statement()
-		if err != nil {
-			return nil, err
+		if err == nil {
+			body = append(body, s)
+		} else if !p.goOn(err, begin, first) {
+			return nil, errOver
 		}
-		body = append(body, s)
 	}
 	p.take()
 	return body, nil

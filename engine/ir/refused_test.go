@@ -83,8 +83,10 @@ func TestRefused(t *testing.T) {
 		if !errors.As(err, &e) || e.Pos.File != "w.ir" || e.Pos.Line < 1 || e.Pos.Col < 1 {
 			t.Errorf("%v is not an *Error with a position", err)
 		}
-		if strings.ContainsAny(err.Error(), "\n\r") {
-			t.Errorf("%q is more than one line", err)
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			if !strings.HasPrefix(line, "w.ir:") || strings.Contains(line, "\r") {
+				t.Errorf("%q is not a line for each mistake", err)
+			}
 		}
 		return err.Error()
 	})
