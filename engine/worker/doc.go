@@ -2,17 +2,7 @@
 //
 // An Executor is given a leased task and gives back a result or a failure; it never loses one. The
 // one here, Registry, runs Go functions in the engine's process. Register gives a function its
-// name:
-//
-//	reg, err := worker.NewRegistry()
-//	...
-//	err = worker.Register(reg, "payments.charge", func(ctx context.Context, args struct {
-//		Order Order `json:"order"`
-//	}) (Receipt, error) {
-//		...
-//	})
-//
-// Registry.Register is for functions that take their arguments as they come.
+// name, as in its example. Registry.Register is for functions that take their arguments as they come.
 //
 // A task may be delivered more than once: after a crash, or when its lease was lost. What an action
 // does to the world should therefore be guarded by Call.Key, which is the same for every delivery of

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"pulley/engine/backend"
@@ -127,6 +128,39 @@ func (r *Registry) Check(g *graph.Graph) error {
 			continue
 		}
 		errs = append(errs, &ir.Error{Pos: n.Pos, Msg: msg})
+	}
+	return errors.Join(errs...)
+}
+
+// CheckArguments refuses a graph with a call whose arguments are not those that its action states: the call would fail with an ArgumentError
+// each time. It reports every such call, in the order of the nodes, each an *ir.Error where the graph comes from a program.
+func (r *Registry) CheckArguments(g *graph.Graph) error {
+	var errs []error
+	wrong := func(n *graph.Node, format string, args ...any) {
+		msg := fmt.Sprintf("@%s "+format, append([]any{n.Action}, args...)...)
+		if n.Pos == (ir.Pos{}) {
+			errs = append(errs, fmt.Errorf("graph %s, node %s: %s", g.Name, n.Name, msg))
+			return
+		}
+		errs = append(errs, &ir.Error{Pos: n.Pos, Msg: msg})
+	}
+	for _, n := range g.Nodes {
+		a, _, known := r.find(n.Action)
+		if n.Kind != graph.Action || !known || a.Args == nil {
+			continue
+		}
+		var given []string
+		for _, arg := range n.Args {
+			given = append(given, arg.Name)
+			if !slices.Contains(a.Args, arg.Name) {
+				wrong(n, "takes no %s; it takes %s", arg.Name, cmp.Or(strings.Join(a.Args, ", "), "nothing"))
+			}
+		}
+		for _, name := range a.Args {
+			if !slices.Contains(given, name) {
+				wrong(n, "lacks %s; write %s=…", name, name)
+			}
+		}
 	}
 	return errors.Join(errs...)
 }
