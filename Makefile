@@ -10,8 +10,7 @@ RUN_GO = GO=$(GO) scripts/go.sh
 DEMO_OUT ?= out/demo
 PULLEY_WFINSTANCES ?= ../shared/wfinstances
 DEMO_TRACES ?= $(wordlist 1,2,$(sort $(wildcard $(PULLEY_WFINSTANCES)/*.json)))
-DEMO_FLAGS ?= --quick --out $(DEMO_OUT) --backends push,journal,pull --runs 5 --min-nodes 300 \
-	--sizes fanout=10,100,500 --sizes loop=32 --sizes spread=100 --sizes chain=10,100 --sizes diamond=4 --sizes pipeline=32 \
+DEMO_FLAGS ?= fanout=10,100,500 loop=32 spread=100 chain=10,100 diamond=4 pipeline=32 trace --quick --out $(DEMO_OUT) --backends push,journal,pull --runs 5 --min-nodes 300 \
 	--time-scale 0.00005 $(addprefix --trace ,$(DEMO_TRACES))
 
 # How long one package's tests may take.
@@ -25,7 +24,7 @@ CLAIMS_FLAGS ?=
 FUZZ_TIME ?= 10m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test flakes nightly bench claims chaos chaos-nightly sim-coverage mutants fuzz soak-language peers setup clean
+.PHONY: help demo check test flakes nightly bench claims chaos sim-coverage mutants fuzz soak-language peers setup clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -55,7 +54,8 @@ flakes: ## Run all tests N times, every other time on a busy machine, and list w
 	@CGO_ENABLED=1 $(RUN_GO) build -race -o $(SUITE) ./cmd/suite
 	@$(SUITE) flakes --n $(N)
 
-# How long the night is. NIGHT_FLAGS=--only=seeds,chaos chooses parts.
+# How long the night is. NIGHT_FLAGS=--only=seeds,chaos chooses parts, which share it; with --goals the part chaos goes on until enough
+# has gone wrong: 10,000 cuts, 5,000 kills, 1,000 lost replies, 1,000 ended sessions, 100 crashes, every message.
 NIGHT ?= 5h
 NIGHT_FLAGS ?=
 
@@ -72,13 +72,10 @@ claims: ## Hold published claims against measurements; CLAIMS_FLAGS=--goals for 
 	@scripts/setup.sh postgres
 	$(RUN_GO) run ./cmd/pulley claims $(CLAIMS_FLAGS)
 
-# The backends that make chaos goes over, one after the other, and what else is said to pulley chaos. The nightly
-# one keeps what does not pass in folders of their own, goes on, and counts everything in totals.json.
+# The backends that make chaos goes over, one after the other, and what else is said to pulley chaos.
 CHAOS_BACKENDS ?= push journal eager pull pull:scan=sql
 CHAOS_FLAGS ?= --duration 30s
 CHAOS_OUT ?= out/chaos
-NIGHTLY_OUT ?= out/nightly
-NIGHTLY_FLAGS ?=
 
 chaos: ## Run every backend while connections, processes and Postgres fail; CHAOS_FLAGS, CHAOS_BACKENDS
 	@scripts/setup.sh postgres
@@ -95,7 +92,7 @@ SIM_COVERED = pulley/engine/plan,pulley/engine/dispatch,pulley/engine/backend/st
 sim-coverage: ## Play simulations of every design on Postgres, and name the lines of these, and of what decides, that they never reach; SIM_SEEDS
 	$(RUN_GO) build -cover -coverpkg=./cmd/pulley,$(SIM_COVERED) -o $(SIM_OUT)/pulley ./cmd/pulley
 	rm -rf $(SIM_OUT)/covered && mkdir -p $(SIM_OUT)/covered
-	for b in push eager journal pull pull:scan=sql; do GOCOVERDIR=$(SIM_OUT)/covered $(SIM_OUT)/pulley sim --backend $$b --seeds $(SIM_SEEDS) --out $(SIM_OUT) || exit 1; done
+	for b in push eager journal pull pull:scan=sql; do GOCOVERDIR=$(SIM_OUT)/covered $(SIM_OUT)/pulley sim --backends $$b --seeds $(SIM_SEEDS) --out $(SIM_OUT) || exit 1; done
 	$(RUN_GO) tool covdata textfmt -i $(SIM_OUT)/covered -pkg $(SIM_COVERED) -o $(SIM_OUT)/lines.txt
 	$(RUN_GO) run ./sim/lines $(SIM_OUT)/lines.txt
 
@@ -104,13 +101,8 @@ SIM_SEARCHES ?= 10
 
 sim-bugs: ## Plant bugs in the designs that simulations play, and in the core, and tell how many seeds it took to find each; SIM_SEARCHES
 	$(RUN_GO) build -o $(SIM_OUT)/pulley ./cmd/pulley
-	$(SIM_OUT)/pulley sim --backend all --bug all --searches $(SIM_SEARCHES) --seeds 0..32767 --out $(SIM_OUT)
+	$(SIM_OUT)/pulley sim --backends all --bug all --runs $(SIM_SEARCHES) --seeds 0..32767 --out $(SIM_OUT)
 	$(RUN_GO) run ./chaos/mutants --sim $(SIM_SEARCHES)
-
-chaos-nightly: ## For hours, on every backend: 10,000 cuts, 5,000 kills, 1,000 lost replies, 1,000 ended sessions, 100 crashes, every message; NIGHTLY_FLAGS
-	@scripts/setup.sh postgres
-	$(RUN_GO) build -o $(NIGHTLY_OUT)/pulley ./cmd/pulley
-	$(NIGHTLY_OUT)/pulley chaos-nightly --out $(NIGHTLY_OUT) $(NIGHTLY_FLAGS)
 
 # What is said to the planter of bugs, such as --only river or --format json.
 MUTANTS_FLAGS ?=

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,13 +14,22 @@ import (
 
 // CaseOptions say which workloads are wanted.
 type CaseOptions struct {
-	Scenarios   []string // names of scenarios or their files, either with =SIZE behind it; none means all that are usual
-	Sizes       []string // "10,50,100" for every scenario, or "fanout=10,50" for one; none means its defaults
-	Few         bool     // of the default sizes only the two smallest
-	Traces      []string // files in WfFormat, each a case of the scenario trace; none means generated ones
-	Undisturbed bool     // a case under pressure is also run without
-	Set         []string // NAME=VALUE, of parameters of scenarios: each of them that has the parameter takes the value
+	Scenarios   []string        // names of scenarios or their files, either with =SIZE or =SIZE,SIZE behind it; none means all that are usual
+	Sizes       []string        // "10,50,100" for every scenario, or "fanout=10,50" for one; none means its defaults
+	Few         bool            // of the default sizes only the two smallest
+	Traces      []string        // files in WfFormat, each a case of the scenario trace; none means generated ones
+	Undisturbed bool            // a case under pressure is also run without
+	Set         []string        // NAME=VALUE, of parameters of scenarios: each of them that has the parameter takes the value
+	Input       json.RawMessage // of programs among Scenarios, FILE.ir; none means {}
 	Options     scenarios.Options
+}
+
+// find gives the scenario of a name. A program takes the input.
+func find(name string, input json.RawMessage) (scenarios.Scenario, error) {
+	if scenarios.IsProgram(name) {
+		return scenarios.OfProgram(name, input)
+	}
+	return scenarios.Find(name)
 }
 
 // Cases builds the workloads. Errors are the user's, a line each.
@@ -28,7 +38,7 @@ func Cases(o CaseOptions) ([]Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := sizes.wanted(o.Scenarios)
+	wanted, err := sizes.wanted(o.Scenarios, o.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +117,7 @@ type wantedScenario struct {
 }
 
 // wanted finds the scenarios that were named, or all, and refuses sizes of others.
-func (s sizes) wanted(words []string) ([]wantedScenario, error) {
+func (s sizes) wanted(words []string, input json.RawMessage) ([]wantedScenario, error) {
 	if len(words) == 0 {
 		for _, all := range scenarios.All() {
 			words = append(words, all.Name)
@@ -116,25 +126,23 @@ func (s sizes) wanted(words []string) ([]wantedScenario, error) {
 	var out []wantedScenario
 	at := map[string]int{}
 	for _, word := range words {
-		name, size, sized, err := scenarios.ParseName(word)
+		name, named, err := scenarios.ParseSizes(word)
 		if err != nil {
 			return nil, err
 		}
-		found, err := scenarios.Find(name)
+		found, err := find(name, input)
 		if err != nil {
 			return nil, err
 		}
 		i, known := at[found.Name]
 		switch {
-		case known && (out[i].File() != found.File() || !sized || out[i].sizes == nil):
+		case known && (out[i].File() != found.File() || named == nil || out[i].sizes == nil):
 			return nil, fmt.Errorf("two scenarios are called %s: %s and %s; leave one out, or give its file another name", found.Name, out[i].word, word)
 		case !known:
 			i = len(out)
 			at[found.Name], out = i, append(out, wantedScenario{Scenario: found, word: name})
 		}
-		if sized {
-			out[i].sizes = append(out[i].sizes, size)
-		}
+		out[i].sizes = append(out[i].sizes, named...)
 	}
 	for name := range s.of {
 		if !slices.ContainsFunc(out, func(w wantedScenario) bool { return w.Name == name || w.word == name }) {

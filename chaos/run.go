@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,6 +76,7 @@ type run struct {
 	longest   time.Duration // that an instance took before the first fault
 	steady    int64         // on oracle.MachineClock: since when the load is what the run is about
 	closed    int64         // and until when
+	faulty    int64         // on the same clock: since when faults happen
 	find      func(kind string) (fault.Kind, error)
 
 	stalls   recovery.Stalls // of the machine
@@ -230,9 +233,33 @@ func (r *run) phases(ctx context.Context) error {
 	return r.inspect(ctx)
 }
 
-// faults injects the plan.
+// timeIsOver says whether the faults of the plan have gone on for as long as they may.
+func (r *run) timeIsOver() bool {
+	return r.WithinMS > 0 && oracle.MachineClock()-r.faulty > int64(r.WithinMS)*int64(time.Millisecond)
+}
+
+// unbegun lists the kinds of those faults of the plan from the i-th on that have not happened.
+func (r *run) unbegun(i int) []string {
+	var kinds []string
+	for _, f := range r.Faults[i:] {
+		if r.result.Faults[f.Kind] == 0 && !slices.Contains(kinds, f.Kind) {
+			kinds = append(kinds, f.Kind)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// faults injects the plan, as far as there is time for it.
 func (r *run) faults(ctx context.Context) error {
+	r.faulty = oracle.MachineClock()
 	for i := range r.Faults {
+		if r.timeIsOver() {
+			if kinds := r.unbegun(i); len(kinds) > 0 {
+				r.result.warn("there was no time for %s; a longer --duration has them", strings.Join(kinds, ", "))
+			}
+			break
+		}
 		kind, err := r.find(r.Faults[i].Kind)
 		if err != nil {
 			return err
@@ -248,7 +275,7 @@ func (r *run) faults(ctx context.Context) error {
 			r.result.doubt("fault %d, %s: %v", i+1, r.Faults[i], err)
 			return nil
 		}
-		if !happened {
+		if !happened && !r.timeIsOver() {
 			r.result.doubt("fault %d, %s, did not happen in %d tries", i+1, r.Faults[i], triesMost)
 		}
 	}
@@ -263,7 +290,7 @@ func (r *run) faults(ctx context.Context) error {
 func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bool, err error) {
 	for growths := 0; ; growths++ {
 		begun, f := oracle.MachineClock(), r.Faults[i]
-		for try := 0; try < triesMost; try++ {
+		for try := 0; try < triesMost && (try == 0 || !r.timeIsOver()); try++ {
 			if happened, err = r.inject(ctx, kind, f); happened || err != nil {
 				return happened, err
 			}
@@ -271,7 +298,7 @@ func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bo
 				f.K = max(1, f.K/2) // its moment may be too far off
 			}
 		}
-		if !r.stalls.Slow(begun, oracle.MachineClock()) || growths == growthsMost || r.soak != nil {
+		if !r.stalls.Slow(begun, oracle.MachineClock()) || growths == growthsMost || r.soak != nil || r.timeIsOver() {
 			return false, nil
 		}
 		r.say("fault %d, %s, did not happen in %d tries; the machine is slow, and every time of the case is doubled", i+1, f, triesMost)

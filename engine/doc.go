@@ -60,7 +60,7 @@
 //	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres, engine/backend/postgres/journal/forward, engine/backend/postgres/journal/ownership, engine/backend/state
 //	engine/backend/postgres/journal/forward | its calls to a shard that another engine owns                  | engine/backend/postgres
 //	engine/backend/postgres/journal/ownership | who owns which of its shards, in the store                      | engine/backend/postgres
-//	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*
+//	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*, internal/nearest
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause
 //	engine/worker/workertest   | the contract suite of all executors of actions                 | engine/worker, internal/pause
@@ -84,7 +84,7 @@
 //	scenarios/behaviour        | actions that take time, fail and give what a scenario says      | engine/worker, engine/reference, scenarios/dist, scenarios/template, scenarios/wfformat, internal/pause
 //	scenarios/generate         | writes workflows of a shape from parameters and a seed           | engine/graph, scenarios/dist, internal/nearest
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
-//	chaos/fault                | kinds of faults, by what they hit                                 | engine/pgserver, engine/pgserver/pgwire, internal/pause
+//	chaos/fault                | kinds of faults, by what they hit                                 | engine/pgserver, engine/pgserver/pgwire, internal/nearest, internal/pause
 //	chaos/hosts                | containers for engines, which can be paused, killed, cut off    | engine/pgserver
 //	chaos/cases                | runs of chaos as data, and their plans of faults               | chaos/fault, scenarios, engine/backend/designs
 //	chaos/process              | an engine in a process of its own, and both ends of the pipe to it | engine, chaos/cases, internal/pause, engine/oracle

@@ -384,7 +384,7 @@ func TestMistakes(t *testing.T) {
 		"a trace without tasks":     {"about: x\ntrace: {shape: montage}\n", "", "f.yaml:2:8: a trace is read from a file, or generated from a shape and a number of tasks; write file, or shape and tasks"},
 		"too small a trace":         {"about: x\ntrace: {shape: montage, tasks: 2}\n", "", "f.yaml:2:8: a trace of the shape montage has from 8 to 100000 tasks, not 2"},
 		"an empty mix":              {"about: x\nmix: []\n", "", "f.yaml:2:6: mix is a list of scenarios, as in mix: [{scenario: fanout, size: 10, weight: 3}, {scenario: orders.yaml}]"},
-		"a mix of nothing":          {"about: x\nmix: [{scenario: fnout}, {size: 5}, {scenario: no.yaml}, {scenario: fanout, size: 1}]\ninput: {}\n", "", "f.yaml:2:18: there is no scenario \"fnout\"; did you mean fanout?"},
+		"a mix of nothing":          {"about: x\nmix: [{scenario: fnout}, {size: 5}, {scenario: no.yaml}, {scenario: fanout, size: 1}]\ninput: {}\n", "", "f.yaml:2:18: there is no scenario \"fnout\", did you mean \"fanout\"?"},
 		"a mix of itself":           {"about: x\nmix: [{scenario: f.yaml}]\n", "", "f.yaml:2:18: f.yaml is mixed into itself; take it out"},
 		"a mix of too small":        {"about: x\nmix: [{scenario: fanout, size: 1}]\n", "", "f.yaml:2:32: the size of fanout is 1; choose from 2 to 100002"},
 		"parameters of a mix":       {"about: x\nmix: [{scenario: spread, parameters: {runds: 1}}, {scenario: chain, parameters: {a: 1}}]\n", "", "f.yaml:2:39: spread has no parameter runds; did you mean rounds?\nf.yaml:2:82: chain has no parameters, and so no a"},

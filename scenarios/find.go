@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -9,8 +11,10 @@ import (
 	"strings"
 	"sync"
 
+	"pulley/engine/ir"
 	"pulley/internal/nearest"
 	"pulley/internal/yamlfile"
+	"pulley/scenarios/template"
 )
 
 // usual are the scenarios that are run where none is named, in the order in which they are shown.
@@ -55,13 +59,16 @@ func All() []Scenario { return Library()[:len(usual)] }
 
 // isFile says whether a scenario is named by its file.
 func isFile(name string) bool {
-	return isScenario(name) || strings.ContainsAny(name, `/\`)
+	return isScenario(name) || IsProgram(name) || strings.ContainsAny(name, `/\`)
 }
 
-// Find gives a scenario: one that ships by its name, and any other by its file, DIR/NAME.yaml, which is read and checked. The
-// error says what was probably meant, and what there is; of a file it is Mistakes of package yamlfile, a line each.
+// Find gives a scenario: one that ships by its name, and any other by its file, DIR/NAME.yaml, which is read and checked, or by
+// its program, FILE.ir, which takes no input then. The error says what was probably meant, and what there is; of a file it is Mistakes of package yamlfile, a line each.
 func Find(name string) (Scenario, error) {
-	if isFile(name) {
+	switch {
+	case IsProgram(name):
+		return OfProgram(name, nil)
+	case isFile(name):
 		return Load(name)
 	}
 	return shipped(name)
@@ -73,17 +80,10 @@ func shipped(name string) (Scenario, error) {
 	if slices.Contains(names, name) {
 		return ship(name), nil
 	}
-	meant := ""
-	if best := nearest.Word(strings.ToLower(name), names); best != "" {
-		meant = fmt.Sprintf("; did you mean %s?", best)
+	if file, _, _ := strings.Cut(name, ":"); strings.HasSuffix(file, ".py") {
+		return Scenario{}, fmt.Errorf("%s is no scenario: a workflow in Python becomes one as a program, which pulley compile %s --out FILE.ir makes", name, name)
 	}
-	switch file, _, _ := strings.Cut(name, ":"); {
-	case strings.HasSuffix(name, ".ir"):
-		meant = "; a program is run by a scenario's file that names it, NAME.yaml"
-	case strings.HasSuffix(file, ".py"):
-		meant = "; pulley compile -o FILE.ir makes a program of a workflow in Python, which a scenario's file names, NAME.yaml"
-	}
-	return Scenario{}, fmt.Errorf("there is no scenario %q%s (scenarios: %s, or the path of a file NAME.yaml)", name, meant, strings.Join(names, ", "))
+	return Scenario{}, &nearest.Unknown{Kind: "scenario", Name: name, Known: names}
 }
 
 // Load reads a scenario's file and checks it. All mistakes are told at once.
@@ -118,13 +118,101 @@ func FromBundle(b Bundle) (Scenario, error) {
 
 // ParseName splits NAME, NAME=SIZE, FILE or FILE=SIZE. Sized is whether there is a size.
 func ParseName(text string) (name string, size int, sized bool, err error) {
+	name, sizes, err := ParseSizes(text)
+	switch {
+	case err != nil || sizes == nil:
+		return name, 0, sizes != nil, err
+	case len(sizes) > 1:
+		return name, 0, true, fmt.Errorf("scenario %q: here is one size; write %s=%d", text, name, sizes[0])
+	}
+	return name, sizes[0], true, nil
+}
+
+// ParseSizes splits NAME, NAME=SIZE, NAME=SIZE,SIZE and so on, where NAME may be that of a file. Without a size there are none.
+func ParseSizes(text string) (name string, sizes []int, err error) {
 	at := strings.LastIndexByte(text, '=')
 	if at < 0 || isFile(text) && !isFile(text[:at]) || isFile(text[at+1:]) {
-		return text, 0, false, nil
+		return text, nil, nil
 	}
-	size, err = strconv.Atoi(text[at+1:])
-	if err != nil || size < 0 {
-		return text[:at], 0, true, fmt.Errorf("scenario %q: %q is no size; write a whole number, as in fanout=10", text, text[at+1:])
+	for word := range strings.SplitSeq(text[at+1:], ",") {
+		size, err := strconv.Atoi(word)
+		switch {
+		case err != nil || size < 0:
+			return text[:at], []int{}, fmt.Errorf("scenario %q: %q is no size; write a whole number, as in fanout=10", text, word)
+		case slices.Contains(sizes, size):
+			return text[:at], []int{}, fmt.Errorf("scenario %q: the size %d is there twice; write it once", text, size)
+		}
+		sizes = append(sizes, size)
 	}
-	return text[:at], size, true, nil
+	return text[:at], sizes, nil
+}
+
+// IsProgram says whether a name is that of a program's file, FILE.ir.
+func IsProgram(name string) bool { return strings.HasSuffix(name, ".ir") }
+
+// OfProgram makes a scenario of one size of a program's file, FILE.ir, and its input, a JSON object; nil: {}. Its actions are the built-in
+// ones, and what is right is what the reference interpreter gives. The error tells all that is wrong, a line each.
+func OfProgram(file string, input json.RawMessage) (Scenario, error) {
+	if len(input) == 0 {
+		input = json.RawMessage("{}")
+	}
+	inputs, err := literals(input)
+	if err != nil {
+		return Scenario{}, fmt.Errorf("the input of %s: %w", file, err)
+	}
+	files := osFiles(filepath.Dir(file))
+	program := filepath.Base(file)
+	if _, err := files.read(program, ir.Limits{}.WithDefaults().SourceBytes); err != nil {
+		return Scenario{}, fmt.Errorf("%w; name a file that can be read", err)
+	}
+	// A scenario's file as its author would write it.
+	root := strings.TrimSuffix(program, ".ir") + ".yaml"
+	files.seen[root] = fmt.Sprintf("about: %s\nprogram: %s\ninput: %s\n", strconv.Quote("the program "+program), strconv.Quote(program), inputs)
+	s, err := load(files, root)
+	if mistakes, are := err.(yamlfile.Mistakes); are {
+		for _, m := range mistakes { // nobody has seen the scenario's file
+			if m.Pos.File == files.display(root) {
+				m.Pos = ir.Pos{File: files.display(program), Line: 1, Col: 1}
+			}
+		}
+		return Scenario{}, mistakes
+	}
+	if err == nil {
+		s.spec.program = program
+	}
+	return s, err
+}
+
+// literals writes a JSON object as a scenario's file has it: a text that would be read as an expression is written as one.
+func literals(input json.RawMessage) (string, error) {
+	d := json.NewDecoder(bytes.NewReader(input))
+	d.UseNumber()
+	var value map[string]any
+	if err := d.Decode(&value); err != nil {
+		return "", err
+	}
+	var quote func(v any) any
+	quote = func(v any) any {
+		switch v := v.(type) {
+		case string:
+			if _, is := template.IsExpression(v); is {
+				text, _ := json.Marshal(v) // of a string there is always one
+				return "= " + string(text)
+			}
+		case []any:
+			for i := range v {
+				v[i] = quote(v[i])
+			}
+		case map[string]any:
+			for name := range v {
+				v[name] = quote(v[name])
+			}
+		}
+		return v
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(quote(value))
+	return strings.TrimSpace(b.String()), err
 }

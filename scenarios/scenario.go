@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -156,12 +157,12 @@ func takesPayload(a behaviour.Description) bool {
 	return a.Payload == nil && !behaviour.Builtin(a.Name)
 }
 
-// File is the scenario's file as it was named, and empty for one that ships.
+// File is the scenario's file, or its program's, as it was named, and empty for one that ships.
 func (s Scenario) File() string {
 	if s.spec.files.ships {
 		return ""
 	}
-	return s.spec.files.display(s.spec.file)
+	return s.spec.files.display(cmp.Or(s.spec.program, s.spec.file))
 }
 
 // Bundle is the scenario as text; nil for one that ships, which is known by its name.

@@ -153,16 +153,15 @@ func TestFind(t *testing.T) {
 	if usual := strings.Join(names[:len(All())], " "); usual != "fanout loop spread chain diamond pipeline trace" {
 		t.Errorf("the usual scenarios are %s", usual)
 	}
-	all := " (scenarios: " + strings.Join(names, ", ") + ", or the path of a file NAME.yaml)"
 	for name, want := range map[string]string{
-		"fan-out":   `there is no scenario "fan-out"; did you mean fanout?` + all,
-		"Fanout":    `there is no scenario "Fanout"; did you mean fanout?` + all,
-		"loops":     `there is no scenario "loops"; did you mean loop?` + all,
-		"tarce":     `there is no scenario "tarce"; did you mean trace?` + all,
-		"":          `there is no scenario ""` + all,
-		"\nxyzzy":   `there is no scenario "\nxyzzy"` + all,
-		"a.py:Flow": `there is no scenario "a.py:Flow"; pulley compile -o FILE.ir makes a program of a workflow in Python, which a scenario's file names, NAME.yaml` + all,
-		"orders.ir": `there is no scenario "orders.ir"; a program is run by a scenario's file that names it, NAME.yaml` + all,
+		"fan-out":   `there is no scenario "fan-out", did you mean "fanout"?`,
+		"Fanout":    `there is no scenario "Fanout", did you mean "fanout"?`,
+		"loops":     `there is no scenario "loops", did you mean "loop"?`,
+		"tarce":     `there is no scenario "tarce", did you mean "trace"?`,
+		"":          `there is no scenario ""`,
+		"\nxyzzy":   `there is no scenario "\nxyzzy"`,
+		"a.py:Flow": "a.py:Flow is no scenario: a workflow in Python becomes one as a program, which pulley compile a.py:Flow --out FILE.ir makes",
+		"orders.ir": "orders.ir: no such file or directory; name a file that can be read",
 	} {
 		if _, err := Find(name); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

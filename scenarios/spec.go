@@ -17,10 +17,11 @@ import (
 
 // spec is a scenario's file, read.
 type spec struct {
-	files *files
-	file  string // its name among the files
-	name  string
-	pos   ir.Pos // of the file's beginning
+	files   *files
+	file    string // its name among the files
+	program string // what it was made of, by OfProgram; empty: of a scenario's file
+	name    string
+	pos     ir.Pos // of the file's beginning
 
 	about      string
 	body       body

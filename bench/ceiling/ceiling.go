@@ -197,6 +197,9 @@ func New(cfg Config) (*Meter, error) {
 	return m, nil
 }
 
+// Points is how many points a round measures.
+func (m *Meter) Points() int { return len(m.points) }
+
 // Round measures every point once. Its schemas are gone when it returns, whatever happened. A round that fails, as it
 // also does when ctx ends, counts for nothing.
 func (m *Meter) Round(ctx context.Context) (err error) {

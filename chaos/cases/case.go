@@ -39,6 +39,9 @@ type Case struct {
 	LastMS    int `json:"last_ms,omitempty"`   // how long the load goes on at least
 	Slots     int `json:"slots,omitempty"`     // actions that an engine runs at once; zero: 16
 
+	// WithinMS is how long the faults of the plan go on: those that have not begun by then are left out. Zero: all of them happen.
+	WithinMS int `json:"within_ms,omitempty"`
+
 	// Soak has what may grow looked at all the while, ended instances removed, and only some of the instances kept in
 	// the history.
 	Soak bool `json:"soak,omitempty"`
@@ -120,6 +123,7 @@ func (c Case) Validate() error {
 	within("lease_ms", c.LeaseMS, 100, 3_600_000)
 	within("sweep_ms", c.SweepMS, 1, 3_600_000)
 	within("every_ms", c.EveryMS, 0, 3_600_000)
+	within("within_ms", c.WithinMS, 0, lastMost)
 	within("last_ms", c.LastMS, 0, lastMost)
 	within("instances", c.Instances, 0, instancesMost)
 	within("slots", c.Slots, 1, slotsMost)

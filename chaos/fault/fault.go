@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/pgserver"
+	"pulley/internal/nearest"
 	"pulley/internal/pause"
 )
 
@@ -185,7 +186,7 @@ func Find(name string) (Kind, error) {
 	if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
 		return kinds[i], nil
 	}
-	return Kind{}, fmt.Errorf("there is no fault %q; there are %s", name, strings.Join(Names(kinds), ", "))
+	return Kind{}, &nearest.Unknown{Kind: "fault", Name: name, Known: Names(kinds)}
 }
 
 // Names lists the names of kinds.
@@ -197,28 +198,33 @@ func Names(kinds []Kind) []string {
 	return names
 }
 
-// Select gives the kinds that words name: all, none, the name of a kind or of a group.
+// Exhaustive says whether the kind goes from one message to the next, until it has come to all.
+func (k Kind) Exhaustive() bool { return k.Left != nil }
+
+// Select gives the kinds that words name: all, none, the name of a kind or of a group. Those that are exhaustive are named one by one.
 func Select(words []string) ([]Kind, error) {
 	var out []Kind
-	groups := map[string]bool{}
+	known := append(Names(Kinds()), "all", "none")
 	for _, k := range Kinds() {
-		groups[k.Group()] = true
-		if slices.ContainsFunc(words, func(w string) bool { return w == "all" || w == k.Name || w == k.Group() }) {
+		known = append(known, k.Group())
+		if slices.ContainsFunc(words, func(w string) bool { return w == k.Name || !k.Exhaustive() && (w == "all" || w == k.Group()) }) {
 			out = append(out, k)
 		}
 	}
 	for _, w := range words {
-		if w == "all" || groups[w] {
-			continue
-		}
-		if w == "none" && len(words) == 1 {
+		switch {
+		case w == "none" && len(words) == 1:
 			return nil, nil
-		}
-		if _, err := Find(w); err != nil {
-			return nil, fmt.Errorf("%w; or write all, none, or the word before a dot", err)
+		case w == "none" || !slices.Contains(known, w):
+			return nil, &nearest.Unknown{Kind: "fault", Name: w, Known: known}
 		}
 	}
 	return out, nil
+}
+
+// Every lists the kinds that are exhaustive.
+func Every() []Kind {
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return !k.Exhaustive() })
 }
 
 // Draw makes a plan of n faults of the kinds, from a seed, for so many engines: each kind as often as the

@@ -42,7 +42,7 @@ func TestDrawIsTheSamePlanForASeed(t *testing.T) {
 
 func TestSelect(t *testing.T) {
 	all := Names(Kinds())
-	for words, want := range map[string]int{"all": len(all), "none": 0, "wire.cut": 1, "wire.cut process.kill": 2, "wire wire.cut": 10, "container": 3, "host": 3, "host.kill process": 10} {
+	for words, want := range map[string]int{"all": len(all) - len(Every()), "none": 0, "wire.cut": 1, "wire.cut process.kill": 2, "wire wire.cut": 9, "container": 3, "host": 3, "host.kill process": 8} {
 		got, err := Select(strings.Fields(words))
 		if err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v, want %d kinds", words, Names(got), err, want)

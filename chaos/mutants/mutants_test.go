@@ -303,7 +303,7 @@ func searched(t *testing.T, root string, m mutant) []simRow {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "pulley")
 	const says = `#!/bin/sh
-[ "$1 $2 $4 $5" = "sim --backend --searches 2" ] || exit 2
+[ "$1 $2 $4 $5" = "sim --backends --runs 2" ] || exit 2
 echo '[{"median": 7, "took": [5, 7], "by": {"I7": 2}}]'
 exit 1
 `

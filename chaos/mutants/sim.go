@@ -92,7 +92,7 @@ func (p *planter) mutant(ctx context.Context, m mutant, c check) (string, error)
 func (p *planter) search(ctx context.Context, program string, s search, times int, row *simRow) error {
 	ctx, cancel := context.WithTimeout(ctx, checkWithin*2)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "sim", "--backend", s.Backend, "--searches", fmt.Sprint(times),
+	cmd := exec.CommandContext(ctx, program, "sim", "--backends", s.Backend, "--runs", fmt.Sprint(times),
 		"--seeds", fmt.Sprintf("0..%d", simSeeds-1), "--format", "json", "--out", p.dir)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = endsWithin

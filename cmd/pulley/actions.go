@@ -116,8 +116,13 @@ func (f *actionsFlag) open(program *plan.Program, python *console.PythonWorkers,
 		own.registry, err = worker.NewRegistry(all...)
 	}
 	if err == nil && program != nil {
-		if unknown := own.registry.Check(program.Graph()); unknown != nil {
-			err = console.Refuse(unknown, "pulley: the actions are "+console.ActionNames(own.registry))
+		unknown := own.registry.Check(program.Graph())
+		if wrong := errors.Join(unknown, own.registry.CheckArguments(program.Graph())); wrong != nil {
+			var hints []string
+			if unknown != nil {
+				hints = []string{"pulley: the actions are " + console.ActionNames(own.registry)}
+			}
+			err = console.Refuse(wrong, hints...)
 		}
 	}
 	if err != nil {

@@ -245,12 +245,12 @@ func TestWorkRefuses(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
 		"backend memory keeps nothing that others could submit": {"--backend", "memory"},
-		`no backend "psuh"`:                        {"--backend", "psuh"},
-		"--workers 0: choose from 1 to 100000":     {"--workers", "0"},
-		"--idle-exit -1s: choose a time":           {"--idle-exit=-1s"},
-		"--drain 25h0m0s: choose a time up to 24h": {"--drain", "25h"},
-		"actions file none.yaml":                   {"--actions", "none.yaml"},
-		"Postgres would cut the name short":        {"--schema", strings.Repeat("x", 64)},
+		`no backend "psuh", did you mean "push"?`:               {"--backend", "psuh"},
+		"--workers 0: choose from 1 to 100000":                  {"--workers", "0"},
+		"--idle-exit -1s: choose a time":                        {"--idle-exit=-1s"},
+		"--drain 25h0m0s: choose a time up to 24h":              {"--drain", "25h"},
+		"actions file none.yaml":                                {"--actions", "none.yaml"},
+		"Postgres would cut the name short":                     {"--schema", strings.Repeat("x", 64)},
 	} {
 		if got := call(t, nil, append([]string{"work"}, args...)...); got.code != console.ExitUsage || got.out != "" || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, want) {
 			t.Errorf("%q: exit status %d, %q; want %q", args, got.code, got.err, want)

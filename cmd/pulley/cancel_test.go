@@ -76,8 +76,8 @@ func TestCancelRefusals(t *testing.T) {
 		parts []string
 	}{
 		{[]string{"seven"}, []string{`pulley: id "seven": this is not a UUID such as `}},
-		{[]string{uuid.NewString()}, []string{"--dsn or PULLEY_DSN"}},
-		{[]string{uuid.NewString(), "--backend", "memory"}, []string{"backend memory keeps nothing that another command could cancel"}},
+		{[]string{uuid.NewString()}, []string{"say which database holds the instance: give --dsn DSN, or set PULLEY_DSN"}},
+		{[]string{uuid.NewString(), "--backend", "memory"}, []string{"backend memory keeps nothing for another command"}},
 		{[]string{uuid.NewString(), "--backend", "pusch"}, []string{`no backend "pusch"`}},
 	} {
 		got := call(t, nil, append([]string{"cancel"}, c.args...)...)

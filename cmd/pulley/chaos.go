@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,6 @@ import (
 	"pulley/chaos/process"
 	"pulley/chaos/world"
 	"pulley/cmd/pulley/console"
-	"pulley/engine/backend/designs"
 	"pulley/engine/oracle"
 	"pulley/internal/yamlfile"
 	"pulley/reports"
@@ -33,47 +33,48 @@ const engineCommand = "chaos-engine"
 
 // chaosCmd is pulley chaos.
 type chaosCmd struct {
-	Scenarios []string      `arg:"" optional:"" help:"What to run, as NAME or NAME=SIZE: ${scenarios}. Or a program of scenarios/programs, or a scenario's file, as in orders.yaml. Or a workflow in Python, FILE.py[:Class]. Default: fanout chain loop spread, small, and retry_in_spread."`
-	Input     string        `default:"{}" placeholder:"JSON" help:"What the run of a workflow in Python takes, as a JSON object; @FILE reads it from a file. Default: {}."`
-	Set       []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
-	Backend   string        `default:"push" help:"The scheduler, with its options after colons. Default: push."`
-	Faults    []string      `default:"all" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas. Default: all."`
-	Server    string        `enum:"any,docker" default:"any" help:"any: Postgres from binaries of this machine, or what else there is; docker: in a container, as faults of containers need it. Default: docker if --faults names container, any otherwise."`
-	Hosts     string        `enum:"none,docker" default:"none" help:"none: engines are processes of this machine; docker: each is in a container of its own, as faults of hosts need it. Default: docker if --faults names host, none otherwise."`
-	Seed      uint64        `default:"1" help:"Of the plan of faults. Default: 1."`
-	Duration  time.Duration `default:"30s" help:"How long things go wrong, about; every kind happens at least once. Default: 30s."`
-	Engines   int           `default:"2" help:"Engines, each a process of its own. Default: 2."`
-	InFlight  int           `default:"0" help:"Instances at once. Default: 8; 400 with --rate."`
-	Cancel    int           `default:"10" help:"Of so many instances one is canceled while it runs; 0 for none, as with --soak. Default: 10."`
-	Slots     int           `default:"16" help:"Actions that an engine runs at once. Default: 16."`
-	Rate      string        `placeholder:"RATE" help:"Instances submitted in a second, evenly, with --in-flight as the most at once; 60% for a share of the highest rate, which is then found first. Default: whenever one ends."`
-	Every     time.Duration `placeholder:"TIME" help:"From one fault's begin to the next, at least. Default: no longer than the plan says."`
-	Soak      bool          `help:"Look for growth: memory, goroutines, connections, tables. The load is --rate 60% if nothing else is said, faults are --every 10s, for --duration; ended instances are removed."`
-	Instances int           `placeholder:"N" help:"The load goes on until so many have ended, even if no fault is left. Default: 0."`
-	Lease     time.Duration `default:"2s" help:"Of tasks. Default: 2s."`
-	Messages  time.Duration `default:"5m" help:"How much longer wire.every, process.every and process.start may go on until they were at every message. Default: 5m."`
-	Format    string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
-	Replay    string        `placeholder:"FILE" help:"Run the case of a file again; other flags but --format, --out and --shrink count for nothing."`
-	Out       string        `default:"out/chaos" placeholder:"DIR" help:"Where case.json, result.json, report.html and history.ndjson are written. Default: out/chaos."`
-	Shrink    time.Duration `default:"2m" help:"How long a smaller case is looked for that fails too; 0 for not at all. Default: 2m."`
+	Scenarios []string `arg:"" optional:"" help:"What to run: scenarios (pulley list scenarios names them), with =SIZE for another size, a scenario's FILE.yaml, a program, FILE.ir, or a workflow in Python, FILE.py[:Class]. Default: fanout chain loop spread, small, and retry_in_spread."`
+	console.InputFlag
+	console.SetFlag
+	console.BackendFlag
+	Faults           []string      `default:"all" placeholder:"KIND,…" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas; pulley list faults names them. Default: all."`
+	Exhaustive       bool          `help:"Also go to every message of every kind of transaction: cut connections there, and kill engines."`
+	MaxDuration      time.Duration `default:"5m" placeholder:"TIME" help:"How much longer --exhaustive may go on until it was at every message. Default: 5m."`
+	Server           string        `enum:"any,docker" default:"any" help:"any: Postgres from binaries of this machine, or what else there is; docker: in a container, as faults of containers need it. Default: docker if --faults names container, any otherwise."`
+	Hosts            string        `enum:"none,docker" default:"none" help:"none: engines are processes of this machine; docker: each is in a container of its own, as faults of hosts need it. Default: docker if --faults names host, none otherwise."`
+	console.SeedFlag `set:"drawn=the plan of faults"`
+	Duration         time.Duration `default:"30s" placeholder:"TIME" help:"How long things go wrong; 0s: until every kind has happened once. Default: 30s."`
+	Engines          int           `default:"2" placeholder:"N" help:"Engines, each a process of its own. Default: 2."`
+	Workers          int           `default:"16" placeholder:"N" help:"Actions that an engine runs at once. Default: 16."`
+	InFlight         int           `placeholder:"N" help:"Instances at once. Default: 8; 400 with --rate."`
+	Cancel           int           `default:"10" placeholder:"N" help:"Of so many instances one is canceled while it runs; 0 for none, as with --soak. Default: 10."`
+	Rate             string        `placeholder:"RATE" help:"Instances submitted in a second, evenly, with --in-flight as the most at once; 60% for a share of the highest rate, which is then found first. Default: whenever one ends."`
+	Every            time.Duration `placeholder:"TIME" help:"From one fault's begin to the next, at least. Default: no longer than the plan says."`
+	Soak             bool          `help:"Look for growth: memory, goroutines, connections, tables. The load is --rate 60% if nothing else is said, faults are --every 10s, for --duration; ended instances are removed."`
+	Instances        int           `placeholder:"N" help:"The load goes on until so many have ended, even if no fault is left. Default: 0."`
+	Lease            time.Duration `default:"2s" placeholder:"TIME" help:"Of tasks. Default: 2s."`
+	Replay           string        `placeholder:"FILE" help:"Run the case of a file again; other flags but --format, --out and --shrink count for nothing."`
+	console.OutFlag  `set:"folder=out/chaos" set:"files=case.json, result.json, report.html and history.ndjson"`
+	console.ShrinkFlag
+	console.FormatFlag
 
+	input    json.RawMessage           // of FILE.ir
+	whole    bool                      // every fault of the plan happens, however long that takes
 	programs map[string]*cases.Program // of FILE.py, by how they are named
 }
 
 // Help is the end of the command's help.
 func (chaosCmd) Help() string {
-	var b strings.Builder
-	b.WriteString("Engines in processes of their own run the scenarios on a Postgres that is started for it, while things go wrong. " +
+	return "Engines in processes of their own run the scenarios on a Postgres that is started for it, while things go wrong. " +
 		"Then all must end, and what every process saw is held against the invariants of the engine's documentation.\n\n" +
+		"A run takes --duration, until all instances have ended, and half a minute at most to begin and to end. Faults for which there was no time are left out, and named: " +
+		"it passes or fails by what it did. Faults that go to every message are not among all: --exhaustive has them.\n\n" +
 		"A case that fails is made smaller, by running smaller ones, and written to DIR/case.json; --replay runs it again.\n\n" +
 		"Exit status: 0 pass; 1 fail; 3 inconclusive: a planned fault did not happen, or there was too little load; " +
-		"2 for a mistake in the command line, or where no Postgres can be started.\n\n" + chaosPythonHelp + "Faults:\n\n")
-	for _, k := range fault.Kinds() {
-		fmt.Fprintf(&b, "  %-20s %s\n", k.Name, k.Doc)
-	}
-	b.WriteString("\nBackends:\n\n")
-	b.WriteString(console.Indent(designs.Help()))
-	return b.String()
+		"2 for a mistake in the command line, or where no Postgres can be started.\n\n" + chaosPythonHelp + "Examples:\n\n" +
+		"  pulley chaos --backend journal --duration 1m\n" +
+		"  pulley chaos fanout=20 --faults wire,process.kill --seed 7\n" +
+		"  pulley chaos --exhaustive --max-duration 15m"
 }
 
 // Run runs, shrinks what fails, writes, and prints the verdict.
@@ -93,6 +94,9 @@ func (o *chaosCmd) Run(c *console.Console) error {
 	}
 	ctx, stop := console.Interruptible()
 	defer stop()
+	if o.Replay == "" {
+		c.Say("%s", o.estimate())
+	}
 	res, err := o.run(ctx, c, cfg)
 	if err != nil {
 		return console.Ended(ctx, err)
@@ -101,6 +105,22 @@ func (o *chaosCmd) Run(c *console.Console) error {
 		return err
 	}
 	return o.print(c, res)
+}
+
+// estimate says how long the run takes.
+func (o *chaosCmd) estimate() string {
+	text := fmt.Sprintf("things go wrong for %s", o.Duration)
+	if o.Duration == 0 {
+		text = "things go wrong until every kind has happened once"
+	}
+	if o.Exhaustive {
+		text += fmt.Sprintf(", and for up to %s more at every message", o.MaxDuration)
+	}
+	text += "; then all instances must end, and to begin and to end takes half a minute at most"
+	if o.Shrink > 0 {
+		text += fmt.Sprintf("; a case that fails is made smaller for up to %s", o.Shrink)
+	}
+	return text
 }
 
 // run runs the case, and smaller ones if it fails.
@@ -137,8 +157,8 @@ func engineConfig(c *console.Console) (chaos.Config, error) {
 
 // kase makes the case, without its faults, and the kinds that were asked for.
 func (o *chaosCmd) kase() (cases.Case, []fault.Kind, error) {
-	if o.Shrink < 0 || o.Duration < 0 {
-		return cases.Case{}, nil, errors.New("--duration and --shrink must not be negative")
+	if o.Shrink < 0 || o.Duration < 0 || o.Exhaustive && !o.whole && o.MaxDuration <= 0 {
+		return cases.Case{}, nil, errors.New("--duration, --max-duration and --shrink must not be negative")
 	}
 	if o.Replay != "" {
 		kase, err := cases.Load(o.Replay)
@@ -148,13 +168,25 @@ func (o *chaosCmd) kase() (cases.Case, []fault.Kind, error) {
 	if err != nil {
 		return cases.Case{}, nil, fmt.Errorf("--faults: %w", err)
 	}
+	if o.Exhaustive && o.Soak {
+		return cases.Case{}, nil, errors.New("--exhaustive with --soak: going to every message would be a load of its own; choose one")
+	}
+	messages := time.Duration(-1) * time.Millisecond
+	if o.Exhaustive {
+		messages = o.MaxDuration
+		for _, k := range fault.Every() {
+			if !slices.ContainsFunc(kinds, func(other fault.Kind) bool { return other.Name == k.Name }) {
+				kinds = append(kinds, k)
+			}
+		}
+	}
 	if o.Soak {
 		o.Rate = cmp.Or(o.Rate, "60%")
 		o.Every = cmp.Or(o.Every, soakEvery)
 	}
 	kase := cases.Case{
-		Backend: o.Backend, Seed: o.Seed, Engines: o.Engines, InFlight: o.InFlight, Cancel: o.Cancel, Slots: o.Slots,
-		EveryMS: int(o.Every.Milliseconds()), MessagesMS: int(o.Messages.Milliseconds()), Instances: o.Instances,
+		Backend: o.Backend, Seed: o.Seed, Engines: o.Engines, InFlight: o.InFlight, Cancel: o.Cancel, Slots: o.Workers,
+		EveryMS: int(o.Every.Milliseconds()), MessagesMS: int(messages.Milliseconds()), Instances: o.Instances,
 		LeaseMS: int(o.Lease.Milliseconds()), CallMS: int(o.Lease.Milliseconds()), SweepMS: int(o.Lease.Milliseconds() / 4),
 	}
 	if o.Server == cases.ServerDocker || slices.ContainsFunc(o.Faults, func(word string) bool { return strings.HasPrefix(word, "container") }) {
@@ -165,7 +197,9 @@ func (o *chaosCmd) kase() (cases.Case, []fault.Kind, error) {
 	}
 	if kase.Soak = o.Soak; o.Soak {
 		kase.LastMS = int(o.Duration.Milliseconds())
-		kase.MessagesMS = -1 // going to every message would be a load of its own
+	}
+	if !o.whole && !o.Soak {
+		kase.WithinMS = int(o.Duration.Milliseconds())
 	}
 	if kase.RatePerS, kase.KneeShare, err = rate(o.Rate); err != nil {
 		return kase, nil, err
@@ -173,7 +207,7 @@ func (o *chaosCmd) kase() (cases.Case, []fault.Kind, error) {
 	if o.InFlight < 0 || o.Every < 0 || o.Instances < 0 {
 		return kase, nil, errors.New("--in-flight, --every and --instances must not be negative")
 	}
-	for name, n := range map[string]int{"engines": o.Engines, "slots": o.Slots, "lease": int(o.Lease.Milliseconds())} {
+	for name, n := range map[string]int{"engines": o.Engines, "workers": o.Workers, "lease": int(o.Lease.Milliseconds())} {
 		if n < 1 {
 			return kase, nil, fmt.Errorf("--%s must be positive", name)
 		}
@@ -237,7 +271,7 @@ func (o *chaosCmd) workloads() ([]cases.Workload, error) {
 			return nil, fmt.Errorf("scenario %q: %d is no size here; write a whole number from 1 on, as in fanout=10", word, size)
 		}
 		w := cases.Workload{Scenario: name, Size: size}
-		if s, err := scenarios.Find(name); err == nil {
+		if s, err := o.find(name); err == nil {
 			w.Scenario, w.Bundle = s.Name, s.Bundle()
 			for parameter, value := range set {
 				if s.HasParameter(parameter) {
@@ -245,8 +279,10 @@ func (o *chaosCmd) workloads() ([]cases.Workload, error) {
 					w.Set = with(w.Set, parameter, value)
 				}
 			}
-		} else if s, mistaken := err.(yamlfile.Mistakes); mistaken {
-			return nil, s
+		} else if mistakes, mistaken := err.(yamlfile.Mistakes); mistaken {
+			return nil, mistakes
+		} else if _, shipped := scenarios.Source(name); shipped != nil {
+			return nil, err // neither a scenario nor a program that ships
 		}
 		out = append(out, w)
 	}
@@ -256,6 +292,14 @@ func (o *chaosCmd) workloads() ([]cases.Workload, error) {
 		}
 	}
 	return out, nil
+}
+
+// find gives the scenario of a name. A program takes the input.
+func (o *chaosCmd) find(name string) (scenarios.Scenario, error) {
+	if scenarios.IsProgram(name) {
+		return scenarios.OfProgram(name, o.input)
+	}
+	return scenarios.Find(name)
 }
 
 // with adds an entry to a map, which may be nil.

@@ -44,15 +44,17 @@ func (o *chaosCmd) preparePrograms(c *console.Console) error {
 		return o.recheckPrograms(c)
 	}
 	named := 0
+	var others []string
 	for _, word := range o.Scenarios {
 		if _, _, is := python.SplitTarget(word); !is {
+			others = append(others, word)
 			continue
 		}
 		named++
 		if o.programs[word] != nil {
 			continue
 		}
-		p, err := readChaosProgram(c, word, o.Input)
+		p, err := readChaosProgram(c, word, o.InputText())
 		if err != nil {
 			return err
 		}
@@ -61,8 +63,15 @@ func (o *chaosCmd) preparePrograms(c *console.Console) error {
 		}
 		o.programs[word] = p
 	}
-	if o.Input != "{}" && named == 0 {
-		return errors.New("--input is for a workflow in Python; name a FILE.py")
+	programs := slices.ContainsFunc(others, scenarios.IsProgram)
+	if o.Input != nil && named == 0 && !programs {
+		return errors.New("--input is for a program; name a FILE.ir or a FILE.py")
+	}
+	if programs {
+		var err error
+		if o.input, err = o.InputOf(c, others...); err != nil {
+			return err
+		}
 	}
 	if len(o.Set) > 0 && named > 0 {
 		return errors.New("--set is for a scenario's parameters; write --input for a workflow in Python")

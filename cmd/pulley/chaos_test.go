@@ -98,9 +98,9 @@ func readTotals(t *testing.T, dir string) (out totals) {
 func TestChaosNightly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	args := depth.Of([]string{"--for", "10m", "--most", "1ms", "--jobs", "1"},
+	args := depth.Of([]string{"--duration", "10m", "--max-duration", "1ms", "--jobs", "1"},
 		[]string{"--cuts", "1", "--kills", "1", "--terminated", "1", "--crashes", "1", "--lost", "1", "--messages", "0s"})
-	got := run(t, nil, append([]string{"chaos-nightly", "--backends", "push", "--faults", "process.kill", "--length", "0s", "--out", dir}, args...)...)
+	got := run(t, nil, append([]string{"chaos-night", "--backends", "push", "--faults", "process.kill", "--run-duration", "0s", "--out", dir}, args...)...)
 	totals := readTotals(t, dir)
 	least := depth.Of(totalsOf(1, 1, 0), totalsOf(3, 1, 2))
 	if got.code != 0 || totals.Runs < least.Runs || totals.Reached["kills"] < least.Reached["kills"] || totals.Reached["crashes"] < least.Reached["crashes"] {
@@ -111,7 +111,7 @@ func TestChaosNightly(t *testing.T) {
 		t.Errorf("the next night begins with run %d, %v", next, err)
 	}
 	for _, wrong := range []string{"memory", "pish"} {
-		if got := run(t, nil, "chaos-nightly", "--backends", wrong, "--out", dir); got.code != console.ExitUsage {
+		if got := run(t, nil, "chaos-night", "--backends", wrong, "--out", dir); got.code != console.ExitUsage {
 			t.Errorf("--backends %s: exit status %d", wrong, got.code)
 		}
 	}
@@ -126,10 +126,11 @@ func totalsOf(runs, kills, crashes int) totals {
 func TestNightsGoOn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	o := &chaosNightlyCmd{Backends: []string{"push", "pull:scan=sql"}, Faults: []string{"all"}, Seed: 5, Length: time.Minute, Most: time.Hour, Out: dir}
+	o := &chaosNightCmd{Faults: []string{"all"}, RunDuration: time.Minute, MaxDuration: time.Hour}
+	o.Backends, o.Seed, o.Out = []string{"push", "pull:scan=sql"}, 5, dir
 	night := func(left time.Duration) *rotation {
 		t.Helper()
-		r, err := (&nightly{chaosNightlyCmd: o}).rotate()
+		r, err := (&nightly{chaosNightCmd: o}).rotate()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,12 +168,12 @@ func TestNightsGoOn(t *testing.T) {
 	wantRun(r, 3, "pull-scan-sql-5-2", time.Minute)
 	r.since = func() time.Duration { return time.Hour }
 	if _, one := r.take(); one != nil {
-		t.Errorf("%s begins after --most", one.Out)
+		t.Errorf("%s begins after --max-duration", one.Out)
 	}
 	if err := os.WriteFile(filepath.Join(dir, stateFile), []byte("soon"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&nightly{chaosNightlyCmd: o}).rotate(); err == nil || !strings.Contains(err.Error(), "remove it to begin anew") {
+	if _, err := (&nightly{chaosNightCmd: o}).rotate(); err == nil || !strings.Contains(err.Error(), "remove it to begin anew") {
 		t.Errorf("of a file that says nothing: %v", err)
 	}
 }
@@ -197,7 +198,7 @@ func TestVerdictOfANight(t *testing.T) {
 		}
 		var out bytes.Buffer
 		code := 0
-		err := (&chaosNightlyCmd{For: c.budget}).finish(&console.Console{Out: &out, Err: &out}, all)
+		err := (&chaosNightCmd{Duration: c.budget}).finish(&console.Console{Out: &out, Err: &out}, all)
 		var s *console.Status
 		if errors.As(err, &s) {
 			code = s.Code

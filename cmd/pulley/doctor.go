@@ -13,15 +13,14 @@ import (
 // doctorCmd is pulley doctor.
 type doctorCmd struct {
 	console.ServerFlags
-	Format string `enum:"text,json" default:"text" help:"text or json."`
-	Quiet  bool   `short:"q" help:"Print nothing; the exit status tells."`
+	console.FormatFlag
 }
 
 // Help is the end of the command's help.
 func (doctorCmd) Help() string {
 	return "Servers are started and ended again, and asked for their settings; nothing is fetched.\n\n" +
 		"Exit status: 0 if the other commands will get a Postgres, 1 if not. Somebody who names a server means that server: " +
-		"with a DSN, it alone counts."
+		"with a DSN, no other way is looked at."
 }
 
 // diagnosis is what doctor found.
@@ -34,22 +33,24 @@ type diagnosis struct {
 func (d *doctorCmd) Run(c *console.Console) error {
 	ctx, stop := console.Interruptible()
 	defer stop()
-	found, err := pgserver.Probe(ctx, pgserver.Options{DSN: d.DSN})
+	options, named := pgserver.Options{DSN: d.DSN}, d.DSN != "" || os.Getenv("PULLEY_DSN") != ""
+	if named { // it alone counts
+		options.Ways = []pgserver.Way{pgserver.WayDSN}
+	}
+	found, err := pgserver.Probe(ctx, options)
 	if ctx.Err() != nil {
 		return console.Ended(ctx, err)
 	}
 	if err != nil {
 		return err
 	}
-	result := diagnosis{Takes: taken(found, d.DSN != "" || os.Getenv("PULLEY_DSN") != ""), Ways: found}
-	if !d.Quiet {
-		text, err := result.format(d.Format)
-		if err != nil {
-			return err
-		}
-		if err := c.Print(text); err != nil {
-			return err
-		}
+	result := diagnosis{Takes: taken(found), Ways: found}
+	text, err := result.format(d.Format)
+	if err != nil {
+		return err
+	}
+	if err := c.Print(text); err != nil {
+		return err
 	}
 	if result.Takes == nil {
 		return &console.Status{Code: console.ExitFailed}
@@ -57,15 +58,11 @@ func (d *doctorCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// taken gives the way that pgserver.Open takes: a server that was named or none, else the first that
-// works.
-func taken(found []pgserver.Finding, named bool) *pgserver.Way {
+// taken gives the way that pgserver.Open takes: the first that works.
+func taken(found []pgserver.Finding) *pgserver.Way {
 	for _, f := range found {
 		if f.Usable {
 			return &f.Way
-		}
-		if f.Way == pgserver.WayDSN && named {
-			return nil
 		}
 	}
 	return nil

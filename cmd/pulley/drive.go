@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/cmd/pulley/console"
 	"pulley/engine"
 	"pulley/engine/backend"
 )
@@ -46,6 +47,7 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 	if d.trace != nil {
 		observer = d.trace.watch(observer)
 	}
+	observer = d.tellRetries(observer)
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: d.job.own.registry, Slots: d.workers, Batch: d.job.spec.Batch(),
 		CallTimeout: callTimeout, RetryMax: retryMax,
@@ -69,6 +71,32 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 		d.tell(fmt.Sprintf("ending the engine: %v", err))
 	}
 	return in, err
+}
+
+// tellRetries tells of attempts of the instance that fail, and that are made anew.
+func (d *drive) tellRetries(o engine.Observer) engine.Observer {
+	started, offered := o.Started, o.Offered
+	o.Started = func(t backend.Task, at time.Time) {
+		if started != nil {
+			started(t, at)
+		}
+		switch {
+		case t.Lease.Key.Instance != d.job.id || t.Action == "":
+		case t.Attempt > 1:
+			d.tell(fmt.Sprintf("@%s is tried again: attempt %d", t.Action, t.Attempt))
+		case t.Deliveries > 1:
+			d.tell(fmt.Sprintf("@%s is delivered again: delivery %d of attempt %d", t.Action, t.Deliveries, t.Attempt))
+		}
+	}
+	o.Offered = func(c backend.Completion, at time.Time) {
+		if offered != nil {
+			offered(c, at)
+		}
+		if c.Failure != nil && c.Lease.Key.Instance == d.job.id {
+			d.tell(fmt.Sprintf("attempt %d failed: %s", c.Attempt, console.OneLine(c.Failure.String())))
+		}
+	}
+	return o
 }
 
 func (d *drive) wait(ctx context.Context, e *engine.Engine) (backend.Instance, error) {

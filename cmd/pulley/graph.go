@@ -1,19 +1,22 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"pulley/cmd/pulley/console"
 	"pulley/engine/graph"
+	"pulley/internal/cause"
 	"pulley/reports/record"
 )
 
 // graphCmd is pulley graph.
 type graphCmd struct {
 	console.ProgramArg
-	Format string `enum:"text,dot,mermaid" default:"text" help:"text (a list), dot (Graphviz) or mermaid."`
-	Out    string `short:"o" placeholder:"FILE" help:"Write to FILE, whole or not at all. Without it: standard output."`
+	Format string `enum:"text,dot,mermaid,json" default:"text" help:"text (a list), dot (Graphviz), mermaid or json (the definition that schedulers keep). Default: text."`
+	console.OutFileFlag
 }
 
 // Help is the end of the command's help.
@@ -28,6 +31,13 @@ func (g *graphCmd) Run(c *console.Console) error {
 		return err
 	}
 	text := draw(program.Graph(), g.Format)
+	if g.Format == "json" {
+		definition, err := graph.Encode(program.Graph())
+		if err != nil {
+			return err
+		}
+		text = string(definition) + "\n"
+	}
 	if g.Out == "" {
 		return c.Print(text)
 	}
@@ -49,6 +59,13 @@ func draw(g *graph.Graph, format string) string {
 // written to: it must not be replaced.
 func writeOut(path, text string) error {
 	info, err := os.Stat(path)
+	if folder := filepath.Dir(path); err != nil {
+		if in, wrong := os.Stat(folder); wrong != nil {
+			return fmt.Errorf("--out %s: %s: %w; name a folder that is there", path, folder, cause.Of(wrong))
+		} else if !in.IsDir() {
+			return fmt.Errorf("--out %s: %s is not a directory; name a folder that is there", path, folder)
+		}
+	}
 	if err != nil || info.Mode().IsRegular() || info.IsDir() {
 		return record.WriteFile(path, func(w io.Writer) error {
 			_, err := io.WriteString(w, text)
@@ -64,4 +81,42 @@ func writeOut(path, text string) error {
 		return err
 	}
 	return f.Close()
+}
+
+// compiledProgram is a program as JSON.
+type compiledProgram struct {
+	Name    string   `json:"name"`
+	Program string   `json:"program"` // in the workflow language
+	Inputs  []string `json:"inputs"`
+	Actions []string `json:"actions"`
+}
+
+// compileCmd is pulley compile.
+type compileCmd struct {
+	console.ProgramArg
+	console.OutFileFlag
+	console.FormatFlag
+}
+
+// Help is the end of the command's help.
+func (compileCmd) Help() string {
+	return "A program that is printed here is one that the other commands take. Of a workflow in Python it is what the file is translated to."
+}
+
+// Run checks the program, and prints its text.
+func (o *compileCmd) Run(c *console.Console) error {
+	program, text, err := o.Translate(c)
+	if err != nil {
+		return err
+	}
+	if o.JSON() {
+		g := program.Graph()
+		if text, err = console.JSONText(compiledProgram{Name: g.Name, Program: text, Inputs: g.Inputs, Actions: g.Actions()}); err != nil {
+			return err
+		}
+	}
+	if o.Out == "" {
+		return c.Print(text)
+	}
+	return writeOut(o.Out, text)
 }

@@ -22,8 +22,8 @@ func TestGraphFormats(t *testing.T) {
 		}
 		wantParts(t, printed.out, parts...)
 
-		path := filepath.Join(t.TempDir(), "new", "graph.out")
-		if got := call(t, nil, "graph", pipeline, "--format", format, "-o", path); got.code != 0 || got.out != "" || got.err != "" {
+		path := filepath.Join(t.TempDir(), "graph.out")
+		if got := call(t, nil, "graph", pipeline, "--format", format, "--out", path); got.code != 0 || got.out != "" || got.err != "" {
 			t.Fatalf("%s: %+v", format, got)
 		}
 		if written, err := os.ReadFile(path); err != nil || string(written) != printed.out {
@@ -53,9 +53,10 @@ func TestGraphRefusals(t *testing.T) {
 	}{
 		{"a break outside of loops", "fn main(input: [], output: []):\n    break\n", []string{"-"}, []string{"<stdin>:2:5: ", "break"}},
 		{"nested too deep", "fn main(input: [], output: [x]):\n    x = " + strings.Repeat("[", 100) + "\n", []string{"-"}, []string{"<stdin>:2:", "nesting"}},
-		{"out is a directory", string(src), []string{"-", "-o", t.TempDir()}, []string{"is a directory"}},
-		{"out is below a file", string(src), []string{"-", "-o", filepath.Join(file(t, "f", ""), "graph.dot")}, []string{"not a directory"}},
-		{"out is full", string(src), []string{"-", "-o", "/dev/full"}, []string{"/dev/full", "no space left on device"}},
+		{"out is a directory", string(src), []string{"-", "--out", t.TempDir()}, []string{"is a directory"}},
+		{"out is below a file", string(src), []string{"-", "--out", filepath.Join(file(t, "f", ""), "graph.dot")}, []string{"not a directory"}},
+		{"out is in no folder", string(src), []string{"-", "--out", filepath.Join(t.TempDir(), "new", "graph.dot")}, []string{"--out ", "no such file or directory; name a folder that is there"}},
+		{"out is full", string(src), []string{"-", "--out", "/dev/full"}, []string{"/dev/full", "no space left on device"}},
 	} {
 		if _, err := os.Stat("/dev/full"); c.name == "out is full" && err != nil {
 			continue // only Linux has this device

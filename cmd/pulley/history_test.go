@@ -107,7 +107,7 @@ func TestCompareAppendsToAHistory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path, out := filepath.Join(dir, "h", "mine.ndjson"), filepath.Join(dir, "out")
-	args := []string{"compare", "chain=3", "--backends", "memory", "--quick", "--load", "saturated", "--run-time", "20ms", "--out", out, "--history", path, "--revision", "feed"}
+	args := []string{"compare", "chain=3", "--backends", "memory", "--quick", "--load", "saturated", "--run-duration", "20ms", "--out", out, "--history", path, "--revision", "feed"}
 	if got := run(t, nil, args...); got.code != 0 || !strings.Contains(got.err, "1 run added") {
 		t.Fatalf("exit status %d: %s", got.code, got.err)
 	}

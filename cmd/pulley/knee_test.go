@@ -20,7 +20,7 @@ import (
 func TestKneeOfAScenario(t *testing.T) {
 	t.Parallel()
 	file, out := ownScenario(t), t.TempDir()
-	got := run(t, nil, "knee", file+"=1", "--backend", "memory", "--objective", "p99 < 1s", "--objective", "max < 1m", "--max-time", "10s", "--tolerance", "50%",
+	got := run(t, nil, "knee", file+"=1", "--backends", "memory", "--objective", "p99 < 1s", "--objective", "max < 1m", "--max-duration", "10s", "--tolerance", "50%",
 		"--others", "100%", "--out", out)
 	if !slices.Contains([]int{0, console.ExitFailed, console.ExitInconclusive}, got.code) {
 		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
@@ -49,7 +49,7 @@ func TestKneeOfAScenario(t *testing.T) {
 	if drawn := reports.KneeChart(&k) != nil; drawn != (err == nil) {
 		t.Errorf("there is something to draw: %v, and the file: %v", drawn, err)
 	}
-	if got := run(t, nil, "knee", file+"=1", "--backend", "memory", "--scale", "workers=1,2,4", "--runs", "1", "--others", "100%", "--out", out, "--format", "json"); got.code != 0 && got.code != console.ExitInconclusive {
+	if got := run(t, nil, "knee", file+"=1", "--backends", "memory", "--scale", "workers=1,2,4", "--runs", "1", "--others", "100%", "--out", out, "--format", "json"); got.code != 0 && got.code != console.ExitInconclusive {
 		t.Errorf("exit status %d: %s", got.code, got.err)
 	} else if s := decodeKnees(t, got.out).Scalings; len(s) != 1 || len(s[0].Runs) != 3 || s[0].What != "workers" {
 		t.Errorf("%+v", s)
@@ -68,7 +68,7 @@ func decodeKnees(t *testing.T, text string) (r record.KneeReport) {
 func TestAnInterruptedKneeIsWritten(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
-	interruptWhenTold(t, "(alone)", "knee", "chain=2", "--backend", "memory,memory:shards=1", "--max-time", "1m", "--others", "100%", "--out", out)
+	interruptWhenTold(t, "(alone)", "knee", "chain=2", "--backends", "memory,memory:shards=1", "--max-duration", "1m", "--others", "100%", "--out", out)
 	r, err := record.ReadKnees(filepath.Join(out, record.KneeFile))
 	if err != nil || !r.Interrupted || len(r.Knees) != 1 || r.Knees[0].Kind != string(knee.Undecided) {
 		t.Errorf("%v, %+v", err, r)
@@ -84,21 +84,21 @@ func TestKneeRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
 		`"50" is no time`:                   {"--objective", "p99 < 50"},
 		"is no percentile":                  {"--objective", "mean < 5ms"},
-		"for a search; choose from 10s":     {"--max-time", "1s"},
+		"for a search; choose from 10s":     {"--max-duration", "1s"},
 		"--tolerance 7: choose a share":     {"--tolerance", "7"},
 		"a tolerance of 0.0001":             {"--tolerance", "0.01%"},
 		"write workers=1,2,4,8,16":          {"--scale", "threads=1,2,4"},
-		"is named twice":                    {"--backend", "push,push"},
-		"no backend \"psuh\"":               {"--backend", "psuh"},
-		"its connections are said already":  {"--backend", "push:connections=4", "--scale", "connections=2,4,8"},
-		"no option \"connections=2\"":       {"--backend", "memory", "--scale", "connections=2,4,8"},
+		"is named twice":                    {"--backends", "push,push"},
+		"no backend \"psuh\"":               {"--backends", "psuh"},
+		"its connections are said already":  {"--backends", "push:connections=4", "--scale", "connections=2,4,8"},
+		"no option \"connections=2\"":       {"--backends", "memory", "--scale", "connections=2,4,8"},
 		"choose another directory, or move": {"--out", foreign},
 		"--runs 0: choose from 1 to 100":    {"--runs", "0"},
 		"--others 0%: choose a share above": {"--others", "0%"},
 		"must be one of \"\",\"poisson\",":  {"--arrivals", "burst"},
 	} {
 		all := append([]string{"knee", "chain=2"}, args...)
-		for flag, value := range map[string]string{"--backend": "memory", "--out": t.TempDir()} {
+		for flag, value := range map[string]string{"--backends": "memory", "--out": t.TempDir()} {
 			if !slices.Contains(args, flag) {
 				all = append(all, flag, value)
 			}

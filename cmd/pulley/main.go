@@ -15,16 +15,18 @@ import (
 	"pulley/cmd/pulley/console"
 	"pulley/cmd/pulley/simulate"
 	"pulley/internal/cause"
+	"pulley/internal/nearest"
 	"pulley/scenarios"
-	"pulley/sim/cases"
 )
 
 // cli is the command line.
 type cli struct {
 	VersionFlag versionFlag `name:"version" help:"Print the version."`
+	Quiet       bool        `short:"q" help:"Print the result and errors only."`
 
 	Run       runCmd                `cmd:"" help:"Run one instance of a workflow, and print its result."`
 	Work      workCmd               `cmd:"" help:"Run the actions of instances that others submit."`
+	Wait      waitCmd               `cmd:"" help:"Wait for the end of an instance that is in a database, and print its result."`
 	Cancel    cancelCmd             `cmd:"" help:"End an instance that is in a database."`
 	Compare   benchmarks.CompareCmd `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
 	Bench     benchmarks.BenchCmd   `cmd:"" help:"Put a scenario under load that does not wait, and say what its latencies are."`
@@ -34,16 +36,22 @@ type cli struct {
 	Gate      benchmarks.GateCmd    `cmd:"" help:"Say whether a candidate is slower or dearer than a baseline: records, Go benchmarks, or revisions."`
 	Ceiling   benchmarks.CeilingCmd `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
 	Chaos     chaosCmd              `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
-	Nightly   chaosNightlyCmd       `cmd:"" name:"chaos-nightly" help:"Run all schedulers while things go wrong, again and again, until enough has."`
 	Sim       simulate.Cmd          `cmd:"" help:"Play schedulers in simulated worlds, seed by seed, and check every step."`
-	Scenarios scenariosCmd          `cmd:"" help:"List, show, check, import and export what can be run."`
+	Forecast  simulate.ForecastCmd  `cmd:"" help:"Simulate workers, and say how long it would take."`
+	List      listCmd               `cmd:"" help:"List what there is: backends, scenarios, faults, bugs or actions."`
+	Scenarios scenariosCmd          `cmd:"" help:"Show, check, import and export scenarios."`
 	Compile   compileCmd            `cmd:"" help:"Check a workflow, and print it in the workflow language, in its canonical form."`
 	Worker    workerCmd             `cmd:"" help:"Help the authors of workers: programs in any language that run actions."`
 	Graph     graphCmd              `cmd:"" help:"Print the graph that a workflow compiles to."`
 	Doctor    doctorCmd             `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
 	Version   versionCmd            `cmd:"" help:"Print the version."`
+	Help      helpCmd               `cmd:"" help:"Explain a command."`
+
+	Completion completionCmd `cmd:"" help:"Print what completes commands, flags and names in a shell."`
 
 	ChaosEngine chaosEngineCmd `cmd:"" hidden:"" help:"An engine of pulley chaos, which starts it."`
+	ChaosNight  chaosNightCmd  `cmd:"" hidden:"" help:"The part of make nightly that runs schedulers while things go wrong."`
+	Complete    completeCmd    `cmd:"" hidden:"" help:"What may stand at the end of a command line, for the scripts of pulley completion."`
 }
 
 const description = `pulley shows, with evidence, how durable workflow schedulers on Postgres behave.
@@ -70,12 +78,7 @@ func pulley(args []string, c *console.Console) (code int) {
 			code = console.ExitBug
 		}
 	}()
-	parser, err := kong.New(&cli{}, kong.Name("pulley"), kong.Description(description),
-		kong.Writers(c.Out, c.Err), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Vars{"scenarios": scenarioNames(), "bugs": strings.Join(cases.BugNames(""), ", ")}, kong.Bind(c))
-	if err != nil {
-		panic(err)
-	}
+	parser, commands := newParser(c)
 	ctx, err := parser.Parse(args)
 	if err != nil {
 		return c.Fail(usage(err))
@@ -83,7 +86,42 @@ func pulley(args []string, c *console.Console) (code int) {
 	if err := twice(ctx); err != nil {
 		return c.Fail(err)
 	}
-	return c.Fail(ctx.Run())
+	c.Quiet = commands.Quiet
+	return c.Fail(named(ctx.Run(parser)))
+}
+
+// newParser makes the parser of the command line.
+func newParser(c *console.Console) (*kong.Kong, *cli) {
+	commands := &cli{}
+	parser, err := kong.New(commands, kong.Name("pulley"), kong.Description(description),
+		kong.Writers(c.Out, c.Err), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Vars{"usual": usualScenarios()}, kong.Bind(c))
+	if err != nil {
+		panic(err)
+	}
+	return parser, commands
+}
+
+// named has an error of an unknown name say which command lists the names.
+func named(err error) error {
+	var unknown *nearest.Unknown
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	lists := map[string]string{"backend": "backends", "simulated backend": "backends", "scenario": "scenarios", "fault": "faults", "bug": "bugs"}
+	list, has := lists[unknown.Kind]
+	if !has {
+		return err
+	}
+	return seeAlso(err, "pulley list "+list)
+}
+
+// seeAlso adds where more is told.
+func seeAlso(err error, where string) error {
+	if strings.HasSuffix(err.Error(), "?") {
+		return fmt.Errorf("%w See %s", err, where)
+	}
+	return fmt.Errorf("%w; see %s", err, where)
 }
 
 // usage words a mistake in the command line, and says where the right form stands.
@@ -91,14 +129,14 @@ func usage(err error) error {
 	if errors.Is(err, syscall.EPIPE) { // of --help
 		return fmt.Errorf("writing the output: %w", cause.Of(err))
 	}
-	help := "pulley --help"
+	help := "pulley help"
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil {
 		if node := parse.Context.Selected(); node != nil && node.Type == kong.CommandNode {
-			help = node.FullPath() + " --help"
+			help = "pulley help " + strings.TrimPrefix(node.FullPath(), "pulley ")
 		}
 	}
-	return fmt.Errorf("%w; see %s", err, help)
+	return seeAlso(err, help)
 }
 
 // twice refuses a flag that is there twice: the first one would count for nothing.
@@ -116,10 +154,10 @@ func twice(ctx *kong.Context) error {
 	return nil
 }
 
-// scenarioNames lists the scenarios for help.
-func scenarioNames() string {
+// usualScenarios lists those that are run where none is named, for help.
+func usualScenarios() string {
 	var names []string
-	for _, s := range scenarios.Library() {
+	for _, s := range scenarios.All() {
 		names = append(names, s.Name)
 	}
 	return strings.Join(names, ", ")

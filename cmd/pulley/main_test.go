@@ -176,10 +176,10 @@ func TestCommandLine(t *testing.T) {
 		args  []string
 		parts []string
 	}{
-		{"no command", nil, []string{"pulley: expected one of", `"run"`, `"compare"`, "see pulley --help"}},
-		{"unknown command", []string{"rum"}, []string{`unexpected argument rum, did you mean one of "run", "sim"?`}},
-		{"unknown flag", []string{"run", prog, "--backends", "push"}, []string{"unknown flag --backends, did you mean \"--backend\"?", "see pulley run --help"}},
-		{"no file", []string{"run"}, []string{`expected "<file>"`, "see pulley run --help"}},
+		{"no command", nil, []string{"pulley: expected one of", `"run"`, `"compare"`, "see pulley help"}},
+		{"unknown command", []string{"rum"}, []string{`unexpected argument rum, did you mean`, `"run"`}},
+		{"unknown flag", []string{"run", prog, "--backends", "push"}, []string{"unknown flag --backends, did you mean \"--backend\"? See pulley help run"}},
+		{"no file", []string{"run"}, []string{`expected "<file>"`, "see pulley help run"}},
 		{"two files", []string{"graph", prog, prog}, []string{"unexpected argument"}},
 		{"flag twice", []string{"graph", prog, "--format", "dot", "--format=text"}, []string{"--format is there twice"}},
 		{"no value", []string{"run", prog, "--input"}, []string{"--input"}},
@@ -189,7 +189,7 @@ func TestCommandLine(t *testing.T) {
 		{"timeout", []string{"run", prog, "--timeout", "soon"}, []string{"--timeout"}},
 		{"negative timeout", []string{"run", prog, "--timeout=-1s"}, []string{"--timeout -1s: choose a positive time"}},
 		{"id", []string{"run", prog, "--id", "7"}, []string{`--id "7": this is not a UUID such as `}},
-		{"backend", []string{"run", prog, "--backend", "pusch"}, []string{`no backend "pusch"; there are push, journal, pull, eager, memory`}},
+		{"backend", []string{"run", prog, "--backend", "pusch"}, []string{`no backend "pusch", did you mean "push"? See pulley list backends`}},
 		{"option", []string{"run", prog, "--backend", "push:scan=sql"}, []string{`no option "scan=sql"`, "push:batch="}},
 		{"option's value", []string{"run", prog, "--backend", "pull:scan=both"}, []string{`scan is "both"; choose app or sql`}},
 		{"option's number", []string{"run", prog, "--backend", "push:batch=0"}, []string{`batch is "0"; choose a number from 1 to 10000`}},
@@ -220,7 +220,7 @@ func TestHelpAndVersion(t *testing.T) {
 		}
 	}
 	help := run(t, nil, "run", "--help").out
-	wantParts(t, help, "Exit status: 0 if the instance completed, 1 if it failed or was canceled,", "pull:scan=app|sql", "flaky(times)", "--dsn")
+	wantParts(t, help, "Exit status: 0 if the instance completed, 1 if it failed or was canceled,", "pulley list actions", "--dsn")
 }
 
 func TestAClosedOutputIsAnError(t *testing.T) {

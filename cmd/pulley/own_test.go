@@ -62,7 +62,7 @@ func ownScenario(t *testing.T) string {
 func TestOwnScenarioIsCompared(t *testing.T) {
 	t.Parallel()
 	file, out := ownScenario(t), t.TempDir()
-	got := run(t, nil, "compare", file, "chain=3", "--sizes", file+"=2,3", "--set", "lines=2", "--backends", "memory,push:connections=2", "--runs", "2",
+	got := run(t, nil, "compare", file+"=2,3", "chain=3", "--set", "lines=2", "--backends", "memory,push:connections=2", "--runs", "2",
 		"--min-nodes", "100", "--in-flight", "4", "--no-ceiling", "--out", out)
 	if got.code != 0 {
 		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
@@ -145,7 +145,7 @@ func TestOwnScenarioRefused(t *testing.T) {
 		file + `:1:1: a scenario has no key "abuot"; did you mean about?`,
 		file + `:3:29: service: "soon" is no distribution; `,
 	}
-	for _, args := range [][]string{{"compare", file}, {"bench", file}, {"chaos", file}, {"sim", file}, {"sim", file, "--workers", "2"}, {"scenarios", "check", file}, {"scenarios", "show", file}, {"scenarios", "export", file}} {
+	for _, args := range [][]string{{"compare", file}, {"bench", file}, {"chaos", file}, {"sim", file}, {"forecast", file, "--workers", "2"}, {"scenarios", "check", file}, {"scenarios", "show", file}, {"scenarios", "export", file}} {
 		if args[0] != "scenarios" {
 			args = append(args, "--out", t.TempDir())
 		}

@@ -31,7 +31,8 @@ func TestProgramsOnEveryBackend(t *testing.T) {
 	for _, design := range designs.All() {
 		t.Run(design.String(), func(t *testing.T) {
 			t.Parallel()
-			cmd := runCmd{actionsLimits: actionsLimits{MaxDeliveries: 5}, Backend: design.String(), Workers: 64, Timeout: deadline, Format: "json"}
+			cmd := runCmd{actionsLimits: actionsLimits{MaxDeliveries: 5}, Workers: 64}
+			cmd.Backend, cmd.Timeout, cmd.Format = design.String(), deadline, "json"
 			if design.NeedsPostgres() { // with few connections, since each run makes its own
 				cmd.Backend += ":connections=2"
 				cmd.DSN, cmd.Schema = pgtest.DSN(t), pgtest.SchemaOf(t, design.String())
@@ -52,7 +53,8 @@ func TestProgramsOnEveryBackend(t *testing.T) {
 func checkProgram(t *testing.T, p scenarios.Program, r scenarios.ProgramRun, cmd runCmd) {
 	t.Helper()
 	path := filepath.Join(root, "scenarios", "programs", p.Name+".ir")
-	cmd.File, cmd.Input = path, string(r.Input)
+	input := string(r.Input)
+	cmd.File, cmd.Input = path, &input
 	var out, stderr bytes.Buffer
 	c := &console.Console{In: strings.NewReader(""), Out: &out, Err: &stderr}
 	got := result{code: c.Fail(cmd.Run(c)), out: out.String(), err: stderr.String()}

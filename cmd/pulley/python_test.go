@@ -326,7 +326,7 @@ func TestTheExampleRuns(t *testing.T) {
 	if got.code != 0 || got.out == "" || !strings.Contains(string(readme), shown) {
 		t.Errorf("%+v; the README does not show\n%s", got, shown)
 	}
-	sim := call(t, nil, "sim", exampleFlow, "--workers", "4", "--service", "const:10ms", "--runs", "1", "--out", t.TempDir())
+	sim := call(t, nil, "forecast", exampleFlow, "--workers", "4", "--service", "const:10ms", "--runs", "1", "--out", t.TempDir())
 	if sim.code != 0 || !strings.Contains(sim.out, exampleFlow) {
 		t.Errorf("%+v", sim)
 	}
@@ -407,7 +407,7 @@ func TestTheWorkerOfPythonKeepsTheProtocol(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := file(t, "small.py", small)
-	args := append([]string{"worker", "check", "--patience", "1m", "--hello-timeout", "5m", "--run", `charge {"amount": 1}`, "--slow", "forever {}"}, i.Worker(path, 4)...)
+	args := append([]string{"worker", "check", "--timeout", "1m", "--hello-timeout", "5m", "--run", `charge {"amount": 1}`, "--slow", "forever {}"}, i.Worker(path, 4)...)
 	got := call(t, nil, args...)
 	if got.code != 0 || !strings.Contains(got.out, "0 findings") {
 		t.Errorf("%+v", got)

@@ -48,8 +48,8 @@ func TestTheReadmeIsTrue(t *testing.T) {
 		{"pulley run examples/workers/words.ir --actions examples/workers/actions.yaml --input '" + wordsInput + "' --format json",
 			[]string{"run", filepath.Join(root, "examples/workers/words.ir"), "--actions", filepath.Join(root, "examples/workers/actions.yaml"), "--input", wordsInput, "--format", "json"}},
 		{"pulley graph sums.ir", []string{"graph", sums}},
-		{"pulley sim fanout=500 --workers 16 --service exp:10ms",
-			[]string{"sim", "fanout=500", "--workers", "16", "--service", "exp:10ms", "--out", t.TempDir()}},
+		{"pulley forecast fanout=500 --workers 16 --service exp:10ms",
+			[]string{"forecast", "fanout=500", "--workers", "16", "--service", "exp:10ms", "--out", t.TempDir()}},
 	} {
 		got := run(t, nil, c.args...)
 		want := "$ " + c.shown + "\n" + strings.ReplaceAll(got.out, sums, "sums.ir") + "```"

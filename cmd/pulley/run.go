@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -19,7 +18,6 @@ import (
 	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker/pool"
-	"pulley/scenarios/behaviour"
 )
 
 // runCmd is pulley run.
@@ -28,32 +26,25 @@ type runCmd struct {
 	console.ServerFlags
 	actionsFlag
 	actionsLimits
-	Input     string        `default:"{}" placeholder:"JSON" help:"What main takes, as a JSON object; @FILE reads it from a file, - from standard input. Default: {}."`
-	Backend   string        `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons: push, journal, pull:scan=sql, eager, memory, … Default: push."`
-	Schema    string        `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_journal, pulley_eager, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
-	ID        string        `name:"id" placeholder:"UUID" help:"The instance's id. An id that is in the schema already goes on, or gives its result. Default: a new one."`
-	Workers   int           `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
-	Processes int           `placeholder:"N" help:"Processes of Python that run the actions of a FILE.py. Default: one for each CPU, at most 8."`
-	Timeout   time.Duration `default:"10m" help:"How long to wait for the instance. Default: 10m."`
-	TraceOut  string        `placeholder:"FILE" help:"Write what ran as a trace in WfFormat: each action's run time, and what waited for what. pulley scenarios import makes a scenario of it."`
-	Format    string        `enum:"text,json" default:"text" help:"text or json."`
-	Verbose   bool          `short:"v" help:"Tell on standard error what is used and what is tried again."`
+	console.InputFlag
+	console.BackendFlag
+	Schema              string `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_journal, pulley_eager, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
+	ID                  string `name:"id" placeholder:"UUID" help:"The instance's id. An id that is in the schema already goes on, or gives its result. Default: a new one."`
+	Workers             int    `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
+	Processes           int    `placeholder:"N" help:"Processes of Python that run the actions of a FILE.py. Default: one for each CPU, at most 8."`
+	console.TimeoutFlag `set:"wait=10m" set:"answer=the end of the instance"`
+	TraceOut            string `placeholder:"FILE" help:"Write what ran as a trace in WfFormat: each action's run time, and what waited for what. pulley scenarios import makes a scenario of it."`
+	console.FormatFlag
+	Verbose bool `short:"v" help:"Tell on standard error what is used and what is tried again."`
 }
 
 // Help is the end of the command's help.
 func (runCmd) Help() string {
-	var b strings.Builder
-	b.WriteString("Exit status: 0 if the instance completed, 1 if it failed or was canceled, 2 if there is no result. With --format json, " +
+	return "Exit status: 0 if the instance completed, 1 if it failed or was canceled, 2 if there is no result. With --format json, " +
 		"statuses 0 and 1 come with one line on standard output:\n\n" +
 		`  {"status":"completed"|"failed"|"canceled","result":…,"error":{"type","message","action","position"}|null}` +
 		"\n\nInterrupted, it leaves the instance in a database that a DSN names: --id goes on with it, pulley cancel ends it." +
-		"\n\nBackends:\n\n")
-	b.WriteString(console.Indent(designs.Help()))
-	b.WriteString("\n" + actionsHelp + "\nBuilt-in actions:\n\n")
-	for _, a := range behaviour.Plain().Timed().Describe() {
-		fmt.Fprintf(&b, "  %s(%s): %s\n", a.Name, strings.Join(a.Args, ", "), a.Doc)
-	}
-	return b.String()
+		"\n\nActions are the built-in ones, which pulley list actions names, and those of --actions. " + actionsHelp
 }
 
 // job is an instance that is ready to be run: whatever can be refused without a server has been
@@ -116,8 +107,8 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	case r.MaxDeliveries < 1:
 		return nil, errDeliveries(r.MaxDeliveries)
 	case r.Timeout <= 0:
-		return nil, fmt.Errorf("--timeout %s: choose a positive time, such as 30s", r.Timeout)
-	case r.File == "-" && r.Input == "-":
+		return nil, errTimeout(r.Timeout)
+	case r.File == "-" && r.InputText() == "-":
 		return nil, errors.New("standard input cannot be both the program and its input; write --input @FILE")
 	}
 	j := &job{spec: spec, schema: r.Schema, id: uuid.Must(uuid.NewV7())}
@@ -130,7 +121,7 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	if j.program, err = r.Compile(c); err != nil {
 		return nil, err
 	}
-	if j.input, err = r.ReadInput(c, r.Input, j.program); err != nil {
+	if j.input, err = r.ReadInput(c, r.InputText(), j.program); err != nil {
 		return nil, err
 	}
 	var workers *console.PythonWorkers
@@ -167,17 +158,7 @@ func schemaOf(spec designs.Spec) string {
 // report prints how the instance ended.
 func (r *runCmd) report(c *console.Console, in backend.Instance) error {
 	in.Failure = r.Failure(in.Failure)
-	text, err := words(in, r.Format)
-	if err != nil {
-		return err
-	}
-	if err := c.Print(text); err != nil {
-		return err
-	}
-	if in.Status != backend.Completed {
-		return &console.Status{Code: console.ExitFailed}
-	}
-	return nil
+	return printEnd(c, in, r.FormatFlag)
 }
 
 // outcome is an instance's end as JSON.
@@ -256,6 +237,11 @@ func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backe
 		return backend.Instance{}, console.Ended(ctx, err)
 	}
 	defer store.Close()
+	if r.ID != "" {
+		if err := checkOrigin(ctx, store, j.id, j.program, j.input); err != nil {
+			return backend.Instance{}, console.Ended(ctx, err)
+		}
+	}
 	d := &drive{job: j, workers: r.Workers, deliveries: r.MaxDeliveries, timeout: r.Timeout, tell: tell}
 	if r.TraceOut != "" {
 		d.trace = newTraceRecorder(j.id)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pulley/cmd/pulley/console"
+	"pulley/engine/graph"
 	"pulley/engine/reference"
 	"pulley/internal/cause"
 	"pulley/internal/clip"
@@ -24,7 +25,6 @@ import (
 
 // scenariosCmd is pulley scenarios.
 type scenariosCmd struct {
-	List   scenariosListCmd   `cmd:"" help:"List the scenarios that ship."`
 	Show   scenariosShowCmd   `cmd:"" help:"Print a scenario: its files, its sizes, an instance of it, and its graph."`
 	Check  scenariosCheckCmd  `cmd:"" help:"Look for everything that is wrong with scenarios' files, and say what they would run."`
 	Import scenariosImportCmd `cmd:"" help:"Make a scenario of a recorded workflow, a trace in WfFormat."`
@@ -34,7 +34,7 @@ type scenariosCmd struct {
 // Help is the end of the command's help.
 func (scenariosCmd) Help() string {
 	var b strings.Builder
-	b.WriteString("A scenario is a YAML file and a program. Wherever a command takes a scenario's name, it takes the path of a file too: " +
+	b.WriteString("A scenario is a YAML file and a program. pulley list scenarios names those that ship. Wherever a command takes a scenario's name, it takes the path of a file too: " +
 		"pulley compare my/orders.yaml. pulley scenarios export shop writes one to begin with.\n\n" +
 		"Exit status: 0; 2 for a mistake in a file or in the command line, and all mistakes of a file are told.\n\nKeys of a file:\n\n")
 	for line := range strings.Lines(scenarios.Help) {
@@ -45,51 +45,13 @@ func (scenariosCmd) Help() string {
 	return b.String()
 }
 
-// scenariosListCmd is pulley scenarios list.
-type scenariosListCmd struct {
-	Format string `enum:"text,json" default:"text" help:"text or json."`
-}
-
-// listed is a scenario in a list.
-type listed struct {
-	Name       string            `json:"name"`
-	About      string            `json:"about"`
-	SizeMeans  string            `json:"size_means"`
-	Sizes      []int             `json:"sizes"` // that are run by default
-	SizeMin    int               `json:"size_min"`
-	SizeMax    int               `json:"size_max"`
-	Parameters map[string]string `json:"parameters"` // with their values as JSON
-}
-
-// Run lists.
-func (o *scenariosListCmd) Run(c *console.Console) error {
-	var rows []listed
-	var b strings.Builder
-	for _, s := range scenarios.Library() {
-		row := listed{Name: s.Name, About: s.Doc, SizeMeans: s.SizeMeans, Sizes: s.DefaultSizes, SizeMin: s.SizeMin, SizeMax: s.SizeMax, Parameters: map[string]string{}}
-		names, values := s.Parameters()
-		for i, name := range names {
-			row.Parameters[name] = values[i]
-		}
-		rows = append(rows, row)
-		fmt.Fprintf(&b, "%-16s %s\n", s.Name, s.Doc)
-	}
-	if o.Format == "text" {
-		return c.Print(b.String())
-	}
-	text, err := json.MarshalIndent(rows, "", "  ")
-	if err != nil {
-		return err
-	}
-	return c.Print(string(text) + "\n")
-}
-
 // scenariosShowCmd is pulley scenarios show.
 type scenariosShowCmd struct {
-	Scenario string   `arg:"" help:"NAME or FILE, with =SIZE for another size than the smallest default one."`
-	Graph    string   `enum:"text,dot,mermaid,none,only-dot,only-mermaid" default:"text" help:"How the graph is drawn: text (a list), dot (Graphviz), mermaid or none; only-dot and only-mermaid print nothing else."`
-	Set      []string `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter another value; may be repeated."`
-	Seed     uint64   `default:"1" help:"Of what is drawn. Default: 1."`
+	Scenario string `arg:"" help:"NAME or FILE, with =SIZE for another size than the smallest default one."`
+	Graph    string `enum:"text,dot,mermaid,none,only-dot,only-mermaid" default:"text" help:"How the graph is drawn: text (a list), dot (Graphviz), mermaid or none; only-dot and only-mermaid print nothing else."`
+	console.SetFlag
+	console.SeedFlag `set:"drawn=what is drawn"`
+	console.FormatFlag
 }
 
 // Run shows.
@@ -114,8 +76,12 @@ func (o *scenariosShowCmd) Run(c *console.Console) error {
 		return console.Refuse(err)
 	}
 	w := m.Of(0)
-	if only, is := strings.CutPrefix(o.Graph, "only-"); is {
+	if only, is := strings.CutPrefix(o.Graph, "only-"); is && !o.JSON() {
 		return c.Print(draw(w.Graph, only))
+	}
+	definition, err := graph.Encode(w.Graph)
+	if err != nil {
+		return err
 	}
 	var b strings.Builder
 	for _, t := range s.Texts() {
@@ -128,7 +94,31 @@ func (o *scenariosShowCmd) Run(c *console.Console) error {
 	if o.Graph != "none" {
 		fmt.Fprintf(&b, "\n# its graph\n%s", draw(w.Graph, o.Graph))
 	}
-	return c.Print(b.String())
+	return c.PrintAs(o.FormatFlag, shownScenario{
+		Name: m.Name, About: s.Doc, Size: size, Sizes: s.DefaultSizes, Files: texts(s), Program: w.Source, Input: w.Input, Nodes: w.Nodes, Graph: definition, Warnings: append([]string{}, w.Warnings...),
+	}, b.String())
+}
+
+// shownScenario is a scenario as JSON.
+type shownScenario struct {
+	Name     string            `json:"name"`
+	About    string            `json:"about"`
+	Size     int               `json:"size"`
+	Sizes    []int             `json:"sizes"` // that are run by default
+	Files    map[string]string `json:"files"`
+	Program  string            `json:"program"` // of this size; empty: the graph was built without one
+	Input    json.RawMessage   `json:"input"`
+	Nodes    int               `json:"nodes"`
+	Graph    json.RawMessage   `json:"graph"`
+	Warnings []string          `json:"warnings"`
+}
+
+func texts(s scenarios.Scenario) map[string]string {
+	files := map[string]string{}
+	for _, t := range s.Texts() {
+		files[t.Name] = t.Text
+	}
+	return files
 }
 
 // shownMost is how much of a file other than the scenario and its program is printed.
@@ -204,12 +194,14 @@ func nodesText(w *scenarios.Workload) string {
 // scenariosCheckCmd is pulley scenarios check.
 type scenariosCheckCmd struct {
 	Files []string `arg:"" help:"Files of scenarios, or names of those that ship."`
+	console.FormatFlag
 }
 
 // Run checks all files, and fails if one has a mistake.
 func (o *scenariosCheckCmd) Run(c *console.Console) error {
 	var b strings.Builder
 	var wrong []string
+	right := []string{}
 	for _, file := range o.Files {
 		s, err := scenarios.Find(file)
 		if err == nil {
@@ -225,14 +217,21 @@ func (o *scenariosCheckCmd) Run(c *console.Console) error {
 			continue
 		}
 		b.WriteString(text)
+		right = append(right, file)
 	}
-	if err := c.Print(b.String()); err != nil {
+	if err := c.PrintAs(o.FormatFlag, checkedFiles{right, append([]string{}, wrong...)}, b.String()); err != nil {
 		return err
 	}
 	if len(wrong) > 0 {
 		return &console.Refused{Lines: wrong}
 	}
 	return nil
+}
+
+// checkedFiles is what scenarios check found, as JSON.
+type checkedFiles struct {
+	Right    []string `json:"right"`
+	Mistakes []string `json:"mistakes"`
 }
 
 // checked says what a scenario that is right would run.
@@ -277,10 +276,11 @@ func checked(file string, s scenarios.Scenario) (string, error) {
 
 // scenariosImportCmd is pulley scenarios import.
 type scenariosImportCmd struct {
-	Trace     string  `arg:"" help:"A trace in WfFormat, FILE.json."`
-	Out       string  `default:"." placeholder:"DIR" help:"Where NAME.yaml and NAME.json are written. Default: here."`
-	Name      string  `placeholder:"NAME" help:"Of the scenario. Default: the file's."`
-	TimeScale float64 `default:"0.001" help:"Multiplies the recorded run times; 0 waits for nothing. Default: 0.001."`
+	Trace                 string `arg:"" help:"A trace in WfFormat, FILE.json."`
+	Out                   string `default:"." placeholder:"DIR" help:"Where NAME.yaml and NAME.json are written. Default: here."`
+	Name                  string `placeholder:"NAME" help:"Of the scenario. Default: the file's."`
+	console.TimeScaleFlag `set:"scale=0.001"`
+	console.FormatFlag
 }
 
 // importedMost bounds a trace that is imported: more tasks than this no schedule here can have.
@@ -317,7 +317,12 @@ func (o *scenariosImportCmd) Run(c *console.Console) error {
 	for _, warning := range t.Warnings {
 		c.Say("pulley: %s", warning)
 	}
-	return c.Print(fmt.Sprintf("%s: %s, %s; run it as pulley compare %s\n", scenario, plural.Of(len(t.Tasks), "task"), plural.Of(t.Edges(), "dependency", "dependencies"), scenario))
+	return c.PrintAs(o.FormatFlag, written{[]string{scenario, trace}}, fmt.Sprintf("%s: %s, %s; run it as pulley compare %s\n", scenario, plural.Of(len(t.Tasks), "task"), plural.Of(t.Edges(), "dependency", "dependencies"), scenario))
+}
+
+// written are files that a command wrote, as JSON.
+type written struct {
+	Files []string `json:"files"`
 }
 
 // same says whether two names are of one file, which is there.
@@ -346,6 +351,7 @@ func newFiles(dir string, files ...string) error {
 type scenariosExportCmd struct {
 	Scenario string `arg:"" help:"NAME or FILE."`
 	Out      string `default:"." placeholder:"DIR" help:"Where the files are written. Default: here."`
+	console.FormatFlag
 }
 
 // Run exports.
@@ -374,5 +380,5 @@ func (o *scenariosExportCmd) Run(c *console.Console) error {
 			return err
 		}
 	}
-	return c.Print(fmt.Sprintf("%s; run it as pulley compare %s\n", strings.Join(files, "\n"), files[0]))
+	return c.PrintAs(o.FormatFlag, written{files}, fmt.Sprintf("%s; run it as pulley compare %s\n", strings.Join(files, "\n"), files[0]))
 }

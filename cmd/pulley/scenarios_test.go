@@ -16,13 +16,13 @@ import (
 // TestScenariosList wants every scenario that ships with its line, and as JSON.
 func TestScenariosList(t *testing.T) {
 	t.Parallel()
-	got := call(t, nil, "scenarios", "list")
+	got := call(t, nil, "list", "scenarios")
 	lines := strings.Split(strings.TrimSuffix(got.out, "\n"), "\n")
 	if got.code != 0 || len(lines) != len(scenarios.Library()) || !strings.HasPrefix(strings.Join(strings.Fields(lines[0]), " "), "fanout one action makes a list") {
 		t.Errorf("exit status %d: %s", got.code, got.out)
 	}
-	got = call(t, nil, "scenarios", "list", "--format", "json")
-	var rows []listed
+	got = call(t, nil, "list", "scenarios", "--format", "json")
+	var rows []listedScenario
 	if err := json.Unmarshal([]byte(got.out), &rows); err != nil || len(rows) != len(lines) || rows[2].Parameters["rounds"] != "1" || rows[0].SizeMin != 2 {
 		t.Errorf("%v: %s", err, got.out)
 	}

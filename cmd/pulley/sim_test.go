@@ -42,11 +42,11 @@ func TestSim(t *testing.T) {
 	if svg, err := os.ReadFile(filepath.Join(out, "case.svg")); err != nil || !strings.HasPrefix(string(svg), "<svg") {
 		t.Errorf("there is no drawing: %v", err)
 	}
-	got = call(t, nil, "sim", "--bug", "token-ignored", "--searches", "3", "--seeds", "0..999", "--out", out)
+	got = call(t, nil, "sim", "--bug", "token-ignored", "--runs", "3", "--seeds", "0..999", "--out", out)
 	if got.code != 0 || !regexp.MustCompile(`(?m)^push +token-ignored +\d+ +\d+ +\d+ +I3\b.* a completion`).MatchString(got.out) {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
-	got = call(t, nil, "sim", "--backend", "all", "--bug", "all", "--searches", "1", "--seeds", "0..0", "--format", "json", "--out", out)
+	got = call(t, nil, "sim", "--backends", "all", "--bug", "all", "--runs", "1", "--seeds", "0..0", "--format", "json", "--out", out)
 	var rows []struct {
 		Backend, Bug string
 		Searches     int
@@ -56,13 +56,13 @@ func TestSim(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &rows); err != nil || got.code != console.ExitFailed || len(rows) < 30 || rows[0].Searches != 1 {
 		t.Errorf("exit status %d, %v: %d rows: %s%s", got.code, err, len(rows), got.out, got.err)
 	}
-	got = call(t, nil, "sim", "--searches", "2", "--seeds", fmt.Sprintf("0..%d", seeds/2-1), "--out", out)
+	got = call(t, nil, "sim", "--runs", "2", "--seeds", fmt.Sprintf("0..%d", seeds/2-1), "--out", out)
 	if got.code != 0 || !regexp.MustCompile(`(?m)^push +none +– +– +– `).MatchString(got.out) {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
 	for _, args := range [][]string{
-		{"--seeds", "9..1"}, {"--seeds", "x"}, {"--backend", "nobody"}, {"--bug", "none"}, {"--backend", "all"}, {"--searches", "-1"}, {"--searches", "2", "--twice"}, {"--searches", "2", "--workers", "2"},
-		{"--format", "json"}, {"diamond"}, {"nothing"}, {"fanout=0"}, {"chain", "--set", "x=1"}, {"--replay", "missing.json"},
+		{"--seeds", "9..1"}, {"--seeds", "x"}, {"--backends", "nobody"}, {"--bug", "none"}, {"--backends", "push,push"}, {"--runs", "-1"}, {"--runs", "2", "--twice"},
+		{"--format", "yaml"}, {"diamond"}, {"nothing"}, {"fanout=0"}, {"chain", "--set", "x=1"}, {"--replay", "missing.json"},
 	} {
 		if got := call(t, nil, append([]string{"sim", "--out", out}, args...)...); got.code != console.ExitUsage || got.err == "" {
 			t.Errorf("%v: exit status %d: %s", args, got.code, got.err)

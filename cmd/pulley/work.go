@@ -26,11 +26,9 @@ import (
 type workCmd struct {
 	File string `arg:"" optional:"" name:"file" help:"A FILE.py, whose actions are run, as pulley run FILE.py runs them. Default: only the built-in actions, and those of --actions."`
 	actionsFlag
-	DSN       string `name:"dsn" placeholder:"DSN" help:"The Postgres that the instances are in. Default: PULLEY_DSN."`
-	Backend   string `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons, the same for all who work on a schema. Default: push."`
-	Schema    string `placeholder:"NAME" help:"The schema that holds the instances. Default: that of pulley run."`
-	Workers   int    `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
-	Processes int    `placeholder:"N" help:"Processes of Python that run the actions of a FILE.py. Default: one for each CPU, at most 8."`
+	console.StoreFlags
+	Workers   int `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
+	Processes int `placeholder:"N" help:"Processes of Python that run the actions of a FILE.py. Default: one for each CPU, at most 8."`
 	actionsLimits
 	IdleExit time.Duration `placeholder:"TIME" help:"End when there was nothing to do for so long, such as 30s. Default: go on until interrupted."`
 	Drain    time.Duration `default:"30s" placeholder:"TIME" help:"How long actions at work may go on after the first interruption. Default: 30s."`

@@ -17,11 +17,12 @@ type workerCmd struct {
 
 // workerCheckCmd is pulley worker check.
 type workerCheckCmd struct {
-	Runs         string        `name:"run" placeholder:"CALL" help:"An action of the worker with arguments that may be run: --run 'mail.render {\"to\": \"x\"}'."`
-	Slow         string        `placeholder:"CALL" help:"One that may be run and takes longer than the patience; it is cancelled."`
-	Patience     time.Duration `default:"5s" help:"How long an answer and the end may take. Default: 5s."`
-	HelloTimeout time.Duration `default:"30s" help:"How long the worker may take to begin. Default: 30s."`
-	Command      []string      `arg:"" passthrough:"" help:"The worker's program and its arguments."`
+	Runs                string `name:"run" placeholder:"CALL" help:"An action of the worker with arguments that may be run: --run 'mail.render {\"to\": \"x\"}'."`
+	Slow                string `placeholder:"CALL" help:"One that may be run and takes longer than --timeout; it is cancelled."`
+	console.TimeoutFlag `set:"wait=5s" set:"answer=an answer, and for the end"`
+	HelloTimeout        time.Duration `default:"30s" placeholder:"TIME" help:"How long the worker may take to begin. Default: 30s."`
+	console.FormatFlag
+	Command []string `arg:"" passthrough:"" help:"The worker's program and its arguments."`
 }
 
 // Help is the end of the command's help.
@@ -34,11 +35,11 @@ func (workerCheckCmd) Help() string {
 // Run checks.
 func (o *workerCheckCmd) Run(c *console.Console) error {
 	options := check.Options{
-		Command: o.Command, Patience: o.Patience, HelloTimeout: o.HelloTimeout,
+		Command: o.Command, Patience: o.Timeout, HelloTimeout: o.HelloTimeout,
 		Log: func(line string) { c.Say("worker: %s", line) },
 	}
-	if o.Patience <= 0 || o.HelloTimeout <= 0 {
-		return fmt.Errorf("--patience and --hello-timeout are times above zero; write such as 5s")
+	if o.Timeout <= 0 || o.HelloTimeout <= 0 {
+		return fmt.Errorf("--timeout and --hello-timeout are times above zero; write such as 5s")
 	}
 	for _, call := range []struct {
 		flag, text string
@@ -61,13 +62,37 @@ func (o *workerCheckCmd) Run(c *console.Console) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Print(workerReport(report)); err != nil {
+	if err := c.PrintAs(o.FormatFlag, checkedWorker(report), workerReport(report)); err != nil {
 		return err
 	}
 	if len(report.Findings) > 0 {
 		return &console.Status{Code: console.ExitFailed}
 	}
 	return nil
+}
+
+// workerChecks is a report as JSON.
+type workerChecks struct {
+	Findings []workerFinding `json:"findings"`
+	Passed   []string        `json:"passed"`
+	LeftOut  []string        `json:"left_out"`
+}
+
+// workerFinding is something that a worker does wrong.
+type workerFinding struct {
+	Check    string `json:"check"`
+	Sent     string `json:"sent"`
+	Expected string `json:"expected"`
+	Came     string `json:"came"`
+	Advice   string `json:"advice"`
+}
+
+func checkedWorker(r *check.Report) workerChecks {
+	out := workerChecks{Findings: []workerFinding{}, Passed: append([]string{}, r.Passed...), LeftOut: append([]string{}, r.LeftOut...)}
+	for _, f := range r.Findings {
+		out.Findings = append(out.Findings, workerFinding(f))
+	}
+	return out
 }
 
 func workerReport(r *check.Report) string {

@@ -20,7 +20,7 @@ func exampleWorker(t *testing.T, name string) string {
 
 func TestWorkerCheck(t *testing.T) {
 	t.Parallel()
-	got := run(t, nil, "worker", "check", "--patience", "1m", "--run", `words.count {"text": "a b"}`, "perl", exampleWorker(t, "words.pl"))
+	got := run(t, nil, "worker", "check", "--timeout", "1m", "--run", `words.count {"text": "a b"}`, "perl", exampleWorker(t, "words.pl"))
 	if got.code != 0 || got.err != "" {
 		t.Errorf("%+v", got)
 	}
@@ -39,11 +39,11 @@ func TestWorkerCheck(t *testing.T) {
 func TestWorkerCheckIsRefused(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"pulley: there is no program nosuchprogram; check the name, and PATH\n":                                         {"nosuchprogram", "--patience"},
+		"pulley: there is no program nosuchprogram; check the name, and PATH\n":                                         {"nosuchprogram", "--timeout"},
 		"pulley: --run: write the name of an action and its arguments, an object, such as mail.send {\"to\": \"x\"}\n":  {"--run", "a [1]", "sh"},
 		"pulley: --slow: write the name of an action and its arguments, an object, such as mail.send {\"to\": \"x\"}\n": {"--slow", "a-b", "sh"},
-		"pulley: --patience and --hello-timeout are times above zero; write such as 5s\n":                               {"--patience", "0s", "sh"},
-		"pulley: expected \"<command> ...\"; see pulley worker check --help\n":                                          {},
+		"pulley: --timeout and --hello-timeout are times above zero; write such as 5s\n":                                {"--timeout", "0s", "sh"},
+		"pulley: expected \"<command> ...\"; see pulley help worker check\n":                                            {},
 	} {
 		got := call(t, nil, append([]string{"worker", "check"}, args...)...)
 		if got.code != console.ExitUsage || got.err != want || got.out != "" {

@@ -19,13 +19,17 @@ import (
 // nightlyCmd runs all that is deep.
 type nightlyCmd struct {
 	Night    time.Duration `default:"5h" help:"How long all of it may take, at least 10m; it ends at most a tenth later. Default: 5h."`
-	Only     []string      `placeholder:"PART" help:"These parts only, joined by commas; each gets its share of the time. Default: all."`
+	Only     []string      `placeholder:"PART" help:"These parts only, joined by commas; they share the night. Default: all."`
+	Goals    bool          `help:"The part chaos goes on until 10,000 connections were cut, 5,000 engines killed, 1,000 sessions ended, 1,000 replies lost and 100 servers crashed, for the night at most. Default: for its time."`
 	Baseline string        `placeholder:"REV" help:"The git revision that tonight and later nights are held against. Default: that of the first night."`
 	Out      string        `default:"out/nightly" help:"Where totals.json, report.html, what failed and the place where each part stopped are kept. Default: out/nightly."`
 }
 
 // shortestNight is the least that lets every part begin.
 const shortestNight = 10 * time.Minute
+
+// shortestPart is the least for parts that are chosen.
+const shortestPart = time.Minute
 
 // Verdicts of a part.
 const (
@@ -170,7 +174,10 @@ func (c *nightlyCmd) Run(ctx context.Context) error {
 
 // choose gives the parts that run.
 func (c *nightlyCmd) choose() ([]part, error) {
-	if c.Night < shortestNight {
+	if len(c.Only) > 0 && c.Night < shortestPart {
+		return nil, fmt.Errorf("--night is %v; a part takes %v at least", c.Night, shortestPart)
+	}
+	if len(c.Only) == 0 && c.Night < shortestNight {
 		return nil, fmt.Errorf("--night is %v; every part has its time from %v on", c.Night, shortestNight)
 	}
 	all := parts()
@@ -186,15 +193,11 @@ func (c *nightlyCmd) choose() ([]part, error) {
 	return slices.DeleteFunc(all, func(p part) bool { return len(c.Only) > 0 && !slices.Contains(c.Only, p.name) }), nil
 }
 
-// budget gives the first of the parts that are left its share of the time that is left. A part that was asked for alone has the
-// share that it has in a whole night.
+// budget gives the first of the parts that are left its share of the time that is left.
 func (n *night) budget(left []part) time.Duration {
 	var sum float64
 	for _, p := range left {
 		sum += p.share
-	}
-	if len(n.Only) > 0 {
-		return time.Duration(left[0].share / 100 * float64(n.Night))
 	}
 	return max(0, time.Duration(left[0].share/sum*float64(time.Until(n.began.Add(n.Night)))))
 }
@@ -215,7 +218,7 @@ func (n *night) one(ctx context.Context, p part, budget time.Duration) *outcome 
 	case ctx.Err() != nil:
 		o.cannotSay(problem{What: "interrupted"})
 	case err != nil:
-		o.cannotSay(problem{What: err.Error(), Again: fmt.Sprintf("out/bin/suite nightly --night %v --only '%s'", n.Night, p.name)})
+		o.cannotSay(problem{What: err.Error(), Again: fmt.Sprintf("make nightly NIGHT=%v NIGHT_FLAGS=--only='%s'", max(budget, shortestPart).Round(time.Second), p.name)})
 	}
 	fmt.Printf("          %s in %s%s\n", o.Verdict, time.Since(begun).Round(time.Second), o.line())
 	for _, x := range o.Problems {

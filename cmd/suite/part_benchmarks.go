@@ -142,7 +142,7 @@ func (n *night) commit(ctx context.Context) string {
 
 // gate runs pulley gate on the baseline and this revision.
 func (n *night) gate(ctx context.Context, head string, until time.Time, o *outcome) error {
-	args := []string{"gate", "--revisions", n.state.Baseline, head, "--for", left(until), "--out", n.file("gate")}
+	args := []string{"gate", "--revisions", n.state.Baseline, head, "--max-duration", left(until), "--out", n.file("gate")}
 	code, output, err := n.ask(ctx, append([]string{n.pulley()}, args...)...)
 	if err != nil {
 		return err

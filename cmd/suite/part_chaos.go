@@ -21,7 +21,7 @@ import (
 // runChaos has every backend go through faults for a while.
 func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	dir := n.file("chaos")
-	code, output, err := n.ask(ctx, n.pulley(), "chaos-nightly", "--for", left(until), "--out", dir)
+	code, output, err := n.ask(ctx, append([]string{n.pulley(), "chaos-night", "--out", dir}, n.chaosTime(until)...)...)
 	var t struct {
 		Runs                   int
 		Reached                map[string]int64
@@ -41,9 +41,17 @@ func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error 
 		o.tellChaos(kept)
 	}
 	if code != 0 && len(t.Kept) == 0 {
-		o.cannotSay(problem{What: fmt.Sprintf("chaos-nightly ended with exit status %d", code), Output: failedPart(output)})
+		o.cannotSay(problem{What: fmt.Sprintf("the runs of chaos ended with exit status %d", code), Output: failedPart(output)})
 	}
 	return nil
+}
+
+// chaosTime says how long runs of chaos go on: for a time, or until enough has gone wrong.
+func (n *night) chaosTime(until time.Time) []string {
+	if n.Goals {
+		return []string{"--max-duration", left(until)}
+	}
+	return []string{"--duration", left(until)}
 }
 
 // tellChaos tells of a run of chaos that did not pass, by what it wrote.

@@ -78,7 +78,7 @@
 //	attempts-forgotten-in-a-crash             137 (1–817)          137 (1–817)
 //	loop-reset-forgotten                      –                    417 (49–785)
 //
-// The same for all designs is printed by pulley sim --backend all --bug all --seeds 0..32767; a minute of one processor is some
+// The same for all designs is printed by pulley sim --backends all --bug all --seeds 0..32767; a minute of one processor is some
 // ten thousand seeds. Bugs of the core, and of push, are planted in their code itself, by package mutants with --sim, which builds the program
 // with each (make sim-bugs):
 //

@@ -24,16 +24,16 @@ import (
 
 // BenchCmd is pulley bench.
 type BenchCmd struct {
-	Rate       string        `placeholder:"RATE" help:"Instances a second in the mean, as in 200 or 12000/m: the scenario's own arrivals at that rate, else Poisson arrivals."`
-	Arrivals   string        `placeholder:"ARRIVALS" help:"How instances arrive, as in poisson:200/s, constant:200/s, ramp:10/s..500/s,30s or closed:16; see below. Default: what the scenario says."`
-	Backend    string        `default:"push" help:"The scheduler, with its options after colons. Default: push."`
-	Duration   time.Duration `placeholder:"TIME" help:"How long is measured. Default: what the scenario says, else 30s."`
-	WarmUp     string        `placeholder:"TIME" help:"auto: until latencies have settled, for a third of --duration or 10s at most; auto:20s: for 20s at most; 5s: for exactly as long. Default: what the scenario says, else auto."`
-	Drain      time.Duration `placeholder:"TIME" help:"How long instances that are open at the end may take. Default: what the scenario says, else 10s."`
-	Percentile string        `default:"p99" placeholder:"P" help:"The percentile that the run is judged by, from p50 to p99.99, or max. Default: p99."`
-	Objective  []string      `sep:"none" placeholder:"BOUND" help:"A bound on a percentile of latencies, as in 'p99 < 50ms'; may be repeated. Default: what the scenario says."`
-	Out        string        `default:"out/bench" placeholder:"DIR" help:"Where the record and the histograms are written. Default: out/bench."`
-	Format     string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	Rate     string `placeholder:"RATE" help:"Instances a second in the mean, as in 200 or 12000/m: the scenario's own arrivals at that rate, else Poisson arrivals."`
+	Arrivals string `placeholder:"ARRIVALS" help:"How instances arrive, as in poisson:200/s, constant:200/s, ramp:10/s..500/s,30s or closed:16; see below. Default: what the scenario says."`
+	console.BackendFlag
+	Duration        time.Duration `placeholder:"TIME" help:"How long is measured. Default: what the scenario says, else 30s."`
+	WarmUp          string        `placeholder:"TIME" help:"auto: until latencies have settled, for a third of --duration or 10s at most; auto:20s: for 20s at most; 5s: for exactly as long. Default: what the scenario says, else auto."`
+	Drain           time.Duration `placeholder:"TIME" help:"How long instances that are open at the end may take. Default: what the scenario says, else 10s."`
+	Percentile      string        `default:"p99" placeholder:"P" help:"The percentile that the run is judged by, from p50 to p99.99, or max. Default: p99."`
+	Objective       []string      `sep:"none" placeholder:"BOUND" help:"A bound on a percentile of latencies, as in 'p99 < 50ms'; may be repeated. Default: what the scenario says."`
+	console.OutFlag `set:"folder=out/bench" set:"files=the record and the histograms"`
+	console.FormatFlag
 	testbedFlags
 }
 
@@ -54,14 +54,12 @@ func (BenchCmd) Help() string {
 		"  pulley bench chain --arrivals ramp:10/s..2000/s,60s --warm-up 0s --duration 60s\n" +
 		"  pulley bench chain --arrivals closed:16\n\nArrivals:\n\n")
 	b.WriteString(console.Indent(arrivals.Help))
-	b.WriteString("\nBackends:\n\n")
-	b.WriteString(console.Indent(designs.Help()))
 	return b.String()
 }
 
 // Run puts the scenario under load, writes the record, and prints it.
 func (o *BenchCmd) Run(c *console.Console) error {
-	spec, run, err := o.config()
+	spec, run, err := o.config(c)
 	if err != nil {
 		return console.Refuse(err)
 	}
@@ -111,12 +109,12 @@ func verdictOf(l *record.Load) error {
 }
 
 // config checks and builds everything that needs no server.
-func (o *BenchCmd) config() (spec bench.TestbedSpec, run bench.OpenRun, err error) {
+func (o *BenchCmd) config(c *console.Console) (spec bench.TestbedSpec, run bench.OpenRun, err error) {
 	backend, err := designs.Parse(o.Backend)
 	if err != nil {
 		return spec, run, err
 	}
-	k, limits, err := o.find()
+	k, limits, err := o.find(c)
 	if err != nil {
 		return spec, run, err
 	}
@@ -255,11 +253,12 @@ func (o *BenchCmd) bench(ctx context.Context, c *console.Console, spec bench.Tes
 	if err != nil {
 		return nil, err
 	}
-	c.Say("%s on %s, %s: up to %s of warm-up, %s measured", spec.Case, spec.Backend, run.Arrivals, run.WarmUp, run.Measure)
-	run.Progress = loadProgress(c.Err, console.IsTerminal(c.Err))
+	c.Say("%s on %s, %s: up to %s of warm-up, %s measured, about %s in all", spec.Case, spec.Backend, run.Arrivals, run.WarmUp, run.Measure, run.WarmUp+run.Measure)
+	progress, watched := c.Progress()
+	run.Progress = loadProgress(progress, watched)
 	found, err = bed.Observe(ctx, run)
-	if console.IsTerminal(c.Err) {
-		_, _ = io.WriteString(c.Err, "\r\x1b[K")
+	if watched {
+		_, _ = io.WriteString(progress, "\r\x1b[K")
 	}
 	if closing := bed.Close(ctx); err == nil && closing != nil {
 		found.Oppose(load.KindWrong, closing.Error())

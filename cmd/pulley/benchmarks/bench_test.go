@@ -19,7 +19,8 @@ func TestBenchKeepsWhatItHas(t *testing.T) {
 	interrupted := &console.Status{Code: 130}
 	var printed strings.Builder
 	c := &console.Console{Out: &printed, Err: io.Discard}
-	cmd := BenchCmd{Out: t.TempDir(), Format: "text"}
+	var cmd BenchCmd
+	cmd.Out, cmd.Format = t.TempDir(), "text"
 	if err := cmd.finish(c, nil, interrupted); err != interrupted || printed.Len() > 0 {
 		t.Errorf("%v; printed %q", err, printed.String())
 	}

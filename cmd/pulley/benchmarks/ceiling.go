@@ -16,6 +16,7 @@ import (
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver"
+	"pulley/internal/plural"
 	"pulley/reports"
 	"pulley/reports/record"
 )
@@ -27,9 +28,9 @@ type CeilingCmd struct {
 	Connections []int         `default:"1,2,4,8,16" help:"Sessions at once, from 1 to 64, joined by commas. Default: 1,2,4,8,16."`
 	Batches     []int         `default:"100,1000" help:"Completions in a call, where calls have several, from 1 to 10000. Default: 100,1000."`
 	Nodes       []int         `name:"nodes-per-instance" placeholder:"N" help:"Measure beside completions only also those of instances of so many node runs, whose own rows are written, too; up to fifteen numbers from 1 to 1000000, joined by commas. Default: none."`
-	Duration    time.Duration `default:"1s" help:"Of each point, each time; a quarter of it more goes before as warm-up. Default: 1s."`
+	Duration    time.Duration `default:"3m" placeholder:"TIME" help:"How long the measurement takes in all; each point has its share of it, of which a fifth goes before as warm-up. Default: 3m."`
 	Runs        int           `default:"3" help:"Measurements of each point, from 1 to 100. Default: 3."`
-	Format      string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	console.FormatFlag
 }
 
 // Help is the end of the command's help.
@@ -39,9 +40,9 @@ func (CeilingCmd) Help() string {
 		"an epoch fences; packed, the same with as many events in a row as a page takes; copy, an event for each by COPY. The workload is a fan-out; pulley compare measures with the graphs of its scenarios. With --nodes-per-instance, an instance's own row is inserted and ended once for so many completions, too: in the same " +
 		"statement where there are many in one, else by one of its own. The best rate of each is a ceiling for schedulers that write so. Measured as well: how long a commit and a " +
 		"single completion take on one idle connection. The method is printed with the figures.\n\n" +
-		"With the defaults it takes about three minutes. Nothing else should be at work on the machine.\n\n" +
+		"Nothing else should be at work on the machine.\n\n" +
 		"Exit status: 0 if all was measured; 2 for a mistake in the command line, or a server that cannot be used.\n\n" +
-		"Example: pulley ceiling --ways batched,append --duration 500ms"
+		"Example: pulley ceiling --ways batched,append --duration 30s"
 }
 
 // Run measures and prints.
@@ -49,14 +50,15 @@ func (o *CeilingCmd) Run(c *console.Console) error {
 	if o.Runs < 1 || o.Runs > 100 {
 		return fmt.Errorf("--runs %d: choose from 1 to 100", o.Runs)
 	}
-	cfg := ceiling.Config{DSN: "not known yet", Ways: o.Ways, Connections: o.Connections, Batches: o.Batches, Duration: o.Duration, Idle: true, Nodes: append([]int{0}, o.Nodes...)}
-	if o.Duration == 0 {
-		return fmt.Errorf("--duration 0s: choose from %s to %s", ceiling.MinDuration, ceiling.MaxDuration)
-	}
+	cfg := ceiling.Config{DSN: "not known yet", Ways: o.Ways, Connections: o.Connections, Batches: o.Batches, Duration: ceiling.MinDuration, Idle: true, Nodes: append([]int{0}, o.Nodes...)}
 	if slices.Contains(o.Nodes, 0) {
 		return errors.New("--nodes-per-instance 0: completions only are measured in any case; choose from 1")
 	}
-	if _, err := ceiling.New(cfg); err != nil { // before a server is started
+	meter, err := ceiling.New(cfg) // before a server is started
+	if err != nil {
+		return err
+	}
+	if cfg.Duration, err = o.ofPoint(meter.Points()); err != nil {
 		return err
 	}
 	ctx, stop := console.Interruptible()
@@ -66,11 +68,21 @@ func (o *CeilingCmd) Run(c *console.Console) error {
 		return err
 	}
 	defer closing()
+	c.Say("%s of %s each, in about %s", plural.Of(o.Runs*meter.Points(), "measurement"), cfg.Duration.Round(time.Millisecond), o.Duration)
 	report, err := o.measure(ctx, c, cfg, server)
 	if err != nil {
 		return console.Ended(ctx, err)
 	}
 	return o.print(c, report)
+}
+
+// ofPoint is how long each of so many points is measured, each time.
+func (o *CeilingCmd) ofPoint(points int) (time.Duration, error) {
+	shares := time.Duration(points*o.Runs) * 5 / 4 // with the warm-up
+	if least := shares * ceiling.MinDuration; o.Duration < least {
+		return 0, fmt.Errorf("--duration %s: %d points take %s at least; choose a longer time, or fewer --ways, --connections or --runs", o.Duration, points, least)
+	}
+	return min(o.Duration/shares, ceiling.MaxDuration), nil
 }
 
 // measure makes the report.
@@ -82,11 +94,12 @@ func (o *CeilingCmd) measure(ctx context.Context, c *console.Console, cfg ceilin
 	if report.Postgres, err = settings(ctx, server); err != nil {
 		return nil, err
 	}
-	run, shown := 0, console.IsTerminal(c.Err)
+	run := 0
+	progress, shown := c.Progress()
 	cfg.DSN = server.DSN()
 	cfg.Progress = func(done, total int, point string) {
 		if shown {
-			_, _ = fmt.Fprintf(c.Err, "\r\x1b[K[%d/%d] %s", run*total+done+1, o.Runs*total, point)
+			_, _ = fmt.Fprintf(progress, "\r\x1b[K[%d/%d] %s", run*total+done+1, o.Runs*total, point)
 		}
 	}
 	meter, err := ceiling.New(cfg)
@@ -100,7 +113,7 @@ func (o *CeilingCmd) measure(ctx context.Context, c *console.Console, cfg ceilin
 		err = meter.Round(ctx)
 	}
 	if shown {
-		_, _ = io.WriteString(c.Err, "\r\x1b[K")
+		_, _ = io.WriteString(progress, "\r\x1b[K")
 	}
 	report.EndedAt, report.Ceilings = time.Now(), meter.Result()
 	return report, err

@@ -21,11 +21,11 @@ import (
 // ClaimsCmd is pulley claims.
 type ClaimsCmd struct {
 	console.ServerFlags
-	Only   []string `placeholder:"NAME" help:"Measure these experiments only, joined by commas; they are listed below."`
-	Goals  bool     `help:"Hold the project's own goals against measurements, instead of what others published. Takes about a quarter of an hour, and 4 GB of disk."`
-	Quick  bool     `help:"Fewer repetitions and smaller sizes."`
-	Runs   int      `default:"0" help:"Repetitions, from 1 to 100; six or more give 95 % intervals, fewer the range. Default: 6, or 3 with --quick and of goals."`
-	Format string   `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	Only  []string `placeholder:"NAME" help:"Measure these experiments only, joined by commas; they are listed below."`
+	Goals bool     `help:"Hold the project's own goals against measurements, instead of what others published. Takes about a quarter of an hour, and 4 GB of disk."`
+	Quick bool     `help:"Fewer repetitions and smaller sizes."`
+	Runs  int      `placeholder:"N" help:"Repetitions, from 1 to 100; six or more give 95 % intervals, fewer the range. Default: 6, or 3 with --quick and of goals."`
+	console.FormatFlag
 }
 
 // Help is the end of the command's help.
@@ -77,6 +77,9 @@ func (o *ClaimsCmd) Run(c *console.Console) error {
 		return console.Ended(ctx, err)
 	}
 	found, failed := claims.Measure(ctx, cfg)
+	if failed != nil && len(found) == 0 {
+		return console.Ended(ctx, failed)
+	}
 	report.EndedAt, report.Claims = time.Now(), found
 	if err := o.print(c, &report); err != nil {
 		return err

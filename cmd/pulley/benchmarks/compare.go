@@ -3,12 +3,12 @@ package benchmarks
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"pulley/bench"
@@ -23,31 +23,31 @@ import (
 
 // CompareCmd is pulley compare.
 type CompareCmd struct {
-	Scenarios []string `arg:"" optional:"" help:"What to run: ${scenarios}, or a scenario's file, as in orders.yaml; with =SIZE for one size. Default: the first seven."`
+	Scenarios []string `arg:"" optional:"" placeholder:"SCENARIO" help:"What to run: scenarios (pulley list scenarios names them), with =SIZE or =SIZE,SIZE for sizes, a scenario's FILE.yaml, or a program, FILE.ir. Default: ${usual}."`
 	console.ServerFlags
-	Backends    []string      `default:"push,pull" help:"The schedulers, with their options after colons, joined by commas. Default: push,pull."`
-	Sizes       []string      `sep:"none" placeholder:"SIZES" help:"Sizes of every scenario, as in 10,100, or of one, as in fanout=10,100; may be repeated. Default: each scenario's own."`
-	Set         []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
-	Load        string        `enum:"both,alone,saturated" default:"both" help:"alone: one instance at a time, for latencies; saturated: as many as it takes to be no faster with more, for throughput; both: one after the other. Default: both."`
-	Runs        int           `placeholder:"N" help:"Repetitions, from 1 to 1000; fewer than five show no difference. Default: 6; 5 with --quick."`
-	RunTime     time.Duration `placeholder:"TIME" help:"How long a saturated run takes, about, and up to four times that where a scheduler is slow; one of a lone instance takes a quarter of it. Default: 2s; 400ms with --quick."`
-	Quick       bool          `help:"Less of everything, for a first look: 5 short runs, each scenario's two smallest sizes, no ceilings."`
-	Out         string        `default:"out/compare" placeholder:"DIR" help:"Where the record and the report are written. Default: out/compare."`
-	History     string        `placeholder:"FILE" help:"Also append what was found to this history, which pulley history reads."`
-	Revision    string        `placeholder:"COMMIT" help:"The commit that is measured, where the program does not know its own."`
-	Format      string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
-	Trace       []string      `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace; may be repeated. Default: generated ones."`
-	TimeScale   float64       `default:"0.0001" help:"Multiplies the run times of a trace's tasks; 0 waits for nothing. Default: 0.0001."`
-	Workers     int           `placeholder:"N" help:"Actions that an engine runs at once. Default: 16 for lone instances, 2000 when saturated."`
-	InFlight    int           `placeholder:"N" help:"So many instances at once, and no other load: 1 is a lone instance. Default: 500 when saturated, fewer if they are large."`
-	Undisturbed bool          `help:"Also run each scenario that puts the store under pressure without that, as NAME-undisturbed."`
-	Engines     int           `default:"1" help:"Engines that share the store, from 1 to 64, each with its own workers and connections. Default: 1."`
-	MinNodes    int           `placeholder:"N" help:"Node runs in one run at least, instead of --run-time: instances are repeated until then."`
-	RunTimeout  time.Duration `default:"5m" help:"Of one run, which is invalid if it takes longer. Default: 5m."`
-	Seed        uint64        `default:"1" help:"Of generated traces. Default: 1."`
-	Ceiling     time.Duration `default:"200ms" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 6 s for each kind of scheduler and graph, of which at most twelve are measured. Default: 200ms."`
-	NoCeiling   bool          `help:"Leave that out."`
-	Profile     bool          `help:"Also show what processor time goes into, for each node run by stage, and write a profile of each row for go tool pprof."`
+	console.BackendsFlag `set:"backends=push,pull"`
+	console.InputFlag
+	console.SetFlag
+	Load            string        `enum:"both,alone,saturated" default:"both" help:"alone: one instance at a time, for latencies; saturated: as many as it takes to be no faster with more, for throughput; both: one after the other. Default: both."`
+	Runs            int           `placeholder:"N" help:"Repetitions, from 1 to 1000; fewer than five show no difference. Default: 6; 5 with --quick."`
+	RunDuration     time.Duration `placeholder:"TIME" help:"How long a saturated run takes, about, and up to four times that where a scheduler is slow; one of a lone instance takes a quarter of it. Default: 2s; 400ms with --quick."`
+	Quick           bool          `help:"Less of everything, for a first look: 5 short runs, each scenario's two smallest sizes, no ceilings."`
+	console.OutFlag `set:"folder=out/compare" set:"files=the record and the report"`
+	History         string `placeholder:"FILE" help:"Also append what was found to this history, which pulley history reads."`
+	Revision        string `placeholder:"COMMIT" help:"The commit that is measured, where the program does not know its own."`
+	console.FormatFlag
+	Trace                 []string `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace; may be repeated. Default: generated ones."`
+	console.TimeScaleFlag `set:"scale=0.0001"`
+	Workers               int  `placeholder:"N" help:"Actions that an engine runs at once. Default: 16 for lone instances, 2000 when saturated."`
+	InFlight              int  `placeholder:"N" help:"So many instances at once, and no other load: 1 is a lone instance. Default: 500 when saturated, fewer if they are large."`
+	Undisturbed           bool `help:"Also run each scenario that puts the store under pressure without that, as NAME-undisturbed."`
+	Engines               int  `default:"1" placeholder:"N" help:"Engines that share the store, from 1 to 64, each with its own workers and connections. Default: 1."`
+	MinNodes              int  `placeholder:"N" help:"Node runs in one run at least, instead of --run-duration: instances are repeated until then."`
+	console.TimeoutFlag   `set:"wait=5m" set:"answer=the end of a run, which is invalid if it takes longer"`
+	console.SeedFlag      `set:"drawn=generated traces, and of what scenarios draw"`
+	CeilingDuration       time.Duration `default:"200ms" placeholder:"TIME" help:"How long each point is measured, before the first run and after the last, of what raw SQL can do for the schedulers' rows; takes some 6 s for each kind of scheduler and graph, of which at most twelve are measured. Default: 200ms."`
+	NoCeiling             bool          `help:"Leave that out."`
+	Profile               bool          `help:"Also show what processor time goes into, for each node run by stage, and write a profile of each row for go tool pprof."`
 
 	PlantSlowdown float64 `hidden:"" help:"Slow every run down by so much, for pulley gate --self-test."`
 	PlantRows     int     `hidden:"" help:"Read so many rows more per node, for the same."`
@@ -58,23 +58,18 @@ type CompareCmd struct {
 
 // Help is the end of the command's help.
 func (CompareCmd) Help() string {
-	var b strings.Builder
-	b.WriteString("Every result is checked against the expected one. Written are manifest.json, summary.json, samples.ndjson, " +
+	return "Every result is checked against the expected one. Written are manifest.json, summary.json, samples.ndjson, " +
 		"hop.hlog, instance.hlog and report.html, with --profile cpu-*.pb.gz. Ctrl-C ends the comparison with what it has. " +
 		"Two schedulers are said to differ only where the interval of their ratio over all runs shows it; ~ stands elsewhere. " +
 		"Garbage is collected as with GOGC=400, unless that is set.\n\n" +
-		"Exit status: 0 if every run was valid, 1 if one was not, 2 if nothing could be run.\n\nScenarios:\n\n")
-	for _, s := range scenarios.Library() {
-		fmt.Fprintf(&b, "  %-16s %s; size: %s\n", s.Name, s.Doc, s.SizeMeans)
-	}
-	b.WriteString("\nBackends:\n\n")
-	b.WriteString(console.Indent(designs.Help()))
-	return b.String()
+		"Exit status: 0 if every run was valid, 1 if one was not, 2 if nothing could be run.\n\nExamples:\n\n" +
+		"  pulley compare fanout=10,100 chain=10 --backends push,journal,pull --quick\n" +
+		"  pulley compare flow.ir --input @in.json --backends push,eager\n"
 }
 
 // Run compares, writes the record and the report, and prints the table.
 func (o *CompareCmd) Run(c *console.Console) error {
-	cfg, err := o.config()
+	cfg, err := o.config(c)
 	if err != nil {
 		return console.Refuse(err)
 	}
@@ -86,6 +81,9 @@ func (o *CompareCmd) Run(c *console.Console) error {
 	found, err := o.compare(ctx, c, cfg)
 	if err != nil {
 		return console.Ended(ctx, err)
+	}
+	if found.Manifest.Interrupted && len(found.Manifest.Samples) == 0 {
+		return console.Ended(ctx, errNothing)
 	}
 	found.Manifest.Tool.Revision = cmp.Or(found.Manifest.Tool.Revision, o.Revision)
 	if err := o.write(found); err != nil {
@@ -108,6 +106,9 @@ func (o *CompareCmd) Run(c *console.Console) error {
 	return nil
 }
 
+// errNothing is of a comparison that ended before a run had.
+var errNothing = errors.New("ended before anything was measured; no report is written")
+
 // mayReplace refuses a directory in which files are not of an earlier run, and a history that nothing can be added to, before hours are spent.
 func (o *CompareCmd) mayReplace() error {
 	if err := console.MayReplace(o.Out, compareFiles...); err != nil || o.History == "" {
@@ -120,7 +121,7 @@ func (o *CompareCmd) mayReplace() error {
 }
 
 // config checks and builds everything that needs no server.
-func (o *CompareCmd) config() (bench.CompareConfig, error) {
+func (o *CompareCmd) config(c *console.Console) (bench.CompareConfig, error) {
 	if err := checkTimeScale(o.TimeScale); err != nil {
 		return bench.CompareConfig{}, err
 	}
@@ -128,8 +129,8 @@ func (o *CompareCmd) config() (bench.CompareConfig, error) {
 	if o.Runs < 1 || o.Runs > 1000 {
 		return bench.CompareConfig{}, fmt.Errorf("--runs %d: choose from 1 to 1000", o.Runs)
 	}
-	if o.RunTime < 10*time.Millisecond || o.RunTime > time.Hour {
-		return bench.CompareConfig{}, fmt.Errorf("--run-time %s: choose from 10ms to 1h", o.RunTime)
+	if o.RunDuration < 10*time.Millisecond || o.RunDuration > time.Hour {
+		return bench.CompareConfig{}, fmt.Errorf("--run-duration %s: choose from 10ms to 1h", o.RunDuration)
 	}
 	for flag, n := range map[string]int{"workers": o.Workers, "in-flight": o.InFlight, "min-nodes": o.MinNodes} {
 		if n < 0 || n > 1_000_000 {
@@ -140,25 +141,30 @@ func (o *CompareCmd) config() (bench.CompareConfig, error) {
 	if err != nil {
 		return bench.CompareConfig{}, err
 	}
-	if o.Ceiling < ceiling.MinDuration || o.Ceiling > time.Minute {
-		return bench.CompareConfig{}, fmt.Errorf("--ceiling %s: choose from %s to 1m, or --no-ceiling", o.Ceiling, ceiling.MinDuration)
+	if o.CeilingDuration < ceiling.MinDuration || o.CeilingDuration > time.Minute {
+		return bench.CompareConfig{}, fmt.Errorf("--ceiling-duration %s: choose from %s to 1m, or --no-ceiling", o.CeilingDuration, ceiling.MinDuration)
 	}
 	if o.NoCeiling {
-		o.Ceiling = 0
+		o.CeilingDuration = 0
 	}
 	specs, err := designs.ParseAll(o.Backends)
 	if err != nil {
 		return bench.CompareConfig{}, err
 	}
+	input, err := o.InputOf(c, o.Scenarios...)
+	if err != nil {
+		return bench.CompareConfig{}, err
+	}
 	cases, err := bench.Cases(bench.CaseOptions{
-		Scenarios: o.Scenarios, Sizes: o.Sizes, Traces: o.Trace, Few: o.Quick, Undisturbed: o.Undisturbed, Set: o.Set,
+		Input:     input,
+		Scenarios: o.Scenarios, Traces: o.Trace, Few: o.Quick, Undisturbed: o.Undisturbed, Set: o.Set,
 		Options: scenarios.Options{TimeScale: o.TimeScale, Seed: o.Seed},
 	})
 	if err != nil {
 		return bench.CompareConfig{}, err
 	}
 	return bench.CompareConfig{
-		Cases: cases, Backends: specs, Runs: o.Runs, Loads: loads, OwnLoads: o.ownLoads, Engines: o.Engines, RunTimeout: o.RunTimeout, Seed: o.Seed, Ceilings: o.Ceiling, CeilingConnections: o.CeilingConnections, Profile: o.Profile, Command: os.Args,
+		Cases: cases, Backends: specs, Runs: o.Runs, Loads: loads, OwnLoads: o.ownLoads, Engines: o.Engines, RunTimeout: o.Timeout, Seed: o.Seed, Ceilings: o.CeilingDuration, CeilingConnections: o.CeilingConnections, Profile: o.Profile, Command: os.Args,
 		Plant: bench.Plant{Slowdown: o.PlantSlowdown, RowsPerNode: o.PlantRows},
 	}, nil
 }
@@ -174,7 +180,8 @@ func (o *CompareCmd) compare(ctx context.Context, c *console.Console, cfg bench.
 		cfg.DSN, cfg.Way = server.DSN(), server.Describe()
 	}
 	c.Say("%s", estimate(cfg, o.Quick))
-	cfg.Progress = bench.ProgressPrinter(c.Err, console.IsTerminal(c.Err), time.Now)
+	progress, watched := c.Progress()
+	cfg.Progress = bench.ProgressPrinter(progress, watched, time.Now)
 	return bench.Compare(ctx, cfg)
 }
 
@@ -208,15 +215,15 @@ func (o *CompareCmd) print(c *console.Console, found *bench.Comparison) error {
 
 // defaults fills in what was not said.
 func (o *CompareCmd) defaults() {
-	o.ownLoads = o.InFlight == 0 && o.Load == "both" && o.Workers == 0 && o.RunTime == 0 && o.MinNodes == 0 && !o.Quick
+	o.ownLoads = o.InFlight == 0 && o.Load == "both" && o.Workers == 0 && o.RunDuration == 0 && o.MinNodes == 0 && !o.Quick
 	if o.Runs == 0 {
 		if o.Runs = 6; o.Quick {
 			o.Runs = 5
 		}
 	}
-	if o.RunTime == 0 {
-		if o.RunTime = 2 * time.Second; o.Quick {
-			o.RunTime = 400 * time.Millisecond
+	if o.RunDuration == 0 {
+		if o.RunDuration = 2 * time.Second; o.Quick {
+			o.RunDuration = 400 * time.Millisecond
 		}
 	}
 	o.NoCeiling = o.NoCeiling || o.Quick
@@ -229,7 +236,7 @@ const aloneShare = 0.25
 // loads are the modes of the comparison.
 func (o *CompareCmd) loads() ([]bench.Load, error) {
 	alone, saturated := bench.AloneLoad(), bench.SaturatedLoad()
-	alone.RunTime, saturated.RunTime = time.Duration(aloneShare*float64(o.RunTime)), o.RunTime
+	alone.RunTime, saturated.RunTime = time.Duration(aloneShare*float64(o.RunDuration)), o.RunDuration
 	var loads []bench.Load
 	switch {
 	case o.InFlight > 0 && o.Load != "both":

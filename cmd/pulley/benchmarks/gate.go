@@ -24,25 +24,25 @@ type GateCmd struct {
 	Candidate string   `arg:"" optional:"" help:"Another, which is held against it."`
 	Flags     []string `arg:"" optional:"" help:"Behind --: what pulley compare is given, with --revisions and --self-test."`
 	console.ServerFlags
-	Revisions  bool          `help:"BASELINE and CANDIDATE are git revisions: both are built, and take turns on this machine."`
-	Bench      string        `placeholder:"PATTERN" help:"With --revisions: the benchmarks of any Go module that take turns, as go test -bench names them, instead of pulley compare."`
-	Package    string        `placeholder:"PKG" help:"With --bench: the packages, as in ./... Default: the one in this directory."`
-	Benchtime  string        `default:"100ms" placeholder:"TIME" help:"With --bench: how long each benchmark runs, five times in a turn; or 100x. Default: 100ms."`
-	SelfTest   bool          `help:"Plant slowdowns of 5, 10 and 25 % and an extra row read per node, and see that they are found; compare the same with the same, and count false alarms."`
-	Tries      int           `placeholder:"N" help:"With --self-test: tries for each plant; false alarms have five times as many. Default: 20."`
-	Only       string        `placeholder:"PLANT" help:"With --self-test: one of none, 5%, 10%, 25% and row alone."`
-	Disturb    bool          `help:"With --self-test: other work comes and goes at random meanwhile."`
-	Runs       int           `placeholder:"N" help:"With --revisions and --self-test: pairs of turns, from 2 to 1000. Default: 40."`
-	For        time.Duration `placeholder:"TIME" help:"With --revisions: begin no pair that would not end within so long, builds included, as in 10m. Default: all pairs."`
-	Margin     string        `default:"3%" placeholder:"SHARE" help:"How much worse a figure may be, as in 3% or 0.03. Default: 3%."`
-	Resolution string        `placeholder:"SHARE" help:"A row passes only if its runs exclude that it is worse by so much. Default: 25%, or twice the margin if that is more."`
-	Alpha      string        `default:"0.05" placeholder:"SHARE" help:"The probability of a false alarm, over all figures together. Default: 0.05."`
-	Seed       uint64        `default:"1" help:"Of the order within pairs, and of what disturbs. Default: 1."`
-	Out        string        `placeholder:"DIR" help:"Write gate.json and gate.txt there, and with --revisions the records of all turns."`
-	Format     string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	Revisions        bool          `help:"BASELINE and CANDIDATE are git revisions: both are built, and take turns on this machine."`
+	Bench            string        `placeholder:"PATTERN" help:"With --revisions: the benchmarks of any Go module that take turns, as go test -bench names them, instead of pulley compare."`
+	Package          string        `placeholder:"PKG" help:"With --bench: the packages, as in ./... Default: the one in this directory."`
+	Benchtime        string        `default:"100ms" placeholder:"TIME" help:"With --bench: how long each benchmark runs, five times in a turn; or 100x. Default: 100ms."`
+	SelfTest         bool          `help:"Plant slowdowns of 5, 10 and 25 % and an extra row read per node, and see that they are found; compare the same with the same, and count false alarms."`
+	Tries            int           `placeholder:"N" help:"With --self-test: tries for each plant; false alarms have five times as many. Default: 20."`
+	Only             string        `placeholder:"PLANT" help:"With --self-test: one of none, 5%, 10%, 25% and row alone."`
+	Disturb          bool          `help:"With --self-test: other work comes and goes at random meanwhile."`
+	Runs             int           `placeholder:"N" help:"With --revisions and --self-test: pairs of turns, from 2 to 1000. Default: 40."`
+	MaxDuration      time.Duration `placeholder:"TIME" help:"With --revisions: begin no pair that would not end within so long, builds included, as in 10m. Default: all pairs."`
+	Margin           string        `default:"3%" placeholder:"SHARE" help:"How much worse a figure may be, as in 3% or 0.03. Default: 3%."`
+	Resolution       string        `placeholder:"SHARE" help:"A row passes only if its runs exclude that it is worse by so much. Default: 25%, or twice the margin if that is more."`
+	Alpha            string        `default:"0.05" placeholder:"SHARE" help:"The probability of a false alarm, over all figures together. Default: 0.05."`
+	console.SeedFlag `set:"drawn=the order within pairs, and of what disturbs"`
+	Out              string `placeholder:"DIR" help:"Write gate.json and gate.txt there, and with --revisions the records of all turns."`
+	console.FormatFlag
 
 	words []string    `kong:"-"` // all that is no flag of this command, in its order
-	until pairs.Until `kong:"-"` // by --for
+	until pairs.Until `kong:"-"` // by --max-duration
 }
 
 // pairsDefault is how many pairs of turns there are. On a machine that other work disturbs at random, the interval of a ratio reaches
@@ -145,8 +145,8 @@ func (o *GateCmd) check() error {
 		return errors.New("--tries, --only and --disturb are for --self-test")
 	case o.Tries < 0 || o.Tries > 10_000:
 		return fmt.Errorf("--tries %d: choose from 1 to 10000", o.Tries)
-	case o.For < 0 || o.For != 0 && !o.Revisions:
-		return errors.New("--for is for --revisions, and more than zero, as in 10m")
+	case o.MaxDuration < 0 || o.MaxDuration != 0 && !o.Revisions:
+		return errors.New("--max-duration is for --revisions, and more than zero, as in 10m")
 	case o.Bench != "" && !o.Revisions:
 		return errors.New("--bench is for --revisions; name the files in Go's benchmark format otherwise")
 	case o.Package != "" && o.Bench == "":

@@ -21,7 +21,7 @@ import (
 
 // gateFlags are what pulley compare runs for two revisions, unless something else is said: both designs that push, for latency and
 // for throughput, in short runs.
-var gateFlags = []string{"fanout=100", "chain=10", "--backends", "push,journal", "--run-time", "200ms"}
+var gateFlags = []string{"fanout=100", "chain=10", "--backends", "push,journal", "--run-duration", "200ms"}
 
 // runsOfTurn is how many runs a turn has. The least disturbed of them counts.
 const runsOfTurn = 5
@@ -45,7 +45,7 @@ func flagsOf(flags []string) ([]string, error) {
 	if !hasFlag(flags, "runs") {
 		out = append(out, fmt.Sprintf("--runs=%d", runsOfTurn))
 	}
-	if !hasFlag(flags, "no-ceiling") && !hasFlag(flags, "ceiling") {
+	if !hasFlag(flags, "no-ceiling") && !hasFlag(flags, "ceiling-duration") {
 		out = append(out, "--no-ceiling")
 	}
 	return out, nil
@@ -84,9 +84,24 @@ func (t compareTurn) run(ctx context.Context, dir string) (gate.Run, error) {
 	return runs[0], nil
 }
 
+// spell writes the flags as the turn's program knows them: a baseline may be older than the flag --run-duration, which it calls --run-time.
+func (t *compareTurn) spell(ctx context.Context) error {
+	help, err := pairs.Command{Args: []string{t.program, "compare", "--help"}}.Run(ctx)
+	if err != nil || bytes.Contains(help, []byte("--run-duration")) {
+		return err
+	}
+	t.flags = slices.Clone(t.flags)
+	for i, f := range t.flags {
+		if rest, is := strings.CutPrefix(f, "--run-duration"); is {
+			t.flags[i] = "--run-time" + rest
+		}
+	}
+	return nil
+}
+
 // revisions builds two revisions, lets them take turns, and judges the pairs.
 func (o *GateCmd) revisions(ctx context.Context, c *console.Console, opts gate.Options) (_ *gate.Report, err error) {
-	opts.Paired, o.until = true, pairs.UntilAfter(o.For)
+	opts.Paired, o.until = true, pairs.UntilAfter(o.MaxDuration)
 	repository, err := pairs.FindRepository(ctx, ".")
 	if err != nil {
 		return nil, err
@@ -150,6 +165,9 @@ func (o *GateCmd) compares(ctx context.Context, c *console.Console, opts gate.Op
 		if _, err := (pairs.Command{Dir: tree.Root(), Args: []string{"go", "build", "-trimpath", "-o", turns[i].program, "./cmd/pulley"}}).Run(ctx); err != nil {
 			return nil, fmt.Errorf("building %s: %w", o.words[i], err)
 		}
+	}
+	if err := turns[0].spell(ctx); err != nil {
+		return nil, err
 	}
 	env, closing, err := o.serverFor(ctx, c, flags)
 	if err != nil {

@@ -33,7 +33,7 @@ type HistoryCmd struct {
 	FailOnChange bool     `help:"Exit with 1 if a series has changed for the worse within its last runs, with 3 if none has enough runs to tell."`
 	Last         int      `default:"10" placeholder:"N" help:"How many runs those are. Default: 10."`
 	Plot         string   `placeholder:"FILE" help:"Draw the one series that is chosen, with its changes, as an .svg or .png."`
-	Format       string   `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	console.FormatFlag
 }
 
 // Help is the end of the command's help.

@@ -18,6 +18,7 @@ import (
 	"pulley/bench/measure"
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
+	"pulley/internal/plural"
 	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
@@ -25,22 +26,21 @@ import (
 
 // KneeCmd is pulley knee.
 type KneeCmd struct {
-	Backend   []string      `default:"push" help:"The schedulers, with their options after colons, joined by commas. Default: push."`
-	Objective []string      `sep:"none" placeholder:"OBJECTIVE" help:"What must hold, as in \"p99 < 50ms\" or \"max < 1s\"; may be repeated. Default: what the scenario says, else p99 below three times what it is in a closed loop at half of saturation."`
-	MaxTime   time.Duration `default:"4m" placeholder:"TIME" help:"How long the search may take for each scheduler. Default: 4m."`
-	Tolerance string        `default:"5%" placeholder:"SHARE" help:"How far apart the highest rate that holds and the lowest that breaks may be. Default: 5%."`
-	Arrivals  string        `enum:",poisson,constant" default:"" placeholder:"KIND" help:"poisson or constant. Default: constant where the scenario says so, else poisson."`
-	Scale     string        `placeholder:"VALUES" help:"Instead of a knee, measure how throughput changes with workers or connections, as in workers=1,2,4,8,16 or connections=2,4,8,16, and fit the Universal Scalability Law."`
-	Runs      int           `default:"3" placeholder:"N" help:"Of each value of --scale, from 1 to 100. Default: 3."`
-	Out       string        `default:"out/knee" placeholder:"DIR" help:"Where the record and the charts are written. Default: out/knee."`
-	Format    string        `enum:"text,json" default:"text" help:"text or json: what goes to standard output."`
+	console.BackendsFlag `set:"backends=push"`
+	Objective            []string      `sep:"none" placeholder:"OBJECTIVE" help:"What must hold, as in \"p99 < 50ms\" or \"max < 1s\"; may be repeated. Default: what the scenario says, else p99 below three times what it is in a closed loop at half of saturation."`
+	MaxDuration          time.Duration `default:"4m" placeholder:"TIME" help:"How long the search may take for each scheduler. Default: 4m."`
+	Tolerance            string        `default:"5%" placeholder:"SHARE" help:"How far apart the highest rate that holds and the lowest that breaks may be. Default: 5%."`
+	Arrivals             string        `enum:",poisson,constant" default:"" placeholder:"KIND" help:"poisson or constant. Default: constant where the scenario says so, else poisson."`
+	Scale                string        `placeholder:"VALUES" help:"Instead of a knee, measure how throughput changes with workers or connections, as in workers=1,2,4,8,16 or connections=2,4,8,16, and fit the Universal Scalability Law."`
+	Runs                 int           `default:"3" placeholder:"N" help:"Of each value of --scale, from 1 to 100. Default: 3."`
+	console.OutFlag      `set:"folder=out/knee" set:"files=the record and the charts"`
+	console.FormatFlag
 	testbedFlags
 }
 
 // Help is the end of the command's help.
 func (KneeCmd) Help() string {
-	var b strings.Builder
-	b.WriteString("Searches for the highest rate of arrivals at which latencies keep an objective. A closed loop with a tenth of --in-flight " +
+	return "Searches for the highest rate of arrivals at which latencies keep an objective. A closed loop with a tenth of --in-flight " +
 		"tells where to begin; then instances come at rates of their own, whatever the scheduler does, until the highest rate that holds and the " +
 		"lowest that breaks are near each other. A rate breaks where its runs are overloaded or too many latencies are above the bound; " +
 		"runs that contradict each other are repeated, and one that is invalid, since other programs use the machine or the generator is late, decides nothing. " +
@@ -49,12 +49,10 @@ func (KneeCmd) Help() string {
 		"Ctrl-C ends the search with what it has. Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"Exit status: 0 if a knee is found or the highest rate that is searched holds, 1 if the objective holds at no rate or a result was wrong, " +
 		"2 if something could not be run (what was found before it is written), 3 if it stays undecided.\n\nExamples:\n\n" +
-		"  pulley knee fanout --backend push,journal,pull\n" +
-		"  pulley knee chain=10 --objective \"p99 < 20ms\" --max-time 5m\n" +
-		"  pulley knee orders.yaml --backend journal --format json\n" +
-		"  pulley knee fanout --scale connections=2,4,8,12,16,24\n\nBackends:\n\n")
-	b.WriteString(console.Indent(designs.Help()))
-	return b.String()
+		"  pulley knee fanout --backends push,journal,pull\n" +
+		"  pulley knee chain=10 --objective \"p99 < 20ms\" --max-duration 5m\n" +
+		"  pulley knee orders.yaml --backends journal --format json\n" +
+		"  pulley knee fanout --scale connections=2,4,8,12,16,24"
 }
 
 // kneeJob is a command line that was read.
@@ -71,7 +69,7 @@ type kneeJob struct {
 
 // Run searches, writes the record and the charts, and prints what was found.
 func (o *KneeCmd) Run(c *console.Console) error {
-	job, err := o.config()
+	job, err := o.config(c)
 	if err != nil {
 		return console.Refuse(err)
 	}
@@ -141,16 +139,16 @@ func wrongResult(k *record.Knee) string {
 }
 
 // config checks and builds everything that needs no server.
-func (o *KneeCmd) config() (*kneeJob, error) {
+func (o *KneeCmd) config(c *console.Console) (*kneeJob, error) {
 	if o.Runs < 1 || o.Runs > 100 {
 		return nil, fmt.Errorf("--runs %d: choose from 1 to 100", o.Runs)
 	}
-	backends, err := designs.ParseAll(o.Backend)
+	backends, err := designs.ParseAll(o.Backends)
 	if err != nil {
 		return nil, err
 	}
 	job := &kneeJob{arriving: capacity.Arriving(o.Arrivals)}
-	if job.kase, job.limits, err = o.find(); err != nil {
+	if job.kase, job.limits, err = o.find(c); err != nil {
 		return nil, err
 	}
 	if job.arriving == "" && strings.HasPrefix(job.kase.Arriving.String(), string(capacity.Constant)+":") {
@@ -159,7 +157,7 @@ func (o *KneeCmd) config() (*kneeJob, error) {
 	if job.tolerance, err = console.ParseShare(o.Tolerance); err != nil {
 		return nil, fmt.Errorf("--tolerance %s: %w", o.Tolerance, err)
 	}
-	if err := (capacity.KneeSpec{MaxTime: o.MaxTime, Tolerance: job.tolerance}).Validate(); err != nil {
+	if err := (capacity.KneeSpec{MaxTime: o.MaxDuration, Tolerance: job.tolerance}).Validate(); err != nil {
 		return nil, err
 	}
 	if job.objectives, err = o.objectives(&job.kase); err != nil {
@@ -234,6 +232,9 @@ func (o *KneeCmd) measure(ctx context.Context, c *console.Console, job *kneeJob)
 		defer closing()
 		dsn, way = server.DSN(), server.Describe()
 	}
+	if job.axis == "" {
+		c.Say("%s: %s each, %s at most", plural.Of(len(job.specs), "search", "searches"), o.MaxDuration, time.Duration(len(job.specs))*o.MaxDuration)
+	}
 	for _, spec := range job.specs {
 		if spec.Backend.NeedsPostgres() {
 			spec.DSN, spec.Way = dsn, way
@@ -251,7 +252,7 @@ func (o *KneeCmd) measure(ctx context.Context, c *console.Console, job *kneeJob)
 
 // search looks for the knee of one scheduler.
 func (o *KneeCmd) search(ctx context.Context, c *console.Console, job *kneeJob, spec bench.TestbedSpec, report *record.KneeReport) (err error) {
-	c.Say("%s on %s: %s at most", job.kase, spec.Backend, o.MaxTime)
+	c.Say("%s on %s: %s at most", job.kase, spec.Backend, o.MaxDuration)
 	bed, err := bench.OpenTestbed(ctx, spec)
 	if err != nil {
 		return err
@@ -262,7 +263,7 @@ func (o *KneeCmd) search(ctx context.Context, c *console.Console, job *kneeJob, 
 	}
 	began := time.Now()
 	k, err := capacity.FindKnee(ctx, capacity.KneeSpec{
-		Run: bed.Run, InFlightMost: bed.InFlight(), Arriving: job.arriving, Objectives: job.objectives, Tolerance: job.tolerance, MaxTime: o.MaxTime,
+		Run: bed.Run, InFlightMost: bed.InFlight(), Arriving: job.arriving, Objectives: job.objectives, Tolerance: job.tolerance, MaxTime: o.MaxDuration,
 		Seed: o.Seed, Limits: job.limits, Say: func(line string) { c.Say("%5.0fs  %s", time.Since(began).Seconds(), line) },
 	})
 	w := &job.kase.Workload

@@ -25,7 +25,8 @@ func TestKneeKeepsWhatItHas(t *testing.T) {
 		"one was found":     {[]record.Knee{{Scenario: "chain", Size: 2, Backend: "memory", Kind: string(knee.Undecided)}}, true},
 	} {
 		var printed strings.Builder
-		cmd := KneeCmd{Out: t.TempDir(), Format: "text"}
+		var cmd KneeCmd
+		cmd.Out, cmd.Format = t.TempDir(), "text"
 		err := cmd.finish(&console.Console{Out: &printed, Err: io.Discard}, &record.KneeReport{Knees: c.found}, failed)
 		if !errors.Is(err, failed) {
 			t.Errorf("%s: %v", name, err)

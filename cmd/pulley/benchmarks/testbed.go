@@ -13,27 +13,33 @@ import (
 
 // testbedFlags say what is put under load, and on what. pulley bench and pulley knee have them.
 type testbedFlags struct {
-	Scenario string `arg:"" help:"What to run: ${scenarios}, or a scenario's file, as in orders.yaml; with =SIZE for a size. Default size: the scenario's smallest."`
+	Scenario string `arg:"" help:"What to run: a scenario (pulley list scenarios names them), with =SIZE for another size than its smallest, a scenario's FILE.yaml, or a program, FILE.ir."`
 	console.ServerFlags
-	Workers   int      `placeholder:"N" help:"Actions that an engine runs at once. Default: what the scenario says, else 2000."`
-	Engines   int      `placeholder:"N" help:"Engines on the store. Default: what the scenario says, else 1."`
-	InFlight  int      `placeholder:"N" help:"So many instances may be open at once; those due beyond are dropped, and counted. Default: 5000, fewer if they are large."`
-	Set       []string `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenario another value; may be repeated."`
-	Trace     []string `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace."`
-	TimeScale float64  `default:"0.0001" help:"Multiplies the run times of a trace's tasks. Default: 0.0001."`
-	Seed      uint64   `default:"1" help:"Of what arrivals and scenarios draw. Default: 1."`
-	Others    string   `default:"10%" placeholder:"SHARE" help:"How much of the machine's processors other programs may use before a run is invalid. Default: 10%."`
+	console.InputFlag
+	console.SetFlag
+	console.TimeScaleFlag `set:"scale=0.0001"`
+	console.SeedFlag      `set:"drawn=what arrivals and scenarios draw"`
+	Workers               int      `placeholder:"N" help:"Actions that an engine runs at once. Default: what the scenario says, else 2000."`
+	Engines               int      `placeholder:"N" help:"Engines on the store. Default: what the scenario says, else 1."`
+	InFlight              int      `placeholder:"N" help:"So many instances may be open at once; those due beyond are dropped, and counted. Default: 5000, fewer if they are large."`
+	Trace                 []string `sep:"none" placeholder:"FILE" help:"A trace in WfFormat for the scenario trace."`
+	Others                string   `default:"10%" placeholder:"SHARE" help:"How much of the machine's processors other programs may use before a run is invalid. Default: 10%."`
 }
 
 // find gives what is put under load, and what makes a run invalid.
-func (o *testbedFlags) find() (k bench.Case, limits load.Limits, err error) {
+func (o *testbedFlags) find(c *console.Console) (k bench.Case, limits load.Limits, err error) {
 	if err := checkTimeScale(o.TimeScale); err != nil {
 		return k, limits, err
 	}
 	if limits.OthersShare, err = console.ParseShare(o.Others); err != nil {
 		return k, limits, fmt.Errorf("--others %s: %w", o.Others, err)
 	}
+	input, err := o.InputOf(c, o.Scenario)
+	if err != nil {
+		return k, limits, err
+	}
 	cases, err := bench.Cases(bench.CaseOptions{
+		Input:     input,
 		Scenarios: []string{o.Scenario}, Traces: o.Trace, Set: o.Set, Options: scenarios.Options{TimeScale: o.TimeScale, Seed: o.Seed},
 	})
 	if err != nil {

@@ -2,10 +2,12 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,12 +29,28 @@ const (
 type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
+	Quiet    bool // errors alone go to Err
 
 	mu sync.Mutex // so that a line is said whole
 }
 
-// Say writes a line to standard error. That it cannot be written is nobody's concern.
+// Say tells on standard error, in a line, what goes on. A quiet console tells nothing. That it cannot be written is nobody's concern.
 func (c *Console) Say(format string, args ...any) {
+	if !c.Quiet {
+		c.complain(format, args...)
+	}
+}
+
+// Progress is where a command that takes long shows how far it is, and says whether somebody watches.
+func (c *Console) Progress() (w io.Writer, watched bool) {
+	if c.Quiet {
+		return io.Discard, false
+	}
+	return c.Err, IsTerminal(c.Err)
+}
+
+// complain writes a line to standard error.
+func (c *Console) complain(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, _ = io.WriteString(c.Err, OneLine(fmt.Sprintf(format, args...))+"\n")
@@ -61,6 +79,21 @@ func EncodeJSON(w io.Writer, value any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(value)
+}
+
+// JSONText is a value as people read it.
+func JSONText(value any) (string, error) {
+	var b strings.Builder
+	err := EncodeJSON(&b, value)
+	return b.String(), err
+}
+
+// PrintAs prints a value as JSON where that is asked for, and as text else.
+func (c *Console) PrintAs(f FormatFlag, value any, text string) error {
+	if !f.JSON() {
+		return c.Print(text)
+	}
+	return c.Show(func(w io.Writer) error { return EncodeJSON(w, value) })
 }
 
 // Status is an exit status, for an error that is not a mistake of the user's or that has been told
@@ -95,11 +128,11 @@ func (c *Console) Fail(err error) int {
 	var r *Refused
 	if errors.As(err, &r) {
 		for _, line := range r.Lines {
-			c.Say("%s", line)
+			c.complain("%s", line)
 		}
 		return code
 	}
-	c.Say("pulley: %v", err)
+	c.complain("pulley: %v", err)
 	return code
 }
 
@@ -118,7 +151,34 @@ func Refuse(err error, hints ...string) error {
 	if !errors.As(err, &at) && !errors.As(err, &all) {
 		return err
 	}
-	return &Refused{Lines: append(bound(strings.Split(err.Error(), "\n")), hints...)}
+	return &Refused{Lines: append(bound(inOrder(err)), hints...)}
+}
+
+// inOrder gives a line for each mistake, in the order of the text.
+func inOrder(err error) []string {
+	var all []*ir.Error
+	var others []string
+	var collect func(err error)
+	collect = func(err error) {
+		if one, is := err.(*ir.Error); is { //nolint:errorlint // what wraps one has words of its own
+			all = append(all, one)
+		} else if list, is := err.(interface{ Unwrap() []error }); is {
+			for _, e := range list.Unwrap() {
+				collect(e)
+			}
+		} else {
+			others = append(others, strings.Split(err.Error(), "\n")...)
+		}
+	}
+	collect(err)
+	slices.SortStableFunc(all, func(a, b *ir.Error) int {
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
+	})
+	var lines []string
+	for _, e := range all {
+		lines = append(lines, e.Error())
+	}
+	return append(lines, others...)
 }
 
 // bound keeps the first reasons for a refusal.

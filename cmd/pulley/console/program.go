@@ -31,13 +31,7 @@ func (p *ProgramArg) Compile(c *Console) (*plan.Program, error) {
 	return program, err
 }
 
-// Text checks the program, as Compile does, and gives its canonical text.
-func (p *ProgramArg) Text(c *Console) (string, error) {
-	_, text, err := p.Translate(c)
-	return text, err
-}
-
-// Translate does what Compile and Text do, at once.
+// Translate compiles the program, and gives its canonical text.
 func (p *ProgramArg) Translate(c *Console) (program *plan.Program, text string, err error) {
 	limits, err := limitsOf(p.Limit)
 	if err != nil {
@@ -165,6 +159,9 @@ func (p *ProgramArg) ReadInput(c *Console, text string, program *plan.Program) (
 		if name, data, err = c.Read(path, most); err != nil {
 			return nil, err
 		}
+	}
+	if key := duplicateKey(data); key != "" {
+		return nil, fmt.Errorf("%s: the key %q is there twice; write it once", name, key)
 	}
 	if p.IsPython() {
 		var err error

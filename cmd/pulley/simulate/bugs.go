@@ -2,16 +2,12 @@ package simulate
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
+	"context"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"pulley/cmd/pulley/console"
-	"pulley/sim/cases"
-	"pulley/sim/explore"
 	"pulley/sim/explore/search"
 )
 
@@ -22,60 +18,13 @@ const bugSearches = 10
 const searchesMost = 1000
 
 // severalTimes says whether there are to be several searches, and what came of each is told in a table.
-func (o *Cmd) severalTimes() bool { return o.Searches != 0 || o.Bug == "all" }
-
-// planned gives the searches: for each bug, the first of several.
-func (o *Cmd) planned(c *console.Console) (planned []search.Search, err error) {
-	switch {
-	case o.Searches < 0 || o.Searches > searchesMost:
-		return nil, fmt.Errorf("--searches is %d; choose from 1 to %d", o.Searches, searchesMost)
-	case o.Twice:
-		return nil, errors.New("--twice is for one search; leave it or --searches out")
-	}
-	if o.Scenario != "" { // once for all
-		if o.mix, err = o.searched(c); err != nil {
-			return nil, console.Refuse(err)
-		}
-	}
-	backends := []string{o.Backend}
-	if o.Backend == "all" {
-		backends = explore.Backends()
-	}
-	for _, b := range backends {
-		one := *o
-		one.Backend = b
-		names := []string{o.Bug}
-		if o.Bug == "all" {
-			names = nil
-			for _, bug := range cases.Bugs(b) {
-				names = append(names, bug.Name)
-			}
-		}
-		for _, name := range names {
-			one.Bug = name
-			s, err := one.search(c)
-			if err != nil {
-				return nil, err
-			}
-			planned = append(planned, s)
-		}
-	}
-	return planned, nil
-}
+func (o *Cmd) severalTimes() bool { return o.Runs != 0 || o.Bug == "all" }
 
 // searchAll makes several searches for each bug, and tells how many seeds they took.
-func (o *Cmd) searchAll(c *console.Console) error {
-	planned, err := o.planned(c)
-	if err != nil {
-		return err
-	}
-	ctx, stop := console.Interruptible()
-	defer stop()
-	debug.SetGCPercent(800) // worlds are small and short
-	times := cmp.Or(o.Searches, bugSearches)
+func (o *Cmd) searchAll(ctx context.Context, c *console.Console, planned []search.Search) error {
+	times := cmp.Or(o.Runs, bugSearches)
 	var all []*search.Searches
 	for _, s := range planned {
-		s.Progress = nil
 		found, err := s.Times(ctx, times)
 		if err != nil {
 			return console.Ended(ctx, err)
@@ -105,38 +54,28 @@ func mistaken(s *search.Searches) string {
 	case s.Name != "":
 		return s.Wrong()
 	case s.First != nil:
-		return fmt.Sprintf("%s; see it with: pulley sim --backend %s --seeds %d..%d", s.Why[0], s.Backend, s.First.Seed, s.First.Seed)
+		return fmt.Sprintf("%s; see it with: pulley sim --backends %s --seeds %d..%d", s.Why[0], s.Backend, s.First.Seed, s.First.Seed)
 	}
 	return ""
 }
 
 // table prints what searches came to.
 func (o *Cmd) table(c *console.Console, all []*search.Searches) error {
-	if o.Format == "json" {
-		type row struct {
-			*search.Searches
-			Median uint64 `json:"median"`
-			Wrong  string `json:"wrong,omitempty"`
-		}
-		var rows []row
-		for _, s := range all {
-			rows = append(rows, row{s, s.Median(), mistaken(s)})
-		}
-		text, err := json.MarshalIndent(rows, "", "  ")
-		if err == nil {
-			_, err = fmt.Fprintf(c.Out, "%s\n", text)
-		}
-		return err
+	type row struct {
+		*search.Searches
+		Median uint64 `json:"median"`
+		Wrong  string `json:"wrong,omitempty"`
 	}
-	if err := search.WriteSearches(c.Out, all); err != nil {
-		return err
-	}
-	var wrong []string
+	var text, wrong strings.Builder
+	var rows []row
 	for _, s := range all {
+		rows = append(rows, row{s, s.Median(), mistaken(s)})
 		if w := mistaken(s); w != "" {
-			wrong = append(wrong, fmt.Sprintf("%s, %s: %s\n", s.Backend, orNone(s.Name), w))
+			fmt.Fprintf(&wrong, "%s, %s: %s\n", s.Backend, orNone(s.Name), w)
 		}
 	}
-	_, err := fmt.Fprint(c.Out, strings.Join(wrong, ""))
-	return err
+	if err := search.WriteSearches(&text, all); err != nil {
+		return err
+	}
+	return c.PrintAs(o.FormatFlag, rows, text.String()+wrong.String())
 }

@@ -1,214 +1,341 @@
 package simulate
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"pulley/bench/stats"
-	"pulley/engine/backend"
+	"pulley/cmd/pulley/console"
 	"pulley/internal/plural"
+	"pulley/reports/record"
+	"pulley/scenarios"
+	"pulley/scenarios/dist"
+	"pulley/scenarios/wfformat"
 	"pulley/sim"
+	"pulley/sim/gantt"
 )
 
-// Forecast is what the runs of a simulation say together. A figure is the median of its values in the runs, with an interval.
-type Forecast struct {
-	Scenario  string   `json:"scenario"`
-	Workers   int      `json:"workers"`
-	Instances int      `json:"instances"`
-	Service   []string `json:"service"`
-	Arrivals  string   `json:"arrivals,omitempty"`
-	Latency   string   `json:"latency,omitempty"`
-	Seed      uint64   `json:"seed"` // of the first run
-	Runs      int      `json:"runs"`
-	Attempts  int      `json:"attempts"`  // in the first run
-	Completed int      `json:"completed"` // instances, in the first run
+// ForecastCmd is pulley forecast: a world in which nothing fails, and what is asked for is when it is done.
+type ForecastCmd struct {
+	target
+	Workers               int      `required:"" placeholder:"N" help:"Simulate so many workers, from 1 to 1000000."`
+	Service               []string `sep:"none" placeholder:"[ACTION=]DIST" help:"How long actions take, of all or of one: exp:10ms, or trace for the recorded times, times --time-scale; may be repeated. Default: what the scenario's file says; trace for traces."`
+	Arrivals              string   `placeholder:"RATE/s|DIST" help:"When instances come: so many a second at random (Poisson), the time from one to the next, or a process such as ramp:10/s..50/s,30s or closed:8. Default: what the scenario's file says, or all at the start."`
+	Latency               string   `placeholder:"DIST" help:"How long a call of the store takes. Default: const:0s."`
+	Instances             int      `placeholder:"N" help:"How many instances. Default: 1, or each of several workloads once, or 1000 with arrivals."`
+	Runs                  int      `placeholder:"N" help:"Independent runs, from 1 to 10000; six or more give 95 % intervals. Default: 10, or 1 for 200,000 node runs and more."`
+	console.SeedFlag      `set:"drawn=the first run; each further one has the next. Also of generated traces"`
+	Trace                 string `placeholder:"FILE" help:"A trace in WfFormat for the scenario trace. Default: a generated one."`
+	Shape                 string `placeholder:"NAME" help:"Of a generated trace: scatter, forkjoin, montage, pipelines or layered. Default: montage."`
+	console.TimeScaleFlag `set:"scale=1"`
+	console.OutFlag       `set:"folder=out/forecast" set:"files=forecast.json, and of the first run schedule.csv, gantt.svg and gantt.png"`
+	console.FormatFlag
 
-	Confidence  float64        `json:"confidence"` // of the intervals
-	MakespanMS  figure         `json:"makespan_ms"`
-	WorkMS      figure         `json:"work_ms"`
-	Utilisation figure         `json:"utilisation"`
-	SpeedUp     figure         `json:"speed_up"`
-	InSystem    figure         `json:"instances_in_system"`
-	InQueue     figure         `json:"attempts_in_queue"`
-	Waiting     spreadMS       `json:"waiting_ms"`
-	Latencies   spreadMS       `json:"instance_latency_ms"`
-	Bounds      forecastBounds `json:"bounds"`
-	Warnings    []string       `json:"warnings"`
-
-	got []*sim.Forecast
+	kind func(*sim.Attempt) string `kong:"-"` // of a trace's tasks, for the drawing
 }
 
-// figure is a median with the interval that encloses it.
-type figure struct {
-	Median float64 `json:"median"`
-	Lo     float64 `json:"lo"`
-	Hi     float64 `json:"hi"`
+// Help is the end of the command's help.
+func (ForecastCmd) Help() string {
+	return "Workers are simulated, in virtual time, instead of started: the engine's own deciding code in a world in which nothing fails, and services take the " +
+		"times of a distribution: " + dist.Help + ", where FILE is a trace in WfFormat, whose run times are drawn. The same work is done whatever the number of workers. " +
+		"Told are makespan, waiting and utilisation, and what no schedule can beat.\n\n" + programHelp +
+		"Exit status: 0; 2 for a mistake in the command line.\n\nExamples:\n\n" +
+		"  pulley forecast fanout=500 --workers 16 --service exp:10ms\n" +
+		"  pulley forecast flow.ir --input @in.json --workers 8 --service 'fetch=pareto:5ms..2s,1.2' --service const:1ms\n" +
+		"  pulley forecast chain=1 --workers 4 --service lognormal:8ms,0.7 --arrivals 300/s"
 }
 
-// spreadMS sums up durations.
-type spreadMS struct {
-	Mean figure `json:"mean"`
-	P50  figure `json:"p50"`
-	P90  figure `json:"p90"`
-	P99  figure `json:"p99"`
-	Max  figure `json:"max"`
+// PlannedMost is how large a trace may be to be planned by the core; of larger ones readiness is counted in arrays, which
+// gives the same schedule.
+var PlannedMost = 10_000
+
+// tasksMost bounds a trace that is simulated.
+const tasksMost = 5_000_000
+
+// Run simulates, writes and prints.
+func (o *ForecastCmd) Run(c *console.Console) error {
+	if o.Workers < 1 || o.Workers > 1_000_000 {
+		return fmt.Errorf("--workers %d: choose from 1 to 1000000", o.Workers)
+	}
+	if o.Instances < 0 || o.Instances > 1_000_000 {
+		return fmt.Errorf("--instances %d: choose from 1 to 1000000", o.Instances)
+	}
+	if o.Runs < 0 || o.Runs > 10_000 {
+		return fmt.Errorf("--runs %d: choose from 1 to 10000", o.Runs)
+	}
+	return o.simulate(c)
 }
 
-// forecastBounds are what the makespan lies between. Null is not known, and why is in the warnings.
-type forecastBounds struct {
-	CriticalPathMS *figure `json:"critical_path_ms"`
-	AreaMS         figure  `json:"area_ms"` // work / workers
-	LowerMS        figure  `json:"lower_ms"`
-	UpperMS        *figure `json:"upper_ms"` // of any schedule that leaves no worker idle beside a ready task
-}
-
-// add keeps a run's figures. Its schedule, which may be large, is let go of.
-func (f *Forecast) add(got *sim.Forecast) {
-	if len(f.got) == 0 {
-		f.Attempts = len(got.Schedule)
-		for _, inst := range got.Instances {
-			if inst.Status == backend.Completed {
-				f.Completed++
+// simulate makes the runs.
+func (o *ForecastCmd) simulate(c *console.Console) (err error) {
+	defer func() { err = errors.Join(err, o.closeWorkers()) }()
+	cfg, about, err := o.world(c)
+	if err != nil {
+		return console.Refuse(err)
+	}
+	if err := console.Writable(o.Out); err != nil {
+		return err
+	}
+	nodes := len(cfg.Jobs)
+	if nodes == 0 {
+		if nodes = max(cfg.Workload.Nodes, 1); cfg.Mix != nil {
+			nodes = max(cfg.Mix.Mean(), 1)
+		}
+	}
+	if o.Runs == 0 {
+		if o.Runs = 10; nodes*cfg.Instances >= 200_000 {
+			o.Runs = 1
+		}
+	}
+	cfg.EventsMax = math.MaxInt
+	service := o.Service
+	if len(service) == 0 {
+		service = o.describe()
+	}
+	f := &Forecast{Scenario: about, Workers: o.Workers, Instances: cfg.Instances, Seed: o.Seed, Service: service, Arrivals: o.Arrivals, Latency: o.Latency}
+	for run := range o.Runs {
+		one := cfg
+		one.Seed = o.Seed + uint64(run)
+		if one.Service, err = o.services(cfg, one.Seed); err != nil {
+			return err
+		}
+		got, err := sim.Predict(one)
+		if err != nil {
+			return err
+		}
+		if got.ViolationsTotal > 0 {
+			return &console.Status{Code: console.ExitFailed, Err: fmt.Errorf("seed %d: %s", one.Seed, got.Violations[0])}
+		}
+		f.add(got)
+		if run == 0 {
+			if err := o.drawings(f, got); err != nil {
+				return err
 			}
 		}
 	}
-	few := *got
-	few.Result = &sim.Result{
-		Makespan: got.Makespan, Utilisation: got.Utilisation, InSystem: got.InSystem, InQueue: got.InQueue, Waiting: got.Waiting, Latency: got.Latency,
-	}
-	if n := len(got.Instances); n > 1 {
-		few.Instances = got.Instances[n-1:] // the last to arrive
-	}
-	f.got = append(f.got, &few)
+	return o.tell(c, f)
 }
 
-// sum makes the figures.
-func (f *Forecast) sum() {
-	f.Runs, f.Warnings = len(f.got), []string{}
-	of := func(value func(*sim.Forecast) float64) figure {
-		var values []float64
-		for _, g := range f.got {
-			values = append(values, value(g))
+// world builds what all runs have in common, and gives it a name.
+func (o *ForecastCmd) world(c *console.Console) (cfg sim.Config, about string, err error) {
+	cfg = sim.Config{Workers: o.Workers, Instances: o.Instances, Quiet: true}
+	// Nothing is lost here, so nothing needs to be looked for.
+	cfg.Dispatch.Lease, cfg.Dispatch.Poll, cfg.Dispatch.Sweep = 1000*time.Hour, 1000*time.Hour, 1000*time.Hour
+	cfg.Dispatch.Batch, cfg.Dispatch.Pending, cfg.Dispatch.Queue = 1024, 4096, 4096
+	if err := o.arrivals(&cfg); err != nil {
+		return cfg, "", err
+	}
+	if o.Latency != "" {
+		law, err := dist.Parse(o.Latency, dist.Durations, o.recorded)
+		if err != nil {
+			return cfg, "", fmt.Errorf("--latency %w", err)
 		}
-		i := stats.MedianInterval(values, stats.Confidence)
-		f.Confidence = i.Confidence
-		return figure{i.Median, i.Lo, i.Hi}
+		cfg.Latency = law.Times()
 	}
-	ms := func(value func(*sim.Forecast) time.Duration) figure {
-		return of(func(g *sim.Forecast) float64 { return float64(value(g)) / float64(time.Millisecond) })
+	if about, err = o.workload(c, &cfg); err != nil {
+		return cfg, "", err
 	}
-	spread := func(p func(*sim.Forecast) sim.Percentiles) spreadMS {
-		return spreadMS{
-			Mean: ms(func(g *sim.Forecast) time.Duration { return p(g).Mean }),
-			P50:  ms(func(g *sim.Forecast) time.Duration { return p(g).P50 }),
-			P90:  ms(func(g *sim.Forecast) time.Duration { return p(g).P90 }),
-			P99:  ms(func(g *sim.Forecast) time.Duration { return p(g).P99 }),
-			Max:  ms(func(g *sim.Forecast) time.Duration { return p(g).Max }),
-		}
+	if cfg.Instances == 0 {
+		cfg.Instances = o.instances(&cfg)
 	}
-	f.MakespanMS = ms(func(g *sim.Forecast) time.Duration { return g.Makespan })
-	f.WorkMS = ms(func(g *sim.Forecast) time.Duration { return g.Work })
-	f.Utilisation = of(func(g *sim.Forecast) float64 { return g.Utilisation })
-	f.SpeedUp = of(func(g *sim.Forecast) float64 { return g.SpeedUp })
-	f.InSystem = of(func(g *sim.Forecast) float64 { return g.InSystem })
-	f.InQueue = of(func(g *sim.Forecast) float64 { return g.InQueue })
-	f.Waiting = spread(func(g *sim.Forecast) sim.Percentiles { return g.Waiting })
-	f.Latencies = spread(func(g *sim.Forecast) sim.Percentiles { return g.Latency })
-	f.Bounds.AreaMS = ms(func(g *sim.Forecast) time.Duration { return g.Work / time.Duration(f.Workers) })
-	f.Bounds.LowerMS = ms(func(g *sim.Forecast) time.Duration { return g.Bounds.Lower })
-	path, upper := true, true
-	for _, g := range f.got {
-		path, upper = path && g.Bounds.CriticalPath > 0, upper && g.Bounds.Upper > 0
+	switch {
+	case len(o.Service) > 0:
+	case o.traced():
+		o.Service = []string{"trace"}
+	case !o.described():
+		return cfg, "", errors.New("say how long actions take, as in --service exp:10ms")
 	}
-	if path {
-		v := ms(func(g *sim.Forecast) time.Duration { return g.Bounds.CriticalPath })
-		f.Bounds.CriticalPathMS = &v
-	}
-	if upper {
-		v := ms(func(g *sim.Forecast) time.Duration { return g.Bounds.Upper })
-		f.Bounds.UpperMS = &v
-	}
-	f.warn()
+	_, err = o.services(cfg, 0)
+	return cfg, about, err
 }
 
-// warn says what a reader must know.
-func (f *Forecast) warn() {
-	for _, g := range f.got {
-		if g.Unbounded != "" {
-			f.Warnings = append(f.Warnings, g.Unbounded)
-			break
-		}
+// recorded reads the run times of a trace, in nanoseconds.
+func (o *ForecastCmd) recorded(file string) ([]int64, error) {
+	t, err := wfformat.ReadFile(file, wfformat.Limits{})
+	if err != nil {
+		return nil, err
 	}
-	if f.Runs < 6 {
-		f.Warnings = append(f.Warnings, fmt.Sprintf("%s: intervals are their range; six or more give 95 %%", plural.Of(f.Runs, "run")))
+	var times []int64
+	for _, j := range sim.TraceJobs(t, o.TimeScale) {
+		times = append(times, int64(j.Time))
 	}
-	if failed := f.Instances - f.Completed; failed > 0 {
-		f.Warnings = append(f.Warnings, fmt.Sprintf("%d of %s failed in the first run", failed, plural.Of(f.Instances, "instance")))
-	}
-	if n := len(f.got[0].Instances); f.Arrivals != "" && n > 0 {
-		last := f.got[0].Instances[n-1].Arrived
-		if load := f.got[0].Work.Seconds() / float64(f.Workers) / last.Seconds(); last > 0 && load >= 1 {
-			f.Warnings = append(f.Warnings, fmt.Sprintf("work comes %.3g times as fast as the workers do it: the queue grows as long as instances come, and waiting depends on --instances", load))
-		}
-	}
+	return times, nil
 }
 
-// text is the forecast for people.
-func (f *Forecast) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s, service %s", f.Scenario, plural.Of(f.Workers, "worker"), strings.Join(f.Service, " "))
-	if f.Arrivals != "" {
-		fmt.Fprintf(&b, ", arrivals %s", f.Arrivals)
-	}
-	if f.Latency != "" {
-		fmt.Fprintf(&b, ", calls %s", f.Latency)
-	}
-	fmt.Fprintf(&b, "\n%s, %s, %s from seed %d on\n\n", plural.Of(f.Instances, "instance"), plural.Of(f.Attempts, "attempt"), plural.Of(f.Runs, "run"), f.Seed)
-	span := func(v float64) string { return brief(time.Duration(v * float64(time.Millisecond))) }
-	plain := func(v float64) string { return fmt.Sprintf("%.4g", v) }
-	row := func(what string, v figure, unit func(float64) string, note string) {
-		line := fmt.Sprintf("%-32s %10s  %-24s %s", what, unit(v.Median), fmt.Sprintf("[%s, %s]", unit(v.Lo), unit(v.Hi)), note)
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	fmt.Fprintf(&b, "%-32s %10s  %s\n", "", "median", fmt.Sprintf("[interval, %.3g %%]", 100*f.Confidence))
-	row("makespan", f.MakespanMS, span, "")
-	if f.Bounds.CriticalPathMS != nil {
-		row("  critical path", *f.Bounds.CriticalPathMS, span, "of an instance, with unlimited workers")
-	}
-	row("  work / workers", f.Bounds.AreaMS, span, "if no worker is ever idle")
-	row("  no schedule is shorter", f.Bounds.LowerMS, span, "")
-	if f.Bounds.UpperMS != nil {
-		row("  no greedy one is longer", *f.Bounds.UpperMS, span, "")
-	}
-	row("utilisation", f.Utilisation, func(v float64) string { return fmt.Sprintf("%.3g %%", 100*v) }, "")
-	row("speed-up", f.SpeedUp, func(v float64) string { return fmt.Sprintf("%.4g×", v) }, "work / makespan")
-	row("instances in the system", f.InSystem, plain, "on an average")
-	row("attempts in the queue", f.InQueue, plain, "on an average")
-	for _, s := range []struct {
-		what string
-		spreadMS
-	}{{"waiting for a worker", f.Waiting}, {"instance, from its arrival", f.Latencies}} {
-		if s.spreadMS == f.Latencies && f.Instances == 1 {
-			continue // that is the makespan
+// services reads --service, for a run.
+func (o *ForecastCmd) services(cfg sim.Config, seed uint64) (sim.Service, error) {
+	var all sim.Distribution
+	one := map[string]sim.Distribution{}
+	if slices.Equal(o.Service, []string{"trace"}) {
+		switch {
+		case !o.traced():
+			return nil, errors.New("--service trace: only the scenario trace has recorded times; give a distribution, as in exp:10ms")
+		case len(cfg.Jobs) > 0:
+			return nil, nil // jobs have their own
 		}
-		row(s.what+", mean", s.Mean, span, "")
-		row("  p50", s.P50, span, "")
-		row("  p90", s.P90, span, "")
-		row("  p99", s.P99, span, "")
-		row("  longest", s.Max, span, "")
+		return sim.Recorded, nil
 	}
-	for _, w := range f.Warnings {
-		fmt.Fprintf(&b, "note: %s\n", w)
+	for _, s := range o.Service {
+		action, text, single := strings.Cut(s, "=")
+		if !single {
+			text = s
+		}
+		law, err := dist.Parse(text, dist.Durations, o.recorded)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("--service %w", err)
+		case !single && all != nil, one[action] != nil:
+			return nil, fmt.Errorf("--service %s: the time of the same actions is there twice; write it once", s)
+		case !single:
+			all = law.Times()
+		case !slices.Contains(calledIn(cfg), action):
+			return nil, fmt.Errorf("--service %s: there is no such action; there are %s", s, strings.Join(calledIn(cfg), ", "))
+		default:
+			one[action] = law.Times()
+		}
 	}
-	return b.String()
+	if o.described() {
+		return o.ownServices(seed, one, all), nil
+	}
+	for _, action := range calledIn(cfg) {
+		if all == nil && one[action] == nil {
+			return nil, fmt.Errorf("--service: there is no time for action %s; write a distribution for all others too", action)
+		}
+	}
+	return sim.Keyed(seed, func(action string) sim.Distribution {
+		if d := one[action]; d != nil {
+			return d
+		}
+		return all
+	}), nil
 }
 
-// brief writes a duration with four digits.
-func brief(d time.Duration) string {
-	step := time.Duration(1)
-	for d/step >= 10_000 {
-		step *= 10
+func (o *ForecastCmd) traced() bool {
+	name, _, _ := strings.Cut(o.Scenario, "=")
+	return name == traceScenario
+}
+
+// calledIn are the actions that are called.
+func calledIn(cfg sim.Config) []string {
+	if cfg.Mix != nil {
+		return cfg.Mix.Actions()
 	}
-	return d.Round(step).String()
+	return cfg.Workload.Actions
+}
+
+// workload builds what is to be run, and names it.
+func (o *ForecastCmd) workload(c *console.Console, cfg *sim.Config) (string, error) {
+	if !o.traced() && (o.Trace != "" || o.Shape != "") {
+		return "", errors.New("--trace and --shape are for the scenario trace; write pulley forecast trace --workers …")
+	}
+	if math.IsNaN(o.TimeScale) || o.TimeScale < 0 || o.TimeScale > 1e6 {
+		return "", fmt.Errorf("--time-scale %v: choose from 0 to 1000000", o.TimeScale)
+	}
+	if o.isProgram() {
+		var err error
+		cfg.Workload, err = o.program(c)
+		return o.Scenario, err
+	}
+	if o.Input != nil {
+		return "", errNoProgram
+	}
+	return o.scenario(cfg)
+}
+
+// trace reads or makes a trace. A large one becomes jobs.
+func (o *ForecastCmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (string, error) {
+	var t *wfformat.Trace
+	var err error
+	switch shape := wfformat.Shape(o.Shape); {
+	case o.Trace != "" && (o.Shape != "" || strings.Contains(o.Scenario, "=")):
+		return "", errors.New("a trace that is read has its own size and shape; leave them out, or --trace")
+	case o.Trace != "":
+		t, err = wfformat.ReadFile(o.Trace, wfformat.Limits{Tasks: tasksMost})
+	case shape == "":
+		t, err = wfformat.GenerateWithin(wfformat.Montage, size, o.Seed, tasksMost)
+	default:
+		t, err = wfformat.GenerateWithin(shape, size, o.Seed, tasksMost)
+	}
+	if err != nil {
+		return "", err
+	}
+	about := fmt.Sprintf("trace %s (%d tasks)", t.Label(), len(t.Tasks))
+	if len(t.Tasks) <= PlannedMost {
+		o.kind = func(a *sim.Attempt) string {
+			i, err := strconv.Atoi(strings.TrimPrefix(a.Node, "t")) // its nodes are t1, t2 and so on
+			if err != nil || i < 1 || i > len(t.Tasks) {
+				return a.Node
+			}
+			return gantt.KindOf(t.Tasks[i-1].Name)
+		}
+	}
+	if len(t.Tasks) > PlannedMost {
+		cfg.Jobs = sim.TraceJobs(t, o.TimeScale)
+		for i := range cfg.Jobs {
+			cfg.Jobs[i].Name = t.Tasks[i].Name
+		}
+		return about, nil
+	}
+	cfg.Workload, err = s.Build(0, scenarios.Options{Trace: t, TimeScale: o.TimeScale})
+	return about, err
+}
+
+// drawings writes the schedule of the first run.
+func (o *ForecastCmd) drawings(f *Forecast, got *sim.Forecast) error {
+	if err := record.WriteFile(filepath.Join(o.Out, "schedule.csv"), got.WriteSchedule); err != nil {
+		return err
+	}
+	chart := gantt.Chart{
+		Title: fmt.Sprintf("%s on %s: makespan %s, utilisation %.3g %%, seed %d", f.Scenario, plural.Of(o.Workers, "worker"),
+			brief(got.Makespan), 100*got.Utilisation, got.Seed),
+		Workers: o.Workers, Result: got.Result, Kind: o.kind,
+	}
+	if got.Bounds.CriticalPath > 0 && f.Arrivals == "" {
+		chart.Marks = append(chart.Marks, gantt.Mark{At: got.Bounds.CriticalPath, Name: "critical path"})
+	}
+	if f.Arrivals == "" {
+		chart.Marks = append(chart.Marks, gantt.Mark{At: got.Work / time.Duration(o.Workers), Name: "work / workers"})
+	}
+	if got.Makespan == 0 {
+		return nil // no time passed: there is nothing to draw
+	}
+	for _, format := range []string{"svg", "png"} {
+		err := record.WriteFile(filepath.Join(o.Out, "gantt."+format), func(w io.Writer) error { return chart.Write(w, format) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell writes forecast.json and prints.
+func (o *ForecastCmd) tell(c *console.Console, f *Forecast) error {
+	f.sum()
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	data = append(data, '\n')
+	err = record.WriteFile(filepath.Join(o.Out, "forecast.json"), func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if o.Format == "json" {
+		return c.Print(string(data))
+	}
+	if err := c.Print(f.text()); err != nil {
+		return err
+	}
+	c.Say("schedule: %s", filepath.Join(o.Out, "gantt.svg"))
+	return nil
 }

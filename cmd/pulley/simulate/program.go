@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"cmp"
 	"errors"
 	"strings"
 
@@ -10,18 +9,28 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-const programHelp = "SCENARIO may be FILE.ir or FILE.py:Class as well, with --input. Actions of a FILE.py are Python's own, run before the worlds begin: each call that the " +
+// target is what is simulated.
+type target struct {
+	Scenario string `arg:"" optional:"" help:"What is simulated: a scenario (pulley list scenarios names them), with =SIZE for another size than its smallest, a scenario's FILE.yaml, or a program, FILE.ir or FILE.py[:Class]."`
+	console.SetFlag
+	console.InputFlag
+
+	mix     *scenarios.Mix         `kong:"-"` // what is simulated, where it is a scenario
+	workers *console.PythonWorkers `kong:"-"` // what runs the actions of a FILE.py
+}
+
+const programHelp = "Actions of a FILE.py are Python's own, run before the worlds begin: each call that the " +
 	"reference interpreter makes is run once, and gives the same in every world, whatever it would give there. How long it takes is drawn.\n\n"
 
 // isProgram says whether a workflow is simulated that is no scenario.
-func (o *Cmd) isProgram() bool {
+func (o *target) isProgram() bool {
 	arg := console.ProgramArg{File: o.Scenario}
 	return strings.HasSuffix(o.Scenario, ".ir") || o.Scenario == "-" || arg.IsPython()
 }
 
 // program reads FILE.ir or FILE.py and its input. The actions of a FILE.py are run, for what they give, by a worker, which o.workers
 // is then: the caller closes it.
-func (o *Cmd) program(c *console.Console) (scenarios.Workload, error) {
+func (o *target) program(c *console.Console) (scenarios.Workload, error) {
 	if len(o.Set) > 0 {
 		return scenarios.Workload{}, errors.New("--set is for a scenario's parameters; write --input for a program")
 	}
@@ -31,11 +40,10 @@ func (o *Cmd) program(c *console.Console) (scenarios.Workload, error) {
 		return scenarios.Workload{}, err
 	}
 	w := scenarios.Workload{Name: o.Scenario, Size: 1, Graph: program.Graph(), Source: text, Actions: program.Graph().Actions()}
-	o.Input = cmp.Or(o.Input, "{}")
-	if o.Input == "-" {
+	if o.Scenario == "-" && o.InputText() == "-" {
 		return w, errors.New("--input -: standard input is for the program; write --input @FILE")
 	}
-	if w.Input, err = arg.ReadInput(c, o.Input, program); err != nil {
+	if w.Input, err = arg.ReadInput(c, o.InputText(), program); err != nil {
 		return w, err
 	}
 	if arg.IsPython() {
@@ -56,7 +64,7 @@ func (o *Cmd) program(c *console.Console) (scenarios.Workload, error) {
 
 // answered is the program with what its actions give, which are not run any more. Of a FILE.ir it is the program: its actions are
 // built in, and give the same each time.
-func (o *Cmd) answered(c *console.Console) (_ *scenarios.Mix, err error) {
+func (o *target) answered(c *console.Console) (_ *scenarios.Mix, err error) {
 	defer func() { err = errors.Join(err, o.closeWorkers()) }()
 	w, err := o.program(c)
 	if err != nil {
@@ -76,7 +84,7 @@ func (o *Cmd) answered(c *console.Console) (_ *scenarios.Mix, err error) {
 }
 
 // closeWorkers ends what runs the actions of a FILE.py.
-func (o *Cmd) closeWorkers() error {
+func (o *target) closeWorkers() error {
 	if o.workers == nil {
 		return nil
 	}

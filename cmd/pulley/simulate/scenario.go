@@ -1,14 +1,12 @@
 package simulate
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
-	"pulley/cmd/pulley/console"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
 	"pulley/scenarios"
@@ -18,62 +16,8 @@ import (
 	"pulley/sim"
 )
 
-// named finds the scenario of the command line, with its size: the smallest default one where none is given.
-func (o *Cmd) named() (s scenarios.Scenario, size int, err error) {
-	name, size, sized, err := scenarios.ParseName(o.Scenario)
-	switch {
-	case err != nil:
-		return s, 0, err
-	case name == "":
-		return s, 0, errors.New("name what is to be simulated: a scenario, a FILE.ir or a FILE.py, as in pulley sim fanout=100 --workers 8 --service exp:10ms")
-	case sized && size < 1:
-		return s, 0, fmt.Errorf("%s=%d: the size is a number, at least 1", name, size)
-	}
-	if s, err = scenarios.Find(name); err == nil && !sized {
-		size = s.DefaultSizes[0]
-	}
-	return s, size, err
-}
-
-// mixed builds what the instances run.
-func (o *Cmd) mixed(s scenarios.Scenario, size int, opts scenarios.Options) (*scenarios.Mix, error) {
-	set, err := scenarios.ParseSet(o.Set)
-	if err != nil {
-		return nil, fmt.Errorf("--set: %w", err)
-	}
-	opts.Set = set
-	return s.Mix(size, opts)
-}
-
-// searched builds the workloads of a search, which must be programs whose ends the reference interpreter knows.
-func (o *Cmd) searched(c *console.Console) (*scenarios.Mix, error) {
-	if o.isProgram() {
-		return o.answered(c)
-	}
-	if o.Input != "" {
-		return nil, errors.New("--input is for a program; name a FILE.ir or a FILE.py")
-	}
-	s, size, err := o.named()
-	if err != nil {
-		return nil, err
-	}
-	m, err := o.mixed(s, size, scenarios.Options{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range m.Workloads {
-		switch w := &m.Workloads[i]; {
-		case w.Source == "":
-			return nil, fmt.Errorf("scenario %s is not written as a program, and the reference interpreter cannot say what is right", w.Name)
-		case w.Unchecked.Results:
-			return nil, fmt.Errorf("scenario %s says that results are not checked, and here they are what is judged; choose another", w.Name)
-		}
-	}
-	return m, nil
-}
-
 // scenario builds what a forecast simulates, with what its file says of arrivals and service times, and names it.
-func (o *Cmd) scenario(cfg *sim.Config) (string, error) {
+func (o *ForecastCmd) scenario(cfg *sim.Config) (string, error) {
 	s, size, err := o.named()
 	if err != nil {
 		return "", err
@@ -95,7 +39,7 @@ func (o *Cmd) scenario(cfg *sim.Config) (string, error) {
 }
 
 // scenarioSeed is what a person's own scenario draws with. Those that ship draw nothing, or are what they are.
-func (o *Cmd) scenarioSeed(s scenarios.Scenario) uint64 {
+func (o *ForecastCmd) scenarioSeed(s scenarios.Scenario) uint64 {
 	if s.File() == "" {
 		return 0
 	}
@@ -118,7 +62,7 @@ func serviceOf(w *scenarios.Workload, action string) sim.Service {
 }
 
 // described says whether a scenario's file says how long some action takes.
-func (o *Cmd) described() bool {
+func (o *ForecastCmd) described() bool {
 	if o.mix == nil {
 		return false
 	}
@@ -128,7 +72,7 @@ func (o *Cmd) described() bool {
 }
 
 // describe lists what the file says of service times, as flags would say it.
-func (o *Cmd) describe() []string {
+func (o *ForecastCmd) describe() []string {
 	var list []string
 	for i := range o.mix.Workloads {
 		w := &o.mix.Workloads[i]
@@ -149,7 +93,7 @@ func (o *Cmd) describe() []string {
 
 // ownServices draws by what flags say of one action, or of all, and else by what the scenario says; an action of which
 // nobody says anything takes no time.
-func (o *Cmd) ownServices(seed uint64, one map[string]sim.Distribution, all sim.Distribution) sim.Service {
+func (o *ForecastCmd) ownServices(seed uint64, one map[string]sim.Distribution, all sim.Distribution) sim.Service {
 	of := map[*graph.Graph]*scenarios.Workload{}
 	for i := range o.mix.Workloads {
 		of[o.mix.Workloads[i].Graph] = &o.mix.Workloads[i]
@@ -172,7 +116,7 @@ func (o *Cmd) ownServices(seed uint64, one map[string]sim.Distribution, all sim.
 }
 
 // arrivals reads --arrivals: a rate at which instances come at random, a distribution of the time between two, or a process.
-func (o *Cmd) arrivals(cfg *sim.Config) error {
+func (o *ForecastCmd) arrivals(cfg *sim.Config) error {
 	if o.Arrivals == "" {
 		return nil
 	}
@@ -198,7 +142,7 @@ func (o *Cmd) arrivals(cfg *sim.Config) error {
 }
 
 // instances is how many there are if no flag says it: each workload once, or enough to see how they wait.
-func (o *Cmd) instances(cfg *sim.Config) int {
+func (o *ForecastCmd) instances(cfg *sim.Config) int {
 	switch {
 	case cfg.Between != nil || cfg.Arrivals != nil:
 		if cfg.Arrivals != nil && cfg.Arrivals.Open() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -13,6 +14,9 @@ import (
 	"time"
 
 	"pulley/cmd/pulley/console"
+	"pulley/internal/nearest"
+	"pulley/reports/record"
+	"pulley/scenarios"
 	"pulley/sim/cases"
 	"pulley/sim/explore"
 	"pulley/sim/explore/search"
@@ -20,45 +24,42 @@ import (
 
 // Cmd is pulley sim.
 type Cmd struct {
-	Scenario string        `arg:"" optional:"" help:"The workload, as NAME or NAME=SIZE, of those that are written as a program; NAME may be a scenario's file, as in orders.yaml. Or a FILE.ir, or FILE.py[:Class]. Default: random programs."`
-	Set      []string      `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenario another value; may be repeated."`
-	Backend  string        `default:"push" help:"The scheduler's design: push, eager, journal, pull or pull:scan=sql; with --bug all, also all. Default: push."`
-	Seeds    string        `default:"0..9999" placeholder:"A..B" help:"From A to B, both included. Default: 0..9999."`
-	Replay   string        `placeholder:"FILE" help:"Play the case of a file again, print its steps, and draw them beside it as FILE.svg."`
-	Out      string        `default:"out/sim" placeholder:"DIR" help:"Where coverage.txt is written, and case.json after a violation. Default: out/sim."`
-	Shrink   time.Duration `default:"1m" help:"How long a smaller case is looked for; 0 for not at all. Default: 1m."`
-	Bug      string        `placeholder:"NAME" help:"Plant a bug in the design, to see that it is found: ${bugs}; or all, one after the other."`
-	Searches int           `placeholder:"N" help:"Search so many times, each in seeds of its own, from --seeds on, and tell how many seeds each bug took. Default: 10 with --bug all."`
-	Twice    bool          `help:"Play every seed twice, and compare the traces (I13)."`
-
-	makespanFlags
+	target
+	console.BackendsFlag `set:"backends=push"`
+	Seeds                string `default:"0..9999" placeholder:"A..B" help:"From A to B, both included. Default: 0..9999."`
+	Bug                  string `placeholder:"NAME" help:"Plant a bug in the design, to see that it is found (pulley list bugs names them); or all, one after the other."`
+	Runs                 int    `placeholder:"N" help:"Search so many times for each bug, each in seeds of its own, from --seeds on, and tell how many seeds it took. Default: once; 10 with --bug all."`
+	Twice                bool   `help:"Play every seed twice, and compare the traces (I13)."`
+	Replay               string `placeholder:"FILE" help:"Play the case of a file again, print its steps, and draw them beside it as FILE.svg."`
+	console.OutFlag      `set:"folder=out/sim" set:"files=coverage.txt and, after a violation, case.json"`
+	console.ShrinkFlag
+	console.FormatFlag
 }
 
 // Help is the end of the command's help.
 func (Cmd) Help() string {
 	return "Each seed is a world of its own in virtual time: engines, whose deciding code is the real one, a database with " +
 		"transactions, locks and crashes, and a network, processes and clocks that fail. What a design commits is held against the " +
-		"invariants of the engine's documentation, step by step; at the end nothing fails any more, and all must end.\n\n" +
+		"invariants of the engine's documentation, step by step; at the end nothing fails any more, and all must end. " +
+		"Without a scenario or a program, programs are random. --backends all is every design that can be simulated.\n\n" +
 		"The search stops at a violation. Its case is made smaller and written to DIR/case.json; --replay plays it again. " +
-		"With --searches a table says how many seeds each planted bug took: the exit status is 0 if all searches found it by an invariant that it breaks.\n\n" + programHelp + makespanHelp +
-		"Exit status: 0 without a violation; 1 with one; 3 if a kind of fault or step never happened, in 1,000 seeds or more; 2 for a mistake in the command line."
+		"With --runs a table says how many seeds each planted bug took: the exit status is 0 if all searches found it by an invariant that it breaks.\n\n" + programHelp +
+		"Exit status: 0 without a violation; 1 with one; 3 if a kind of fault or step never happened, in 1,000 seeds or more; 2 for a mistake in the command line.\n\nExamples:\n\n" +
+		"  pulley sim --backends journal --seeds 0..99999\n" +
+		"  pulley sim --bug token-ignored\n" +
+		"  pulley sim flow.ir --input @in.json --backends push,eager --seeds 0..999\n" +
+		"  pulley sim --replay out/sim/case.json"
 }
 
 // Run searches, or plays one case.
 func (o *Cmd) Run(c *console.Console) error {
-	if err := o.alone(); err != nil {
-		return err
-	}
-	if o.Workers > 0 {
-		return o.makespan(c)
-	}
 	if o.Replay != "" {
 		return o.replay(c)
 	}
-	if o.severalTimes() {
-		return o.searchAll(c)
+	if o.Shrink < 0 {
+		return errors.New("--shrink must not be negative")
 	}
-	s, err := o.search(c)
+	searches, err := o.planned(c)
 	if err != nil {
 		return err
 	}
@@ -68,65 +69,199 @@ func (o *Cmd) Run(c *console.Console) error {
 	ctx, stop := console.Interruptible()
 	defer stop()
 	debug.SetGCPercent(800) // worlds are small and short
-	found, err := s.Do(ctx)
-	if err != nil && (found == nil || !errors.Is(err, context.Canceled)) {
-		return console.Ended(ctx, err)
+	if o.severalTimes() {
+		return o.searchAll(ctx, c, searches)
 	}
-	if err := o.report(c, found); err != nil {
-		return err
-	}
-	switch {
-	case found.Bad != nil:
-		return o.bad(c, found)
-	case err != nil:
-		return console.Ended(ctx, err)
-	case found.Counts.Seeds >= 1000 && len(found.Never()) > 0:
-		return &console.Status{Code: console.ExitInconclusive}
-	}
-	return nil
+	return o.searchOnce(ctx, c, searches)
 }
 
-// report prints what was covered, and writes the whole of it.
-func (o *Cmd) report(c *console.Console, found *search.Found) error {
+// outcome is what a search came to, as JSON.
+type outcome struct {
+	Backend        string         `json:"backend"`
+	Bug            string         `json:"bug,omitempty"`
+	Seeds          int            `json:"seeds"`
+	Steps          int            `json:"steps"`
+	VirtualSeconds float64        `json:"virtual_seconds"`
+	Seconds        float64        `json:"seconds"`
+	Faults         map[string]int `json:"faults"` // how often each kind happened
+	Never          []string       `json:"never"`  // kinds of steps and faults
+	Violation      *violation     `json:"violation"`
+}
+
+// violation is what a search found.
+type violation struct {
+	Seed uint64   `json:"seed"`
+	Why  []string `json:"why"`
+	Case string   `json:"case"` // the file of the smallest case
+}
+
+// searchOnce searches in each design, up to the first violation.
+func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, searches []search.Search) error {
+	var text, covered strings.Builder
+	all := []outcome{}
 	file := filepath.Join(o.Out, "coverage.txt")
-	if err := os.WriteFile(file, []byte(found.Report()), 0o644); err != nil {
-		return err
-	}
-	_, err := fmt.Fprint(c.Out, found.Summary(), "each state, and those that a fault never met: ", file, "\n")
-	return err
-}
-
-func (o *Cmd) search(c *console.Console) (search.Search, error) {
-	s := search.Search{Backend: o.Backend, Bug: o.Bug, Twice: o.Twice}
-	if !slices.Contains(explore.Backends(), o.Backend) {
-		return s, fmt.Errorf("--backend is %q; choose from %s", o.Backend, strings.Join(explore.Backends(), ", "))
-	}
-	if o.Bug != "" && !slices.Contains(cases.BugNames(o.Backend), o.Bug) {
-		return s, fmt.Errorf("--bug is %q; choose from %s, or all", o.Bug, strings.Join(cases.BugNames(o.Backend), ", "))
-	}
-	from, to, ok := strings.Cut(o.Seeds, "..")
-	var err error
-	if s.From, err = strconv.ParseUint(from, 10, 62); err != nil || !ok {
-		return s, fmt.Errorf("--seeds is %q; give them as A..B", o.Seeds)
-	}
-	if s.To, err = strconv.ParseUint(to, 10, 62); err != nil || s.To < s.From {
-		return s, fmt.Errorf("--seeds is %q; give them as A..B, the greater last", o.Seeds)
-	}
-	if o.Shrink < 0 {
-		return s, errors.New("--shrink must not be negative")
-	}
-	if o.Scenario != "" && o.mix == nil {
-		if o.mix, err = o.searched(c); err != nil {
-			return s, console.Refuse(err)
+	var failed error
+	few := false
+	for _, s := range searches {
+		s.Progress = progressOf(c, s)
+		found, err := s.Do(ctx)
+		if err != nil && (found == nil || !errors.Is(err, context.Canceled)) {
+			return console.Ended(ctx, err)
+		}
+		if found.Counts.Seeds == 0 && found.Bad == nil {
+			return console.Ended(ctx, err) // nothing was played
+		}
+		one := outcomeOf(s, found)
+		text.WriteString(found.Summary())
+		covered.WriteString(found.Report())
+		switch {
+		case found.Bad != nil:
+			more, err := o.bad(c, found, &one)
+			if err != nil {
+				return err
+			}
+			text.WriteString(more)
+			failed = &console.Status{Code: console.ExitFailed}
+		case err != nil:
+			failed = console.Ended(ctx, err)
+		}
+		few = few || found.Counts.Seeds >= 1000 && len(one.Never) > 0
+		if all = append(all, one); failed != nil {
+			break
 		}
 	}
-	s.Mix = o.mix
-	s.Progress = func(p *explore.Coverage) { c.Say("%s", p) }
-	return s, nil
+	if err := os.WriteFile(file, []byte(covered.String()), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(&text, "each state, and those that a fault never met: %s\n", file)
+	if err := c.PrintAs(o.FormatFlag, all, text.String()); err != nil {
+		return err
+	}
+	if failed == nil && few {
+		return &console.Status{Code: console.ExitInconclusive}
+	}
+	return failed
+}
+
+// progressOf tells how far a search is, and when it will be over if it finds nothing.
+func progressOf(c *console.Console, s search.Search) func(*explore.Coverage) {
+	total := s.To - s.From + 1
+	c.Say("%s: seeds %d..%d", s.Backend, s.From, s.To)
+	return func(p *explore.Coverage) {
+		left := ""
+		if played := uint64(p.Counts.Seeds); played > 0 && played < total {
+			took := time.Duration(float64(p.Elapsed) / float64(played) * float64(total-played))
+			left = fmt.Sprintf(", about %s left", took.Round(time.Second))
+		}
+		c.Say("%s%s", p, left)
+	}
+}
+
+func outcomeOf(s search.Search, found *search.Found) outcome {
+	n := &found.Counts
+	one := outcome{
+		Backend: s.Backend, Bug: s.Bug, Seeds: n.Seeds, Steps: n.Steps, VirtualSeconds: time.Duration(n.Virtual).Seconds(), Seconds: found.Elapsed.Seconds(),
+		Faults: map[string]int{}, Never: append([]string{}, found.Never()...),
+	}
+	for i, k := range cases.Kinds() {
+		one.Faults[string(k)] = n.Faults[i]
+	}
+	return one
+}
+
+// planned gives the searches: in each design, for each bug.
+func (o *Cmd) planned(c *console.Console) (planned []search.Search, err error) {
+	switch {
+	case o.Runs < 0 || o.Runs > searchesMost:
+		return nil, fmt.Errorf("--runs is %d; choose from 1 to %d", o.Runs, searchesMost)
+	case o.Twice && o.severalTimes():
+		return nil, errors.New("--twice is for one search; leave it or --runs out")
+	}
+	from, to, err := seedRange(o.Seeds)
+	if err != nil {
+		return nil, err
+	}
+	backends, err := simulated(o.Backends)
+	if err != nil {
+		return nil, fmt.Errorf("--backends: %w", err)
+	}
+	bugs, err := o.bugs(backends)
+	if err != nil {
+		return nil, fmt.Errorf("--bug: %w", err)
+	}
+	var mix *scenarios.Mix
+	if o.Scenario != "" { // once for all
+		if mix, err = o.searched(c); err != nil {
+			return nil, console.Refuse(err)
+		}
+	} else if o.Input != nil {
+		return nil, errNoProgram
+	}
+	for _, backend := range backends {
+		for _, bug := range bugs[backend] {
+			planned = append(planned, search.Search{Backend: backend, Bug: bug, From: from, To: to, Twice: o.Twice, Mix: mix})
+		}
+	}
+	return planned, nil
+}
+
+// seedRange reads A..B.
+func seedRange(text string) (from, to uint64, err error) {
+	first, last, ok := strings.Cut(text, "..")
+	if from, err = strconv.ParseUint(first, 10, 62); err != nil || !ok {
+		return 0, 0, fmt.Errorf("--seeds is %q; give them as A..B", text)
+	}
+	if to, err = strconv.ParseUint(last, 10, 62); err != nil || to < from {
+		return 0, 0, fmt.Errorf("--seeds is %q; give them as A..B, the greater last", text)
+	}
+	return from, to, nil
+}
+
+// simulated gives the designs of these names, each once; all is every one.
+func simulated(names []string) ([]string, error) {
+	known := explore.Backends()
+	if slices.Equal(names, []string{"all"}) {
+		return known, nil
+	}
+	for i, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, &nearest.Unknown{Kind: "simulated backend", Name: name, Known: append(known, "all")}
+		}
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("%s is named twice", name)
+		}
+	}
+	return names, nil
+}
+
+// bugs gives those that are planted in each design; an empty one stands for none.
+func (o *Cmd) bugs(backends []string) (map[string][]string, error) {
+	of := map[string][]string{}
+	found := false
+	for _, backend := range backends {
+		names := cases.BugNames(backend)
+		switch {
+		case o.Bug == "all":
+			of[backend] = nil
+			for _, bug := range cases.Bugs(backend) {
+				of[backend] = append(of[backend], bug.Name)
+			}
+		case o.Bug == "" || slices.Contains(names, o.Bug):
+			of[backend] = []string{o.Bug}
+		}
+		found = found || len(of[backend]) > 0
+	}
+	if found {
+		return of, nil
+	}
+	if len(backends) < len(explore.Backends()) && slices.Contains(cases.BugNames(""), o.Bug) {
+		return nil, fmt.Errorf("%s is no bug of %s; pulley list bugs says whose it is", o.Bug, strings.Join(backends, ", "))
+	}
+	return nil, &nearest.Unknown{Kind: "bug", Name: o.Bug, Known: append(cases.BugNames(""), "all")}
 }
 
 // bad writes the case of a violation, and says how to see it again.
-func (o *Cmd) bad(c *console.Console, found *search.Found) error {
+func (o *Cmd) bad(c *console.Console, found *search.Found, one *outcome) (string, error) {
 	kase, why := *found.Bad, found.Why
 	kase.Why = why[0]
 	if o.Shrink > 0 {
@@ -135,13 +270,20 @@ func (o *Cmd) bad(c *console.Console, found *search.Found) error {
 	}
 	file := filepath.Join(o.Out, "case.json")
 	if err := kase.Save(file); err != nil {
-		return err
+		return "", err
 	}
-	if _, err := fmt.Fprintf(c.Out, "violation, seed %d: %s\nsmallest case: %d faults, %d instances, %d lines of program: %s\nsee it again with: pulley sim --replay %s\n",
-		found.Bad.Seed, found.Why[0], len(kase.Faults), len(kase.Arrivals), strings.Count(kase.Source, "\n"), why[0], file); err != nil {
-		return err
-	}
-	return &console.Status{Code: console.ExitFailed}
+	one.Violation = &violation{Seed: found.Bad.Seed, Why: found.Why, Case: file}
+	return fmt.Sprintf("violation, seed %d: %s\nsmallest case: %d faults, %d instances, %d lines of program: %s\nsee it again with: pulley sim --replay %s\n",
+		found.Bad.Seed, found.Why[0], len(kase.Faults), len(kase.Arrivals), strings.Count(kase.Source, "\n"), why[0], file), nil
+}
+
+// played is a case that was played again, as JSON.
+type played struct {
+	Violations     []string `json:"violations"`
+	Steps          int      `json:"steps"`
+	VirtualSeconds float64  `json:"virtual_seconds"`
+	Trace          string   `json:"trace"` // its hash
+	Drawing        string   `json:"drawing"`
 }
 
 // replay plays a case, prints its steps and draws them.
@@ -154,28 +296,31 @@ func (o *Cmd) replay(c *console.Console) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(c.Out, "%s\ninput %s\n\n", kase.Source, kase.Input); err != nil {
-		return err
-	}
-	if err := trace.Write(c.Out); err != nil {
-		return err
-	}
 	drawing := strings.TrimSuffix(o.Replay, ".json") + ".svg"
-	svg, err := os.Create(drawing)
+	if err := record.WriteFile(drawing, trace.SVG); err != nil {
+		return err
+	}
+	err = c.Show(func(w io.Writer) error {
+		if o.JSON() {
+			return console.EncodeJSON(w, played{
+				Violations: append([]string{}, result.Violations...), Steps: result.Steps, VirtualSeconds: result.Virtual.Seconds(), Trace: result.Hash, Drawing: drawing,
+			})
+		}
+		_, err := fmt.Fprintf(w, "%s\ninput %s\n\n", kase.Source, kase.Input)
+		if err = errors.Join(err, trace.Write(w)); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "\n%d steps in %v, trace %s; drawn in %s\n", result.Steps, result.Virtual, result.Hash, drawing)
+		for _, v := range result.Violations {
+			_, err = fmt.Fprintln(w, v)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(trace.SVG(svg), svg.Close()); err != nil {
-		return err
+	if len(result.Violations) > 0 {
+		return &console.Status{Code: console.ExitFailed}
 	}
-	if _, err := fmt.Fprintf(c.Out, "\n%d steps in %v, trace %s; drawn in %s\n", result.Steps, result.Virtual, result.Hash, drawing); err != nil {
-		return err
-	}
-	if len(result.Violations) == 0 {
-		return nil
-	}
-	if _, err := fmt.Fprintln(c.Out, strings.Join(result.Violations, "\n")); err != nil {
-		return err
-	}
-	return &console.Status{Code: console.ExitFailed}
+	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
+	"pulley/internal/nearest"
 )
 
 // Spec is a backend and its options, as a user names them: "push:batch=1".
@@ -61,18 +62,6 @@ var kinds = []kind{
 		[]option{batchOption, shardsOption, connectionsOption}},
 	{"memory", "no durability; the same decisions without a database", false,
 		[]option{batchOption, shardsOption}},
-}
-
-// Help lists the backends and their options, a line each.
-func Help() string {
-	var b strings.Builder
-	for _, k := range kinds {
-		fmt.Fprintf(&b, "%-7s %s\n", k.name, k.doc)
-		for _, o := range k.options {
-			fmt.Fprintf(&b, "        %s:%s=%s\n", k.name, o.name, o.values())
-		}
-	}
-	return b.String()
 }
 
 // Parse reads NAME or NAME:OPTION=VALUE:…; errors say what there is.
@@ -120,7 +109,7 @@ func ParseAll(texts []string) ([]Spec, error) {
 		out = append(out, s)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("no backend; name one of %s", kindNames())
+		return nil, fmt.Errorf("no backend; name one of %s", strings.Join(Names(), ", "))
 	}
 	return out, nil
 }
@@ -128,17 +117,39 @@ func ParseAll(texts []string) ([]Spec, error) {
 func findKind(name string) (kind, error) {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 	if i < 0 {
-		return kind{}, fmt.Errorf("no backend %q; there are %s", name, kindNames())
+		return kind{}, &nearest.Unknown{Kind: "backend", Name: name, Known: Names()}
 	}
 	return kinds[i], nil
 }
 
-func kindNames() string {
+// Names lists the backends, without options.
+func Names() []string {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = k.name
 	}
-	return strings.Join(names, ", ")
+	return names
+}
+
+// Description is a backend for people.
+type Description struct {
+	Name     string   `json:"name"`
+	About    string   `json:"about"`
+	Postgres bool     `json:"postgres"` // it keeps its state there
+	Options  []string `json:"options"`  // as they are written, with what they may be
+}
+
+// Describe lists the backends and their options.
+func Describe() []Description {
+	var list []Description
+	for _, k := range kinds {
+		d := Description{Name: k.name, About: k.doc, Postgres: k.postgres, Options: []string{}}
+		for _, o := range k.options {
+			d.Options = append(d.Options, fmt.Sprintf("%s:%s=%s", k.name, o.name, o.values()))
+		}
+		list = append(list, d)
+	}
+	return list
 }
 
 func (k kind) usage() string {

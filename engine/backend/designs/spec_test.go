@@ -35,8 +35,8 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                     `no backend ""; there are push, journal, pull, eager, memory`,
-		"river":                `no backend "river"; there are push, journal, pull, eager, memory`,
+		"":                     `there is no backend ""; there are push, journal, pull, eager, memory`,
+		"river":                `there is no backend "river"; there are push, journal, pull, eager, memory`,
 		"push:scan=sql":        `backend "push:scan=sql": no option "scan=sql"; it takes push:batch=1…10000, push:shards=1…1024, push:connections=2…1000`,
 		"push:batch":           `backend "push:batch": no option "batch"; it takes push:batch=1…10000, push:shards=1…1024, push:connections=2…1000`,
 		"pull:scan=regex":      `backend "pull:scan=regex": scan is "regex"; choose app or sql`,

@@ -26,6 +26,11 @@ func (b *Base) Shards() int { return b.store.Shards() }
 // Close implements backend.Backend.
 func (b *Base) Close() { b.store.Close() }
 
+// OriginOf reads what an instance was made of. It is nil where there is no such instance.
+func (b *Base) OriginOf(ctx context.Context, id uuid.UUID) (*Origin, error) {
+	return b.store.OriginOf(ctx, id)
+}
+
 // Lookup implements backend.Backend.
 func (b *Base) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
 	return b.store.Lookup(ctx, ids)

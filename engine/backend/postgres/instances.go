@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -258,4 +259,26 @@ func scanInstance(row pgx.CollectableRow) (backend.Instance, error) {
 		}
 	}
 	return in, nil
+}
+
+//go:embed sql/origin.sql
+var originSQL string
+
+// Origin is what an instance was made of.
+type Origin struct {
+	Program []byte          // the hash of its program
+	Input   json.RawMessage // as it was given
+}
+
+// OriginOf reads what an instance was made of. It is nil where there is no such instance.
+func (s *Store) OriginOf(ctx context.Context, id uuid.UUID) (*Origin, error) {
+	var o Origin
+	err := s.Pool.QueryRow(ctx, originSQL, backend.ShardOf(id, s.Shards()), id).Scan(&o.Program, &o.Input)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, Explain(err)
+	}
+	return &o, nil
 }

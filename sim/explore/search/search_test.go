@@ -36,7 +36,7 @@ func TestSeeds(t *testing.T) {
 	for _, backend := range explore.Backends() {
 		t.Run(backend, func(t *testing.T) {
 			began := time.Now()
-			again := "pulley sim --backend " + backend + " --seeds "
+			again := "pulley sim --backends " + backend + " --seeds "
 			twice := depth.Of(min(count, cases.SeedsPerProgram), count)
 			search := Search{Backend: backend, From: from, To: from + twice - 1, Twice: true}
 			f, err := search.Do(depth.Interrupted())

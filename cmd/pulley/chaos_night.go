@@ -18,33 +18,33 @@ import (
 	"pulley/cmd/pulley/console"
 )
 
-// chaosNightlyCmd is pulley chaos-nightly: many runs, one after the other, until enough has gone wrong.
-type chaosNightlyCmd struct {
-	Backends   []string      `default:"push,journal,eager,pull,pull:scan=sql" help:"The schedulers that runs go over, joined by commas. Default: all."`
-	Faults     []string      `default:"all" help:"The kinds of faults of the first of a round's runs. Default: all."`
-	Seed       uint64        `default:"1" help:"Of the first round; each round over the schedulers has the next. Default: 1."`
-	Length     time.Duration `default:"60s" help:"How long things go wrong in a run, about. Default: 60s."`
-	Cuts       int           `default:"10000" help:"So many connections are cut, over all runs. Default: 10000."`
-	Kills      int           `default:"5000" help:"So many engines are killed. Default: 5000."`
-	Terminated int           `default:"1000" help:"So many sessions are ended by the server. Default: 1000."`
-	Crashes    int           `default:"100" help:"So often the server crashes. Default: 100."`
-	Lost       int           `default:"1000" help:"So many commits take place and their reply is lost. Default: 1000."`
-	Messages   time.Duration `default:"15m" help:"At the end, how long each scheduler's connections and engines may be cut and killed at the messages of its transactions at which no run has done so. 0: not at all. Default: 15m."`
-	For        time.Duration `placeholder:"TIME" help:"Instead of all that: run for so long, over all schedulers in turn, from where the last such night of --out has stopped. Default: until every number is reached."`
-	Jobs       int           `default:"2" help:"So many runs at a time, each with a server of its own. Default: 2."`
-	Most       time.Duration `default:"10h" help:"No run begins after so long. Default: 10h."`
-	Out        string        `default:"out/nightly" placeholder:"DIR" help:"Where totals.json and a folder for each run that does not pass are written. Default: out/nightly."`
+// chaosNightCmd is what make nightly has of chaos: many runs, one after the other, for a time or until enough has gone wrong.
+type chaosNightCmd struct {
+	console.BackendsFlag `set:"backends=push,journal,eager,pull,pull:scan=sql"`
+	Faults               []string `default:"all" help:"The kinds of faults of the first of a round's runs. Default: all, and those that go to every message."`
+	console.SeedFlag     `set:"drawn=the first round; each round over the schedulers has the next"`
+	RunDuration          time.Duration `default:"60s" help:"How long things go wrong in a run, about. Default: 60s."`
+	Cuts                 int           `default:"10000" help:"So many connections are cut, over all runs. Default: 10000."`
+	Kills                int           `default:"5000" help:"So many engines are killed. Default: 5000."`
+	Terminated           int           `default:"1000" help:"So many sessions are ended by the server. Default: 1000."`
+	Crashes              int           `default:"100" help:"So often the server crashes. Default: 100."`
+	Lost                 int           `default:"1000" help:"So many commits take place and their reply is lost. Default: 1000."`
+	Messages             time.Duration `default:"15m" help:"At the end, how long each scheduler's connections and engines may be cut and killed at the messages of its transactions at which no run has done so. 0: not at all. Default: 15m."`
+	Duration             time.Duration `help:"Instead of all that: run for so long, over all schedulers in turn, from where the last such night of --out has stopped. Default: until every number is reached."`
+	Jobs                 int           `default:"2" help:"So many runs at a time, each with a server of its own. Default: 2."`
+	MaxDuration          time.Duration `default:"10h" help:"No run begins after so long. Default: 10h."`
+	console.OutFlag      `set:"folder=out/nightly/chaos" set:"files=totals.json and a folder for each run that does not pass"`
 }
 
 // Help is the end of the command's help.
-func (chaosNightlyCmd) Help() string {
+func (chaosNightCmd) Help() string {
 	return "Each round has three runs on each scheduler: one with every kind of fault, or those of --faults, one with many cuts, lost replies, ended " +
 		"sessions and crashes, and one with many kills; what is reached is not run for again. In the end each scheduler is cut and killed " +
 		"at the messages at which no run has done so. A run that does not pass is kept in a folder of its own, and the others go on. " +
-		"With --for, the numbers are no goals, and a run that is under way when the time is over counts for nothing: " +
+		"With --duration, the numbers are no goals, and a run that is under way when the time is over counts for nothing: " +
 		"the next night begins with it, as DIR/state.json says.\n\n" +
 		"The last line, and totals.json after each run, say what has happened over all.\n\n" +
-		"Exit status: 0 if every run passed and, without --for, every number was reached; 1 if one failed or a number was not reached; 3 if none " +
+		"Exit status: 0 if every run passed and, without --duration, every number was reached; 1 if one failed or a number was not reached; 3 if none " +
 		"failed and one was inconclusive, or there was time for none; 2 for a mistake in the command line."
 }
 
@@ -61,13 +61,13 @@ var dense = []struct {
 var everyMessage = []string{"wire.every", "process.every", "process.start"}
 
 // Run goes from run to run.
-func (o *chaosNightlyCmd) Run(c *console.Console) error {
+func (o *chaosNightCmd) Run(c *console.Console) error {
 	cfg, err := engineConfig(c)
 	if err != nil {
 		return err
 	}
-	if len(o.Backends) == 0 || o.Length < 0 || o.Most < 0 || o.Messages < 0 || o.For < 0 || o.Jobs < 1 {
-		return errors.New("--backends must name one, --length, --most, --for and --messages must not be negative, and --jobs must be positive")
+	if len(o.Backends) == 0 || o.RunDuration < 0 || o.MaxDuration < 0 || o.Messages < 0 || o.Duration < 0 || o.Jobs < 1 {
+		return errors.New("--backends must name one, --run-duration, --max-duration, --duration and --messages must not be negative, and --jobs must be positive")
 	}
 	for _, b := range o.Backends {
 		if _, _, err := o.one(b, o.Seed, o.Faults...).kase(); err != nil {
@@ -82,14 +82,14 @@ func (o *chaosNightlyCmd) Run(c *console.Console) error {
 	totals := chaos.NewTotals(map[chaos.Goal]int{
 		chaos.Cuts: o.Cuts, chaos.Kills: o.Kills, chaos.Terminated: o.Terminated, chaos.Crashes: o.Crashes, chaos.Lost: o.Lost,
 	})
-	n := &nightly{chaosNightlyCmd: o, c: c, cfg: cfg, totals: totals, begun: time.Now()}
-	if o.For > 0 {
+	n := &nightly{chaosNightCmd: o, c: c, cfg: cfg, totals: totals, begun: time.Now()}
+	if o.Duration > 0 {
 		if err := n.within(ctx); err != nil {
 			return console.Ended(ctx, err)
 		}
 		return o.finish(c, totals)
 	}
-	for seed := o.Seed; seed == o.Seed || !totals.Enough() && time.Since(n.begun) < o.Most; seed++ {
+	for seed := o.Seed; seed == o.Seed || !totals.Enough() && time.Since(n.begun) < o.MaxDuration; seed++ {
 		if err := n.round(ctx, seed); err != nil {
 			return console.Ended(ctx, err)
 		}
@@ -102,7 +102,7 @@ func (o *chaosNightlyCmd) Run(c *console.Console) error {
 
 // nightly is the command under way.
 type nightly struct {
-	*chaosNightlyCmd
+	*chaosNightCmd
 	c     *console.Console
 	cfg   chaos.Config
 	begun time.Time
@@ -138,7 +138,7 @@ func (n *nightly) everywhere(ctx context.Context) error {
 			continue
 		}
 		one := n.one(backend, n.Seed, everyMessage...)
-		one.Messages, one.Duration = n.Messages, time.Second
+		one.Exhaustive, one.MaxDuration, one.Duration = true, n.Messages, time.Second
 		one.Out = filepath.Join(n.Out, options.Replace(backend)+"-messages")
 		runs = append(runs, one)
 	}
@@ -203,10 +203,13 @@ func (n *nightly) run(ctx context.Context, one *chaosCmd) error {
 var options = strings.NewReplacer(":", "-", "=", "-")
 
 // one is a run of the round as its own command.
-func (o *chaosNightlyCmd) one(backend string, seed uint64, faults ...string) *chaosCmd {
-	return &chaosCmd{
-		Backend: backend, Faults: faults, Seed: seed, Duration: o.Length, Engines: 2, Slots: 16, Lease: time.Second, Shrink: 0, Messages: -time.Millisecond,
+func (o *chaosNightCmd) one(backend string, seed uint64, faults ...string) *chaosCmd {
+	one := &chaosCmd{Faults: faults, Duration: o.RunDuration, Engines: 2, Workers: 16, Lease: time.Second, whole: true}
+	one.Backend, one.Seed = backend, seed
+	if slices.Equal(faults, []string{"all"}) { // messages are gone to at the end of all rounds
+		one.Exhaustive, one.MaxDuration = true, -time.Millisecond
 	}
+	return one
 }
 
 // failedRun stands for a run that there was none of.
@@ -214,7 +217,7 @@ func failedRun(backend string, err error) *chaos.Result {
 	return &chaos.Result{Backend: backend, Verdict: chaos.Inconclusive, Why: []string{err.Error()}}
 }
 
-func (o *chaosNightlyCmd) write(t *chaos.Totals) error {
+func (o *chaosNightCmd) write(t *chaos.Totals) error {
 	text, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {
 		return err
@@ -223,11 +226,11 @@ func (o *chaosNightlyCmd) write(t *chaos.Totals) error {
 }
 
 // finish prints the totals, and gives the status that they stand for.
-func (o *chaosNightlyCmd) finish(c *console.Console, t *chaos.Totals) error {
+func (o *chaosNightCmd) finish(c *console.Console, t *chaos.Totals) error {
 	if err := c.Print(t.Line() + "\n"); err != nil {
 		return err
 	}
-	goals := o.For == 0
+	goals := o.Duration == 0
 	switch {
 	case t.Verdicts[chaos.Fail] > 0 || goals && !t.Enough():
 		return &console.Status{Code: console.ExitFailed}

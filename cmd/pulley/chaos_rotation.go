@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// errNightOver ends what is under way when the time of pulley chaos-nightly --for is over.
+// errNightOver ends what is under way when the time of a night of chaos is over.
 var errNightOver = errors.New("the time is over")
 
 // rotation is the endless order of runs of nights with a budget: every scheduler has a run with one set of kinds, then every one
@@ -56,7 +56,7 @@ const stateFile = "state.json"
 // within runs the rotation until the time is over. What is under way then counts for nothing, and is what the next night begins
 // with.
 func (n *nightly) within(ctx context.Context) error {
-	until := n.begun.Add(n.For - min(closing, n.For/10))
+	until := n.begun.Add(n.Duration - min(closing, n.Duration/10))
 	r, err := n.rotate()
 	if err != nil {
 		return err
@@ -118,8 +118,8 @@ func (r *rotation) take() (at int, one *chaosCmd) {
 	if !r.beyond[set].known {
 		beyond = beyondFirst
 	}
-	length := min(r.Length, r.left()-beyond-beyondSpare)
-	if length < 0 || r.since() >= r.Most {
+	length := min(r.RunDuration, r.left()-beyond-beyondSpare)
+	if length < 0 || r.since() >= r.MaxDuration {
 		if begun := len(r.undone) > 0 || slices.ContainsFunc(r.beyond, func(b lengthBeyond) bool { return b.known }); begun {
 			return at, nil
 		}

@@ -15,11 +15,11 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// forecasted runs pulley sim with JSON as its output.
+// forecasted runs pulley forecast with JSON as its output.
 func forecasted(t *testing.T, args ...string) (f simulate.Forecast, dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	got := call(t, nil, append(append([]string{"sim"}, args...), "--format", "json", "--out", dir)...)
+	got := call(t, nil, append(append([]string{"forecast"}, args...), "--format", "json", "--out", dir)...)
 	if got.code != 0 {
 		t.Fatalf("%v: exit status %d: %s", args, got.code, got.err)
 	}
@@ -127,7 +127,7 @@ func TestMakespanInputs(t *testing.T) {
 	if f.Bounds.UpperMS != nil || f.MakespanMS.Median < f.Bounds.LowerMS.Median || len(f.Warnings) != 1 {
 		t.Errorf("calls that take time: %+v", f)
 	}
-	got := call(t, nil, "sim", "fanout=9", "--workers", "2", "--service", "exp:1ms", "--out", dir)
+	got := call(t, nil, "forecast", "fanout=9", "--workers", "2", "--service", "exp:1ms", "--out", dir)
 	if got.code != 0 || !strings.Contains(got.out, "no greedy one is longer") || !strings.Contains(got.err, "gantt.svg") {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
@@ -164,7 +164,6 @@ func TestMakespanMistakes(t *testing.T) {
 		"--set is for a scenario":      {"x.ir", "--service", "exp:1s", "--set", "a=1"},
 		"has no parameters":            {"fanout", "--service", "exp:1s", "--set", "a=1"},
 		"--latency":                    {"fanout", "--service", "exp:1s", "--latency", "x"},
-		"leave out --workers":          {"fanout", "--service", "exp:1s", "--bug", "token-ignored"},
 		"--runs -1":                    {"fanout", "--service", "exp:1s", "--runs=-1"},
 		"\"x\" is no size":             {"fanout=x", "--service", "exp:1s"},
 		"--input is for a program":     {"fanout", "--service", "exp:1s", "--input", "{}"},
@@ -176,17 +175,12 @@ func TestMakespanMistakes(t *testing.T) {
 		"missing.ir":                   {"missing.ir", "--service", "exp:1s"},
 		"choose from 1 to 1000000":     {"fanout", "--instances=-4", "--service", "exp:1s"},
 	} {
-		got := call(t, nil, append(append([]string{"sim"}, args...), "--workers", "2", "--out", t.TempDir())...)
+		got := call(t, nil, append(append([]string{"forecast"}, args...), "--workers", "2", "--out", t.TempDir())...)
 		if got.code != console.ExitUsage || !strings.Contains(got.err, want) || strings.Count(got.err, "\n") != 1 || got.out != "" {
 			t.Errorf("%v: exit status %d: %s; want %q", args, got.code, got.err, want)
 		}
 	}
-	for _, flag := range []string{"--service=exp:1s", "--arrivals=1/s", "--runs=3", "--format=json", "--trace=x"} {
-		if got := call(t, nil, "sim", flag); got.code != console.ExitUsage || !strings.Contains(got.err, "give --workers too") {
-			t.Errorf("%s without --workers: exit status %d: %s", flag, got.code, got.err)
-		}
-	}
-	if got := call(t, nil, "sim", "fanout", "--workers=-1"); got.code != console.ExitUsage {
+	if got := call(t, nil, "forecast", "fanout", "--workers=-1"); got.code != console.ExitUsage {
 		t.Errorf("--workers -1: exit status %d: %s", got.code, got.err)
 	}
 }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/alecthomas/kong"
+
+	"pulley/bench/measure"
+	"pulley/cmd/pulley/console"
+)
+
+// helpCmd is pulley help.
+type helpCmd struct {
+	Command []string `arg:"" optional:"" help:"The command, such as run or scenarios check. Default: all commands are listed."`
+}
+
+// Run prints what --help behind the command prints.
+func (o *helpCmd) Run(c *console.Console, parser *kong.Kong) error {
+	command := o.Command     // the parser fills in the struct anew
+	for i := range command { // a command that is unknown is a mistake; arguments that are missing are none
+		if _, err := commandOf(parser, command[:i+1]); err != nil {
+			return err
+		}
+	}
+	// The help flag prints, and ends the program: only what it prints is wanted here.
+	parser.Exit = func(int) {}
+	_, err := parser.Parse(append(command, "--help"))
+	if len(command) > 0 || err == nil {
+		return nil
+	}
+	return usage(err)
+}
+
+// versionCmd is pulley version.
+type versionCmd struct{ console.FormatFlag }
+
+// Run prints the version.
+func (v versionCmd) Run(c *console.Console) error {
+	return c.PrintAs(v.FormatFlag, measure.Tool("pulley"), versionLine())
+}
+
+// versionFlag is --version.
+type versionFlag bool
+
+// BeforeReset prints the version and ends the program, whatever else the command line says.
+func (versionFlag) BeforeReset(k *kong.Kong, c *console.Console) error {
+	err := c.Print(versionLine())
+	k.Exit(c.Fail(err))
+	return nil
+}
+
+func versionLine() string {
+	tool := measure.Tool("pulley")
+	line := tool.Name + " " + tool.Version
+	if tool.Revision != "" {
+		line += " (" + tool.Revision
+		if tool.Modified {
+			line += ", modified"
+		}
+		line += ")"
+	}
+	return fmt.Sprintf("%s, %s, %s/%s\n", line, tool.Go, runtime.GOOS, runtime.GOARCH)
+}

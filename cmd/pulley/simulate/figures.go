@@ -1,0 +1,214 @@
+package simulate
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pulley/bench/stats"
+	"pulley/engine/backend"
+	"pulley/internal/plural"
+	"pulley/sim"
+)
+
+// Forecast is what the runs of a simulation say together. A figure is the median of its values in the runs, with an interval.
+type Forecast struct {
+	Scenario  string   `json:"scenario"`
+	Workers   int      `json:"workers"`
+	Instances int      `json:"instances"`
+	Service   []string `json:"service"`
+	Arrivals  string   `json:"arrivals,omitempty"`
+	Latency   string   `json:"latency,omitempty"`
+	Seed      uint64   `json:"seed"` // of the first run
+	Runs      int      `json:"runs"`
+	Attempts  int      `json:"attempts"`  // in the first run
+	Completed int      `json:"completed"` // instances, in the first run
+
+	Confidence  float64        `json:"confidence"` // of the intervals
+	MakespanMS  figure         `json:"makespan_ms"`
+	WorkMS      figure         `json:"work_ms"`
+	Utilisation figure         `json:"utilisation"`
+	SpeedUp     figure         `json:"speed_up"`
+	InSystem    figure         `json:"instances_in_system"`
+	InQueue     figure         `json:"attempts_in_queue"`
+	Waiting     spreadMS       `json:"waiting_ms"`
+	Latencies   spreadMS       `json:"instance_latency_ms"`
+	Bounds      forecastBounds `json:"bounds"`
+	Warnings    []string       `json:"warnings"`
+
+	got []*sim.Forecast
+}
+
+// figure is a median with the interval that encloses it.
+type figure struct {
+	Median float64 `json:"median"`
+	Lo     float64 `json:"lo"`
+	Hi     float64 `json:"hi"`
+}
+
+// spreadMS sums up durations.
+type spreadMS struct {
+	Mean figure `json:"mean"`
+	P50  figure `json:"p50"`
+	P90  figure `json:"p90"`
+	P99  figure `json:"p99"`
+	Max  figure `json:"max"`
+}
+
+// forecastBounds are what the makespan lies between. Null is not known, and why is in the warnings.
+type forecastBounds struct {
+	CriticalPathMS *figure `json:"critical_path_ms"`
+	AreaMS         figure  `json:"area_ms"` // work / workers
+	LowerMS        figure  `json:"lower_ms"`
+	UpperMS        *figure `json:"upper_ms"` // of any schedule that leaves no worker idle beside a ready task
+}
+
+// add keeps a run's figures. Its schedule, which may be large, is let go of.
+func (f *Forecast) add(got *sim.Forecast) {
+	if len(f.got) == 0 {
+		f.Attempts = len(got.Schedule)
+		for _, inst := range got.Instances {
+			if inst.Status == backend.Completed {
+				f.Completed++
+			}
+		}
+	}
+	few := *got
+	few.Result = &sim.Result{
+		Makespan: got.Makespan, Utilisation: got.Utilisation, InSystem: got.InSystem, InQueue: got.InQueue, Waiting: got.Waiting, Latency: got.Latency,
+	}
+	if n := len(got.Instances); n > 1 {
+		few.Instances = got.Instances[n-1:] // the last to arrive
+	}
+	f.got = append(f.got, &few)
+}
+
+// sum makes the figures.
+func (f *Forecast) sum() {
+	f.Runs, f.Warnings = len(f.got), []string{}
+	of := func(value func(*sim.Forecast) float64) figure {
+		var values []float64
+		for _, g := range f.got {
+			values = append(values, value(g))
+		}
+		i := stats.MedianInterval(values, stats.Confidence)
+		f.Confidence = i.Confidence
+		return figure{i.Median, i.Lo, i.Hi}
+	}
+	ms := func(value func(*sim.Forecast) time.Duration) figure {
+		return of(func(g *sim.Forecast) float64 { return float64(value(g)) / float64(time.Millisecond) })
+	}
+	spread := func(p func(*sim.Forecast) sim.Percentiles) spreadMS {
+		return spreadMS{
+			Mean: ms(func(g *sim.Forecast) time.Duration { return p(g).Mean }),
+			P50:  ms(func(g *sim.Forecast) time.Duration { return p(g).P50 }),
+			P90:  ms(func(g *sim.Forecast) time.Duration { return p(g).P90 }),
+			P99:  ms(func(g *sim.Forecast) time.Duration { return p(g).P99 }),
+			Max:  ms(func(g *sim.Forecast) time.Duration { return p(g).Max }),
+		}
+	}
+	f.MakespanMS = ms(func(g *sim.Forecast) time.Duration { return g.Makespan })
+	f.WorkMS = ms(func(g *sim.Forecast) time.Duration { return g.Work })
+	f.Utilisation = of(func(g *sim.Forecast) float64 { return g.Utilisation })
+	f.SpeedUp = of(func(g *sim.Forecast) float64 { return g.SpeedUp })
+	f.InSystem = of(func(g *sim.Forecast) float64 { return g.InSystem })
+	f.InQueue = of(func(g *sim.Forecast) float64 { return g.InQueue })
+	f.Waiting = spread(func(g *sim.Forecast) sim.Percentiles { return g.Waiting })
+	f.Latencies = spread(func(g *sim.Forecast) sim.Percentiles { return g.Latency })
+	f.Bounds.AreaMS = ms(func(g *sim.Forecast) time.Duration { return g.Work / time.Duration(f.Workers) })
+	f.Bounds.LowerMS = ms(func(g *sim.Forecast) time.Duration { return g.Bounds.Lower })
+	path, upper := true, true
+	for _, g := range f.got {
+		path, upper = path && g.Bounds.CriticalPath > 0, upper && g.Bounds.Upper > 0
+	}
+	if path {
+		v := ms(func(g *sim.Forecast) time.Duration { return g.Bounds.CriticalPath })
+		f.Bounds.CriticalPathMS = &v
+	}
+	if upper {
+		v := ms(func(g *sim.Forecast) time.Duration { return g.Bounds.Upper })
+		f.Bounds.UpperMS = &v
+	}
+	f.warn()
+}
+
+// warn says what a reader must know.
+func (f *Forecast) warn() {
+	for _, g := range f.got {
+		if g.Unbounded != "" {
+			f.Warnings = append(f.Warnings, g.Unbounded)
+			break
+		}
+	}
+	if f.Runs < 6 {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("%s: intervals are their range; six or more give 95 %%", plural.Of(f.Runs, "run")))
+	}
+	if failed := f.Instances - f.Completed; failed > 0 {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("%d of %s failed in the first run", failed, plural.Of(f.Instances, "instance")))
+	}
+	if n := len(f.got[0].Instances); f.Arrivals != "" && n > 0 {
+		last := f.got[0].Instances[n-1].Arrived
+		if load := f.got[0].Work.Seconds() / float64(f.Workers) / last.Seconds(); last > 0 && load >= 1 {
+			f.Warnings = append(f.Warnings, fmt.Sprintf("work comes %.3g times as fast as the workers do it: the queue grows as long as instances come, and waiting depends on --instances", load))
+		}
+	}
+}
+
+// text is the forecast for people.
+func (f *Forecast) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s on %s, service %s", f.Scenario, plural.Of(f.Workers, "worker"), strings.Join(f.Service, " "))
+	if f.Arrivals != "" {
+		fmt.Fprintf(&b, ", arrivals %s", f.Arrivals)
+	}
+	if f.Latency != "" {
+		fmt.Fprintf(&b, ", calls %s", f.Latency)
+	}
+	fmt.Fprintf(&b, "\n%s, %s, %s from seed %d on\n\n", plural.Of(f.Instances, "instance"), plural.Of(f.Attempts, "attempt"), plural.Of(f.Runs, "run"), f.Seed)
+	span := func(v float64) string { return brief(time.Duration(v * float64(time.Millisecond))) }
+	plain := func(v float64) string { return fmt.Sprintf("%.4g", v) }
+	row := func(what string, v figure, unit func(float64) string, note string) {
+		line := fmt.Sprintf("%-32s %10s  %-24s %s", what, unit(v.Median), fmt.Sprintf("[%s, %s]", unit(v.Lo), unit(v.Hi)), note)
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	fmt.Fprintf(&b, "%-32s %10s  %s\n", "", "median", fmt.Sprintf("[interval, %.3g %%]", 100*f.Confidence))
+	row("makespan", f.MakespanMS, span, "")
+	if f.Bounds.CriticalPathMS != nil {
+		row("  critical path", *f.Bounds.CriticalPathMS, span, "of an instance, with unlimited workers")
+	}
+	row("  work / workers", f.Bounds.AreaMS, span, "if no worker is ever idle")
+	row("  no schedule is shorter", f.Bounds.LowerMS, span, "")
+	if f.Bounds.UpperMS != nil {
+		row("  no greedy one is longer", *f.Bounds.UpperMS, span, "")
+	}
+	row("utilisation", f.Utilisation, func(v float64) string { return fmt.Sprintf("%.3g %%", 100*v) }, "")
+	row("speed-up", f.SpeedUp, func(v float64) string { return fmt.Sprintf("%.4g×", v) }, "work / makespan")
+	row("instances in the system", f.InSystem, plain, "on an average")
+	row("attempts in the queue", f.InQueue, plain, "on an average")
+	for _, s := range []struct {
+		what string
+		spreadMS
+	}{{"waiting for a worker", f.Waiting}, {"instance, from its arrival", f.Latencies}} {
+		if s.spreadMS == f.Latencies && f.Instances == 1 {
+			continue // that is the makespan
+		}
+		row(s.what+", mean", s.Mean, span, "")
+		row("  p50", s.P50, span, "")
+		row("  p90", s.P90, span, "")
+		row("  p99", s.P99, span, "")
+		row("  longest", s.Max, span, "")
+	}
+	for _, w := range f.Warnings {
+		fmt.Fprintf(&b, "note: %s\n", w)
+	}
+	return b.String()
+}
+
+// brief writes a duration with four digits.
+func brief(d time.Duration) string {
+	step := time.Duration(1)
+	for d/step >= 10_000 {
+		step *= 10
+	}
+	return d.Round(step).String()
+}
