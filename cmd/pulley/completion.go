@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -197,6 +198,8 @@ func valuesOf(v *kong.Value, begun, before string) []string {
 		}
 	case "faults":
 		names = append(fault.Names(fault.Kinds()), "all", "none")
+	case "what":
+		names = slices.Collect(maps.Keys(lists))
 	case "bug":
 		names = append(cases.BugNames(""), "all")
 	}

@@ -21,11 +21,13 @@ type listCmd struct {
 	console.FormatFlag
 }
 
+// lists are what can be listed.
+var lists = map[string]func() (any, string){
+	"backends": listBackends, "scenarios": listScenarios, "faults": listFaults, "bugs": listBugs, "actions": listActions,
+}
+
 // Run lists.
 func (o *listCmd) Run(c *console.Console) error {
-	lists := map[string]func() (any, string){
-		"backends": listBackends, "scenarios": listScenarios, "faults": listFaults, "bugs": listBugs, "actions": listActions,
-	}
 	list, known := lists[o.What]
 	if !known {
 		return &nearest.Unknown{Kind: "list of", Name: o.What, Known: slices.Sorted(maps.Keys(lists))}

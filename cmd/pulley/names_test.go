@@ -186,7 +186,7 @@ func TestProgramsAreCompared(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"--input is for a program; name a FILE.ir": {"compare", "chain", "--input", "{}"},
-		"main takes n, which is missing":           {"compare", prog},
+		"\"n\" is missing; the workflow takes n":   {"compare", prog},
 		"the key \"n\" is there twice":             {"compare", prog, "--input", `{"n": 1, "n": 2}`},
 		"--input":                                  {"bench", prog, "--input", `{"m": 1}`, "--rate", "1"},
 	} {
