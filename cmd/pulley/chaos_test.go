@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pulley/chaos"
+	"pulley/chaos/cases"
+	"pulley/chaos/fault"
 	"pulley/cmd/pulley/console"
 	"pulley/internal/depth"
 )
@@ -205,6 +208,42 @@ func TestVerdictOfANight(t *testing.T) {
 		}
 		if code != c.want || code == 0 && err != nil {
 			t.Errorf("a night of %v with %v ends with %d, %v; want %d", c.budget, c.runs, code, err, c.want)
+		}
+	}
+}
+
+// TestExhaustiveIsAMode has faults go to every message only where that is asked for, and a plan end with its time.
+func TestExhaustiveIsAMode(t *testing.T) {
+	t.Parallel()
+	read := func(change func(*chaosCmd)) (cases.Case, []string) {
+		t.Helper()
+		o := &chaosCmd{Faults: []string{"all"}, Duration: 30 * time.Second, MaxDuration: 7 * time.Minute, Engines: 2, Workers: 16, Lease: time.Second}
+		o.Backend, o.Seed = "push", 1
+		change(o)
+		kase, kinds, err := o.kase()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kase, fault.Names(kinds)
+	}
+	every := fault.Names(fault.Every())
+	kase, kinds := read(func(*chaosCmd) {})
+	if kase.MessagesMS != -1 || kase.WithinMS != 30_000 || slices.ContainsFunc(every, func(k string) bool { return slices.Contains(kinds, k) }) {
+		t.Errorf("by default: %d, %d, %v", kase.MessagesMS, kase.WithinMS, kinds)
+	}
+	kase, kinds = read(func(o *chaosCmd) { o.Exhaustive = true })
+	if kase.MessagesMS != 420_000 || kase.WithinMS != 30_000 || len(kinds) != len(fault.Kinds()) {
+		t.Errorf("exhaustive: %d, %d, %v", kase.MessagesMS, kase.WithinMS, kinds)
+	}
+	night := &chaosNightCmd{RunDuration: time.Minute}
+	one := night.one("push", 1, "all")
+	kase, list, err := one.kase()
+	if err != nil || kase.MessagesMS != -1 || kase.WithinMS != 0 || len(list) != len(fault.Kinds()) {
+		t.Errorf("at night: %v, %d, %d, %v", err, kase.MessagesMS, kase.WithinMS, fault.Names(list))
+	}
+	for want, args := range map[string][]string{"choose one": {"--exhaustive", "--soak"}, "must not be negative": {"--exhaustive", "--max-duration", "0s"}} {
+		if got := call(t, nil, append([]string{"chaos", "--out", t.TempDir()}, args...)...); got.code != console.ExitUsage || !strings.Contains(got.err, want) {
+			t.Errorf("%v: %+v", args, got)
 		}
 	}
 }

@@ -1,0 +1,34 @@
+package chaos
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pulley/chaos/cases"
+	"pulley/chaos/fault"
+	"pulley/engine/oracle"
+)
+
+// TestTimeOfThePlan has the time of the faults be over, and wants the kinds named for which there was none.
+func TestTimeOfThePlan(t *testing.T) {
+	r := &run{Case: cases.Case{WithinMS: 50, Faults: []fault.Fault{{Kind: "wire.cut"}, {Kind: "process.kill"}, {Kind: "wire.cut"}, {Kind: "postgres.kill"}, {Kind: "process.kill"}}}}
+	r.result = newResult(r.Case)
+	r.result.Faults["wire.cut"] = 1
+	if got := r.unbegun(1); !slices.Equal(got, []string{"postgres.kill", "process.kill"}) {
+		t.Errorf("the kinds without time are %v", got)
+	}
+	if got := r.unbegun(5); len(got) > 0 {
+		t.Errorf("after the last one there are %v", got)
+	}
+	r.faulty = oracle.MachineClock() - int64(time.Second)
+	if !r.timeIsOver() {
+		t.Error("a second after their begin, faults of 50 ms go on")
+	}
+	if r.WithinMS = 0; r.timeIsOver() {
+		t.Error("a plan without a bound is over")
+	}
+	if r.WithinMS = 3_600_000; r.timeIsOver() {
+		t.Error("a plan of an hour is over after a second")
+	}
+}
