@@ -83,7 +83,8 @@ func (o *CompareCmd) Run(c *console.Console) error {
 		return console.Ended(ctx, err)
 	}
 	if found.Manifest.Interrupted && len(found.Manifest.Samples) == 0 {
-		return console.Ended(ctx, errNothing)
+		c.Say("nothing was measured yet: no report is written")
+		return console.Ended(ctx, errors.New("interrupted"))
 	}
 	found.Manifest.Tool.Revision = cmp.Or(found.Manifest.Tool.Revision, o.Revision)
 	if err := o.write(found); err != nil {
@@ -105,9 +106,6 @@ func (o *CompareCmd) Run(c *console.Console) error {
 	}
 	return nil
 }
-
-// errNothing is of a comparison that ended before a run had.
-var errNothing = errors.New("ended before anything was measured; no report is written")
 
 // mayReplace refuses a directory in which files are not of an earlier run, and a history that nothing can be added to, before hours are spent.
 func (o *CompareCmd) mayReplace() error {
