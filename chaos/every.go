@@ -94,6 +94,7 @@ func (r *run) restartAll(ctx context.Context) error {
 // goEverywhere has the faults that go from message to message go on until they were at all of the baseline.
 func (r *run) goEverywhere(ctx context.Context) error {
 	places := r.ledger.Places
+	r.everywhere = true
 	places.Only(true)
 	defer places.Only(false)
 	r.load.cancelMore()

@@ -62,6 +62,9 @@ func (r *run) judge() error {
 	r.excuse()
 	res.Lost = lostReplies(r.ledger.Lost(), h, badInstances(res.Violations))
 	r.missing(h)
+	if r.cutShort && !r.lived {
+		res.doubt("not all instances ended after a fault that was cut short")
+	}
 	res.conclude()
 	return nil
 }

@@ -71,13 +71,14 @@ type run struct {
 	result *Result
 	spans  []recovery.Span // of the faults that happened
 
-	deadlocks deadlocks
-	soak      *soak         // nil: this is none
-	longest   time.Duration // that an instance took before the first fault
-	steady    int64         // on oracle.MachineClock: since when the load is what the run is about
-	closed    int64         // and until when
-	faulty    int64         // on the same clock: since when faults happen
-	find      func(kind string) (fault.Kind, error)
+	deadlocks  deadlocks
+	soak       *soak         // nil: this is none
+	longest    time.Duration // that an instance took before the first fault
+	steady     int64         // on oracle.MachineClock: since when the load is what the run is about
+	closed     int64         // and until when
+	faulty     int64         // on the same clock: since when faults happen
+	everywhere bool          // the faults of the plan are over, and those go on that go to every message
+	find       func(kind string) (fault.Kind, error)
 
 	stalls   recovery.Stalls // of the machine
 	recorder *oracle.Recorder
@@ -87,6 +88,7 @@ type run struct {
 	left     []string // messages to which faults of the plan should have come
 	revokes  bool     // the store's leases die with the owner of a shard
 	broken   bool     // a fault or a phase went wrong itself
+	cutShort bool     // of which a fault was ended before it had
 	lived    bool     // all instances ended in the liveness phase
 }
 
@@ -238,6 +240,22 @@ func (r *run) timeIsOver() bool {
 	return r.WithinMS > 0 && oracle.MachineClock()-r.faulty > int64(r.WithinMS)*int64(time.Millisecond)
 }
 
+// errCutShort is of a fault that was under way when the time of the faults was over, and for a while after that.
+var errCutShort = errors.New("the time of the faults is over")
+
+// overtime is how long a fault that has begun may go on when the time of the faults is over.
+const overtime = 10 * time.Second
+
+// longestFault is how long a fault may take.
+func (r *run) longestFault(f fault.Fault) time.Duration {
+	longest := f.Hold() + faultWithin
+	if r.WithinMS > 0 && !r.everywhere {
+		left := time.Duration(r.WithinMS)*time.Millisecond - time.Duration(oracle.MachineClock()-r.faulty)
+		longest = min(longest, max(left, 0)+overtime)
+	}
+	return longest
+}
+
 // unbegun lists the kinds of those faults of the plan from the i-th on that have not happened.
 func (r *run) unbegun(i int) []string {
 	var kinds []string
@@ -269,6 +287,11 @@ func (r *run) faults(ctx context.Context) error {
 		happened, err := r.tryFault(ctx, kind, i)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if errors.Is(err, errCutShort) {
+			r.broken, r.cutShort = true, true
+			r.result.warn("%s was cut short, since the time of the faults was over; a longer --duration has it", r.Faults[i])
+			return nil
 		}
 		if err != nil { // no further ones, but what was begun is to be seen to its end
 			r.broken = true
@@ -341,7 +364,7 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	if f.When.Event != "" {
 		r.watch.await(ctx, f.When.Event, max(1, f.When.N), whenWithin)
 	}
-	injecting, cancel := context.WithTimeout(ctx, f.Hold()+faultWithin)
+	injecting, cancel := context.WithTimeout(ctx, r.longestFault(f))
 	defer cancel()
 	s := recovery.Span{Fault: f, Begun: oracle.MachineClock()}
 	r.record(oracle.Event{Kind: oracle.Struck, Bad: f.String()})
@@ -365,6 +388,8 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	case errors.Is(err, fault.ErrMissed):
 		r.result.Missed[f.Kind]++
 		return false, nil
+	case err != nil && injecting.Err() != nil && r.timeIsOver():
+		return false, fmt.Errorf("%w: %w", errCutShort, err)
 	case err != nil:
 		return false, err
 	}

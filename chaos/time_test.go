@@ -25,6 +25,12 @@ func TestTimeOfThePlan(t *testing.T) {
 	if !r.timeIsOver() {
 		t.Error("a second after their begin, faults of 50 ms go on")
 	}
+	if got := r.longestFault(fault.Fault{HoldMS: 1000}); got != overtime {
+		t.Errorf("a fault that begins when the time is over may take %v", got)
+	}
+	if r.everywhere = true; r.longestFault(fault.Fault{HoldMS: 1000}) != time.Second+faultWithin {
+		t.Error("what goes to every message is bounded by the time of the plan")
+	}
 	if r.WithinMS = 0; r.timeIsOver() {
 		t.Error("a plan without a bound is over")
 	}
