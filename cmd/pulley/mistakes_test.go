@@ -16,7 +16,7 @@ func TestRunKnowsWhatAnIDWasMadeOf(t *testing.T) {
 	t.Parallel()
 	one := file(t, "one.ir", "fn main(input: [n], output: [x]):\n    x = n + 1\n")
 	two := file(t, "two.ir", "fn main(input: [n], output: [x]):\n    x = n + 2\n")
-	for _, backend := range []string{"push", "journal"} {
+	for _, backend := range []string{"push", "journal", "eager", "pull", "pull:scan=sql"} {
 		id := uuid.NewString()
 		where := []string{"--dsn", pgtest.DSN(t), "--schema", pgtest.SchemaOf(t, backend), "--backend", backend}
 		run := func(program, input string) result {

@@ -279,6 +279,20 @@ func (b *Backend) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instan
 	return b.store.Lookup(ctx, ids)
 }
 
+// OriginOf reads what an instance was made of. It is nil where there is no such instance, and on a simulated host, which does not tell.
+func (b *Backend) OriginOf(ctx context.Context, id uuid.UUID) (*postgres.Origin, error) {
+	if err := b.usable(ctx); err != nil {
+		return nil, err
+	}
+	store, tells := b.store.Store.(interface {
+		OriginOf(ctx context.Context, id uuid.UUID) (*postgres.Origin, error)
+	})
+	if !tells {
+		return nil, nil
+	}
+	return store.OriginOf(ctx, id)
+}
+
 // Listen implements backend.Listener. It hears of other engines, and of what others stored in shards of this one.
 func (b *Backend) Listen(ctx context.Context, wake func()) error {
 	w := &waker{wake}
