@@ -24,9 +24,10 @@ func (o *helpCmd) Run(c *console.Console, parser *kong.Kong) error {
 		}
 	}
 	// The help flag prints, and ends the program: only what it prints is wanted here.
-	parser.Exit = func(int) {}
+	printed := false
+	parser.Exit = func(int) { printed = true }
 	_, err := parser.Parse(append(command, "--help"))
-	if len(command) > 0 || err == nil {
+	if printed || err == nil {
 		return nil
 	}
 	return usage(err)
