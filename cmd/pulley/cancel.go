@@ -41,8 +41,15 @@ func (r *cancelCmd) Run(c *console.Console) error {
 	if err != nil {
 		return console.Ended(ctx, err)
 	}
-	if err := printEnd(c, in, r.FormatFlag); err != nil && in.Status != backend.Canceled {
+	text, err := words(in, r.Format)
+	if err != nil {
 		return err
+	}
+	if err := c.Print(text); err != nil {
+		return err
+	}
+	if in.Status != backend.Canceled {
+		return &console.Status{Code: console.ExitFailed}
 	}
 	return nil
 }
