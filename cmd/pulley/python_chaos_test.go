@@ -137,7 +137,7 @@ func TestChaosOnPythonRefuses(t *testing.T) {
 		{"Late: @late has a timeout of 1s, which may pass while processes stand still", []string{path + ":Late"}},
 		{"there are 4 workflows; write ", []string{path}},
 		{"--input: Fails.run: there is no argument m", []string{path + ":Fails", "--input", `{"m": 1}`}},
-		{"--input is for a workflow in Python", []string{"fanout", "--input", `{"m": 1}`}},
+		{"--input is for a program", []string{"fanout", "--input", `{"m": 1}`}},
 		{"--set is for a scenario's parameters", []string{path + ":Fails", "--set", "rounds=1"}},
 		{"plain Python gives 1, and the workflow that it is translated to completed with 0", []string{path + ":Elsewhere"}},
 		{"this machine can have none of them", []string{"fanout", "--faults", "worker.kill"}},
