@@ -28,7 +28,10 @@ type Program struct {
 	races      bool                  // some node goes on when the first of several has ended
 	early      bool                  // see EndsEarly
 	cleared    []Cleared             // by region
-	memo       *memo                 // see Remembering; nil: it does not
+	once       []bool                // by variable; see WrittenOnce
+	countsAt   map[graph.NodeID]graph.NodeID
+	countedAt  map[graph.NodeID][]graph.NodeID
+	memo       *memo // see Remembering; nil: it does not
 }
 
 // node is a graph node with its expressions compiled.
@@ -106,6 +109,8 @@ func Compile(g *graph.Graph) (*Program, error) {
 		}
 	}
 	p.regions()
+	p.shareValues()
+	p.shareCounters()
 	p.races = slices.ContainsFunc(g.Edges, func(e *graph.Edge) bool {
 		return (e.Kind == graph.Soft || e.Kind == graph.Guard) && p.nodes[e.To].waits
 	})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"pulley/engine/plan"
 	"pulley/sim/db"
 	"pulley/sim/judge"
 )
@@ -17,9 +18,14 @@ func StoredValues(m *judge.Model, id int32, table *db.Table[ValueKey, json.RawMe
 			return
 		}
 		values++
-		if want := m.Values[k.slot()]; !bytes.Equal(want, v) {
-			m.Wrong("I4", "variable %d at %q is stored as %.60q; it is %.60q", k.ID, k.Path, v, want)
-		}
+		HoldsValue(m, k.slot(), v)
 	})
 	return values, appended
+}
+
+// HoldsValue holds a value that is stored of a variable against its model's.
+func HoldsValue(m *judge.Model, slot plan.Slot, stored json.RawMessage) {
+	if want := m.Values[slot]; !bytes.Equal(want, stored) {
+		m.Wrong("I4", "variable %d at %q is stored as %.60q; it is %.60q", slot.Var, slot.Scope, stored, want)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -464,14 +465,58 @@ func (p *application) collect(a *pgsim.Statement) {
 // write puts values into inboxes.
 func (p *application) write(a *pgsim.Statement) {
 	if p.s.World.Bug != cases.BugInboxOutside {
+		p.bundle(a, p.lost)
 		p.values(a, p.lost)
 	}
+}
+
+// bundle puts values together that stay until the instance ends: those of variables that are near to each other in one row.
+func (p *application) bundle(a *pgsim.Statement, lost func(ord int32) bool) {
+	type row struct {
+		key  pgsim.ValueKey
+		vars []int32
+		vals []string
+	}
+	ords, ids, vars, values := given[[]int32](p, 51), given[[][16]byte](p, 52), given[[]int32](p, 53), given[[]*string](p, 54)
+	var rows []row
+	a.Then(func(*db.Exec) error {
+		at := map[pgsim.ValueKey]int{}
+		for i, ord := range ords {
+			if lost(ord) {
+				continue
+			}
+			key := p.s.Key(ids[i], -1-vars[i]>>5, "").Value(0)
+			j, ok := at[key]
+			if !ok {
+				j = len(rows)
+				at[key] = j
+				rows = append(rows, row{key: key})
+			}
+			place, _ := slices.BinarySearch(rows[j].vars, vars[i])
+			rows[j].vars, rows[j].vals = slices.Insert(rows[j].vars, place, vars[i]), slices.Insert(rows[j].vals, place, *values[i])
+		}
+		return nil
+	})
+	a.Each(func() int { return len(rows) }, func(x *db.Exec, i int) error {
+		r := &rows[i]
+		r.key.Element = r.vars[0]
+		list := []byte{'['}
+		for j, v := range r.vars {
+			if j > 0 {
+				list = append(list, ',')
+			}
+			list = append(append(strconv.AppendInt(list, int64(v), 10), ','), r.vals[j]...)
+		}
+		return p.s.inbox.Insert(x, r.key, append(list, ']'))
+	})
 }
 
 // outside is a bug: a transaction of its own that writes the values of events, whatever becomes of these.
 func (p *application) outside(h *pgsim.Host) {
 	a := p.s.Memory.Next("values", "", nil)
-	p.values(a, func(int32) bool { return false })
+	none := func(int32) bool { return false }
+	p.bundle(a, none)
+	p.values(a, none)
 	ctx := context.Background()
 	_ = h.Borrow(ctx, func(c *pgsim.Conn) { _, _ = c.Send(ctx, a) }) // errors are a part of it
 }

@@ -1,6 +1,11 @@
 package push
 
 import (
+	"encoding/json"
+	"strconv"
+
+	"pulley/engine/graph"
+	"pulley/engine/plan"
 	"pulley/sim/judge"
 	"pulley/sim/pgsim"
 )
@@ -31,10 +36,16 @@ func (s *Store) Committed(m *judge.Model) {
 			m.Wrong("I2", "%s has %d arrivals of %d; it should have %d of %d", m.Name(k.Run()), r.completed, r.required, c.Completed, c.Required)
 		}
 	})
-	if n != len(m.Counters) {
-		m.Wrong("I2", "%d barriers have counters; there should be %d", n, len(m.Counters))
+	counted := 0
+	for run := range m.Counters {
+		if m.Program.CountsAt(run.Node) == run.Node {
+			counted++
+		}
 	}
-	m.HoldsValues(pgsim.StoredValues(m, id, s.inbox))
+	if n != counted {
+		m.Wrong("I2", "%d barriers have counters; there should be %d", n, counted)
+	}
+	m.HoldsValues(s.values(m, id))
 	n = 0
 	pgsim.CommittedOf(s.elements, id, func(k pgsim.ValueKey, c collected) {
 		n += len(c.places)
@@ -43,4 +54,30 @@ func (s *Store) Committed(m *judge.Model) {
 		}
 	})
 	m.HoldsElements(n)
+}
+
+// values holds the values that are stored of an instance against those of its model, and counts them.
+func (s *Store) values(m *judge.Model, id int32) (values, appended int) {
+	pgsim.CommittedOf(s.inbox, id, func(k pgsim.ValueKey, stored json.RawMessage) {
+		slot := plan.Slot{Var: graph.VarID(k.ID), Scope: graph.Path(k.Path)}
+		switch {
+		case k.ID < 0:
+			var list []json.RawMessage
+			if err := json.Unmarshal(stored, &list); err != nil || len(list)%2 != 0 {
+				m.Wrong("I4", "%.60q is stored where values of several variables should be", stored)
+				return
+			}
+			for i := 0; i < len(list); i += 2 {
+				number, _ := strconv.Atoi(string(list[i]))
+				pgsim.HoldsValue(m, plan.Slot{Var: graph.VarID(number)}, list[i+1])
+				values++
+			}
+		case k.Element >= 0:
+			appended++
+		default:
+			pgsim.HoldsValue(m, slot, stored)
+			values++
+		}
+	})
+	return values, appended
 }

@@ -119,10 +119,10 @@ type cutApply struct {
 }
 
 // applyParameters is how many apply.sql has.
-const applyParameters = 51
+const applyParameters = 55
 
 // optional are the parts that can be left out.
-var optional = [...]string{"completions", "retries", "instances", "values", "elements", "arrivals", "runs", "ends"}
+var optional = [...]string{"completions", "retries", "instances", "values", "elements", "arrivals", "runs", "ends", "shared"}
 
 // applies are all texts that apply.sql is sent with.
 var applies = sync.OnceValue(func() pgsim.Texts[*cutApply] {

@@ -29,6 +29,7 @@ type arrays struct {
 	watched bool
 	retries bool
 	ends    struct{ ord, instance, status, result, failure postgres.Array }
+	shared  struct{ ord, instance, variable, value postgres.Array }
 	args    []any // all of them, in the order of apply.sql
 	given   []any // those that its statement takes
 }
@@ -51,7 +52,7 @@ var arraysPool = sync.Pool{New: func() any { return newArrays() }}
 func newArrays() *arrays {
 	int4, int8, id, text, value := postgres.Int4s(), postgres.Int8s(), postgres.UUIDs(), postgres.Texts(), postgres.JSONs()
 	a := &arrays{}
-	d, b, v, e, r, q, n := &a.done, &a.born, &a.values, &a.elements, &a.arrivals, &a.runs, &a.ends
+	d, b, v, e, r, q, n, s := &a.done, &a.born, &a.values, &a.elements, &a.arrivals, &a.runs, &a.ends, &a.shared
 	d.ord, d.instance, d.node, d.path, d.token, d.wait = int4, id, int4, text, int8, int8
 	b.ord, b.instance, b.workflow, b.input, b.status, b.result, b.failure = int4, id, int4, value, text, value, value
 	v.ord, v.instance, v.variable, v.path, v.element, v.value = int4, id, int4, text, int4, value
@@ -59,6 +60,7 @@ func newArrays() *arrays {
 	r.ord, r.instance, r.node, r.path, r.required, r.hard, r.soft = int4, id, int4, text, int4, int4, int4
 	q.ord, q.instance, q.node, q.path, q.args, q.wait = int4, id, int4, text, value, int8
 	n.ord, n.instance, n.status, n.result, n.failure = int4, id, text, value, value
+	s.ord, s.instance, s.variable, s.value = int4, id, int4, value
 	a.args = append(make([]any, argArrays),
 		&d.ord, &d.instance, &d.node, &d.path, &d.token, &d.wait,
 		&b.ord, &b.instance, &b.workflow, &b.input, &b.status, &b.result, &b.failure,
@@ -66,7 +68,8 @@ func newArrays() *arrays {
 		&e.ord, &e.instance, &e.node, &e.path, &e.place, &e.value,
 		&r.ord, &r.instance, &r.node, &r.path, &r.required, &r.hard, &r.soft,
 		&q.ord, &q.instance, &q.node, &q.path, &q.args, &q.wait,
-		&n.ord, &n.instance, &n.status, &n.result, &n.failure)
+		&n.ord, &n.instance, &n.status, &n.result, &n.failure,
+		&s.ord, &s.instance, &s.variable, &s.value)
 	return a
 }
 
@@ -102,6 +105,7 @@ func (a *arrays) kinds() kinds {
 	has(&a.arrivals.ord, arrivals)
 	has(&a.runs.ord, runs)
 	has(&a.ends.ord, ends)
+	has(&a.shared.ord, shared)
 	if a.retries {
 		k |= retries
 	}
@@ -119,7 +123,11 @@ func (a *arrays) add(e *event) error {
 		}
 	}
 	for _, w := range e.plan.Writes {
-		if w.Value != nil {
+		switch {
+		case w.Value == nil:
+		case isShared(e.program, w):
+			a.addShared(e, w)
+		default:
 			a.addValue(e, w.Slot, -1, w.Value)
 		}
 	}
@@ -139,6 +147,9 @@ func (a *arrays) add(e *event) error {
 		a.addArrival(e, o.Run, o.Required, 0, 0)
 	}
 	for _, ar := range e.plan.Arrivals {
+		if !counts(e, ar) {
+			continue
+		}
 		a.watched = a.watched || ar.Watched
 		if ar.Soft {
 			a.addArrival(e, ar.Run, ar.Required, 0, 1)
@@ -194,6 +205,14 @@ func (a *arrays) addValue(e *event, slot plan.Slot, element int, value json.RawM
 	v.path.Text(string(slot.Scope))
 	v.element.Int4(int32(element))
 	v.value.Bytes(value)
+}
+
+func (a *arrays) addShared(e *event, w plan.Write) {
+	s := &a.shared
+	s.ord.Int4(e.ord)
+	s.instance.UUID(e.instance)
+	s.variable.Int4(int32(w.Slot.Var))
+	s.value.Bytes(w.Value)
 }
 
 func (a *arrays) addArrival(e *event, run graph.Run, required int, hard, soft int32) {

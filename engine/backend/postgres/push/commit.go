@@ -325,6 +325,11 @@ func (c *commit) follow() {
 		p := c.from[r.key.Instance].program // all events of an instance have its program
 		for _, ev := range p.Reached(r.key.Run, r.required, r.counts-added[r.key], r.counts) {
 			c.goOn = append(c.goOn, backend.Key{Instance: r.key.Instance, Run: ev.Run})
+			if ev.Run == r.key.Run {
+				for _, node := range p.CountedAt(ev.Run.Node) {
+					c.goOn = append(c.goOn, backend.Key{Instance: r.key.Instance, Run: graph.Run{Node: node, Path: ev.Run.Path}})
+				}
+			}
 		}
 	}
 	slices.SortFunc(c.goOn, backend.Key.Compare)

@@ -16,8 +16,8 @@
 // # Tables
 //
 // queue has a row for each node run that is ready and not completed, with its arguments and its fencing
-// token; readiness a counter for each barrier, and only for nodes that can wait; inbox the values that
-// something downstream will read; elements those that arrived at an aggregate, of which one commit's share a
+// token; readiness a counter for each barrier, and only for nodes that can wait: barriers that the same hard edges lead to have
+// one, that of the first of them; inbox the values that something downstream will read; elements those that arrived at an aggregate, of which one commit's share a
 // row; instances one row each, touched at the beginning and the end only. Keys begin with the shard. commits
 // has the last commit of each place in which a backend commits; see below.
 //
@@ -36,6 +36,16 @@
 // on: completion, barrier and output are one commit, and the last of its plans goes with COMMIT. A counter
 // that would pass its required count is refused by the database, and the completion that did it is taken out
 // and answered by itself.
+//
+// # Values of several variables in one row
+//
+// A variable that one run of an instance writes at most, outside of loops and branches, keeps its value until the instance ends.
+// What one commit gives to such variables of an instance stands together in a row of the inbox, a bundle, if it is small and
+// their numbers agree but for the last five bits. Bundles have a negative variable, which those numbers give, and the first
+// variable in them as element. Therefore a commit never changes a bundle, two never write the same one, and whoever looks for a
+// value reads at most 32 rows, with at most 32 values in all, from wherever and whenever they came. Bundles go with the rest of
+// the instance's rows. Values that are replaced, appended to or cleared before have rows of their own, as have greater ones,
+// among them all to which arguments refer.
 //
 // # Plans of statements
 //

@@ -98,7 +98,8 @@ func (b *Backend) held(ctx context.Context) (map[string]int, error) {
 	var queue, readiness, elements, inbox, appended int
 	err := b.store.Pool.QueryRow(ctx, `
 		SELECT (SELECT count(*) FROM queue), (SELECT count(*) FROM readiness), (SELECT count(*) FROM elements),
-			count(*) FILTER (WHERE element < 0), count(*) FILTER (WHERE element >= 0)
+			count(*) FILTER (WHERE element < 0) + coalesce(sum(json_array_length(value) / 2) FILTER (WHERE variable < 0), 0),
+			count(*) FILTER (WHERE element >= 0 AND variable >= 0)
 		FROM inbox`).Scan(&queue, &readiness, &elements, &inbox, &appended)
 	return map[string]int{"queue": queue, "readiness": readiness, "elements": elements, "inbox": inbox, backendtest.Appended: appended}, err
 }

@@ -2,11 +2,14 @@ package push
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend/postgres"
+	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
 
@@ -22,19 +25,27 @@ type ownedSlot struct {
 	slot     plan.Slot
 }
 
+// add has an event read slots. One that may stand in a bundle is looked for there, too.
 func (r *reads) add(e *event, slots []plan.Slot) {
 	for _, s := range slots {
-		o := ownedSlot{e.instance, s}
-		if r.by == nil {
-			r.by = map[ownedSlot][]*event{}
+		r.addSlot(e, s)
+		if e.program != nil && e.program.WrittenOnce(s.Var) {
+			r.addSlot(e, plan.Slot{Var: bundleOf(s.Var)})
 		}
-		by := r.by[o]
-		if by == nil {
-			r.slots = append(r.slots, o)
-		}
-		if len(by) == 0 || by[len(by)-1] != e {
-			r.by[o] = append(by, e)
-		}
+	}
+}
+
+func (r *reads) addSlot(e *event, s plan.Slot) {
+	o := ownedSlot{e.instance, s}
+	if r.by == nil {
+		r.by = map[ownedSlot][]*event{}
+	}
+	by := r.by[o]
+	if by == nil {
+		r.slots = append(r.slots, o)
+	}
+	if len(by) == 0 || by[len(by)-1] != e {
+		r.by[o] = append(by, e)
 	}
 }
 
@@ -57,11 +68,27 @@ func (r *reads) take(rows pgx.Rows) error {
 			return err
 		}
 		o := r.slots[number]
+		if o.slot.Var < 0 {
+			if err := r.unbundle(o, value); err != nil {
+				return fmt.Errorf("instance %s: %w", o.instance, err)
+			}
+			continue
+		}
 		for _, e := range r.by[o] {
 			e.inbox.Put(o.slot, int(element), value)
 		}
 	}
 	return rows.Err()
+}
+
+// unbundle puts those values of a bundle into the inboxes of events that these need.
+func (r *reads) unbundle(o ownedSlot, row []byte) error {
+	return eachBundled(row, func(v graph.VarID, value json.RawMessage) {
+		slot := plan.Slot{Var: v}
+		for _, e := range r.by[ownedSlot{o.instance, slot}] {
+			e.inbox.Put(slot, -1, value)
+		}
+	})
 }
 
 // fill reads the slots with one query, or none where nothing is needed.

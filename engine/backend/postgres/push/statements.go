@@ -7,7 +7,7 @@ import (
 )
 
 // kinds are what events of a commit can bring, each a part of apply.sql.
-type kinds uint8
+type kinds uint16
 
 const (
 	completions kinds = 1 << iota
@@ -18,6 +18,7 @@ const (
 	arrivals
 	runs
 	ends
+	shared // values
 
 	everything kinds = 1<<iota - 1
 )
@@ -25,7 +26,7 @@ const (
 // kindNames are the marks of the parts in apply.sql.
 var kindNames = map[string]kinds{
 	"completions": completions, "retries": retries, "instances": instances, "values": values,
-	"elements": elements, "arrivals": arrivals, "runs": runs, "ends": ends,
+	"elements": elements, "arrivals": arrivals, "runs": runs, "ends": ends, "shared": shared,
 }
 
 // smallBatch is how many events a commit has at most that is given a statement of its own kinds. In greater

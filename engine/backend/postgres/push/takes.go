@@ -148,6 +148,9 @@ func atWork(events []*event) []span {
 	return all
 }
 
+// counts says whether an arrival has a counter of its own: barriers that the same edges lead to have one, that of the first.
+func counts(e *event, a plan.Arrival) bool { return e.program.CountsAt(a.Run.Node) == a.Run.Node }
+
 // lockSet is what a transaction locks before it changes anything, in the order of keys, since one before it met others there.
 type lockSet struct {
 	runs     []span // that are called off
@@ -160,6 +163,9 @@ func (c *lockSet) meet(e *event) {
 		c.counters = append(c.counters, span{instance: e.instance, id: int32(o.Run.Node), low: string(o.Run.Path)})
 	}
 	for _, a := range e.plan.Arrivals {
+		if !counts(e, a) {
+			continue
+		}
 		c.counters = append(c.counters, span{instance: e.instance, id: int32(a.Run.Node), low: string(a.Run.Path)})
 	}
 }

@@ -11,6 +11,9 @@
 -- the extension of its lease does, may not be met by its address; its completion comes back as moved, to be
 -- offered once more. A run that is tried again is put into the queue anew.
 --
+-- Shared values are small, and of variables that are written once: what their numbers agree in but for the last five bits goes
+-- into one row of an instance, which nothing changes. A row that is there already is an error.
+--
 -- An arrival whose required is 0 is at a barrier that has been opened with its count. Should its row not
 -- be there, the count is one that is never reached: 2147483647.
 --
@@ -23,6 +26,7 @@
 -- arrivals: $33 ord, $34 instance, $35 node, $36 path, $37 required, $38 hard, $39 soft
 -- node runs: $40 ord, $41 instance, $42 node, $43 path, $44 args, $45 wait before it is due in µs, or -1: leased at once
 -- ends: $46 ord, $47 instance, $48 status, $49 result, $50 failure
+-- shared values, of variables that are written once: $51 ord, $52 instance, $53 variable, $54 value
 --
 -- One row comes back: the ords of what did not take place; with completions, those of them that have moved;
 -- with node runs, the tokens of the leases, in order; with ends, the ords of what ended its instance; with
@@ -103,6 +107,15 @@ WITH known AS (
         AS v (ord, instance_id, variable, path, element, value)
     WHERE v.ord <> ALL ((SELECT ords FROM gone)::int[])
     ON CONFLICT (shard, instance_id, variable, path, element) DO UPDATE SET value = excluded.value
+--]
+--[ shared
+), bundled AS (
+    INSERT INTO inbox (shard, instance_id, variable, path, element, value)
+    SELECT $1, v.instance_id, -1 - (v.variable >> 5), '', min(v.variable),
+        ('[' || string_agg(v.variable || ',' || v.value, ',' ORDER BY v.variable) || ']')::json
+    FROM unnest($51::int[], $52::uuid[], $53::int[], $54::json[]) AS v (ord, instance_id, variable, value)
+    WHERE v.ord <> ALL ((SELECT ords FROM gone)::int[])
+    GROUP BY v.instance_id, v.variable >> 5
 --]
 --[ elements
 ), collected AS (
