@@ -48,9 +48,9 @@ const mistakesMost = 100
 // errOver says that the mistakes so far are all that are to be found.
 var errOver = errors.New("no statement is parsed any more")
 
-// goOn keeps the mistake of a statement that begins at a token, in a block that begins at another, and passes what is left of the
-// statement. It says whether there is anything to go on with.
-func (p *parser) goOn(err error, begin, first int) bool {
+// recoverFrom keeps the mistake of a statement that begins at a token, in a block that begins at another, and passes what is left of the
+// statement. It reports whether another statement can follow.
+func (p *parser) recoverFrom(err error, begin, first int) bool {
 	var mistake *Error
 	if err == errOver || !errors.As(err, &mistake) {
 		return false

@@ -151,7 +151,7 @@ func (p *parser) program() *Program {
 			prog.Functions = append(prog.Functions, fn)
 			continue
 		}
-		if !p.goOn(err, begin, 0) {
+		if !p.recoverFrom(err, begin, 0) {
 			return nil
 		}
 		for !p.atWord(wordFn) && !p.atKind(kEnd) && p.passLines(p.next, 0) { // lines outside of functions are one mistake
@@ -266,7 +266,7 @@ func (p *parser) block(form string) ([]Stmt, error) {
 		s, err := p.statement()
 		if err == nil {
 			body = append(body, s)
-		} else if !p.goOn(err, begin, first) {
+		} else if !p.recoverFrom(err, begin, first) {
 			return nil, errOver
 		}
 	}

@@ -28,7 +28,7 @@ const (
 	// cleanupTimeout bounds the cleanup of what the background has taken at once.
 	cleanupTimeout = time.Minute
 
-	// After a sweep that found as many instances as it looks at, the next one waits sweepRests times as long as that took,
+	// After a sweep that found as many instances as it looks at, the next cleanup waits sweepRests times as long as that sweep worked,
 	// sweepRestMost at most: what a burst of canceled instances left goes in the background of those that run.
 	sweepRests    = 5
 	sweepRestMost = time.Second
@@ -101,7 +101,7 @@ type Sweeper struct {
 	last    int          // the shard whose turn was the last
 	working bool         // in the background
 	closed  bool
-	rested  time.Time // when the next sweep may go
+	rested  time.Time // when a sweep may clean up again
 }
 
 // NewSweeper makes one. Who does owns it, and closes it before the store.
@@ -239,13 +239,15 @@ func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	if err := backend.CheckShard(shard, s.store.Shards()); err != nil {
 		return swept, err
 	}
-	if err := s.rest(ctx); err != nil {
-		return swept, err
-	}
 	from := s.store.Clock.Now()
 	if err := s.store.Overdue(ctx, s.sql.queue, shard); err != nil {
 		return swept, err
 	}
+	overdue := s.store.Clock.Now().Sub(from)
+	if err := s.rest(ctx); err != nil { // leases that are over do not wait for that
+		return swept, err
+	}
+	from = s.store.Clock.Now()
 	if err := s.begin(ctx); err != nil {
 		return swept, err
 	}
@@ -260,21 +262,20 @@ func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	}
 	swept.Rows, _, err = s.clean(ctx, shard, ids)
 	if len(ids) == SweepInstances {
-		s.restAfter(from)
+		s.restAfter(overdue + s.store.Clock.Now().Sub(from))
 	}
 	swept.More = swept.Rows > 0 || len(ids) == SweepInstances
 	return swept, Explain(err)
 }
 
-// restAfter has the next sweep wait for several times as long as one took that began at an instant.
-func (s *Sweeper) restAfter(from time.Time) {
-	now := s.store.Clock.Now()
+// restAfter has the next cleanup of a sweep wait for several times as long as one sweep worked.
+func (s *Sweeper) restAfter(worked time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rested = now.Add(min(sweepRests*now.Sub(from), sweepRestMost))
+	s.rested = s.store.Clock.Now().Add(min(sweepRests*worked, sweepRestMost))
 }
 
-// rest waits until the next sweep may go. It is not waited for with the turn, which the background may need.
+// rest waits until the next cleanup of a sweep may begin. It is not waited for with the turn, which the background may need.
 func (s *Sweeper) rest(ctx context.Context) error {
 	s.mu.Lock()
 	rested := s.rested
